@@ -1,0 +1,100 @@
+"""`python -m agent`: the command line. This module only parses; a command's module is imported when it runs."""
+
+import argparse
+import importlib
+import os
+import signal
+import sys
+
+from tools.errors import InputError, SteelmanError
+
+OK, FAILED, BAD_INPUT, NOTHING_FOUND, INTERRUPTED = 0, 1, 2, 3, 130
+
+_EPILOG = """\
+examples:
+  python -m agent ask "Should schools ban smartphones?"
+  python -m agent ask "Is nuclear power safe?" --deep --out nuclear.html
+  python -m agent ingest papers/ notes.docx --collection mine
+  python -m agent ask "Should we raise prices?" --collection mine --no-web
+
+exit status: 0 answered, 2 bad input, 3 nothing was found, 1 anything else, 130 interrupted
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands, without importing any of them."""
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        prog="python -m agent", epilog=_EPILOG, formatter_class=raw,
+        description="Every side's strongest sourced case for a contentious question.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_ask(commands.add_parser("ask", help="answer one question", description="Answer one question with every side's case."))
+    chat = commands.add_parser("chat", help="ask and follow up, line by line")
+    _add_search_options(chat)
+    _add_batch(commands.add_parser("batch", help="answer many questions from a file; goes on where it was stopped"))
+    ingest = commands.add_parser("ingest", help="add documents: txt, md, html, pdf, docx, csv, jsonl")
+    ingest.add_argument("paths", nargs="+", metavar="PATH", help="files and folders")
+    ingest.add_argument("--collection", default="mine", metavar="NAME", help="where to put them (default: mine)")
+    collections = commands.add_parser("collections", help="list what is stored, or one collection's documents")
+    collections.add_argument("name", nargs="?", help="list this collection's documents")
+    delete = commands.add_parser("delete", help="remove a collection, or one document of it")
+    delete.add_argument("name", help="the collection")
+    delete.add_argument("document", nargs="?", help="remove only this document (its id as `collections NAME` shows it)")
+    commands.add_parser("rebuild", help="make the search indexes again from the store")
+    runs = commands.add_parser("runs", help="list the last runs")
+    runs.add_argument("--limit", type=int, default=20, metavar="N")
+    commands.add_parser("doctor", help="say what is on, what answers, and how to turn on the rest")
+    commands.add_parser("graph", help="print the agent's graph as Mermaid")
+    return parser
+
+
+def _add_search_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--collection", action="append", metavar="NAME", help="where to look; may be given more than once (default: samples, and mine if there is one)")
+    parser.add_argument("--no-web", action="store_true", help="let no request leave this machine")
+    depth = parser.add_mutually_exclusive_group()
+    depth.add_argument("--quick", action="store_const", dest="depth", const="quick", default="normal", help="fewer passages, no second search")
+    depth.add_argument("--deep", action="store_const", dest="depth", const="deep", help="more passages, up to two more searches")
+
+
+def _add_ask(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("question", nargs="?", help="in quotation marks")
+    _add_search_options(parser)
+    parser.add_argument("--json", action="store_true", help="print the whole answer as JSON")
+    parser.add_argument("--out", metavar="FILE", help="also write the answer to FILE (.md, .html, .docx or .json)")
+    parser.add_argument("--resume", metavar="RUN_ID", help="go on with a run that was stopped, from its last finished stage")
+
+
+def _add_batch(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("questions", metavar="QUESTIONS.jsonl", help='a line a question: {"question": "…"}')
+    parser.add_argument("--out", required=True, metavar="ANSWERS.jsonl", help="a line an answer; lines already there are not asked again")
+    parser.add_argument("--parallel", type=int, default=4, metavar="N", help="questions at once (default: 4)")
+    _add_search_options(parser)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs one command; every error that is meant for the user becomes one line and an exit status."""
+    args = build_parser().parse_args(arguments)
+    try:
+        command = importlib.import_module(f"agent.commands.{args.command}")
+        return int(command.run(args))
+    except InputError as exc:
+        return _refuse(exc, BAD_INPUT)
+    except SteelmanError as exc:
+        return _refuse(exc, FAILED)
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has gone, as `head` does; the interpreter must not complain on its way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+
+
+def _refuse(exc: SteelmanError, status: int) -> int:
+    print(f"steelman: {exc}", file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

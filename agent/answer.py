@@ -1,0 +1,117 @@
+"""The one public result of a run, for the command line, the page, programs and evals."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tools.passages import SourceKind
+
+SCHEMA_VERSION = "1.0"
+
+Strength = Literal["strong", "some", "weak", "none"]
+_STRONG_PASSAGES, _STRONG_SOURCES = 5, 3
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class AnswerClaim(_Part):
+    """A finished sentence and the numbers of the citations that it stands on."""
+
+    text: str
+    citations: list[int]
+    role: Literal["thesis", "case", "plain"] = "case"
+
+
+class AnswerPerspective(_Part):
+    """One side with its case. `status` counts evidence; `strength` is the word for it."""
+
+    id: str
+    name: str
+    statement: str
+    stance: Literal["supports", "opposes", "other"]
+    status: Literal["supported", "thin", "not_found"]
+    claims: list[AnswerClaim]
+
+
+class Quotation(_Part):
+    """Words of a passage that a claim stands on; `support` is the judge's probability for the side it is cited under."""
+
+    passage_id: int
+    quote: str
+    support: float | None
+
+
+class Citation(_Part):
+    """A source, once, with its number. `quote` is what was cited of it first; `more` is what else was."""
+
+    number: int
+    passage_id: int
+    document_id: str
+    collection: str
+    quote: str
+    title: str
+    url: str
+    publisher: str
+    kind: SourceKind
+    date: str
+    support: float | None
+    sample: bool
+    more: list[Quotation] = Field(default_factory=list)
+
+
+class CoverageLine(_Part):
+    """The ledger's line of one side: passages found to support it (copies once), independent publishers, best support."""
+
+    perspective: str
+    status: Literal["supported", "thin", "not_found"]
+    strength: Strength
+    passages: int
+    publishers: int
+    copies: int
+    strongest: float
+    queries: list[str]
+
+
+class Note(_Part):
+    """Something that the reader should know: what failed, what was not found, what was dropped."""
+
+    kind: Literal["failed", "not_found", "thin", "dropped", "unjudged", "balance", "scope", "degraded"]
+    text: str
+
+
+class Usage(_Part):
+    """What the run spent. Embedded providers cost no tokens."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    pairs_judged: int = 0
+
+
+class Answer(_Part):
+    """The answer to one question."""
+
+    schema_version: Literal["1.0"] = SCHEMA_VERSION
+    run_id: str
+    question: str
+    neutral_question: str
+    outcome: Literal["answered", "nothing_found", "no_sides"]
+    summary: str
+    perspectives: list[AnswerPerspective]
+    plain: list[AnswerClaim] = Field(default_factory=list)
+    citations: list[Citation]
+    coverage: list[CoverageLine]
+    notes: list[Note]
+    nearest_questions: list[str] = Field(default_factory=list)
+    providers: dict[str, str]
+    timings: dict[str, float]
+    usage: Usage
+
+
+def strength(status: str, passages: int, sources: int) -> Strength:
+    """The word for how well a side is evidenced: strong from five passages of three publishers on."""
+    if status == "supported":
+        return "strong" if passages >= _STRONG_PASSAGES and sources >= _STRONG_SOURCES else "some"
+    return "weak" if status == "thin" else "none"

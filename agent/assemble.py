@@ -1,0 +1,159 @@
+"""Makes the answer from a run's final state: numbers the citations, says in words what was found and what was not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from agent.answer import Answer, AnswerClaim, AnswerPerspective, Citation, CoverageLine, Note, Quotation, Usage, strength
+from agent.state import Claim, Coverage, Perspective, RunState, busy_seconds
+from tools.passages import Passage
+from tools.store import SAMPLES
+
+SETTLED_PASSAGES, SETTLED_SOURCES, SETTLED_RATIO = 5, 3, 5
+"""'The sources found agree': at least so many passages and publishers on one side, and so many times the other's."""
+
+
+@dataclass
+class _Numbering:
+    """Gives every cited document one number, in order of use."""
+
+    passages: dict[int, Passage]
+    citations: dict[tuple[str, str], Citation] = field(default_factory=dict)
+
+    def cite(self, claim: Claim) -> list[int]:
+        return [self._number(self.passages[i], claim) for i in claim["passages"]]
+
+    def _number(self, passage: Passage, claim: Claim) -> int:
+        key = (passage.collection, passage.document_id)
+        support = None if claim["role"] == "plain" else round(claim["support"], 3)
+        known = self.citations.get(key)
+        if known is None:
+            self.citations[key] = _citation(len(self.citations) + 1, passage, claim["text"], support)
+        else:
+            extra = Quotation(passage_id=passage.id, quote=claim["text"], support=support)
+            self.citations[key] = known.model_copy(update={"more": [*known.more, extra]})
+        return self.citations[key].number
+
+
+def assemble(
+    run_id: str, state: RunState, passages: dict[int, Passage], providers: dict[str, str], nearest: Sequence[str], seconds: float
+) -> Answer:
+    """The public answer; `passages` hold at least every passage that a claim cites."""
+    numbering = _Numbering(passages)
+    claims, coverage = state.get("claims", []), state.get("coverage", {})
+    sides = [_perspective(p, coverage.get(p["id"]), claims, numbering) for p in state["perspectives"]]
+    plain = [_claim(c, numbering) for c in claims if c["role"] == "plain"]
+    outcome = _outcome(state, sides)
+    return Answer(
+        run_id=run_id, question=state["question"], neutral_question=state["framing"]["neutral"], outcome=outcome,
+        summary=summarise(outcome, state), perspectives=sides if outcome == "answered" else [], plain=plain,
+        citations=list(numbering.citations.values()), coverage=[_line(p, state) for p in state["perspectives"]],
+        notes=_notes(state, sides) if outcome == "answered" else _failures(state),
+        nearest_questions=list(nearest) if outcome == "nothing_found" else [], providers=providers,
+        timings={k: round(busy_seconds(v), 3) for k, v in state.get("intervals", {}).items()} | {"total": round(seconds, 3)},
+        usage=Usage(pairs_judged=int(state.get("counts", {}).get("pairs", 0))),
+    )
+
+
+def _outcome(state: RunState, sides: Sequence[AnswerPerspective]) -> str:
+    if state["framing"]["form"] == "plain":
+        return "no_sides"
+    return "answered" if any(s.claims for s in sides) else "nothing_found"
+
+
+def _perspective(
+    side: Perspective, coverage: Coverage | None, claims: Sequence[Claim], numbering: _Numbering
+) -> AnswerPerspective:
+    return AnswerPerspective(
+        id=side["id"], name=side["name"], statement=side["statement"], stance=side["stance"],
+        status=coverage["status"] if coverage else "not_found",
+        claims=[_claim(c, numbering) for c in claims if c["perspective"] == side["id"]],
+    )
+
+
+def _claim(claim: Claim, numbering: _Numbering) -> AnswerClaim:
+    return AnswerClaim(text=claim["text"], citations=numbering.cite(claim), role=claim["role"])
+
+
+def _citation(number: int, passage: Passage, quote: str, support: float | None) -> Citation:
+    return Citation(
+        number=number, passage_id=passage.id, document_id=passage.document_id, collection=passage.collection, quote=quote,
+        title=passage.title, url=passage.url, publisher=passage.publisher, kind=passage.kind, date=passage.date,
+        support=support, sample=passage.collection == SAMPLES,
+    )
+
+
+def _line(side: Perspective, state: RunState) -> CoverageLine:
+    empty = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[], copies=0)
+    found = state.get("coverage", {}).get(side["id"], empty)
+    return CoverageLine(
+        perspective=side["id"], status=found["status"], passages=found["passages"], publishers=found["sources"],
+        strength=strength(found["status"], found["passages"], found["sources"]), copies=found["copies"],
+        strongest=round(found["strongest"], 3), queries=state.get("queries", {}).get(side["id"], []),
+    )
+
+
+# Words
+
+
+def summarise(outcome: str, state: RunState) -> str:
+    """One or two sentences on what the sources found say, from counts alone."""
+    if outcome == "no_sides":
+        return (
+            "This looks like a question of fact, without sides to take. Steelman is for contentious questions: "
+            "it finds the strongest sourced case for every side."
+        )
+    if outcome == "nothing_found":
+        return "Nothing was found that makes a case for any side of this question."
+    coverage = state["coverage"]
+    by_stance = {p["stance"]: coverage[p["id"]] for p in state["perspectives"] if p["stance"] != "other"}
+    others = [p for p in state["perspectives"] if p["stance"] == "other" and coverage[p["id"]]["status"] != "not_found"]
+    if len(by_stance) < 2:
+        return f"The sources found give {_count(len(others), 'different answer')}."
+    return _verdict(by_stance["supports"], by_stance["opposes"]) + _beside(others)
+
+
+def _verdict(for_it: Coverage, against: Coverage) -> str:
+    if for_it["status"] == "not_found" or against["status"] == "not_found":
+        only = "against" if for_it["status"] == "not_found" else "for"
+        return f"Every source found argues {only} it; no case for the other side was found."
+    for word, one, other in (("for", for_it, against), ("against", against, for_it)):
+        if is_settled(one, other):
+            return f"The sources found agree {word} it: {_weight(one)}, with dissent in {_weight(other)}."
+    return f"The sources found disagree: {_weight(for_it)} for, {_weight(against)} against."
+
+
+def is_settled(one: Coverage, other: Coverage) -> bool:
+    """Whether what was found leans so far to one side that the answer says the sources agree. Never 'true'."""
+    enough = one["passages"] >= SETTLED_PASSAGES and one["sources"] >= SETTLED_SOURCES
+    return enough and one["passages"] >= SETTLED_RATIO * other["passages"]
+
+
+def _weight(coverage: Coverage) -> str:
+    return f"{_count(coverage['passages'], 'passage')} from {_count(coverage['sources'], 'publisher')}"
+
+
+def _beside(others: Sequence[Perspective]) -> str:
+    return f" Some propose {'something else' if len(others) == 1 else 'other ways'} beside yes and no." if others else ""
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _notes(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
+    notes = _failures(state)
+    if dropped := len(state.get("dropped", [])):
+        notes.append(Note(kind="dropped", text=f"{_count(dropped, 'sentence')} did not pass verification and {'was' if dropped == 1 else 'were'} left out."))
+    if state.get("unjudged", 0):
+        notes.append(Note(kind="unjudged", text=f"{_count(state['unjudged'], 'pair')} of side and passage stayed unjudged; --deep judges more."))
+    for side in sides:
+        if side.status == "supported" and not side.claims:
+            notes.append(Note(kind="thin", text=f"Passages support '{side.statement}', but no sentence in them states it by itself."))
+    room = [len(s.claims) for s in sides if s.stance != "other"]
+    if len(room) == 2 and max(room) > 2 * max(1, min(room)):
+        notes.append(Note(kind="balance", text="The sides have unequal room here because what was found is unequal."))
+    return notes
+
+
+def _failures(state: RunState) -> list[Note]:
+    return [Note(kind="failed", text=f["message"]) for f in state.get("failures", [])]

@@ -1,0 +1,59 @@
+"""`ask`: one question, one answer."""
+
+import argparse
+import asyncio
+import shutil
+import sys
+from pathlib import Path
+
+from agent.__main__ import NOTHING_FOUND, OK
+from agent.answer import Answer
+from agent.commands.progress import Progress
+from agent.commands.session import open_runs, options_of
+from agent.rendering.files import check_ending, write_answer
+from agent.rendering.terminal import to_terminal
+from agent.runs import Runs
+from tools.errors import InputError
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the answer; exit status 3 when nothing was found."""
+    if bool(args.question) == bool(args.resume) and not (args.question == "" and not args.resume):
+        raise InputError("give a question in quotation marks, or --resume RUN_ID." if not args.resume else "give a question or --resume, not both.")
+    if args.out:
+        check_ending(Path(args.out))
+    return asyncio.run(_ask(args))
+
+
+async def _ask(args: argparse.Namespace) -> int:
+    async with open_runs() as runs:
+        run_id = await (runs.resume(args.resume) if args.resume else runs.start(args.question, options_of(args, runs)))
+        answer = await follow(runs, run_id)
+    if args.out:
+        write_answer(answer, Path(args.out))
+    print_answer(answer, as_json=args.json)
+    if args.out and not args.json:
+        print(f"Written to {args.out}")
+    return NOTHING_FOUND if answer.outcome == "nothing_found" or (answer.outcome == "no_sides" and not answer.plain) else OK
+
+
+async def follow(runs: Runs, run_id: str) -> Answer:
+    """The run's answer, with its progress shown; Ctrl-C leaves the run resumable and says how."""
+    progress = Progress()
+    try:
+        async for event in runs.events(run_id):
+            progress.show(event)
+        return await runs.answer(run_id)
+    except asyncio.CancelledError:
+        await runs.cancel(run_id)
+        print(f"\nStopped. Go on with: python -m agent ask --resume {run_id}", file=sys.stderr)
+        raise
+
+
+def print_answer(answer: Answer, *, as_json: bool) -> None:
+    """The answer on standard output: JSON, or text for a terminal."""
+    if as_json:
+        print(answer.model_dump_json(indent=2))
+        return
+    width = shutil.get_terminal_size((88, 24)).columns
+    print(to_terminal(answer, width, bold=sys.stdout.isatty()), end="")

@@ -1,0 +1,20 @@
+"""`collections`: what is stored."""
+
+import argparse
+
+from agent.__main__ import OK
+from agent.commands.storage import open_store
+
+
+def run(args: argparse.Namespace) -> int:
+    """A line a collection, or a line a document of one collection."""
+    store, settings = open_store()
+    if args.name:
+        for row in store.documents(args.name):
+            about = ", ".join(filter(None, [row["title"], row["publisher"], row["date"]]))
+            print(f"{row['external_id']}  ({row['passages']} passages)  {about}")
+        return OK
+    for c in store.collections():
+        print(f"{c.name}: {c.documents} documents, {c.passages} passages, encoder {c.encoder}")
+    print(f"Kept in {settings.data_dir}")
+    return OK

@@ -1,0 +1,139 @@
+"""Expand without a model: claim and negation from the grammar, further sides mined from what a first search found."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.models import Models
+from agent.state import FramingState, Perspective
+from tools.passages import Passage
+from tools.sentences import split_sentences
+from tools.standalone import stands_alone
+
+MOST_ASPECTS = 2
+MOST_CLUSTERS = 4
+_READ = 24  # passages of the first search that are mined
+
+# A third way words itself as one: a limit, a condition, a substitute.
+_THIRD_WAY = re.compile(
+    r"\b(?:only|instead|rather than|better than|short of|middle|compromise|mix(?:ed|ture)?|both|except|unless|until|limit\w*|"
+    r"less|fewer|reduc\w+|partial\w*|charge|decide|each|own|case by case|depend\w*|gradual\w*|alongside|while still|without banning)\b",
+    re.IGNORECASE,
+)
+_PROPOSES = re.compile(r"\b(?:should|must|ought|need(?:s)? to|better|best|enough|can|could|would)\b", re.IGNORECASE)
+_ANSWERS = re.compile(r"\b(?:should|must|ought|need(?:s)? to|best|better|way|surest|fastest|works?|key|only)\b", re.IGNORECASE)
+
+_NEAR_QUESTION = 0.45  # cosine of a mined statement to the question, at least
+_SAME_SIDE = 0.86  # cosine at which a statement says what a planned side says already
+_SAME_POINT = 0.55  # cosine at which two sentences make one cluster
+_SAME_ANSWER = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    text: str
+    source: str
+
+
+class EmbeddedExpander:
+    """Plans the sides of a question."""
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+
+    async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
+        if framing["form"] == "open":
+            return await self._answers(framing, passages)
+        sides = _planned(framing)
+        return sides + await self._third_ways(framing, sides, passages)
+
+    async def _third_ways(
+        self, framing: FramingState, sides: Sequence[Perspective], passages: Sequence[Passage]
+    ) -> list[Perspective]:
+        """Sides beside yes and no that at least two independent sources put forward."""
+        sentences = [s for s in _sentences(passages) if _THIRD_WAY.search(s.text) and _PROPOSES.search(s.text)]
+        if len(sentences) < 2:
+            return []
+        vectors = await self._models.encode([s.text for s in sentences])
+        known = await self._models.encode([framing["neutral"], *(p["statement"] for p in sides)])
+        nearness = vectors @ known.T
+        fits = (nearness[:, 0] >= _NEAR_QUESTION) & (nearness[:, 1:].max(axis=1) < _SAME_SIDE)
+        kept = np.flatnonzero(fits)
+        centres = _centres([sentences[i] for i in kept], vectors[kept], nearness[kept, 0], _SAME_POINT, sources=2)
+        statements = [sentences[kept[c]].text for c in centres[:MOST_ASPECTS]]
+        return [_mined(i, s) for i, s in enumerate(statements, start=len(sides) + 1)]
+
+    async def _answers(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
+        """The different answers to an open question: one statement a cluster of sentences that answer it."""
+        sentences = [s for s in _sentences(passages) if _ANSWERS.search(s.text)]
+        if not sentences:
+            return []
+        vectors = await self._models.encode([s.text for s in sentences])
+        question = (await self._models.encode([framing["neutral"]]))[0]
+        nearness = vectors @ question
+        kept = np.flatnonzero(nearness >= _NEAR_QUESTION)
+        centres = _centres([sentences[i] for i in kept], vectors[kept], nearness[kept], _SAME_ANSWER, sources=1)
+        return [_mined(i, sentences[kept[c]].text) for i, c in enumerate(centres[:MOST_CLUSTERS], start=1)]
+
+
+def _planned(framing: FramingState) -> list[Perspective]:
+    if framing["alternatives"]:
+        return [
+            Perspective(id=f"p{i}", name=_name(s), statement=s, stance="other", contrary="", origin="question")
+            for i, s in enumerate(framing["alternatives"], start=1)
+        ]
+    if not framing["claim"]:
+        return []
+    return [
+        Perspective(id="p1", name="For", statement=framing["claim"], stance="supports", contrary="p2", origin="question"),
+        Perspective(id="p2", name="Against", statement=framing["negation"], stance="opposes", contrary="p1", origin="question"),
+    ]
+
+
+def _mined(number: int, statement: str) -> Perspective:
+    return Perspective(
+        id=f"p{number}", name=_name(statement), statement=statement, stance="other", contrary="", origin="sources"
+    )
+
+
+def _name(statement: str) -> str:
+    words = statement.rstrip(".").split()
+    return " ".join(words) if len(words) <= 7 else " ".join(words[:6]) + " …"
+
+
+def _sentences(passages: Sequence[Passage]) -> list[_Sentence]:
+    return [
+        _Sentence(text, passage.source)
+        for passage in passages[:_READ]
+        for text in split_sentences(passage.text)
+        if stands_alone(text)
+    ]
+
+
+def _centres(
+    sentences: Sequence[_Sentence], vectors: NDArray[np.float32], nearness: NDArray[np.float32], same: float, sources: int
+) -> list[int]:
+    """Indices of the sentences that stand for the clusters, the best supported cluster first.
+
+    Average-linkage clusters of cosine `same` or more; a cluster counts by its independent sources, then by how near
+    it is to the question, and is represented by the sentence nearest to the question among its central half.
+    """
+    if len(sentences) < 2:
+        return [0] if len(sentences) == 1 and sources <= 1 else []
+    from scipy.cluster.hierarchy import fcluster, linkage
+
+    labels = fcluster(linkage(vectors, "average", metric="cosine"), t=1.0 - same, criterion="distance")
+    ranked: list[tuple[int, float, int]] = []
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        behind = len({sentences[i].source for i in members})
+        if behind < sources:
+            continue
+        centrality = vectors[members] @ vectors[members].mean(axis=0)
+        central = members[centrality >= np.median(centrality)]
+        best = int(central[np.argmax(nearness[central])])
+        ranked.append((behind, float(nearness[members].mean()), best))
+    return [index for _, _, index in sorted(ranked, reverse=True)]

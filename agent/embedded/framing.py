@@ -1,0 +1,57 @@
+"""Frame by grammar: the neutral form of the question, its claim and negation, and follow-ups made standalone."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+
+from agent.state import FramingState
+from tools.grammar import frame
+
+# An open question that weighs something has sides; one that asks for a fact is looked up.
+_WEIGHING = re.compile(
+    r"\b(?:best|better|worst|should|ought|ideal|right|wrong|fair|good|bad|most (?:effective|important|just|sensible)|effective|"
+    r"responsible|to blame|justif\w+|solve|fix|improve|reduce|make|deal with|handle|address|tackle|prevent|think of|arguments?|"
+    r"case (?:for|against)|pros|cons|advantages|drawbacks|benefits|harms|risks|worth|balance|matter|why)\b",
+    re.IGNORECASE,
+)
+_FOLLOW_UP = re.compile(
+    r"^(?:and |but |ok(?:ay)?,? |so )*(?:what|how) about (?P<focus>.+?)\??$|^(?:and|but)\s+(?P<rest>.+?)\??$", re.IGNORECASE
+)
+_PRONOUN = re.compile(r"\b(?:it|that|this|they|them|these|those)\b", re.IGNORECASE)
+
+
+class EmbeddedFramer:
+    """Frames a question by its grammar alone."""
+
+    async def frame(self, question: str, earlier: Sequence[str]) -> FramingState:
+        return await asyncio.to_thread(_frame, question, earlier)
+
+
+def _frame(question: str, earlier: Sequence[str]) -> FramingState:
+    focus = ""
+    if earlier:
+        question, focus = make_standalone(question, earlier[-1])
+    framing = frame(question)
+    form: str = framing.form
+    if form == "open" and not _WEIGHING.search(question):
+        form = "plain"
+    return FramingState(
+        form=form, neutral=framing.neutral, claim=framing.claim, negation=framing.negation,
+        alternatives=list(framing.alternatives), topic=framing.topic, focus=focus,
+    )
+
+
+def make_standalone(question: str, earlier: str) -> tuple[str, str]:
+    """A follow-up as a question of its own, and the focus that it puts on the earlier one ('' when it puts none).
+
+    'What about the cost?' is the earlier question with a focus on the cost; a pronoun stands for its topic.
+    """
+    if match := _FOLLOW_UP.match(question.strip()):
+        focus = (match["focus"] or match["rest"]).strip()
+        if not focus.lower().startswith(("is ", "are ", "should ", "does ", "do ", "will ", "can ", "would ", "has ", "have ")):
+            return earlier, focus
+        question = focus
+    topic = frame(earlier).topic
+    if topic and _PRONOUN.search(question) and topic.lower() not in question.lower():
+        return _PRONOUN.sub(topic, question, count=1), ""
+    return question, ""

@@ -1,0 +1,90 @@
+"""Write without a model: verbatim sentences that stand alone, best supported and least redundant."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.models import Models
+from agent.state import Claim, Perspective
+from tools.judge import Pair
+from tools.passages import Passage
+from tools.sentences import split_sentences
+from tools.standalone import stands_alone
+
+_SPARES = 3
+_REPEATS = 0.72  # cosine at which a sentence says what another one has said
+_A_PASSAGE = 2  # sentences of one passage at most
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    text: str
+    passage: Passage
+    support: float
+    rank: float
+
+
+class EmbeddedWriter:
+    """Quotes the sentences that argue most clearly for a side."""
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+
+    async def write(
+        self, perspective: Perspective, contrary: str, passages: Sequence[Passage], support: dict[int, float], limit: int
+    ) -> tuple[list[Claim], list[Claim]]:
+        found = [(s, p) for p in passages for s in split_sentences(p.text) if stands_alone(s)]
+        if not found:
+            return [], []
+        statement = perspective["statement"]
+        scores = await self._models.support([Pair(statement, s, contrary) for s, _ in found])
+        vectors = await self._models.encode([statement, *(s for s, _ in found)])
+        nearness = vectors[1:] @ vectors[0]
+        candidates = [
+            _Candidate(s, p, float(score), _rank(float(score), support.get(p.id, 0.0), float(near)))
+            for (s, p), score, near in zip(found, scores, nearness, strict=True)
+        ]
+        threshold = self._models.judge.sentence_threshold
+        kept = [i for i, c in enumerate(candidates) if c.support >= threshold]
+        picked = _pick([candidates[i] for i in kept], vectors[1:][kept], limit + _SPARES)
+        claims = [_claim(perspective, c, "case") for c in picked]
+        return _thesis_first(claims[:limit], picked[:limit]), claims[limit:]
+
+
+def _rank(support: float, passage_support: float, nearness: float) -> float:
+    """How good a bullet the sentence makes: clearly on the side, in a passage on the side, and about the statement."""
+    return support * (0.5 + 0.5 * passage_support) * (0.4 + 0.6 * max(0.0, nearness))
+
+
+def _pick(candidates: Sequence[_Candidate], vectors: NDArray[np.float32], limit: int) -> list[_Candidate]:
+    """Greedily the best ranked that repeat nothing, each source once before any source twice."""
+    chosen: list[int] = []
+    order = sorted(range(len(candidates)), key=lambda i: (-candidates[i].rank, i))
+    for again in (False, True):
+        for i in order:
+            if len(chosen) == limit:
+                return [candidates[i] for i in chosen]
+            if i in chosen or any(float(vectors[i] @ vectors[j]) >= _REPEATS for j in chosen):
+                continue
+            sources = [candidates[j].passage.source for j in chosen]
+            passages = [candidates[j].passage.id for j in chosen]
+            if not again and candidates[i].passage.source in sources or passages.count(candidates[i].passage.id) >= _A_PASSAGE:
+                continue
+            chosen.append(i)
+    return [candidates[i] for i in chosen]
+
+
+def _thesis_first(claims: list[Claim], picked: Sequence[_Candidate]) -> list[Claim]:
+    """The best ranked sentence becomes the side's one-line summary, so long as a case remains beside it."""
+    if len(claims) > 1:
+        claims[0] = Claim(**{**claims[0], "role": "thesis"})  # type: ignore[typeddict-item]  # same keys
+    return claims
+
+
+def _claim(perspective: Perspective, candidate: _Candidate, role: str) -> Claim:
+    return Claim(
+        perspective=perspective["id"], text=candidate.text, passages=[candidate.passage.id], support=candidate.support,
+        role="thesis" if role == "thesis" else "case",
+    )

@@ -1,0 +1,65 @@
+"""What a caller can ask of one run: plain values that are stored with the run and go into the graph's context."""
+
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Literal
+
+from tools.errors import SettingsError
+from tools.store import SAMPLES
+
+Depth = Literal["quick", "normal", "deep"]
+
+_DEPTHS: dict[Depth, dict[str, int | float]] = {
+    "quick": {"max_rounds": 0, "max_pairs": 60, "pool": 16, "claims_per_side": 3, "deadline_seconds": 30.0},
+    "normal": {"max_rounds": 1, "max_pairs": 160, "pool": 24, "claims_per_side": 4, "deadline_seconds": 60.0},
+    "deep": {"max_rounds": 2, "max_pairs": 600, "pool": 60, "claims_per_side": 6, "deadline_seconds": 180.0},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of one run.
+
+    collections: where to look; more than one is searched as one. web: whether the live web is searched too.
+    review: stop after the sides are planned, so that a person can edit them. max_rounds: searches again for
+    uncovered sides. max_pairs: (perspective, passage) pairs judged at most. pool: passages kept for each
+    perspective and search. deadline_seconds: the run ends in an answer from what was found by then; deadline_at is
+    that moment in seconds since the epoch, set by the door each time the run begins or goes on (0: none).
+    """
+
+    collections: tuple[str, ...] = field(default=(SAMPLES,))
+    web: bool = True
+    review: bool = False
+    depth: Depth = "normal"
+    max_rounds: int = 1
+    max_pairs: int = 160
+    pool: int = 24
+    claims_per_side: int = 4
+    deadline_seconds: float = 60.0
+    deadline_at: float = 0.0
+
+    @classmethod
+    def of(cls, depth: Depth = "normal", **changes: Any) -> "RunOptions":
+        """The options of a depth with some of them changed; raises SettingsError for one that cannot be."""
+        options = replace(cls(depth=depth), **_DEPTHS[depth])  # type: ignore[arg-type]  # values fit their fields by construction
+        options = replace(options, **changes)
+        options.check()
+        return options
+
+    def check(self) -> None:
+        if not self.collections:
+            raise SettingsError("no collection to search. Name one with --collection, or see `python -m agent collections`.")
+        for name in ("max_pairs", "pool", "claims_per_side", "deadline_seconds"):
+            if getattr(self, name) <= 0:
+                raise SettingsError(f"{name} has to be more than 0, not {getattr(self, name)}.")
+        if self.max_rounds < 0:
+            raise SettingsError(f"max_rounds cannot be negative ({self.max_rounds}); 0 never searches again.")
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"collections": list(self.collections)}
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> "RunOptions":
+        """Options as they were stored; fields of another version are left out."""
+        known = {f.name for f in fields(cls)}
+        values = {k: v for k, v in stored.items() if k in known}
+        return cls(**values | {"collections": tuple(values.get("collections", (SAMPLES,)))})

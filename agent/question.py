@@ -1,0 +1,64 @@
+"""What is refused before a run begins, with a message that says what to do instead."""
+
+import re
+import unicodedata
+
+from tools.errors import QuestionError
+
+LONGEST = 4000
+"""Characters of a question at most."""
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_EXAMPLE = "Ask something that people disagree on, such as: Should schools ban smartphones?"
+
+
+def check_question(text: str) -> str:
+    """The question with its white space folded; raises QuestionError for one that cannot be answered.
+
+    The embedded providers read English, so a question in another language is refused in so many words.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as exc:
+        raise QuestionError("the question holds bytes that are no text (not UTF-8). Type it again.") from exc
+    if len(text) > LONGEST:
+        raise QuestionError(
+            f"the question is {len(text):,} characters long; {LONGEST:,} is the most. Ask it in a sentence or two, "
+            "and give long texts to `python -m agent ingest`."
+        )
+    if any(unicodedata.category(c) == "Cc" and not c.isspace() for c in text):
+        raise QuestionError("the question holds control characters. Type it again as plain text.")
+    question = " ".join(text.split())
+    if not question:
+        raise QuestionError(f"the question is empty. {_EXAMPLE}")
+    words = _WORD.findall(question)
+    if not words:
+        raise QuestionError(f"there is no word in '{_short(question)}'. {_EXAMPLE}")
+    if not is_english(words):
+        raise QuestionError(
+            f"'{_short(question)}' does not read as English, and the embedded providers read English only. "
+            "Ask it in English, or set a chat model that knows the language."
+        )
+    return question
+
+
+def check_form(form: str, question: str) -> None:
+    """Raises QuestionError for what is neither a question nor a claim."""
+    if form == "none":
+        raise QuestionError(f"'{_short(question)}' is neither a question nor a claim. {_EXAMPLE}")
+
+
+def is_english(words: list[str]) -> bool:
+    """Whether enough of the words are in TextBlob's English lexicon; names inside the question do not count.
+
+    Three fifths of a sentence, or half of up to three words.
+    """
+    from textblob.en import lexicon
+
+    inner = [w for i, w in enumerate(words) if i == 0 or w.islower() or w.isupper()] or words
+    known = sum(w.lower() in lexicon or w in lexicon or w.lower().split("'")[0] in lexicon for w in inner)
+    return known >= (0.5 if len(inner) <= 3 else 0.6) * len(inner)
+
+
+def _short(question: str) -> str:
+    return question if len(question) <= 60 else question[:57] + "…"

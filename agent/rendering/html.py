@@ -1,0 +1,52 @@
+"""The answer as one HTML page without scripts; numbers link to their sources."""
+
+from html import escape
+
+from agent.answer import Answer, AnswerClaim, AnswerPerspective, Citation
+from agent.rendering.words import ADD_SOURCES, closing, hole, label, line_of, source_line, strength_of
+
+_STYLE = (
+    "body{max-width:46rem;margin:2rem auto;padding:0 1rem;font:1rem/1.55 Georgia,serif;color:#1d2430;background:#fff}"
+    "h1{font-size:1.6rem}h2{font-size:1.1rem;margin:1.8rem 0 .2rem}.how,.note,footer{color:#5a6472;font-size:.9rem}"
+    "li{margin:.35rem 0}a{color:#1f4e79}.thesis{font-style:italic}"
+)
+
+
+def to_html(answer: Answer) -> str:
+    """A whole page; every text is escaped, and only http(s) addresses become links."""
+    body = [f"<h1>{escape(answer.question)}</h1>", f"<p>{escape(answer.summary)}</p>"]
+    body += [f"<p>{_claim(c)}</p>" for c in answer.plain]
+    body += [_side(answer, side) for side in answer.perspectives]
+    if answer.citations:
+        body += ["<h2>Sources</h2>", "<ol>", *(_source(c) for c in answer.citations), "</ol>"]
+    body += [f'<p class="note">{escape(note.text)}</p>' for note in answer.notes]
+    if answer.nearest_questions:
+        body += ["<p>Nearest sample questions:</p><ul>", *(f"<li>{escape(q)}</li>" for q in answer.nearest_questions), "</ul>"]
+    body.append(f"<footer><p>{escape(closing(answer))}</p><p>More sources: <code>{escape(ADD_SOURCES)}</code></p></footer>")
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(answer.question)}</title>'
+    return f'<!doctype html>\n<html lang="en"><head>{head}<style>{_STYLE}</style></head>\n<body>\n' + "\n".join(body) + "\n</body></html>\n"
+
+
+def _side(answer: Answer, side: AnswerPerspective) -> str:
+    line = line_of(answer, side)
+    parts = [f"<h2>{label(side)}: {escape(side.statement)}</h2>", f'<p class="how">{escape(strength_of(line))}</p>']
+    parts += [f'<p class="thesis">{_claim(c)}</p>' for c in side.claims if c.role == "thesis"]
+    case = [f"<li>{_claim(c)}</li>" for c in side.claims if c.role != "thesis"]
+    parts += ["<ul>", *case, "</ul>"] if case else []
+    if gap := hole(line, len(side.claims)):
+        parts.append(f"<p>{escape(gap)}</p>")
+    if line.status != "supported" and line.queries:
+        parts.append(f'<p class="how">Looked for: {escape(" · ".join(line.queries))}</p>')
+    return "<section>" + "\n".join(parts) + "</section>"
+
+
+def _claim(claim: AnswerClaim) -> str:
+    return f"“{escape(claim.text)}” " + " ".join(f'<a href="#s{n}">[{n}]</a>' for n in claim.citations)
+
+
+def _source(citation: Citation) -> str:
+    text = escape(source_line(citation))
+    if citation.url.startswith(("https://", "http://")):
+        place = escape(citation.url, quote=True)
+        text = text.removesuffix(escape(citation.url)) + f'<a href="{place}" rel="noreferrer nofollow">{place}</a>'
+    return f'<li id="s{citation.number}">{text}</li>'

@@ -1,0 +1,47 @@
+"""The answer as Markdown."""
+
+import re
+
+from agent.answer import Answer, AnswerClaim, AnswerPerspective
+from agent.rendering.words import ADD_SOURCES, closing, hole, label, line_of, source_line, strength_of
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
+_BLOCK = re.compile(r"^(\s*)([-+=]|\d+[.)])(?=\s|$)")
+
+
+def to_markdown(answer: Answer) -> str:
+    """A document of headings, bullets and a numbered list of sources; text from sources is escaped."""
+    lines = [f"# {escape(answer.question)}", "", escape(answer.summary), ""]
+    lines += [f"- {_claim(c)}" for c in answer.plain] + ([""] if answer.plain else [])
+    for side in answer.perspectives:
+        lines += _side(answer, side)
+    if answer.citations:
+        lines += ["## Sources", ""]
+        lines += [f"{c.number}. {escape(source_line(c))}" for c in answer.citations] + [""]
+    lines += [f"> {escape(note.text)}\n" for note in answer.notes]
+    if answer.nearest_questions:
+        lines += ["Nearest sample questions:", "", *(f"- {escape(q)}" for q in answer.nearest_questions), ""]
+    lines += [escape(closing(answer)), "", f"More sources: `{ADD_SOURCES}`"]
+    return "\n".join(lines) + "\n"
+
+
+def escape(text: str) -> str:
+    """Text that Markdown shows as it is: nothing in it becomes a link, an image, HTML or a heading."""
+    return _BLOCK.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", " ".join(text.split())))
+
+
+def _side(answer: Answer, side: AnswerPerspective) -> list[str]:
+    line = line_of(answer, side)
+    lines = [f"## {label(side)}: {escape(side.statement)}", "", f"*{strength_of(line)}*", ""]
+    thesis = [c for c in side.claims if c.role == "thesis"]
+    case = [c for c in side.claims if c.role != "thesis"]
+    lines += [f"{_claim(c)}\n" for c in thesis] + [f"- {_claim(c)}" for c in case] + ([""] if case else [])
+    if gap := hole(line, len(side.claims)):
+        lines += [gap, ""]
+    if line.status != "supported" and line.queries:
+        lines += ["Looked for: " + " · ".join(escape(q) for q in line.queries), ""]
+    return lines
+
+
+def _claim(claim: AnswerClaim) -> str:
+    return f"“{escape(claim.text)}” " + " ".join(f"\\[{n}\\]" for n in claim.citations)

@@ -1,0 +1,95 @@
+"""The answer for a terminal: wrapped to its width, bold only where there is a terminal."""
+
+import textwrap
+
+from agent.answer import Answer, AnswerClaim, AnswerPerspective
+from agent.rendering.words import ADD_SOURCES, closing, hole, label, line_of, source_line, strength_of
+
+_INDENT = 11
+_NARROWEST, _WIDEST = 60, 104
+
+
+def to_terminal(answer: Answer, width: int, bold: bool) -> str:
+    """Plain text of at most `width` columns (60 to 104), with ANSI bold headings if `bold`."""
+    page = _Page(max(_NARROWEST, min(width, _WIDEST)), bold)
+    page.line(page.strong(answer.question))
+    page.wrap(answer.summary)
+    for claim in answer.plain:
+        page.bullet(_quoted(claim), indent=2)
+    for side in answer.perspectives:
+        _side(page, answer, side)
+    _sources(page, answer)
+    _end(page, answer)
+    return "\n".join(page.lines) + "\n"
+
+
+class _Page:
+    def __init__(self, width: int, bold: bool) -> None:
+        self.width, self._bold, self.lines = width, bold, list[str]()
+
+    def strong(self, text: str) -> str:
+        return f"\x1b[1m{text}\x1b[0m" if self._bold else text
+
+    def line(self, text: str = "") -> None:
+        self.lines.append(text)
+
+    def wrap(self, text: str, indent: int = 0, first: str = "") -> None:
+        pad = " " * indent
+        self.lines += textwrap.wrap(text, self.width, initial_indent=first or pad, subsequent_indent=pad) or [first.rstrip()]
+
+    def bullet(self, text: str, indent: int = _INDENT) -> None:
+        self.wrap(text, indent + 2, first=" " * indent + "• ")
+
+
+def _side(page: _Page, answer: Answer, side: AnswerPerspective) -> None:
+    line = line_of(answer, side)
+    tag = "NOT FOUND" if line.status == "not_found" else label(side).upper()
+    page.line()
+    head = textwrap.wrap(side.statement, page.width - _INDENT - 2) or [""]
+    how = strength_of(line) if line.status != "not_found" else ""
+    page.line(page.strong(f"{tag:<{_INDENT}}{head[0]}"))
+    for more in head[1:]:
+        page.line(page.strong(" " * _INDENT + more))
+    if how:
+        page.wrap(how, _INDENT)
+    for claim in side.claims:
+        if claim.role == "thesis":
+            page.wrap(_quoted(claim), _INDENT)
+        else:
+            page.bullet(_quoted(claim))
+    if gap := hole(line, len(side.claims)):
+        page.wrap(gap, _INDENT)
+    if line.status != "supported" and line.queries:
+        page.wrap("Looked for: " + " · ".join(line.queries), _INDENT)
+
+
+def _sources(page: _Page, answer: Answer) -> None:
+    if not answer.citations:
+        return
+    page.line()
+    page.line(page.strong("SOURCES"))
+    for citation in answer.citations:
+        first = f"  [{citation.number}] "
+        page.wrap(source_line(citation), len(first), first)
+
+
+def _end(page: _Page, answer: Answer) -> None:
+    page.line()
+    for note in answer.notes:
+        page.wrap(f"Note: {note.text}")
+    if answer.nearest_questions:
+        page.line("Nearest sample questions:")
+        for question in answer.nearest_questions:
+            page.bullet(question, indent=2)
+    if answer.outcome == "answered":
+        page.wrap(closing(answer))
+    page.line(f"More sources: {ADD_SOURCES}")
+
+
+def _quoted(claim: AnswerClaim) -> str:
+    return f'"{_inner(claim.text)}" ' + " ".join(f"[{n}]" for n in claim.citations)
+
+
+def _inner(text: str) -> str:
+    """Double quotation marks inside a quotation become single ones."""
+    return text.replace('"', "'")

@@ -1,0 +1,48 @@
+"""The answer as a Word document."""
+
+import io
+import re
+
+from agent.answer import Answer, AnswerClaim
+from agent.rendering.words import ADD_SOURCES, closing, hole, label, line_of, source_line, strength_of
+
+_NOT_XML = re.compile(r"[^\x09\x0a\x0d\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def to_docx(answer: Answer) -> bytes:
+    """The file's bytes; characters that XML cannot hold are left out."""
+    import docx
+
+    document = docx.Document()
+    document.core_properties.title = _xml(answer.question)[:255]
+    document.add_heading(_xml(answer.question), 0)
+    document.add_paragraph(_xml(answer.summary))
+    for claim in answer.plain:
+        document.add_paragraph(_claim(claim), style="List Bullet")
+    for side in answer.perspectives:
+        line = line_of(answer, side)
+        document.add_heading(_xml(f"{label(side)}: {side.statement}"), 1)
+        document.add_paragraph(strength_of(line)).runs[0].italic = True
+        for claim in side.claims:
+            document.add_paragraph(_claim(claim), style=None if claim.role == "thesis" else "List Bullet")
+        if gap := hole(line, len(side.claims)):
+            document.add_paragraph(gap)
+        if line.status != "supported" and line.queries:
+            document.add_paragraph(_xml("Looked for: " + " · ".join(line.queries)))
+    if answer.citations:
+        document.add_heading("Sources", 1)
+    for citation in answer.citations:
+        document.add_paragraph(_xml(f"[{citation.number}] {source_line(citation)}"))
+    for text in [*(n.text for n in answer.notes), *answer.nearest_questions, closing(answer), f"More sources: {ADD_SOURCES}"]:
+        document.add_paragraph(_xml(text))
+    buffer = io.BytesIO()
+    document.save(buffer)
+    return buffer.getvalue()
+
+
+def _claim(claim: AnswerClaim) -> str:
+    return _xml(f"“{claim.text}” " + " ".join(f"[{n}]" for n in claim.citations))
+
+
+def _xml(text: str) -> str:
+    return _NOT_XML.sub("", text)

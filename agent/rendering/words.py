@@ -1,0 +1,67 @@
+"""The words that every rendering of an answer shares."""
+
+from datetime import date
+
+from agent.answer import Answer, AnswerPerspective, Citation, CoverageLine
+
+REMINDER = "Check what matters to you against the sources."
+ADD_SOURCES = "python -m agent ingest YOUR_FOLDER --collection mine"
+_LABELS = {"supports": "For", "opposes": "Against", "other": "Other"}
+
+
+def label(side: AnswerPerspective) -> str:
+    """What stands above a side: where it stands on the question."""
+    return _LABELS[side.stance]
+
+
+def line_of(answer: Answer, side: AnswerPerspective) -> CoverageLine:
+    """The side's line of the ledger."""
+    return next(line for line in answer.coverage if line.perspective == side.id)
+
+
+def strength_of(line: CoverageLine) -> str:
+    """'strong: 7 passages, 5 publishers', or the plain word that nothing was found."""
+    if line.status == "not_found":
+        return "not found"
+    counts = f"{_count(line.passages, 'passage')}, {_count(line.publishers, 'publisher')}"
+    copies = f", {'1 copy' if line.copies == 1 else f'{line.copies} copies'} not counted" if line.copies else ""
+    return f"{line.strength}: {counts}{copies}"
+
+
+def hole(line: CoverageLine, shown: int) -> str:
+    """The honest line for a side without a case; empty where there is one."""
+    if line.status == "not_found":
+        return "No passage was found that makes this case."
+    if shown == 0:
+        return "Passages lean this way, but none holds a sentence that states the case by itself."
+    if line.status == "thin":
+        return "Too little for a case: " + ("a single passage." if line.passages == 1 else "one publisher only.")
+    return ""
+
+
+def source_line(citation: Citation) -> str:
+    """Title, publisher, kind, date and place of a source in one line."""
+    kind = "" if citation.kind == "unknown" else citation.kind
+    about = ", ".join(filter(None, [citation.publisher, f"{kind} (sample)".strip() if citation.sample else kind, _day(citation.date)]))
+    place = citation.url or citation.document_id
+    title = citation.title.rstrip(".")
+    return " ".join(f"{part}." if not part.endswith((".", "!", "?")) else part for part in (title, about) if part) + f" {place}"
+
+
+def closing(answer: Answer) -> str:
+    """Which run, who served it, how long it took."""
+    kinds = sorted({"embedded" if "embedded" in name else name for name in answer.providers.values()})
+    return f"{REMINDER} Run {answer.run_id[:6]} · {', '.join(kinds)} providers · {answer.timings['total']:.1f} s"
+
+
+def _day(iso: str) -> str:
+    """'2026-03-12' as '12 March 2026'; a date of another form is left as it is."""
+    try:
+        day = date.fromisoformat(iso)
+    except ValueError:
+        return iso
+    return f"{day.day} {day:%B %Y}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

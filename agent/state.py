@@ -1,0 +1,140 @@
+"""The state that flows through the graph: ids and numbers, no passage text.
+
+Each field says which node writes it and how concurrent writes merge. Reducers are pure.
+"""
+
+import operator
+from collections.abc import Sequence
+from typing import Annotated, Literal, TypedDict
+
+Stance = Literal["supports", "opposes", "other"]
+Status = Literal["supported", "thin", "not_found"]
+
+
+class Perspective(TypedDict):
+    """One side. `contrary` is the id of the side that says the opposite, or empty."""
+
+    id: str
+    name: str
+    statement: str
+    stance: Stance
+    contrary: str
+    origin: Literal["question", "sources", "person", "model"]
+
+
+class FramingState(TypedDict):
+    """What the question asks, as `tools.grammar.Framing` plus what the thread adds to it."""
+
+    form: str
+    neutral: str
+    claim: str
+    negation: str
+    alternatives: list[str]
+    topic: str
+    focus: str
+
+
+class Coverage(TypedDict):
+    """How well one side is covered: passages above the threshold with copies counted once, and who stands behind them."""
+
+    status: Status
+    passages: int
+    sources: int
+    strongest: float
+    ids: list[int]
+    copies: int
+
+
+class Claim(TypedDict):
+    """A finished sentence with the passages that it stands on. `support` is the judge's for the side it serves."""
+
+    perspective: str
+    text: str
+    passages: list[int]
+    support: float
+    role: Literal["thesis", "case", "plain"]
+
+
+class Dropped(TypedDict):
+    """A claim that verification refused, and which of its two checks did."""
+
+    perspective: str
+    text: str
+    check: Literal["source", "side"]
+
+
+class Failure(TypedDict):
+    """Something that did not work and that the answer tells of."""
+
+    stage: str
+    message: str
+
+
+def merge_lists(left: dict[str, list[str]], right: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Joins lists key by key, keeping the first of equal items."""
+    return {k: list(dict.fromkeys([*left.get(k, []), *right.get(k, [])])) for k in {**left, **right}}
+
+
+def merge_found(left: dict[str, list[int]], right: dict[str, list[int]]) -> dict[str, list[int]]:
+    """Joins ranked lists of passage ids key by key: what was found first stays in front."""
+    return {k: list(dict.fromkeys([*left.get(k, []), *right.get(k, [])])) for k in {**left, **right}}
+
+
+def merge_scores(
+    left: dict[str, dict[int, float]], right: dict[str, dict[int, float]]
+) -> dict[str, dict[int, float]]:
+    """Joins scores key by key; a newer score replaces an older one."""
+    return {k: {**left.get(k, {}), **right.get(k, {})} for k in {**left, **right}}
+
+
+def merge_intervals(
+    left: dict[str, list[tuple[float, float]]], right: dict[str, list[tuple[float, float]]]
+) -> dict[str, list[tuple[float, float]]]:
+    """Joins lists of (start, end) key by key."""
+    return {k: [*left.get(k, []), *right.get(k, [])] for k in {**left, **right}}
+
+
+def busy_seconds(intervals: Sequence[tuple[float, float]]) -> float:
+    """The length of the union of intervals: what branches that ran side by side took together."""
+    total, reached = 0.0, float("-inf")
+    for start, end in sorted(tuple(i) for i in intervals):
+        total += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return total
+
+
+def add_numbers(left: dict[str, float], right: dict[str, float]) -> dict[str, float]:
+    """Adds number to number, key by key."""
+    return {k: left.get(k, 0) + right.get(k, 0) for k in {**left, **right}}
+
+
+class RunState(TypedDict, total=False):
+    """The state of a run."""
+
+    question: str  # the door
+    earlier: list[str]  # the door: neutral questions asked before in the thread, oldest first
+    framing: FramingState  # frame
+    perspectives: list[Perspective]  # expand; review may replace them
+    first_pass: list[int]  # expand: what a search for the bare question found
+    queries: Annotated[dict[str, list[str]], merge_lists]  # retrieve: per perspective, as tried
+    found: Annotated[dict[str, list[int]], merge_found]  # retrieve: per perspective, best first
+    support: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: per perspective and passage
+    unjudged: int  # judge: pairs that the budget or the deadline left out
+    coverage: dict[str, Coverage]  # judge
+    round: int  # requery: how often it has searched again
+    planned: dict[str, list[str]]  # requery: the queries that the next retrieve is to try
+    chosen: dict[str, list[int]]  # select: per perspective, the passages to write from
+    drafts: list[Claim]  # write
+    spares: list[Claim]  # write: next best claims, for repair
+    claims: list[Claim]  # verify
+    dropped: list[Dropped]  # verify
+    failures: Annotated[list[Failure], operator.add]  # any node
+    intervals: Annotated[dict[str, list[tuple[float, float]]], merge_intervals]  # every node: when it ran, by stage
+    counts: Annotated[dict[str, float], add_numbers]  # any node: pairs judged, passages seen, …
+
+
+class BranchState(TypedDict):
+    """What one `retrieve` branch is sent."""
+
+    perspective: Perspective
+    queries: list[str]

@@ -1,0 +1,1 @@
+"""What the agent uses on the world: sources, the store, search, the encoder and the judges."""

@@ -1,0 +1,226 @@
+"""A clause as subject, finite verb and rest, and what can be made of it: statement, denial, question."""
+
+import re
+from dataclasses import dataclass, replace
+
+from tools.inflect import base_form, gerund, is_gerund, past, third_person, verb_strength
+from tools.lexicon import Word, is_name, join, lookup, words_of
+from tools.subject import AUXILIARIES, BE, DO, HAVE, finite_verb, head_noun, subject_end
+
+_UNIVERSAL = re.compile(r"(?:everyone|everybody|everything|every|each|all)\b", re.I)
+_NO_SUBJECT = re.compile(r"(no one|nobody|nothing|none|no)\b", re.I)
+_SOME_SUBJECT = {"no one": "someone", "nobody": "somebody", "nothing": "something", "none": "some", "no": "some"}
+_SOMETIMES = frozenset("is are was were am can could may should".split())
+_EMPHASIS = re.compile(r"^(?:indeed|truly|really|actually) (?=\w)", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One clause. `rest` follows the finite verb; with 'do', 'does' and 'did' it begins with the base form.
+
+    `denied` says that the clause was negated where it stood. `negator` is the word that denies it: 'not', 'never' (its
+    opposite is 'sometimes' or nothing) or 'no' before the noun in `rest`.
+    """
+
+    subject: str
+    aux: str
+    rest: str
+    lead: str = ""
+    denied: bool = False
+    negator: str = "not"
+
+    def statement(self) -> str:
+        """The affirmative sentence."""
+        rest = self.rest
+        if self.negator == "never" and self.aux in _SOMETIMES:
+            rest = f"sometimes {rest}"
+        return self._sentence(self.subject, self._verb_phrase(rest))
+
+    def denial(self) -> str:
+        """The sentence that denies the statement, in natural English."""
+        if match := _NO_SUBJECT.match(self.subject):
+            some = _SOME_SUBJECT[match[1].lower()] + self.subject[match.end() :]
+            return self._sentence(some, self._verb_phrase(self.rest))
+        if _UNIVERSAL.match(self.subject) and self.negator == "not":
+            return self._sentence(f"not {_lower_first(self.subject)}", self._verb_phrase(self.rest))
+        rest = _EMPHASIS.sub("", self.rest)
+        if self.negator == "never":
+            return self._sentence(self.subject, self._verb_phrase(f"never {rest}"))
+        if without := self._with_no(rest):
+            return self._sentence(self.subject, self._verb_phrase(without))
+        if self.aux == "can":
+            return self._sentence(self.subject, f"cannot {rest}")
+        aux = "should" if self.aux == "must" else self.aux
+        return self._sentence(self.subject, f"{aux} not {rest}")
+
+    def question(self) -> str:
+        """The clause as a neutral yes-or-no question."""
+        subject = _lower_first(self.subject)
+        rest = self.rest
+        if self.negator == "never":
+            rest = f"ever {rest}"
+        asked = f"{self.lead} {self.aux} {subject} {rest}".strip()
+        return _capital(re.sub(r"\s+", " ", asked).rstrip(" .!?,;:")) + "?"
+
+    def topic(self) -> str:
+        """A noun phrase for search queries: the subject of a copula, or else what the clause says as a gerund."""
+        subject = re.sub(r"^(?:the|a|an)\s+", "", self.subject, flags=re.I)
+        words = words_of(self.rest)
+        while words and (words[0].adverb or words[0].core in ("be", "to")):
+            words.pop(0)
+        if self.subject.lower() in ("it", "there"):
+            return _after_it(words)
+        pronoun = subject.lower() in ("we", "you", "i", "one", "they", "people", "society", "everyone")
+        if self.aux in BE and not pronoun or not words:
+            return _bare(subject)
+        base = base_form(words[0].core) or words[0].core
+        if not verb_strength(base):
+            return _bare(subject if not pronoun else join(words))
+        action = " ".join([gerund(base), *(word.text for word in words[1:])])
+        return _bare(action if pronoun else f"{_lower_first(subject)} {action}")
+
+    def _with_no(self, rest: str) -> str:
+        """'there is a limit' to 'there is no limit', and back to 'no' where the clause had it."""
+        if self.negator == "no":
+            verb, _, noun = rest.partition(" ") if self.aux in DO else ("", "", rest)
+            return f"{verb} no {re.sub(r'^(?:a|an) ', '', noun)}".strip()
+        if self.subject.lower() == "there" and self.aux in BE:
+            first = words_of(rest)[:1]
+            if re.match(r"(?:a|an|any) (?!lot|few|little|great|good)", rest):
+                return "no " + rest.split(" ", 1)[1]
+            if first and (first[0].noun or first[0].adjective):
+                return "no " + rest
+        return ""
+
+    def _verb_phrase(self, rest: str) -> str:
+        return _inflected(rest, self.aux) if self.aux in DO else f"{self.aux} {rest}"
+
+    def _sentence(self, subject: str, predicate: str) -> str:
+        lead = f"{self.lead} " if self.lead else ""
+        text = f"{lead}{_lower_first(subject) if lead else subject} {predicate}"
+        return _capital(re.sub(r"\s+", " ", text).strip().rstrip(" .!?,;:")) + "."
+
+
+def _inflected(rest: str, aux: str) -> str:
+    """'generally harm people' under 'does' to 'generally harms people'; a verb joined to it by 'and' too."""
+    words = [word.text for word in words_of(rest)]
+    cores = words_of(rest)
+    at = next((i for i, word in enumerate(cores) if verb_strength(word.core)), 0)
+    joined = [at]
+    if at + 2 < len(cores) and cores[at + 1].core in ("and", "or") and verb_strength(cores[at + 2].core) >= 1.5:
+        joined.append(at + 2)
+    for i in joined if aux != "do" else []:
+        form = third_person(cores[i].core) if aux == "does" else past(cores[i].core)
+        words[i] = words[i].lower().replace(cores[i].core, form, 1)
+    return " ".join(words)
+
+
+def from_question(words: list[Word], lead: str = "") -> Clause:
+    """The clause of a question whose first word is its auxiliary; 'not' and 'never' are taken out."""
+    aux = {"cannot": "can", "am": "am"}.get(words[0].core, words[0].core)
+    rest = words[1:]
+    denied = words[0].core == "cannot"
+    if rest and rest[0].core == "not":
+        rest, denied = rest[1:], True
+    end = subject_end(rest, aux)
+    subject, rest = rest[:end], rest[end:]
+    clause = Clause(join(subject), _agreed(aux, subject), join(rest), lead, denied)
+    return _denials_out(clause)
+
+
+def from_statement(words: list[Word], lead: str = "") -> Clause | None:
+    """The clause of a statement, its denial taken out, or None when no finite verb is found."""
+    at = finite_verb(words)
+    if at is None:
+        return None
+    verb, front = words[at], words[:at]
+    adverbs: list[Word] = []
+    while len(front) > 1 and front[-1].adverb and not front[-1].noun and not front[-1].closes:
+        adverbs.insert(0, front.pop())
+    rest, core, denied = words[at + 1 :], verb.core, verb.core == "cannot"
+    if core in DO and not (rest and (rest[0].core == "not" or verb_strength(rest[0].core))):
+        return _denials_out(_with_main_verb(front, adverbs, "do", core, rest, lead))
+    if core in HAVE and not _perfect(rest):
+        return _denials_out(_with_main_verb(front, adverbs, "have", core, rest, lead))
+    if core in AUXILIARIES:
+        aux = "can" if core == "cannot" else core
+        return _denials_out(Clause(join(front), aux, join(adverbs + rest), lead, denied))
+    base = base_form(core) if not verb_strength(core) or core.endswith("s") else core
+    return _denials_out(_with_main_verb(front, adverbs, base or core, core, rest, lead))
+
+
+def _with_main_verb(
+    front: list[Word], adverbs: list[Word], base: str, form: str, rest: list[Word], lead: str
+) -> Clause:
+    aux = "do" if form == base else "does" if form == third_person(base) else "did"
+    return Clause(join(front), aux, " ".join([*(w.text for w in adverbs), base, *(w.text for w in rest)]), lead)
+
+
+def _perfect(rest: list[Word]) -> bool:
+    follow = [word for word in rest[:3] if not word.adverb]
+    return bool(follow) and (follow[0].core in ("been", "had") or follow[0].tag in ("VBN", "VBD") or bool(
+        base_form(follow[0].core) and follow[0].core.endswith(("ed", "en")) or lookup(follow[0].core) == "VBN"
+    ))  # fmt: skip
+
+
+def _denials_out(clause: Clause) -> Clause:
+    """The clause without its own negators; `denied` and `negator` remember them."""
+    rest, denied, negator = clause.rest, clause.denied, clause.negator
+    if match := re.match(r"((?:\w+ly )?)not (?!only\b|just\b|merely\b|all\b|every)", rest, re.I):
+        rest, denied = match[1] + rest[match.end() :], not denied
+    if match := re.match(r"((?:\w+ly )?)(never|ever) ", rest, re.I):
+        rest, negator = match[1] + rest[match.end() :], "never"
+        denied = denied != (match[2].lower() == "never")
+    if match := re.match(r"((?:have )?)no (?=(\w+))(?!longer|one|more)", rest, re.I):
+        if match[1] or clause.aux in BE:
+            rest, negator, denied = match[1] + _article(clause, rest[match.end() :]), "no", not denied
+    return replace(clause, rest=re.sub(r"\s+at all\b", "", rest) if denied else rest, denied=denied, negator=negator)
+
+
+def _article(clause: Clause, noun: str) -> str:
+    """'enemy of the West' to 'an enemy of the West' where the noun is countable and stands alone."""
+    first = words_of(noun)[0]
+    countable = first.tag == "NN" and lookup(first.core + "s") == "NNS" and clause.aux in ("is", "was")
+    if not countable:
+        return noun
+    return ("an " if first.core[0] in "aeiou" else "a ") + noun
+
+
+def _agreed(aux: str, subject: list[Word]) -> str:
+    """'Is the operations … and its approach' is asked with the wrong number now and then; mended where it is plain."""
+    head = head_noun(subject)
+    if aux not in ("is", "was") or head is None or not head.plural or not subject:
+        return aux
+    if any(word.tag.startswith("NNP") or word.text[0] in "\"'“‘" for word in subject) or is_gerund(subject[0].core):
+        return aux
+    regular = head.core.endswith("s") and lookup(head.core[:-1]).startswith("NN") and subject[0].core == "the"
+    return {"is": "are", "was": "were"}[aux] if regular else aux
+
+
+def _after_it(words: list[Word]) -> str:
+    """'it is wrong to eat meat' is about eating meat; 'there is a god' about the god."""
+    for i, word in enumerate(words[:-1]):
+        if word.core == "to" and verb_strength(words[i + 1].core):
+            return _bare(" ".join([gerund(words[i + 1].core), *(w.text for w in words[i + 2 :])]))
+        if word.core == "that":
+            return _bare(join(words[i + 1 :]))
+    return _bare(re.sub(r"^(?:a|an|the|any|no|too much|too many)\s+", "", join(words)))
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip(" .,;:!?")
+
+
+def _capital(text: str) -> str:
+    at = next((i for i, c in enumerate(text) if c.isalnum()), 0)
+    if re.match(r"[a-z]+[A-Z]", text[at:]):
+        return text
+    return text[:at] + text[at : at + 1].upper() + text[at + 1 :]
+
+
+def _lower_first(text: str) -> str:
+    first, _, others = text.partition(" ")
+    following = others.split(" ", 1)[0]
+    function_word = lookup(first.lower()) in ("DT", "PRP", "PRP$", "IN", "PDT")
+    in_name = following[:1].isupper() and is_name(following) and not function_word
+    return text if not first or is_name(first) or in_name else first[0].lower() + text[1:]

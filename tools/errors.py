@@ -1,0 +1,91 @@
+"""Every error that Steelman raises on purpose.
+
+SteelmanError
+├── InputError                the caller asked for something that cannot be done as asked
+│   ├── QuestionError         empty, too long, another language, nothing to take sides on
+│   ├── SettingsError         a setting or option has a value that it cannot have
+│   ├── UnknownCollectionError
+│   └── UnknownRunError
+├── SourceError               a document could not be read (encrypted, damaged, not what its name says)
+├── StoreError                the data on disk
+│   ├── StoreBusyError        another process holds it
+│   ├── StoreFullError        no room left on the disk
+│   ├── StoreDamagedError     a file is not readable as what it should be
+│   └── EncoderMismatchError  vectors made by another encoder
+├── ModelError                weights or a model file on this machine cannot be used
+├── ProviderError             a provider did not do its part
+└── RunError                  a run cannot be continued
+    ├── RunBusyError          another process is working on it
+    └── RunCancelledError
+
+A message says what happened and what to do next, in words for the person who reads it. The cause is kept
+(`raise … from exc`).
+"""
+
+
+class SteelmanError(Exception):
+    """Base of all errors raised on purpose; its text is meant for the user."""
+
+
+class InputError(SteelmanError):
+    """The caller asked for something that cannot be done as asked."""
+
+
+class QuestionError(InputError):
+    """The question cannot be answered: empty, too long, another language, or without sides."""
+
+
+class SettingsError(InputError):
+    """A setting or an option has a value that it cannot have."""
+
+
+class UnknownCollectionError(InputError):
+    """No collection of that name exists."""
+
+
+class UnknownRunError(InputError):
+    """No run of that id exists."""
+
+
+class SourceError(SteelmanError):
+    """A document could not be read."""
+
+
+class StoreError(SteelmanError):
+    """The data on disk cannot be used as it is."""
+
+
+class StoreBusyError(StoreError):
+    """Another process holds the data and did not let go in time."""
+
+
+class StoreFullError(StoreError):
+    """The disk has no room left; what was finished before is kept."""
+
+
+class StoreDamagedError(StoreError):
+    """A file of the store is not readable as what it should be."""
+
+
+class EncoderMismatchError(StoreError):
+    """The stored vectors were made by another encoder than the one in use."""
+
+
+class ModelError(SteelmanError):
+    """Weights or a model file on this machine cannot be used."""
+
+
+class ProviderError(SteelmanError):
+    """A provider (a model, a search engine, a store) did not do its part."""
+
+
+class RunError(SteelmanError):
+    """A run cannot be continued."""
+
+
+class RunBusyError(RunError):
+    """Another process is working on the run."""
+
+
+class RunCancelledError(RunError):
+    """The run was cancelled before it had an answer."""

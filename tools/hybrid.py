@@ -1,0 +1,188 @@
+"""Search over the store: the dense and the lexical index, kept up to date with it, and their fusion."""
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.dense import DenseIndex, Entry, Projection
+from tools.encoder import Encoder
+from tools.errors import StoreBusyError
+from tools.lexical import LexicalIndex
+from tools.locks import index_lock
+from tools.store import Store, check_encoder
+
+_BATCH = 1000
+_RRF_K = 60
+_LOCK_SECONDS = 60.0
+
+Progress = Callable[[str, int], None]
+"""Called with an index's name and the number of passages it has just taken in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage found, with its fused score and its cosine to the query."""
+
+    passage_id: int
+    score: float
+    cosine: float
+
+
+def fuse(rankings: Sequence[Sequence[int]], k: int = _RRF_K) -> list[tuple[int, float]]:
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): sum over rankings of 1 / (k + rank), rank from 1.
+
+    Ties go to the smaller id, so that the order does not depend on the order of the rankings.
+    """
+    scores: dict[int, float] = {}
+    for ranking in rankings:
+        for rank, item in enumerate(ranking, start=1):
+            scores[item] = scores.get(item, 0.0) + 1.0 / (k + rank)
+    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+class HybridSearch:
+    """Passages for a query by meaning and by words. Safe to use from several threads and processes."""
+
+    def __init__(self, store: Store, folder: Path, encoder: Encoder) -> None:
+        self._store = store
+        self._lock = folder / "lock"
+        self._encoder = encoder
+        self.dense = DenseIndex(folder / "dense")
+        self.lexical = LexicalIndex(folder / "lexical")
+        self._seen: dict[str, tuple[str, int]] = {}
+
+    def search(self, text: str, vector: NDArray[np.float32], collections: Sequence[str], k: int) -> list[Hit]:
+        """Up to k hits, best first, from both indexes by reciprocal rank fusion.
+
+        `vector` is the query's, of shape (dimensions,). Raises UnknownCollectionError, EncoderMismatchError,
+        StoreDamagedError, StoreBusyError.
+        """
+        ids = self._collection_ids(collections)
+        with self._reading():
+            dense = self.dense.search(vector, ids, k)
+            lexical = self.lexical.search(text, ids, k)
+        fused = fuse([[i for i, _ in dense], [i for i, _ in lexical]])[:k]
+        stored = self._store.vectors(i for i, _ in fused)
+        # A passage that was deleted since the indexes were read has no vector any more and is no hit.
+        return [Hit(i, score, float(stored[i] @ vector)) for i, score in fused if i in stored]
+
+    def refresh(self, progress: Progress | None = None) -> None:
+        """Brings both indexes up to date with the store; makes them where they are missing."""
+        with index_lock(self._lock, exclusive=True, timeout=_LOCK_SECONDS):
+            for projection in self._projections():
+                self._bring_up_to_date(projection, progress)
+
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Makes both indexes again from the store; vectors of another encoder are computed again first."""
+        with index_lock(self._lock, exclusive=True, timeout=_LOCK_SECONDS):
+            self._encode_again(progress)
+            for projection in self._projections():
+                self._begin_rebuild(projection)
+                self._bring_up_to_date(projection, progress)
+
+    def _projections(self) -> tuple[Projection, ...]:
+        return (self.dense, self.lexical)
+
+    def _collection_ids(self, names: Sequence[str]) -> list[int]:
+        ids = []
+        for name in names:
+            collection_id, made_by = self._store.collection(name)
+            check_encoder(name, made_by, self._encoder.name)
+            ids.append(collection_id)
+        return ids
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """The shared lock, held over indexes that are up to date."""
+        give_up = time.monotonic() + _LOCK_SECONDS
+        while time.monotonic() < give_up:
+            with index_lock(self._lock, exclusive=False, timeout=_LOCK_SECONDS):
+                if all(self._is_current(p) for p in self._projections()):
+                    yield
+                    return
+            self.refresh()
+        raise StoreBusyError("other processes keep changing the store. Wait for them to end, then try again.")
+
+    def _is_current(self, projection: Projection) -> bool:
+        row = self._store.projection(projection.name)
+        if row is None or row["rebuilt_to"] is not None or projection.stamp() != row["stamp"]:
+            return False
+        if row["applied_seq"] < self._store.last_seq():
+            return False
+        self._notice(projection, row["stamp"], row["applied_seq"])
+        return True
+
+    def _notice(self, projection: Projection, stamp: str, applied: int) -> None:
+        """What another process wrote is not in this one's memory: read it again."""
+        seen = self._seen.get(projection.name)
+        if seen is not None and seen != (stamp, applied):
+            projection.reopen()
+        self._seen[projection.name] = (stamp, applied)
+
+    def _begin_rebuild(self, projection: Projection) -> None:
+        stamp = uuid.uuid4().hex
+        # Recorded first: were the process to end between the two, the stamps differ and the rebuild starts over.
+        self._store.set_projection(projection.name, stamp, self._store.last_seq(), rebuilt_to=0)
+        projection.clear(stamp)
+
+    def _bring_up_to_date(self, projection: Projection, progress: Progress | None) -> None:
+        row = self._store.projection(projection.name)
+        if row is None or projection.stamp() != row["stamp"]:
+            self._begin_rebuild(projection)
+        self._finish_rebuild(projection, progress)
+        self._apply_journal(projection, progress)
+
+    def _finish_rebuild(self, projection: Projection, progress: Progress | None) -> None:
+        while (row := self._store.projection(projection.name)) is not None and row["rebuilt_to"] is not None:
+            batch = self._store.scan(row["rebuilt_to"], _BATCH)
+            if batch:
+                vectors = self._store.vectors(p.id for _, p in batch)
+                projection.apply([(c, p, vectors[p.id]) for c, p in batch if p.id in vectors], [])
+            reached = batch[-1][1].id if batch else None
+            self._store.set_projection(projection.name, row["stamp"], row["applied_seq"], reached)
+            if progress and batch:
+                progress(projection.name, len(batch))
+
+    def _apply_journal(self, projection: Projection, progress: Progress | None) -> None:
+        row = self._store.projection(projection.name)
+        assert row is not None  # _bring_up_to_date made it
+        applied = row["applied_seq"]
+        self._notice(projection, row["stamp"], applied)
+        while changes := self._store.changes(applied, _BATCH):
+            removes = [(c.collection_id, c.passage_id) for c in changes if c.op == "remove"]
+            adds = self._entries({c.passage_id: c.collection_id for c in changes if c.op == "add"})
+            projection.apply(adds, removes)
+            applied = changes[-1].seq
+            self._store.set_projection(projection.name, row["stamp"], applied, None)
+            self._seen[projection.name] = (row["stamp"], applied)
+            if progress:
+                progress(projection.name, len(changes))
+
+    def _entries(self, collections: dict[int, int]) -> list[Entry]:
+        """What is still there of the passages that were added; the rest was removed again since."""
+        passages, vectors = self._store.passages(collections), self._store.vectors(collections)
+        return [(collections[i], p, vectors[i]) for i, p in sorted(passages.items()) if i in vectors]
+
+    def _encode_again(self, progress: Progress | None) -> None:
+        if all(c.encoder == self._encoder.name for c in self._store.collections()):
+            return
+        reached = 0
+        while batch := self._store.scan(reached, _BATCH):
+            texts = [passage_text(p.title, p.text) for _, p in batch]
+            vectors = self._encoder.encode(texts)
+            self._store.replace_vectors({p.id: v for (_, p), v in zip(batch, vectors, strict=True)})
+            reached = batch[-1][1].id
+            if progress:
+                progress("vectors", len(batch))
+        self._store.set_encoder(self._encoder.name)
+
+
+def passage_text(title: str, text: str) -> str:
+    """What the encoder reads of a passage: its document's title stands in for the context that the cut lost."""
+    return f"{title}. {text}" if title else text

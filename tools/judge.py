@@ -1,0 +1,38 @@
+"""The seam of the judge: does a text support a statement?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A statement and a text to judge; `contrary` is the opposing statement where there is one."""
+
+    statement: str
+    text: str
+    contrary: str = ""
+
+
+class Judge(Protocol):
+    """Tells how likely a text supports a statement. `name` changes whenever its numbers do."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def threshold(self) -> float:
+        """The probability from which a passage counts as support, calibrated on development data."""
+        ...
+
+    @property
+    def sentence_threshold(self) -> float:
+        """The probability from which a single sentence may be shown under a side."""
+        ...
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        """Probabilities of support, shape (n,), in the order of the pairs."""
+        ...

@@ -1,0 +1,120 @@
+"""The lexical index: BM25 over stemmed words by tantivy, updated in place and read without loading the corpus."""
+
+import shutil
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tools.dense import STAMP, Entry
+from tools.errors import StoreDamagedError
+
+if TYPE_CHECKING:
+    from tantivy import Index, Query, Schema, TextAnalyzer
+
+_ANALYZER = "english"
+_WRITER_BYTES = 30_000_000
+_LONGEST_QUERY = 64  # words; a longer text as a query only costs time
+
+
+class LexicalIndex:
+    """Passages by BM25 over title and text (Robertson et al. 1994; tantivy's k1 = 1.2, b = 0.75)."""
+
+    name = "lexical"
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._index: Index | None = None
+
+    def stamp(self) -> str | None:
+        path = self._folder / STAMP
+        return path.read_text() if path.exists() else None
+
+    def clear(self, stamp: str) -> None:
+        self.reopen()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        (self._folder / "tantivy").mkdir(parents=True)
+        (self._folder / STAMP).write_text(stamp)
+
+    def reopen(self) -> None:
+        self._index = None
+
+    def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
+        from tantivy import Document
+
+        try:
+            writer = self._open().writer(_WRITER_BYTES, 1)
+            for _, passage_id in removes:
+                writer.delete_documents_by_term("id", passage_id)
+            for collection_id, passage, _ in adds:
+                writer.delete_documents_by_term("id", passage.id)
+                document = Document()
+                document.add_unsigned("id", passage.id)
+                document.add_unsigned("collection", collection_id)
+                document.add_text("body", f"{passage.title}\n{passage.text}")
+                writer.add_document(document)
+            writer.commit()
+            writer.wait_merging_threads()
+        except (ValueError, OSError) as exc:
+            raise self._damaged(exc) from exc
+
+    def search(self, text: str, collection_ids: Sequence[int], k: int) -> list[tuple[int, float]]:
+        """Up to k (passage id, BM25 score), best first; words that English uses everywhere are not looked for."""
+        words = list(dict.fromkeys(analyzer().analyze(text)))[:_LONGEST_QUERY]
+        if not words or not collection_ids:
+            return []
+        try:
+            index = self._open()
+            index.reload()
+            searcher = index.searcher()
+            hits = searcher.search(self._query(words, collection_ids), k, count=False).hits
+            found = [(int(searcher.doc(address)["id"][0]), float(str(score))) for score, address in hits]
+        except (ValueError, OSError) as exc:
+            raise self._damaged(exc) from exc
+        return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+
+    def _query(self, words: Sequence[str], collection_ids: Sequence[int]) -> "Query":
+        from tantivy import Occur, Query
+
+        within = Query.term_set_query(_schema(), "collection", list(collection_ids))
+        anything = Query.boolean_query([(Occur.Should, Query.term_query(_schema(), "body", w, "freq")) for w in words])
+        return Query.boolean_query([(Occur.Must, Query.const_score_query(within, 0.0)), (Occur.Must, anything)])
+
+    def _open(self) -> "Index":
+        if self._index is None:
+            from tantivy import Index
+
+            try:
+                self._index = Index(_schema(), path=str(self._folder / "tantivy"))
+            except (ValueError, OSError) as exc:
+                raise self._damaged(exc) from exc
+            self._index.register_tokenizer(_ANALYZER, analyzer())
+        return self._index
+
+    def _damaged(self, exc: Exception) -> StoreDamagedError:
+        return StoreDamagedError(
+            f"the lexical index in {self._folder} cannot be used ({exc}). Make it again: `python -m agent rebuild`. "
+            "Your documents are safe in the store."
+        )
+
+
+@cache
+def analyzer() -> "TextAnalyzer":
+    """Lower case, no accents, no stop words, Snowball's English stems; the same for texts and queries."""
+    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
+
+    builder = TextAnalyzerBuilder(Tokenizer.simple())
+    for step in (Filter.lowercase(), Filter.ascii_fold(), Filter.stopword("english"), Filter.stemmer("english")):
+        builder = builder.filter(step)
+    return builder.build()
+
+
+@cache
+def _schema() -> "Schema":
+    from tantivy import SchemaBuilder
+
+    builder = SchemaBuilder()
+    builder.add_unsigned_field("id", stored=True, indexed=True)
+    builder.add_unsigned_field("collection", indexed=True)
+    builder.add_text_field("body", tokenizer_name=_ANALYZER, index_option="freq")
+    return builder.build()

@@ -1,0 +1,149 @@
+"""Words of a sentence with their parts of speech, from the Penn Treebank lexicon that TextBlob carries.
+
+The lexicon file is read directly: importing `textblob` imports nltk, scikit-learn and scipy (1 s), and Brill's
+context rules are made for statements, while questions put the verb before its subject.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from tools.errors import ModelError
+
+DETERMINERS = frozenset(
+    "the a an this that these those my your his her its our their every each some any no another either neither".split()
+)
+SUBJECT_PRONOUNS = frozenset(
+    "i you he she it we they there everyone everybody anyone anybody someone somebody nobody everything anything "
+    "something nothing one".split()
+)
+PREPOSITIONS = frozenset(
+    "about above across after against along alongside amid among around as at before behind below beneath beside "
+    "between beyond by concerning despite during except following for from in inside into like near of off on onto "
+    "outside over per regarding since than through throughout till toward towards under unlike until up upon versus "
+    "via with within without".split()
+)
+CONJUNCTIONS = frozenset("and or but nor &".split())
+SUBORDINATORS = frozenset("if when because although though unless while whereas even given whether so".split())
+RELATIVES = frozenset("who which whose whom that where".split())
+DEGREES = frozenset("more most less least too very so as how quite rather almost far much equally".split())
+ADVERBS = frozenset(
+    "always never ever still really just also only now already often sometimes generally usually not indeed truly "
+    "actually even simply merely largely mostly perhaps probably inherently ultimately necessarily likely soon".split()
+)
+QUANTIFIERS = frozenset("all both most many few several much more less fewer such other own same two three".split())
+
+_SUFFIXES: tuple[tuple[str, str], ...] = (
+    (r"(?:is|iz|yz|ys|if)ing$|[a-z]{3,}ing$", "VBG"),
+    (r"[a-z]{2,}ed$", "VBN"),
+    (r"[a-z]{3,}ly$", "RB"),
+    (r"(?:ise|ize|ify|yse)$", "VB"),
+    (r"(?:ises|izes|ifies|yses)$", "VBZ"),
+    (r"(?:ous|ful|able|ible|ive|ical|ic|less|ary|ish|ian|-friendly)$", "JJ"),
+    (r"[a-z]{2,}[^su]s$", "NNS"),
+)
+_OUTER = "\"'“”‘’«»()[]{}.,;:!?…*_"
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word as written, its bare lower-case core, and its most frequent part of speech (Penn tag)."""
+
+    text: str
+    core: str
+    tag: str
+
+    @property
+    def closes(self) -> bool:
+        """Punctuation after the word ends the phrase."""
+        return self.text.endswith((",", ";", ":", ")", "–", "—"))
+
+    @property
+    def possessive(self) -> bool:
+        return self.core.endswith(("'s", "s'")) and self.core not in ("it's", "that's", "there's", "let's")
+
+    @property
+    def noun(self) -> bool:
+        return self.tag.startswith("NN") and not self.possessive
+
+    @property
+    def plural(self) -> bool:
+        return self.tag in ("NNS", "NNPS")
+
+    @property
+    def adjective(self) -> bool:
+        return self.tag.startswith("JJ") and self.core not in QUANTIFIERS
+
+    @property
+    def adverb(self) -> bool:
+        return self.core in ADVERBS or self.tag.startswith("RB")
+
+    @property
+    def determiner(self) -> bool:
+        return self.core in DETERMINERS or self.tag == "PRP$"
+
+    @property
+    def preposition(self) -> bool:
+        return self.core in PREPOSITIONS or self.tag == "IN" and self.core not in SUBORDINATORS | RELATIVES
+
+
+@cache
+def _entries() -> dict[str, str]:
+    found = find_spec("textblob")
+    path = Path(found.origin).parent / "en" / "en-lexicon.txt" if found and found.origin else None
+    if path is None or not path.is_file():
+        raise ModelError("TextBlob's English lexicon is missing. Install it: `pip install --no-deps -r requirements.lock`.")
+    with path.open(encoding="utf-8") as lines:
+        pairs = (line.split() for line in lines if not line.startswith(";;;"))
+        return {pair[0]: pair[1] for pair in pairs if len(pair) >= 2}
+
+
+def lookup(core: str) -> str:
+    """The lexicon's tag of a lower-case word, or '' when it is unknown."""
+    return _entries().get(core, "")
+
+
+def is_name(text: str) -> bool:
+    """Whether a capitalised word keeps its capital inside a sentence: a name, an acronym, 'I'."""
+    core = text.strip(_OUTER)
+    stem = re.sub(r"(?:'s|’s)$", "", core)
+    if stem in ("I", "I'm", "I've", "I'd") or sum(c.isupper() for c in stem) > 1 or any(c.isdigit() for c in stem):
+        return True
+    lower = stem.lower()
+    if stem == lower or lower in DETERMINERS or lookup(lower):
+        return lookup(lower).startswith("NNP")
+    return lookup(stem).startswith("NNP") or not re.search(r"(?:s|ing|ed|ly|ion|ism|ity|ment|ness)$", lower)
+
+
+def tag_of(text: str, core: str) -> str:
+    """The most frequent tag; unknown words by their ending, or else a noun."""
+    if re.fullmatch(r"[\d.,%$£€/-]+", core):
+        return "CD"
+    if found := lookup(core):
+        return found
+    if text[:1].isupper() and (named := lookup(text.strip(_OUTER))):
+        return named
+    last = core.rsplit("-", 1)[-1]
+    if last != core and last and (found := lookup(last)):
+        return "JJ" if found in ("VBN", "VBD", "JJ", "VBG") else found
+    for ending, tag in _SUFFIXES:
+        if re.search(ending, core):
+            return tag
+    return "NNP" if text[:1].isupper() else "NN"
+
+
+def words_of(sentence: str) -> list[Word]:
+    """The words of a sentence, cut at white space; punctuation stays with its word."""
+    found: list[Word] = []
+    for text in sentence.split():
+        core = re.sub(r"^[\"'“”‘’«»(\[{*_]+|[\"“”«»)\]}.,;:!?…*_]+$", "", text.replace("’", "'")).lower()
+        core = core if core.endswith("s'") else core.rstrip("'")
+        found.append(Word(text, core, tag_of(text, core) if core else "SYM"))
+    return found
+
+
+def join(words: list[Word]) -> str:
+    """The text of the words again."""
+    return " ".join(word.text for word in words)

@@ -1,0 +1,155 @@
+"""Builds the ONNX graph of a BERT encoder from its weights, with the `onnx` package alone (no torch).
+
+The same graph serves the sentence encoder (mean of the tokens, unit length) and the judge (a classifier over the
+first token). Layers follow Devlin et al. 2019 (post-layer-norm, erf GELU); query, key and value are one product,
+with the 1/sqrt(d) scale folded into the query's weights.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    import onnx
+    from numpy.typing import NDArray
+
+    Weights = Mapping[str, NDArray[np.float32]]
+
+Head = Literal["mean", "classifier"]
+_OPSET = 20
+_EPSILON = 1e-12
+_MASKED = -10_000.0
+
+
+@dataclass
+class _Graph:
+    """Collects nodes and constants; every operator returns the name of its output."""
+
+    weights: "Weights"
+    nodes: "list[onnx.NodeProto]" = field(default_factory=list)
+    constants: "list[onnx.TensorProto]" = field(default_factory=list)
+
+    def op(self, kind: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
+        from onnx import helper
+
+        names = [f"{kind}_{len(self.nodes)}_{i}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(kind, list(inputs), names, **attributes))
+        return names[0] if outputs == 1 else names
+
+    def constant(self, value: "NDArray[Any]") -> str:
+        from onnx import numpy_helper
+
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(value, name))
+        return name
+
+    def weight(self, name: str) -> str:
+        return self.constant(self.weights[name])
+
+    def dense(self, x: str, prefix: str) -> str:
+        product = self.op("MatMul", x, self.constant(self.weights[f"{prefix}.weight"].T.copy()))
+        return str(self.op("Add", product, self.weight(f"{prefix}.bias")))
+
+    def layer_norm(self, x: str, prefix: str) -> str:
+        scale, bias = self.weight(f"{prefix}.weight"), self.weight(f"{prefix}.bias")
+        return str(self.op("LayerNormalization", x, scale, bias, axis=-1, epsilon=_EPSILON))
+
+
+def build_bert(weights: "Weights", heads: int, head: Head) -> "onnx.ModelProto":
+    """The model as an ONNX graph.
+
+    Inputs are `ids`, `mask` and `types`, each int64 of shape (batch, length). The output is `vectors`
+    (batch, width), rows of unit length, for head "mean", or `logits` (batch, labels) for head "classifier".
+    `weights` are named as in Hugging Face's BertModel; a classifier also needs `classifier.weight` and
+    `classifier.bias`, and uses `pooler.dense` where it is present.
+    """
+    from onnx import TensorProto, helper
+
+    graph = _Graph(weights)
+    x = _embeddings(graph)
+    bias = _attention_bias(graph)
+    for layer in range(_layers(weights)):
+        x = _layer(graph, x, bias, f"encoder.layer.{layer}", heads)
+    output = _mean_pool(graph, x) if head == "mean" else _classify(graph, x)
+    name = "vectors" if head == "mean" else "logits"
+    graph.nodes.append(helper.make_node("Identity", [output], [name]))
+    inputs = [helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", "length"]) for n in ("ids", "mask", "types")]
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", "width"])]
+    body = helper.make_graph(graph.nodes, "bert", inputs, outputs, graph.constants)
+    # The pinned IR version keeps the file readable for runtimes older than the onnx package that wrote it.
+    return helper.make_model(body, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=10)
+
+
+def _layers(weights: "Weights") -> int:
+    return 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
+
+
+def _embeddings(graph: _Graph) -> str:
+    import numpy as np
+
+    words = graph.op("Gather", graph.weight("embeddings.word_embeddings.weight"), "ids")
+    types = graph.op("Gather", graph.weight("embeddings.token_type_embeddings.weight"), "types")
+    length = graph.op("Shape", "ids", start=1, end=2)
+    zero, one = graph.constant(np.array([0])), graph.constant(np.array([1]))
+    positions = graph.op("Slice", graph.weight("embeddings.position_embeddings.weight"), zero, length, zero, one)
+    total = graph.op("Add", graph.op("Add", words, types), positions)
+    return graph.layer_norm(total, "embeddings.LayerNorm")
+
+
+def _attention_bias(graph: _Graph) -> str:
+    import numpy as np
+    from onnx import TensorProto
+
+    mask = graph.op("Cast", "mask", to=TensorProto.FLOAT)
+    hidden = graph.op("Sub", graph.constant(np.array(1.0, np.float32)), mask)
+    penalty = graph.op("Mul", hidden, graph.constant(np.array(_MASKED, np.float32)))
+    return str(graph.op("Unsqueeze", penalty, graph.constant(np.array([1, 2]))))
+
+
+def _layer(graph: _Graph, x: str, bias: str, prefix: str, heads: int) -> str:
+    attended = graph.dense(_attention(graph, x, bias, f"{prefix}.attention.self", heads), f"{prefix}.attention.output.dense")
+    x = graph.layer_norm(graph.op("Add", x, attended), f"{prefix}.attention.output.LayerNorm")
+    inner = graph.op("Gelu", graph.dense(x, f"{prefix}.intermediate.dense"))
+    outer = graph.dense(inner, f"{prefix}.output.dense")
+    return graph.layer_norm(graph.op("Add", x, outer), f"{prefix}.output.LayerNorm")
+
+
+def _attention(graph: _Graph, x: str, bias: str, prefix: str, heads: int) -> str:
+    import numpy as np
+
+    width = graph.weights[f"{prefix}.query.weight"].shape[0]
+    scale = np.float32((width // heads) ** -0.5)
+    weight = {n: graph.weights[f"{prefix}.{n}.weight"].T for n in ("query", "key", "value")}
+    offset = {n: graph.weights[f"{prefix}.{n}.bias"] for n in ("query", "key", "value")}
+    joined = np.concatenate([weight["query"] * scale, weight["key"], weight["value"]], axis=1)
+    joined_bias = np.concatenate([offset["query"] * scale, offset["key"], offset["value"]])
+    projected = graph.op("Add", graph.op("MatMul", x, graph.constant(joined)), graph.constant(joined_bias))
+    split = graph.op("Split", projected, outputs=3, axis=2, num_outputs=3)
+    shape = graph.constant(np.array([0, 0, heads, width // heads]))
+    q, k, v = (graph.op("Reshape", part, shape) for part in split)
+    q, v = (graph.op("Transpose", part, perm=[0, 2, 1, 3]) for part in (q, v))
+    scores = graph.op("MatMul", q, graph.op("Transpose", k, perm=[0, 2, 3, 1]))
+    shares = graph.op("Softmax", graph.op("Add", scores, bias), axis=-1)
+    mixed = graph.op("Transpose", graph.op("MatMul", shares, v), perm=[0, 2, 1, 3])
+    return str(graph.op("Reshape", mixed, graph.constant(np.array([0, 0, width]))))
+
+
+def _mean_pool(graph: _Graph, x: str) -> str:
+    import numpy as np
+    from onnx import TensorProto
+
+    mask = graph.op("Cast", "mask", to=TensorProto.FLOAT)
+    weighted = graph.op("Mul", x, graph.op("Unsqueeze", mask, graph.constant(np.array([2]))))
+    # The mean's divisor cancels out in the normalisation, so the sum is enough.
+    total = graph.op("ReduceSum", weighted, graph.constant(np.array([1])), keepdims=0)
+    return str(graph.op("LpNormalization", total, axis=-1, p=2))
+
+
+def _classify(graph: _Graph, x: str) -> str:
+    import numpy as np
+
+    first = graph.op("Gather", x, graph.constant(np.array(0)), axis=1)
+    if "pooler.dense.weight" in graph.weights:
+        first = graph.op("Tanh", graph.dense(first, "pooler.dense"))
+    return graph.dense(first, "classifier")

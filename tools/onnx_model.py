@@ -1,0 +1,160 @@
+"""Runs an int8 BERT under ONNX Runtime: made once from safetensors into the cache, then loaded in milliseconds."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.errors import ModelError
+from tools.onnx_bert import Head, build_bert
+
+if TYPE_CHECKING:
+    import onnx
+    from onnxruntime import InferenceSession
+    from tokenizers import Tokenizer
+
+_BUILD = 1  # counts up whenever the graph or the quantisation changes, so that cached files are made again
+_TOKENS_A_BATCH = 4096
+_ROWS_A_BATCH = 64
+
+Text = str | tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a model file is made from: a folder with `model.safetensors` and `tokenizer.json`, heads and head."""
+
+    folder: Path
+    heads: int
+    head: Head
+    max_length: int
+
+    def fingerprint(self) -> str:
+        """Names the weights and the build: what vectors and cached scores of this model depend on."""
+        digest = hashlib.sha256(f"{_BUILD}:{self.head}:{self.heads}".encode())
+        digest.update((self.folder / "model.safetensors").read_bytes())
+        return digest.hexdigest()[:12]
+
+
+class OnnxModel:
+    """An int8 BERT with its tokenizer; `run` is safe to call from several threads."""
+
+    def __init__(self, session: "InferenceSession", tokenizer: "Tokenizer", max_length: int) -> None:
+        self._session = session
+        self._tokenizer = tokenizer
+        self._tokenizer.enable_truncation(max_length, strategy="longest_first")
+        self._tokenizer.no_padding()
+
+    def run(self, texts: Sequence[Text]) -> NDArray[np.float32]:
+        """The model's output, (n, width) float32, a row a text or text pair, in the order given."""
+        if not texts:
+            width = self._session.get_outputs()[0].shape[1]
+            return np.zeros((0, width if isinstance(width, int) else 0), np.float32)
+        encoded = self._tokenizer.encode_batch(list(texts))
+        rows: list[Any] = [None] * len(texts)
+        for batch in _batches([len(e.ids) for e in encoded]):
+            outputs = self._session.run(None, _padded([encoded[i] for i in batch]))[0]
+            for i, row in zip(batch, outputs, strict=True):
+                rows[i] = row
+        return np.asarray(rows, dtype=np.float32)
+
+
+def load_model(recipe: Recipe, cache_dir: Path, check: Callable[[OnnxModel], bool], name: str) -> OnnxModel:
+    """The recipe's model, built into `cache_dir` on first use; `check` compares it with stored outputs.
+
+    Raises ModelError when the weights are missing or the model's outputs are not what they should be: some
+    processors compute int8 differently, and wrong numbers must not pass for an answer.
+    """
+    path = cache_dir / f"{name}-{recipe.fingerprint()}.onnx"
+    if not path.exists():
+        _build(recipe, path)
+    model = _open(path, recipe)
+    if model is not None and check(model):
+        return model
+    path.unlink(missing_ok=True)
+    _build(recipe, path)
+    model = _open(path, recipe)
+    if model is None or not check(model):
+        raise ModelError(
+            f"the embedded model '{name}' computes wrong numbers on this processor. Use another provider for this stage "
+            f"(see `python -m agent doctor`), or report this with your processor's name."
+        )
+    return model
+
+
+def _open(path: Path, recipe: Recipe) -> OnnxModel | None:
+    """None when the cached file is damaged."""
+    import onnxruntime
+    from onnxruntime.capi import onnxruntime_pybind11_state as states
+    from tokenizers import Tokenizer
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    # Threads that spin between batches would starve the event loop on a small machine.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except (states.InvalidProtobuf, states.InvalidGraph, states.Fail, states.NoSuchFile):
+        return None
+    return OnnxModel(session, Tokenizer.from_file(str(recipe.folder / "tokenizer.json")), recipe.max_length)
+
+
+def _build(recipe: Recipe, path: Path) -> None:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        weights = {k: v.astype(np.float32) for k, v in load_file(recipe.folder / "model.safetensors").items() if v.dtype.kind == "f"}
+    except (OSError, SafetensorError) as exc:
+        raise ModelError(f"the weights in {recipe.folder} cannot be read ({exc}). Install again: `make install`.") from exc
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
+        target = Path(scratch) / "int8.onnx"
+        quantise(build_bert(weights, recipe.heads, recipe.head), target)
+        target.replace(path)  # atomic, so that two processes that build at once both end with a whole file
+
+
+def quantise(model: "onnx.ModelProto", target: Path) -> None:
+    """Writes the model with int8 weights, a scale per channel; activations are quantised as they come.
+
+    Seven-bit weights (`reduce_range`) keep the sums of processors without VNNI instructions from overflowing.
+    """
+    import logging
+
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    logging.getLogger().disabled, before = True, logging.getLogger().disabled
+    try:
+        quantize_dynamic(model, target, per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
+    finally:
+        logging.getLogger().disabled = before
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Indices in batches of similar length, so that little is spent on padding."""
+    batch: list[int] = []
+    for i in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) == _ROWS_A_BATCH or lengths[i] * (len(batch) + 1) > _TOKENS_A_BATCH):
+            yield batch
+            batch = []
+        batch.append(i)
+    if batch:
+        yield batch
+
+
+def _padded(encoded: Sequence[Any]) -> dict[str, NDArray[np.int64]]:
+    shape = (len(encoded), max(len(e.ids) for e in encoded))
+    feeds = {name: np.zeros(shape, np.int64) for name in ("ids", "mask", "types")}
+    for row, e in enumerate(encoded):
+        feeds["ids"][row, : len(e.ids)] = e.ids
+        feeds["mask"][row, : len(e.ids)] = 1
+        feeds["types"][row, : len(e.ids)] = e.type_ids
+    return feeds

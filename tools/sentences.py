@@ -1,0 +1,72 @@
+"""Sentences, and the passages of about a hundred words that they are packed into."""
+
+import re
+from collections.abc import Iterator
+
+PASSAGE_WORDS = 100
+"""The length the papers retrieve at (BERDS §4: blocks of 100 words)."""
+
+_LONGEST_SENTENCE = 60
+_SPACES = re.compile(r"\s+")
+_INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_CLAUSE_END = re.compile(r"(?<=[;:,])\s+")
+
+
+def clean(text: str) -> str:
+    """Without control, invisible and direction-changing characters; line ends as plain newlines."""
+    return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def split_sentences(text: str) -> list[str]:
+    """The sentences of an English text in order, white space folded; a line break ends a sentence."""
+    from sentencex import segment
+
+    found: list[str] = []
+    for line in clean(text).split("\n"):
+        if folded := _SPACES.sub(" ", line).strip():
+            found += [s for part in segment("en", folded) if (s := part.strip())]
+    return found
+
+
+def cut(text: str, words: int = PASSAGE_WORDS) -> list[str]:
+    """Passages of about `words` words, each ending where a sentence ends.
+
+    A sentence far too long for that is cut at a clause, or else at a word; nothing is left out. A rest of less than
+    a quarter of a passage joins the one before.
+    """
+    passages: list[list[str]] = []
+    for sentence in split_sentences(_joined_lines(text)):
+        for piece in _bounded(sentence, words):
+            length = len(piece.split())
+            if passages and sum(len(s.split()) for s in passages[-1]) + length / 2 <= words:
+                passages[-1].append(piece)
+            else:
+                passages.append([piece])
+    if len(passages) > 1 and sum(len(s.split()) for s in passages[-1]) < words / 4:
+        rest = passages.pop()
+        passages[-1] += rest
+    return [" ".join(p) for p in passages]
+
+
+def _joined_lines(text: str) -> str:
+    """Lines that a page's width broke are joined; an empty line or a finished sentence still ends the line."""
+    return re.sub(r"(?<![.!?:;\n\"'”’)\]])\n(?!\s*\n)(?=[a-z(])", " ", clean(text))
+
+
+def _bounded(sentence: str, words: int) -> Iterator[str]:
+    longest = max(words, _LONGEST_SENTENCE)
+    if len(sentence.split()) <= longest:
+        yield sentence
+        return
+    piece: list[str] = []
+    for clause in _CLAUSE_END.split(sentence):
+        for word in clause.split():
+            piece.append(word)
+            if len(piece) >= longest:
+                yield " ".join(piece)
+                piece = []
+        if len(piece) >= words * 3 / 4:
+            yield " ".join(piece)
+            piece = []
+    if piece:
+        yield " ".join(piece)

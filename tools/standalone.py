@@ -1,0 +1,67 @@
+"""Which sentences can stand alone: what an extractive writer may quote without the sentences around it."""
+
+import re
+
+SHORTEST, LONGEST = 7, 45
+"""Words in a sentence that may be quoted."""
+
+# A sentence that opens with one of these leans on the one before it.
+_LEANING = re.compile(
+    r"""^["'“‘(]?(?:
+    this|that(?!\s+(?:is\s+why\s+)?\w+\s+(?:who|which))|these|those(?!\s+who)|it|its|they|their|them|he|she|his|her|him|here|there(?:fore|by)|such|
+    however|but|and|or|nor|so|yet|thus|hence|then|also|moreover|furthermore|besides|additionally|similarly|likewise|
+    indeed|instead|otherwise|nevertheless|nonetheless|meanwhile|consequently|accordingly|finally|lastly|first(?:ly)?,|
+    second(?:ly)?,|third(?:ly)?,|next|again|still,|rather,|conversely|overall|in\s+(?:this|that|these|those|such|addition|contrast|conclusion|
+    short|turn|fact|other\s+words|either\s+case|both\s+cases|the\s+(?:same|first|second|latter|former))|on\s+the\s+(?:other|contrary|one\s+hand)|
+    as\s+(?:a\s+result|such|well|mentioned|noted|above)|for\s+(?:example|instance|this|that|these|the\s+same)|at\s+the\s+same\s+time|after\s+all|of\s+course|
+    because\s+of\s+(?:this|that|it)|due\s+to\s+(?:this|that)|if\s+(?:so|not|this|that|it|they)|when\s+(?:this|that|it|they)|while\s+(?:this|that|it|they)|
+    another|the\s+(?:same|other|others|latter|former|above|following)|both(?=\s+(?:of\s+)?(?:these|those|are|were|have))|
+    neither|either|one\s+(?:of\s+(?:these|them)|such)|some\s+of\s+(?:these|them)|many\s+of\s+(?:these|them)|most\s+of\s+(?:these|them)|what\s+is\s+more|
+    not\s+only|even\s+so|even\s+(?:this|that|then|if\s+(?:this|that|it|they))|perhaps,|yes|no,|well,|secondly|thirdly|firstly|
+    all\s+(?:of\s+)?(?:this|these|those|that)|with\s+(?:this|that|these)|by\s+(?:this|that|these|doing\s+(?:this|so))|
+    without\s+(?:this|that|it|them)|under\s+(?:this|that|such)|to\s+do\s+(?:this|so|that)|doing\s+so|given\s+(?:this|that)|
+    who|which|whose|whereas|where(?:by)?|e\.g|i\.e|see|figure|table|fig|source|photo|image|read\s+more|click|sign\s+up|subscribe|share|copyright
+    )\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# A pronoun early in the sentence with nothing before it that it could stand for.
+_EARLY_PRONOUN = re.compile(r"^(?:\S+\s+){1,3}(?:it|they|them|this|these|he|she|him|its|their|his|her)\b", re.IGNORECASE)
+_POINTS_AWAY = re.compile(
+    r"\b(?:(?:the|this|that|these|those)\s+(?:above|aforementioned|motion|proposition|opposition|opponent|policy|proposal|measure|resolution|"
+    r"argument|point|approach|issue|article|essay|author|book|paper|idea|case|claim)s?|as\s+(?:stated|discussed|mentioned|noted|argued|seen)|"
+    r"above|aforesaid|former|latter|do(?:es|ing)?\s+so|(?:your|you|my|me|mine|our|us)\s+(?:argument|opponent|point|case))\b",
+    re.IGNORECASE,
+)
+_DEMONSTRATIVE = re.compile(r"\b(?:this|these|those|such)\s+(?!as\b|who\b|that\b)\w+", re.IGNORECASE)
+_FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'd|I'll|me|my|mine|we've|you|your|you're)\b")
+_REFERENCE = re.compile(r"\[\d+\]|\[[a-z]{1,4}\]|https?://|www\.|\bet al\b|\bibid\b|\bpp?\.\s*\d", re.IGNORECASE)
+_ENDS = re.compile(r"[.!][\"'”’)]*$")
+_OPENS = re.compile(r"^[\"'“‘(]?[A-Z0-9]")
+
+
+def stands_alone(sentence: str) -> bool:
+    """Whether a reader who sees only this sentence can know what it says.
+
+    A judgement by form: it refuses fragments, questions, sentences that open with a connective or a pronoun, that
+    point at another part of their text or speak of a 'this' which the sentence does not hold, and web-page furniture.
+    """
+    words = sentence.split()
+    if not SHORTEST <= len(words) <= LONGEST or not _ENDS.search(sentence) or not _OPENS.match(sentence):
+        return False
+    if _LEANING.match(sentence) or _EARLY_PRONOUN.match(sentence) or _POINTS_AWAY.search(sentence):
+        return False
+    if _REFERENCE.search(sentence) or _FIRST_PERSON.search(sentence) or not _balanced(sentence):
+        return False
+    return _DEMONSTRATIVE.search(sentence) is None and _reads_as_prose(words)
+
+
+def _balanced(sentence: str) -> bool:
+    pairs = (("(", ")"), ("[", "]"), ("“", "”"))
+    return all(sentence.count(a) == sentence.count(b) for a, b in pairs) and sentence.count('"') % 2 == 0
+
+
+def _reads_as_prose(words: list[str]) -> bool:
+    """Headings, lists of names and tables have too many capitals or too few plain words."""
+    inner = [w for w in words[1:] if w[0].isalpha()]
+    capitals = sum(w[0].isupper() for w in inner)
+    return len(inner) >= SHORTEST - 2 and capitals <= 0.4 * len(inner)

@@ -1,0 +1,261 @@
+"""Documents, passages and vectors in SQLite, with a journal from which the indexes are brought up to date."""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.batching import parts
+from tools.database import Database
+from tools.errors import EncoderMismatchError, UnknownCollectionError
+from tools.passages import Passage, SourceDocument, SourceKind
+
+SAMPLES = "samples"
+"""The collection that holds the starter corpus; what comes from it is marked as a sample wherever it is cited."""
+
+_PART = 500  # SQLite limits the number of parameters of a statement
+
+_PASSAGE = """
+    SELECT p.id, d.external_id, c.name, p.text, d.title, d.url, d.publisher, d.kind, d.date, p.position
+    FROM passages p JOIN documents d ON d.id = p.document_id JOIN collections c ON c.id = d.collection_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionInfo:
+    id: int
+    name: str
+    encoder: str
+    documents: int
+    passages: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One line of the journal: a passage that an index has to add or to remove."""
+
+    seq: int
+    collection_id: int
+    passage_id: int
+    op: Literal["add", "remove"]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDocument:
+    """A document cut into passages, with their vectors of shape (passages, dimensions)."""
+
+    source: SourceDocument
+    passages: tuple[str, ...]
+    vectors: NDArray[np.float32]
+
+    @property
+    def content_hash(self) -> str:
+        return content_hash(self.source)
+
+
+def content_hash(source: SourceDocument) -> str:
+    """Changes whenever anything that would be stored of the document changes."""
+    fields = (source.text, source.title, source.url, source.publisher, source.kind, source.date)
+    return hashlib.sha256("\x1f".join(fields).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Store:
+    """What was ingested. Every change and its journal lines are one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    # Collections
+
+    def collections(self) -> list[CollectionInfo]:
+        query = """
+            SELECT c.id, c.name, c.encoder, COUNT(DISTINCT d.id) AS documents, COUNT(p.id) AS passages
+            FROM collections c LEFT JOIN documents d ON d.collection_id = c.id LEFT JOIN passages p ON p.document_id = d.id
+            GROUP BY c.id ORDER BY c.name
+        """
+        with self._db.read() as db:
+            return [CollectionInfo(**dict(row)) for row in db.execute(query)]
+
+    def collection(self, name: str) -> tuple[int, str]:
+        """The id and the encoder of a collection; raises UnknownCollectionError, which names the ones there are."""
+        with self._db.read() as db:
+            row = db.execute("SELECT id, encoder FROM collections WHERE name = ?", (name,)).fetchone()
+            if row is not None:
+                return int(row["id"]), str(row["encoder"])
+            names = [r["name"] for r in db.execute("SELECT name FROM collections ORDER BY name")]
+        known = f"There are: {', '.join(names)}." if names else "There is none yet."
+        raise UnknownCollectionError(
+            f"there is no collection '{name}'. {known} Make one: `python -m agent ingest YOUR_FOLDER --collection {name}`."
+        )
+
+    def ensure_collection(self, name: str, encoder: str) -> int:
+        """The collection's id, made if need be. Raises EncoderMismatchError when another encoder filled it."""
+        with self._db.write() as db:
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            db.execute("INSERT OR IGNORE INTO collections (name, encoder, created_at) VALUES (?, ?, ?)", (name, encoder, now))
+        collection_id, made_by = self.collection(name)
+        check_encoder(name, made_by, encoder)
+        return collection_id
+
+    def delete_collection(self, name: str) -> int:
+        """Removes the collection with all it holds; returns the number of passages removed."""
+        collection_id, _ = self.collection(name)
+        with self._db.write() as db:
+            ids = [r[0] for r in db.execute(
+                "SELECT p.id FROM passages p JOIN documents d ON d.id = p.document_id WHERE d.collection_id = ?", (collection_id,)
+            )]
+            _journal(db, collection_id, ids, "remove")
+            db.execute("DELETE FROM collections WHERE id = ?", (collection_id,))
+        return len(ids)
+
+    # Documents
+
+    def known_hashes(self, collection_id: int) -> dict[str, str]:
+        """External id to content hash, for telling what an ingest need not do again."""
+        with self._db.read() as db:
+            rows = db.execute("SELECT external_id, content_hash FROM documents WHERE collection_id = ?", (collection_id,))
+            return {r["external_id"]: r["content_hash"] for r in rows}
+
+    def put(self, collection_id: int, documents: Sequence[PreparedDocument]) -> int:
+        """Stores the documents, each replacing an older one of the same id; returns the passages stored."""
+        stored = 0
+        with self._db.write() as db:
+            for document in documents:
+                _remove_document(db, collection_id, document.source.external_id)
+                stored += _insert_document(db, collection_id, document)
+        return stored
+
+    def documents(self, name: str) -> list[sqlite3.Row]:
+        """Rows of external_id, title, publisher, kind, date and number of passages."""
+        collection_id, _ = self.collection(name)
+        query = """
+            SELECT d.external_id, d.title, d.publisher, d.kind, d.date, COUNT(p.id) AS passages
+            FROM documents d LEFT JOIN passages p ON p.document_id = d.id WHERE d.collection_id = ? GROUP BY d.id ORDER BY d.id
+        """
+        with self._db.read() as db:
+            return db.execute(query, (collection_id,)).fetchall()
+
+    def delete_document(self, name: str, external_id: str) -> int:
+        """Removes one document; returns the number of passages removed, 0 when there was no such document."""
+        collection_id, _ = self.collection(name)
+        with self._db.write() as db:
+            return _remove_document(db, collection_id, external_id)
+
+    # Passages
+
+    def passages(self, ids: Iterable[int]) -> dict[int, Passage]:
+        """The passages of these ids; an id that is gone is left out."""
+        found: dict[int, Passage] = {}
+        with self._db.read() as db:
+            for part in parts(list(ids), _PART):
+                marks = ",".join("?" * len(part))
+                for row in db.execute(f"{_PASSAGE} WHERE p.id IN ({marks})", part):
+                    found[row[0]] = _passage(row)
+        return found
+
+    def vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
+        found: dict[int, NDArray[np.float32]] = {}
+        with self._db.read() as db:
+            for part in parts(list(ids), _PART):
+                marks = ",".join("?" * len(part))
+                for row in db.execute(f"SELECT passage_id, vector FROM vectors WHERE passage_id IN ({marks})", part):
+                    found[row[0]] = np.frombuffer(row[1], dtype=np.float16).astype(np.float32)
+        return found
+
+    def scan(self, after: int, limit: int) -> list[tuple[int, Passage]]:
+        """Up to `limit` passages of all collections with ids above `after`, each with its collection's id."""
+        query = f"{_PASSAGE.replace('SELECT p.id', 'SELECT d.collection_id AS cid, p.id')} WHERE p.id > ? ORDER BY p.id LIMIT ?"
+        with self._db.read() as db:
+            return [(row["cid"], _passage(row[1:])) for row in db.execute(query, (after, limit))]
+
+    def replace_vectors(self, vectors: dict[int, NDArray[np.float32]]) -> None:
+        with self._db.write() as db:
+            rows = [(i, v.astype(np.float16).tobytes()) for i, v in vectors.items()]
+            db.executemany("INSERT OR REPLACE INTO vectors (passage_id, vector) VALUES (?, ?)", rows)
+
+    def set_encoder(self, encoder: str) -> None:
+        with self._db.write() as db:
+            db.execute("UPDATE collections SET encoder = ?", (encoder,))
+
+    # The journal
+
+    def last_seq(self) -> int:
+        with self._db.read() as db:
+            return int(db.execute("SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'journal'), 0)").fetchone()[0])
+
+    def changes(self, after: int, limit: int) -> list[Change]:
+        with self._db.read() as db:
+            rows = db.execute("SELECT * FROM journal WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit))
+            return [Change(r["seq"], r["collection_id"], r["passage_id"], r["op"]) for r in rows]
+
+    def projection(self, name: str) -> sqlite3.Row | None:
+        """The row of stamp, applied_seq and rebuilt_to of an index, or None before it was first made."""
+        with self._db.read() as db:
+            row: sqlite3.Row | None = db.execute("SELECT * FROM projections WHERE name = ?", (name,)).fetchone()
+            return row
+
+    def set_projection(self, name: str, stamp: str, applied_seq: int, rebuilt_to: int | None) -> None:
+        """Records how far an index is; lines of the journal that every index has applied are dropped."""
+        with self._db.write() as db:
+            db.execute("INSERT OR REPLACE INTO projections VALUES (?, ?, ?, ?)", (name, stamp, applied_seq, rebuilt_to))
+            db.execute("DELETE FROM journal WHERE seq <= (SELECT MIN(applied_seq) FROM projections)")
+
+
+def check_encoder(collection: str, made_by: str, encoder: str) -> None:
+    """Raises EncoderMismatchError when vectors of the two could not be compared."""
+    if made_by != encoder:
+        raise EncoderMismatchError(
+            f"collection '{collection}' was indexed with the encoder {made_by}, but {encoder} is in use. "
+            "Encode it again with `python -m agent rebuild`, or set the encoder back."
+        )
+
+
+def _remove_document(db: sqlite3.Connection, collection_id: int, external_id: str) -> int:
+    row = db.execute(
+        "SELECT id FROM documents WHERE collection_id = ? AND external_id = ?", (collection_id, external_id)
+    ).fetchone()
+    if row is None:
+        return 0
+    ids = [r[0] for r in db.execute("SELECT id FROM passages WHERE document_id = ?", (row["id"],))]
+    _journal(db, collection_id, ids, "remove")
+    db.execute("DELETE FROM documents WHERE id = ?", (row["id"],))
+    return len(ids)
+
+
+def _insert_document(db: sqlite3.Connection, collection_id: int, document: PreparedDocument) -> int:
+    source, now = document.source, datetime.now(UTC).isoformat(timespec="seconds")
+    cursor = db.execute(
+        "INSERT INTO documents (collection_id, external_id, content_hash, title, url, publisher, kind, date, ingested_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (collection_id, source.external_id, document.content_hash, source.title, source.url, source.publisher,
+         source.kind, source.date, now),
+    )
+    ids: list[int] = []
+    for position, text in enumerate(document.passages):
+        row = db.execute(
+            "INSERT INTO passages (document_id, position, text) VALUES (?, ?, ?)", (cursor.lastrowid, position, text)
+        )
+        ids.append(cast(int, row.lastrowid))
+    blobs = [(i, v.astype(np.float16).tobytes()) for i, v in zip(ids, document.vectors, strict=True)]
+    db.executemany("INSERT INTO vectors (passage_id, vector) VALUES (?, ?)", blobs)
+    _journal(db, collection_id, ids, "add")
+    return len(ids)
+
+
+def _journal(db: sqlite3.Connection, collection_id: int, ids: Sequence[int], op: str) -> None:
+    rows = [(collection_id, i, op) for i in ids]
+    db.executemany("INSERT INTO journal (collection_id, passage_id, op) VALUES (?, ?, ?)", rows)
+
+
+def _passage(row: Sequence[object]) -> Passage:
+    number, document, collection, text, title, url, publisher, kind, date, position = row
+    return Passage(
+        id=cast(int, number), document_id=str(document), collection=str(collection), text=str(text), title=str(title),
+        url=str(url), publisher=str(publisher), kind=cast(SourceKind, kind), date=str(date), position=cast(int, position),
+    )
+
