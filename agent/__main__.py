@@ -25,11 +25,17 @@ def build_parser() -> argparse.ArgumentParser:
     """The parser of all commands, without importing any of them."""
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
-        prog="python -m agent", epilog=_EPILOG, formatter_class=raw,
+        prog="python -m agent",
+        epilog=_EPILOG,
+        formatter_class=raw,
         description="Every side's strongest sourced case for a contentious question.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    _add_ask(commands.add_parser("ask", help="answer one question", description="Answer one question with every side's case."))
+    _add_ask(
+        commands.add_parser(
+            "ask", help="answer one question", description="Answer one question with every side's case."
+        )
+    )
     chat = commands.add_parser("chat", help="ask and follow up, line by line")
     _add_search_options(chat)
     _add_batch(commands.add_parser("batch", help="answer many questions from a file; goes on where it was stopped"))
@@ -50,11 +56,25 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_search_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--collection", action="append", metavar="NAME", help="where to look; may be given more than once (default: samples, and mine if there is one)")
+    parser.add_argument(
+        "--collection",
+        action="append",
+        metavar="NAME",
+        help="where to look; may be given more than once (default: samples, and mine if there is one)",
+    )
     parser.add_argument("--no-web", action="store_true", help="let no request leave this machine")
     depth = parser.add_mutually_exclusive_group()
-    depth.add_argument("--quick", action="store_const", dest="depth", const="quick", default="normal", help="fewer passages, no second search")
-    depth.add_argument("--deep", action="store_const", dest="depth", const="deep", help="more passages, up to two more searches")
+    depth.add_argument(
+        "--quick",
+        action="store_const",
+        dest="depth",
+        const="quick",
+        default="normal",
+        help="fewer passages, no second search",
+    )
+    depth.add_argument(
+        "--deep", action="store_const", dest="depth", const="deep", help="more passages, up to two more searches"
+    )
 
 
 def _add_ask(parser: argparse.ArgumentParser) -> None:
@@ -62,12 +82,19 @@ def _add_ask(parser: argparse.ArgumentParser) -> None:
     _add_search_options(parser)
     parser.add_argument("--json", action="store_true", help="print the whole answer as JSON")
     parser.add_argument("--out", metavar="FILE", help="also write the answer to FILE (.md, .html, .docx or .json)")
-    parser.add_argument("--resume", metavar="RUN_ID", help="go on with a run that was stopped, from its last finished stage")
+    parser.add_argument(
+        "--resume", metavar="RUN_ID", help="go on with a run that was stopped, from its last finished stage"
+    )
 
 
 def _add_batch(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("questions", metavar="QUESTIONS.jsonl", help='a line a question: {"question": "…"}')
-    parser.add_argument("--out", required=True, metavar="ANSWERS.jsonl", help="a line an answer; lines already there are not asked again")
+    parser.add_argument(
+        "--out",
+        required=True,
+        metavar="ANSWERS.jsonl",
+        help="a line an answer; lines already there are not asked again",
+    )
     parser.add_argument("--parallel", type=int, default=4, metavar="N", help="questions at once (default: 4)")
     _add_search_options(parser)
 

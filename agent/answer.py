@@ -6,8 +6,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tools.passages import SourceKind
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION: Literal["1.0"] = "1.0"
 
+Outcome = Literal["answered", "nothing_found", "no_sides"]
 Strength = Literal["strong", "some", "weak", "none"]
 _STRONG_PASSAGES, _STRONG_SOURCES = 5, 3
 
@@ -36,7 +37,7 @@ class AnswerPerspective(_Part):
 
 
 class Quotation(_Part):
-    """Words of a passage that a claim stands on; `support` is the judge's probability for the side it is cited under."""
+    """Words of a passage that a claim stands on; `support` is the judge's probability for its side."""
 
     passage_id: int
     quote: str
@@ -62,7 +63,7 @@ class Citation(_Part):
 
 
 class CoverageLine(_Part):
-    """The ledger's line of one side: passages found to support it (copies once), independent publishers, best support."""
+    """The ledger's line of one side: supporting passages (copies once), independent publishers, best support."""
 
     perspective: str
     status: Literal["supported", "thin", "not_found"]
@@ -97,7 +98,7 @@ class Answer(_Part):
     run_id: str
     question: str
     neutral_question: str
-    outcome: Literal["answered", "nothing_found", "no_sides"]
+    outcome: Outcome
     summary: str
     perspectives: list[AnswerPerspective]
     plain: list[AnswerClaim] = Field(default_factory=list)

@@ -3,7 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from agent.answer import Answer, AnswerClaim, AnswerPerspective, Citation, CoverageLine, Note, Quotation, Usage, strength
+from agent.answer import (
+    Answer,
+    AnswerClaim,
+    AnswerPerspective,
+    Citation,
+    CoverageLine,
+    Note,
+    Outcome,
+    Quotation,
+    Usage,
+    strength,
+)
 from agent.state import Claim, Coverage, Perspective, RunState, busy_seconds
 from tools.passages import Passage
 from tools.store import SAMPLES
@@ -35,7 +46,12 @@ class _Numbering:
 
 
 def assemble(
-    run_id: str, state: RunState, passages: dict[int, Passage], providers: dict[str, str], nearest: Sequence[str], seconds: float
+    run_id: str,
+    state: RunState,
+    passages: dict[int, Passage],
+    providers: dict[str, str],
+    nearest: Sequence[str],
+    seconds: float,
 ) -> Answer:
     """The public answer; `passages` hold at least every passage that a claim cites."""
     numbering = _Numbering(passages)
@@ -44,17 +60,25 @@ def assemble(
     plain = [_claim(c, numbering) for c in claims if c["role"] == "plain"]
     outcome = _outcome(state, sides)
     return Answer(
-        run_id=run_id, question=state["question"], neutral_question=state["framing"]["neutral"], outcome=outcome,
-        summary=summarise(outcome, state), perspectives=sides if outcome == "answered" else [], plain=plain,
-        citations=list(numbering.citations.values()), coverage=[_line(p, state) for p in state["perspectives"]],
+        run_id=run_id,
+        question=state["question"],
+        neutral_question=state["framing"]["neutral"],
+        outcome=outcome,
+        summary=summarise(outcome, state),
+        perspectives=sides if outcome == "answered" else [],
+        plain=plain,
+        citations=list(numbering.citations.values()),
+        coverage=[_line(p, state) for p in state["perspectives"]],
         notes=_notes(state, sides) if outcome == "answered" else _failures(state),
-        nearest_questions=list(nearest) if outcome == "nothing_found" else [], providers=providers,
-        timings={k: round(busy_seconds(v), 3) for k, v in state.get("intervals", {}).items()} | {"total": round(seconds, 3)},
+        nearest_questions=list(nearest) if outcome == "nothing_found" else [],
+        providers=providers,
+        timings={k: round(busy_seconds(v), 3) for k, v in state.get("intervals", {}).items()}
+        | {"total": round(seconds, 3)},
         usage=Usage(pairs_judged=int(state.get("counts", {}).get("pairs", 0))),
     )
 
 
-def _outcome(state: RunState, sides: Sequence[AnswerPerspective]) -> str:
+def _outcome(state: RunState, sides: Sequence[AnswerPerspective]) -> Outcome:
     if state["framing"]["form"] == "plain":
         return "no_sides"
     return "answered" if any(s.claims for s in sides) else "nothing_found"
@@ -64,7 +88,10 @@ def _perspective(
     side: Perspective, coverage: Coverage | None, claims: Sequence[Claim], numbering: _Numbering
 ) -> AnswerPerspective:
     return AnswerPerspective(
-        id=side["id"], name=side["name"], statement=side["statement"], stance=side["stance"],
+        id=side["id"],
+        name=side["name"],
+        statement=side["statement"],
+        stance=side["stance"],
         status=coverage["status"] if coverage else "not_found",
         claims=[_claim(c, numbering) for c in claims if c["perspective"] == side["id"]],
     )
@@ -76,9 +103,18 @@ def _claim(claim: Claim, numbering: _Numbering) -> AnswerClaim:
 
 def _citation(number: int, passage: Passage, quote: str, support: float | None) -> Citation:
     return Citation(
-        number=number, passage_id=passage.id, document_id=passage.document_id, collection=passage.collection, quote=quote,
-        title=passage.title, url=passage.url, publisher=passage.publisher, kind=passage.kind, date=passage.date,
-        support=support, sample=passage.collection == SAMPLES,
+        number=number,
+        passage_id=passage.id,
+        document_id=passage.document_id,
+        collection=passage.collection,
+        quote=quote,
+        title=passage.title,
+        url=passage.url,
+        publisher=passage.publisher,
+        kind=passage.kind,
+        date=passage.date,
+        support=support,
+        sample=passage.collection == SAMPLES,
     )
 
 
@@ -86,16 +122,21 @@ def _line(side: Perspective, state: RunState) -> CoverageLine:
     empty = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[], copies=0)
     found = state.get("coverage", {}).get(side["id"], empty)
     return CoverageLine(
-        perspective=side["id"], status=found["status"], passages=found["passages"], publishers=found["sources"],
-        strength=strength(found["status"], found["passages"], found["sources"]), copies=found["copies"],
-        strongest=round(found["strongest"], 3), queries=state.get("queries", {}).get(side["id"], []),
+        perspective=side["id"],
+        status=found["status"],
+        passages=found["passages"],
+        publishers=found["sources"],
+        strength=strength(found["status"], found["passages"], found["sources"]),
+        copies=found["copies"],
+        strongest=round(found["strongest"], 3),
+        queries=state.get("queries", {}).get(side["id"], []),
     )
 
 
 # Words
 
 
-def summarise(outcome: str, state: RunState) -> str:
+def summarise(outcome: Outcome, state: RunState) -> str:
     """One or two sentences on what the sources found say, from counts alone."""
     if outcome == "no_sides":
         return (
@@ -133,7 +174,9 @@ def _weight(coverage: Coverage) -> str:
 
 
 def _beside(others: Sequence[Perspective]) -> str:
-    return f" Some propose {'something else' if len(others) == 1 else 'other ways'} beside yes and no." if others else ""
+    return (
+        f" Some propose {'something else' if len(others) == 1 else 'other ways'} beside yes and no." if others else ""
+    )
 
 
 def _count(number: int, noun: str) -> str:
@@ -143,12 +186,28 @@ def _count(number: int, noun: str) -> str:
 def _notes(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
     notes = _failures(state)
     if dropped := len(state.get("dropped", [])):
-        notes.append(Note(kind="dropped", text=f"{_count(dropped, 'sentence')} did not pass verification and {'was' if dropped == 1 else 'were'} left out."))
+        was = "was" if dropped == 1 else "were"
+        notes.append(
+            Note(
+                kind="dropped",
+                text=f"{_count(dropped, 'sentence')} did not pass verification and {was} left out.",
+            )
+        )
     if state.get("unjudged", 0):
-        notes.append(Note(kind="unjudged", text=f"{_count(state['unjudged'], 'pair')} of side and passage stayed unjudged; --deep judges more."))
+        notes.append(
+            Note(
+                kind="unjudged",
+                text=f"{_count(state['unjudged'], 'pair')} of side and passage stayed unjudged; --deep judges more.",
+            )
+        )
     for side in sides:
         if side.status == "supported" and not side.claims:
-            notes.append(Note(kind="thin", text=f"Passages support '{side.statement}', but no sentence in them states it by itself."))
+            notes.append(
+                Note(
+                    kind="thin",
+                    text=f"Passages support '{side.statement}', but no sentence in them states it by itself.",
+                )
+            )
     room = [len(s.claims) for s in sides if s.stance != "other"]
     if len(room) == 2 and max(room) > 2 * max(1, min(room)):
         notes.append(Note(kind="balance", text="The sides have unequal room here because what was found is unequal."))

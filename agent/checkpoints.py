@@ -46,4 +46,6 @@ async def _postgres(address: str) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
             await saver.setup()
             yield saver
     except psycopg.OperationalError as exc:
-        raise StoreError(f"the Postgres server of STEELMAN_CHECKPOINT_URL does not answer ({exc}). Start it, or unset the variable.") from exc
+        raise StoreError(
+            f"the Postgres server of STEELMAN_CHECKPOINT_URL does not answer ({exc}). Start it, or unset the variable."
+        ) from exc

@@ -35,7 +35,7 @@ def build_graph(
     """The compiled graph; without a checkpointer it keeps nothing of a run."""
     graph = StateGraph(RunState, context_schema=RunOptions)
     for stage in (frame, lookup, expand, review, retrieve, judge, requery, select, write, verify):
-        graph.add_node(stage.__name__.rpartition(".")[2], stage.node(providers))  # type: ignore[call-overload, attr-defined]
+        graph.add_node(stage.__name__.rpartition(".")[2], stage.node(providers))
     graph.add_edge(START, "frame")
     graph.add_conditional_edges("frame", routing.after_frame)
     graph.add_edge("expand", "review")

@@ -47,7 +47,9 @@ class RunOptions:
 
     def check(self) -> None:
         if not self.collections:
-            raise SettingsError("no collection to search. Name one with --collection, or see `python -m agent collections`.")
+            raise SettingsError(
+                "no collection to search. Name one with --collection, or see `python -m agent collections`."
+            )
         for name in ("max_pairs", "pool", "claims_per_side", "deadline_seconds"):
             if getattr(self, name) <= 0:
                 raise SettingsError(f"{name} has to be more than 0, not {getattr(self, name)}.")

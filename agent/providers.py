@@ -37,7 +37,12 @@ class Requerier(Protocol):
 
 class Writer(Protocol):
     async def write(
-        self, perspective: Perspective, contrary: str, passages: Sequence[Passage], support: dict[int, float], limit: int
+        self,
+        perspective: Perspective,
+        contrary: str,
+        passages: Sequence[Passage],
+        support: dict[int, float],
+        limit: int,
     ) -> tuple[list[Claim], list[Claim]]:
         """Up to `limit` claims for one side from its passages, and spares in case one of them does not hold."""
         ...
@@ -59,6 +64,8 @@ class Providers:
 
 def build_providers(settings: "Settings", store: Store) -> Providers:
     """The providers that the settings turn on. Raises ModelError when the embedded weights cannot be used."""
+    from tools.judge_embedded import load_judge
+
     from agent.embedded.expanding import EmbeddedExpander
     from agent.embedded.framing import EmbeddedFramer
     from agent.embedded.requerying import EmbeddedRequerier
@@ -66,11 +73,10 @@ def build_providers(settings: "Settings", store: Store) -> Providers:
     from tools.cache import VectorCache
     from tools.encoder import load_encoder
     from tools.hybrid import HybridSearch
-    from tools.judge_embedded import load_judge
     from tools.worker import Worker
 
     encoder = load_encoder(settings.cache_dir)
-    judge = load_judge(settings.cache_dir, encoder)
+    judge = load_judge(settings.cache_dir)
     models = Models(encoder, judge, Worker(), VectorCache(settings.cache_dir / "cache.db"))
     return Providers(
         store=store,
@@ -80,5 +86,11 @@ def build_providers(settings: "Settings", store: Store) -> Providers:
         expander=EmbeddedExpander(models),
         requerier=EmbeddedRequerier(),
         writer=EmbeddedWriter(models),
-        names={"frame": "embedded", "expand": "embedded", "search": "embedded", "judge": judge.name, "write": "embedded"},
+        names={
+            "frame": "embedded",
+            "expand": "embedded",
+            "search": "embedded",
+            "judge": judge.name,
+            "write": "embedded",
+        },
     )

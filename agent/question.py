@@ -53,8 +53,9 @@ def is_english(words: list[str]) -> bool:
 
     Three fifths of a sentence, or half of up to three words.
     """
-    from textblob.en import lexicon
+    from tools.english import textblob_en
 
+    lexicon = textblob_en().lexicon
     inner = [w for i, w in enumerate(words) if i == 0 or w.islower() or w.isupper()] or words
     known = sum(w.lower() in lexicon or w in lexicon or w.lower().split("'")[0] in lexicon for w in inner)
     return known >= (0.5 if len(inner) <= 3 else 0.6) * len(inner)

@@ -48,7 +48,7 @@ def after_requery(state: RunState) -> list[Send] | Literal["select"]:
 
 
 def searching_time_left(options: RunOptions, now: float) -> float:
-    """Seconds until searching has to end so that writing and verifying keep their share; infinite without a deadline."""
+    """Seconds until searching has to end, so that writing keeps its share; infinite without a deadline."""
     if not options.deadline_at:
         return math.inf
     return options.deadline_at - KEPT_FOR_WRITING * options.deadline_seconds - now

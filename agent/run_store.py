@@ -52,13 +52,16 @@ class RunStore:
         with self._db.write() as db:
             db.execute(
                 "INSERT INTO runs (id, thread, question, options, status, created_at, owner, heartbeat)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                row,
             )
 
     def get(self, run_id: str) -> RunRow:
         """The run; an unambiguous beginning of its id is enough. Raises UnknownRunError."""
         with self._db.read() as db:
-            rows = db.execute("SELECT * FROM runs WHERE id = ? OR substr(id, 1, ?) = ? LIMIT 2", (run_id, len(run_id), run_id)).fetchall()
+            rows = db.execute(
+                "SELECT * FROM runs WHERE id = ? OR substr(id, 1, ?) = ? LIMIT 2", (run_id, len(run_id), run_id)
+            ).fetchall()
         if len(rows) != 1 or not run_id:
             what = "several runs begin" if len(rows) > 1 else "there is no run that begins"
             raise UnknownRunError(f"{what} with '{run_id}'. See the last ones: `python -m agent runs`.")
@@ -66,7 +69,9 @@ class RunStore:
 
     def latest(self, limit: int) -> list[RunRow]:
         with self._db.read() as db:
-            return [_row(r) for r in db.execute("SELECT * FROM runs ORDER BY created_at DESC, rowid DESC LIMIT ?", (limit,))]
+            return [
+                _row(r) for r in db.execute("SELECT * FROM runs ORDER BY created_at DESC, rowid DESC LIMIT ?", (limit,))
+            ]
 
     def thread_answers(self, thread: str) -> list[str]:
         """The answers (as JSON) of a thread's finished runs, oldest first."""
@@ -92,7 +97,9 @@ class RunStore:
             query = "UPDATE runs SET heartbeat = ? WHERE id = ? AND owner = ? AND status = 'running'"
             return db.execute(query, (time.time(), run_id, owner)).rowcount == 1
 
-    def finish(self, run_id: str, owner: str, status: RunStatus, answer: str | None = None, error: str | None = None) -> bool:
+    def finish(
+        self, run_id: str, owner: str, status: RunStatus, answer: str | None = None, error: str | None = None
+    ) -> bool:
         """Records how the owner's part ended; False, and nothing recorded, when the run was taken from it meanwhile."""
         with self._db.write() as db:
             query = (
@@ -121,7 +128,9 @@ class RunStore:
             last = db.execute("SELECT COALESCE(MAX(number), 0) FROM events WHERE run_id = ?", (run_id,)).fetchone()[0]
             for number, (kind, data) in enumerate(events, start=last + 1):
                 event = Event(number, time.time(), kind, data)
-                db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?)", (run_id, number, event.at, kind, json.dumps(data)))
+                db.execute(
+                    "INSERT INTO events VALUES (?, ?, ?, ?, ?)", (run_id, number, event.at, kind, json.dumps(data))
+                )
                 added.append(event)
         return added
 

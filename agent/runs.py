@@ -13,7 +13,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from agent.answer import Answer
 from agent.assemble import assemble
@@ -108,7 +108,9 @@ class Runs:
         if run.answer is not None:
             return Answer.model_validate_json(run.answer)
         if run.status == "cancelled":
-            raise RunCancelledError(f"run {run.id} was cancelled. Go on with it: `python -m agent ask --resume {run.id}`.")
+            raise RunCancelledError(
+                f"run {run.id} was cancelled. Go on with it: `python -m agent ask --resume {run.id}`."
+            )
         if run.status == "waiting":
             raise RunError(f"run {run.id} waits for its sides to be reviewed.")
         raise RunError(run.error or f"run {run.id} failed.")
@@ -157,7 +159,11 @@ class Runs:
 
             return Command(resume=sides)
         begun = (await self._graph.aget_state(_config(run.id))).values
-        return None if begun else RunState(question=run.question, earlier=await asyncio.to_thread(self._earlier, run.thread))
+        return (
+            None
+            if begun
+            else RunState(question=run.question, earlier=await asyncio.to_thread(self._earlier, run.thread))
+        )
 
     def _launch(self, run_id: str, graph_input: Any, options: RunOptions) -> None:
         options = replace(options, deadline_at=time.time() + options.deadline_seconds)
@@ -174,7 +180,7 @@ class Runs:
             if snapshot.next:
                 await self._end(run_id, "waiting", "waiting", {"sides": snapshot.values["perspectives"]})
             else:
-                answer = await self._answer(run_id, snapshot.values, options, time.monotonic() - began)
+                answer = await self._answer(run_id, cast(RunState, snapshot.values), time.monotonic() - began)
                 await self._end(run_id, "done", "done", {"outcome": answer.outcome}, answer=answer.model_dump_json())
         except SteelmanError as exc:
             await self._end(run_id, "failed", "failed", {"error": str(exc)}, error=str(exc))
@@ -182,7 +188,8 @@ class Runs:
             await asyncio.shield(self._end(run_id, "cancelled", "cancelled", {}))
             raise
         except BaseException as exc:
-            message = f"something went wrong inside Steelman ({type(exc).__name__}: {exc}). Go on with `python -m agent ask --resume {run_id}`."
+            what = f"something went wrong inside Steelman ({type(exc).__name__}: {exc})."
+            message = f"{what} Go on with `python -m agent ask --resume {run_id}`."
             await self._end(run_id, "failed", "failed", {"error": message}, error=message)
             raise
         finally:
@@ -196,14 +203,20 @@ class Runs:
             data = dict(event)
             await self._tell(run_id, [(data.pop("kind"), data)])
 
-    async def _answer(self, run_id: str, state: RunState, options: RunOptions, seconds: float) -> Answer:
+    async def _answer(self, run_id: str, state: RunState, seconds: float) -> Answer:
         cited = {i for c in state.get("claims", []) for i in c["passages"]}
         passages = await asyncio.to_thread(self.store.passages, cited)
         nearest = await nearest_questions(state["framing"]["neutral"], self.providers.models) if not cited else []
         return assemble(run_id, state, passages, self.providers.names, nearest, seconds)
 
     async def _end(
-        self, run_id: str, status: Any, kind: str, data: dict[str, Any], answer: str | None = None, error: str | None = None
+        self,
+        run_id: str,
+        status: Any,
+        kind: str,
+        data: dict[str, Any],
+        answer: str | None = None,
+        error: str | None = None,
     ) -> None:
         # The event comes first: a follower that sees the run ended has then seen all of its events.
         if await asyncio.to_thread(self.runs.beat, run_id, self._owner):

@@ -1,5 +1,6 @@
 """The starter corpus: indexed on first use, and the questions that it can answer."""
 
+import hashlib
 import json
 from collections.abc import Sequence
 from functools import cache
@@ -8,13 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from agent.models import Models
-from tools.ingest import Ingester, IngestReport, Progress
+from tools.ingest import Ingester
 from tools.passages import SourceDocument
 from tools.readers import read_file
-from tools.store import SAMPLES
+from tools.store import SAMPLES, Store
 
 FOLDER = Path(__file__).parent.parent / "samples"
 _NEAREST = 3
+_SIGNATURE = "samples"
 
 
 @cache
@@ -30,9 +32,26 @@ def sample_documents() -> list[SourceDocument]:
     return [d for f in files for d in read_file(f, f"samples/{f.relative_to(FOLDER).as_posix()}")]
 
 
-def index_samples(ingester: Ingester, progress: Progress | None = None) -> IngestReport:
-    """Brings the `samples` collection up to date with the files; quick when nothing changed."""
-    return ingester.ingest(sample_documents(), SAMPLES, progress)
+def samples_signature(encoder: str) -> str:
+    """Changes when a sample file or the encoder does."""
+    digest = hashlib.sha256(encoder.encode())
+    for file in sorted(FOLDER.glob("*/*.md")):
+        digest.update(file.parent.name.encode() + file.name.encode() + file.read_bytes())
+    return digest.hexdigest()
+
+
+def index_samples(store: Store, ingester: Ingester, encoder: str) -> None:
+    """Brings the `samples` collection up to date with the files; a glance when nothing changed."""
+    signature = samples_signature(encoder)
+    if store.note(_SIGNATURE) == signature and store.has_collection(SAMPLES):
+        return
+    documents = sample_documents()
+    ingester.ingest(documents, SAMPLES)
+    kept = {d.external_id for d in documents}
+    for row in store.documents(SAMPLES):
+        if row["external_id"] not in kept:
+            store.delete_document(SAMPLES, row["external_id"])
+    store.set_note(_SIGNATURE, signature)
 
 
 async def nearest_questions(question: str, models: Models) -> list[str]:

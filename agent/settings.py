@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from platformdirs import user_data_dir
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from tools.errors import SettingsError
@@ -21,11 +21,18 @@ class Settings(BaseSettings):
         description="Where documents, indexes, runs and caches are kept.",
     )
     checkpoint_url: str = Field(
-        default="", description="A Postgres address (postgresql://…) for the runs' checkpoints; empty keeps them in SQLite."
+        default="",
+        description="A Postgres address (postgresql://…) for the runs' checkpoints; empty keeps them in SQLite.",
     )
     provider: Literal["auto", "embedded"] = Field(
-        default="auto", description="'embedded' never uses a model server, whatever else is set; 'auto' uses what is set."
+        default="auto",
+        description="'embedded' never uses a model server, whatever else is set; 'auto' uses what is set.",
     )
+
+    @field_validator("data_dir", mode="after")
+    @classmethod
+    def _home(cls, value: Path) -> Path:
+        return value.expanduser()
 
     @cached_property
     def cache_dir(self) -> Path:

@@ -35,7 +35,7 @@ class FramingState(TypedDict):
 
 
 class Coverage(TypedDict):
-    """How well one side is covered: passages above the threshold with copies counted once, and who stands behind them."""
+    """How well one side is covered: passages above the threshold, copies counted once, and who stands behind them."""
 
     status: Status
     passages: int
@@ -80,9 +80,7 @@ def merge_found(left: dict[str, list[int]], right: dict[str, list[int]]) -> dict
     return {k: list(dict.fromkeys([*left.get(k, []), *right.get(k, [])])) for k in {**left, **right}}
 
 
-def merge_scores(
-    left: dict[str, dict[int, float]], right: dict[str, dict[int, float]]
-) -> dict[str, dict[int, float]]:
+def merge_scores(left: dict[str, dict[int, float]], right: dict[str, dict[int, float]]) -> dict[str, dict[int, float]]:
     """Joins scores key by key; a newer score replaces an older one."""
     return {k: {**left.get(k, {}), **right.get(k, {})} for k in {**left, **right}}
 

@@ -3,20 +3,24 @@
 import re
 from dataclasses import dataclass, replace
 
-from tools.inflect import base_form, gerund, is_gerund, past, third_person, verb_strength
+from tools.inflect import base_form, gerund, is_gerund, is_participle, past, third_person, verb_strength
 from tools.lexicon import Word, is_name, join, lookup, words_of
 from tools.subject import AUXILIARIES, BE, DO, HAVE, finite_verb, head_noun, subject_end
 
 _UNIVERSAL = re.compile(r"(?:everyone|everybody|everything|every|each|all)\b", re.I)
+_ANY_SUBJECT = re.compile(r"(anyone|anybody|anything|any)\b", re.I)
 _NO_SUBJECT = re.compile(r"(no one|nobody|nothing|none|no)\b", re.I)
-_SOME_SUBJECT = {"no one": "someone", "nobody": "somebody", "nothing": "something", "none": "some", "no": "some"}
-_SOMETIMES = frozenset("is are was were am can could may should".split())
+_SOME = {"anyone": "someone", "anybody": "somebody", "anything": "something", "any": "some"}
+_NO = {"anyone": "no one", "anybody": "nobody", "anything": "nothing", "any": "no"}
+_ANY = {"no one": "anyone", "nobody": "anybody", "nothing": "anything", "none": "any", "no": "any"}
+_MASS = frozenset("life evidence proof need hope point doubt time money room truth justice peace freedom support".split())
+_SOMETIMES = frozenset(["is", "are", "was", "were", "am", "can", "could", "may", "should"])
 _EMPHASIS = re.compile(r"^(?:indeed|truly|really|actually) (?=\w)", re.I)
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One clause. `rest` follows the finite verb; with 'do', 'does' and 'did' it begins with the base form.
+    """One clause. `subject` is written as inside a sentence. `rest` follows the finite verb; with 'do', 'does' and 'did' it begins with the base form.
 
     `denied` says that the clause was negated where it stood. `negator` is the word that denies it: 'not', 'never' (its
     opposite is 'sometimes' or nothing) or 'no' before the noun in `rest`.
@@ -34,15 +38,15 @@ class Clause:
         rest = self.rest
         if self.negator == "never" and self.aux in _SOMETIMES:
             rest = f"sometimes {rest}"
-        return self._sentence(self.subject, self._verb_phrase(rest))
+        subject = _ANY_SUBJECT.sub(lambda m: _SOME[m[1].lower()], self.subject, count=1)
+        return self._sentence(subject if _ANY_SUBJECT.match(self.subject) else self.subject, self._verb_phrase(rest))
 
     def denial(self) -> str:
         """The sentence that denies the statement, in natural English."""
-        if match := _NO_SUBJECT.match(self.subject):
-            some = _SOME_SUBJECT[match[1].lower()] + self.subject[match.end() :]
-            return self._sentence(some, self._verb_phrase(self.rest))
+        if match := _ANY_SUBJECT.match(self.subject):
+            return self._sentence(_NO[match[1].lower()] + self.subject[match.end() :], self._verb_phrase(self.rest))
         if _UNIVERSAL.match(self.subject) and self.negator == "not":
-            return self._sentence(f"not {_lower_first(self.subject)}", self._verb_phrase(self.rest))
+            return self._sentence(f"not {self.subject}", self._verb_phrase(self.rest))
         rest = _EMPHASIS.sub("", self.rest)
         if self.negator == "never":
             return self._sentence(self.subject, self._verb_phrase(f"never {rest}"))
@@ -55,29 +59,33 @@ class Clause:
 
     def question(self) -> str:
         """The clause as a neutral yes-or-no question."""
-        subject = _lower_first(self.subject)
         rest = self.rest
         if self.negator == "never":
             rest = f"ever {rest}"
-        asked = f"{self.lead} {self.aux} {subject} {rest}".strip()
+        asked = f"{self.lead} {self.aux} {self.subject} {rest}".strip()
         return _capital(re.sub(r"\s+", " ", asked).rstrip(" .!?,;:")) + "?"
 
     def topic(self) -> str:
         """A noun phrase for search queries: the subject of a copula, or else what the clause says as a gerund."""
         subject = re.sub(r"^(?:the|a|an)\s+", "", self.subject, flags=re.I)
         words = words_of(self.rest)
-        while words and (words[0].adverb or words[0].core in ("be", "to")):
-            words.pop(0)
+        passive = False
+        while words and (words[0].adverb or words[0].core in ("be", "been", "to", "have")) and len(words) > 1:
+            passive = passive or words.pop(0).core in ("be", "been")
         if self.subject.lower() in ("it", "there"):
             return _after_it(words)
+        if passive and is_participle(words[0].core) and (done := base_form(words[0].core)):
+            return _bare(f"{gerund(done)} {subject} {join(words[1:])}")
+        if passive:
+            return _bare(subject)
         pronoun = subject.lower() in ("we", "you", "i", "one", "they", "people", "society", "everyone")
-        if self.aux in BE and not pronoun or not words:
+        if (self.aux in BE and not pronoun) or not words:
             return _bare(subject)
         base = base_form(words[0].core) or words[0].core
         if not verb_strength(base):
             return _bare(subject if not pronoun else join(words))
         action = " ".join([gerund(base), *(word.text for word in words[1:])])
-        return _bare(action if pronoun else f"{_lower_first(subject)} {action}")
+        return _bare(action if pronoun else f"{subject} {action}")
 
     def _with_no(self, rest: str) -> str:
         """'there is a limit' to 'there is no limit', and back to 'no' where the clause had it."""
@@ -97,7 +105,7 @@ class Clause:
 
     def _sentence(self, subject: str, predicate: str) -> str:
         lead = f"{self.lead} " if self.lead else ""
-        text = f"{lead}{_lower_first(subject) if lead else subject} {predicate}"
+        text = f"{lead}{subject} {predicate}"
         return _capital(re.sub(r"\s+", " ", text).strip().rstrip(" .!?,;:")) + "."
 
 
@@ -124,6 +132,8 @@ def from_question(words: list[Word], lead: str = "") -> Clause:
         rest, denied = rest[1:], True
     end = subject_end(rest, aux)
     subject, rest = rest[:end], rest[end:]
+    if len(subject) == 2 and subject[0].core in ("we", "you", "they") and subject[1].core in ("all", "both"):
+        subject, rest = subject[:1], [subject[1], *rest]
     clause = Clause(join(subject), _agreed(aux, subject), join(rest), lead, denied)
     return _denials_out(clause)
 
@@ -138,28 +148,31 @@ def from_statement(words: list[Word], lead: str = "") -> Clause | None:
     while len(front) > 1 and front[-1].adverb and not front[-1].noun and not front[-1].closes:
         adverbs.insert(0, front.pop())
     rest, core, denied = words[at + 1 :], verb.core, verb.core == "cannot"
+    subject = lower_first(join(front))
+    if match := _NO_SUBJECT.match(subject):
+        subject, denied = _ANY[match[1].lower()] + subject[match.end() :], not denied
     if core in DO and not (rest and (rest[0].core == "not" or verb_strength(rest[0].core))):
-        return _denials_out(_with_main_verb(front, adverbs, "do", core, rest, lead))
+        return _denials_out(_with_main_verb(subject, adverbs, "do", core, rest, lead, denied))
     if core in HAVE and not _perfect(rest):
-        return _denials_out(_with_main_verb(front, adverbs, "have", core, rest, lead))
+        return _denials_out(_with_main_verb(subject, adverbs, "have", core, rest, lead, denied))
     if core in AUXILIARIES:
         aux = "can" if core == "cannot" else core
-        return _denials_out(Clause(join(front), aux, join(adverbs + rest), lead, denied))
+        return _denials_out(Clause(subject, aux, join(adverbs + rest), lead, denied))
     base = base_form(core) if not verb_strength(core) or core.endswith("s") else core
-    return _denials_out(_with_main_verb(front, adverbs, base or core, core, rest, lead))
+    return _denials_out(_with_main_verb(subject, adverbs, base or core, core, rest, lead, denied))
 
 
 def _with_main_verb(
-    front: list[Word], adverbs: list[Word], base: str, form: str, rest: list[Word], lead: str
+    subject: str, adverbs: list[Word], base: str, form: str, rest: list[Word], lead: str, denied: bool
 ) -> Clause:
     aux = "do" if form == base else "does" if form == third_person(base) else "did"
-    return Clause(join(front), aux, " ".join([*(w.text for w in adverbs), base, *(w.text for w in rest)]), lead)
+    return Clause(subject, aux, " ".join([*(w.text for w in adverbs), base, *(w.text for w in rest)]), lead, denied)
 
 
 def _perfect(rest: list[Word]) -> bool:
     follow = [word for word in rest[:3] if not word.adverb]
     return bool(follow) and (follow[0].core in ("been", "had") or follow[0].tag in ("VBN", "VBD") or bool(
-        base_form(follow[0].core) and follow[0].core.endswith(("ed", "en")) or lookup(follow[0].core) == "VBN"
+        (base_form(follow[0].core) and follow[0].core.endswith(("ed", "en"))) or lookup(follow[0].core) == "VBN"
     ))  # fmt: skip
 
 
@@ -180,7 +193,7 @@ def _denials_out(clause: Clause) -> Clause:
 def _article(clause: Clause, noun: str) -> str:
     """'enemy of the West' to 'an enemy of the West' where the noun is countable and stands alone."""
     first = words_of(noun)[0]
-    countable = first.tag == "NN" and lookup(first.core + "s") == "NNS" and clause.aux in ("is", "was")
+    countable = first.tag == "NN" and first.core not in _MASS and lookup(first.core + "s") == "NNS" and clause.aux in ("is", "was")
     if not countable:
         return noun
     return ("an " if first.core[0] in "aeiou" else "a ") + noun
@@ -191,7 +204,7 @@ def _agreed(aux: str, subject: list[Word]) -> str:
     head = head_noun(subject)
     if aux not in ("is", "was") or head is None or not head.plural or not subject:
         return aux
-    if any(word.tag.startswith("NNP") or word.text[0] in "\"'“‘" for word in subject) or is_gerund(subject[0].core):
+    if any(word.text[0].isupper() or word.text[0] in "\"'“‘" for word in subject[1:]) or is_gerund(subject[0].core):
         return aux
     regular = head.core.endswith("s") and lookup(head.core[:-1]).startswith("NN") and subject[0].core == "the"
     return {"is": "are", "was": "were"}[aux] if regular else aux
@@ -204,7 +217,7 @@ def _after_it(words: list[Word]) -> str:
             return _bare(" ".join([gerund(words[i + 1].core), *(w.text for w in words[i + 2 :])]))
         if word.core == "that":
             return _bare(join(words[i + 1 :]))
-    return _bare(re.sub(r"^(?:a|an|the|any|no|too much|too many)\s+", "", join(words)))
+    return _bare(re.sub(r"^(?:a|an|the|any|no|too much|too many|much|many)\s+", "", join(words)))
 
 
 def _bare(text: str) -> str:
@@ -218,7 +231,8 @@ def _capital(text: str) -> str:
     return text[:at] + text[at : at + 1].upper() + text[at + 1 :]
 
 
-def _lower_first(text: str) -> str:
+def lower_first(text: str) -> str:
+    """The text as it is written inside a sentence: its first letter small unless it begins a name."""
     first, _, others = text.partition(" ")
     following = others.split(" ", 1)[0]
     function_word = lookup(first.lower()) in ("DT", "PRP", "PRP$", "IN", "PDT")

@@ -11,6 +11,7 @@ from tools.errors import StoreBusyError, StoreDamagedError, StoreError, StoreFul
 # One script a version; a script, once released, is never edited. `PRAGMA user_version` counts the scripts applied.
 MIGRATIONS: tuple[str, ...] = (
     """
+    CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
     CREATE TABLE collections (
         id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, encoder TEXT NOT NULL, created_at TEXT NOT NULL
     );
@@ -141,11 +142,15 @@ def translated(path: Path) -> Iterator[None]:
 def _store_error(exc: sqlite3.DatabaseError, path: Path) -> StoreError:
     text = str(exc)
     if "full" in text:
-        return StoreFullError(f"the disk with {path} is full. Free some room and run the same command again; it goes on.")
+        return StoreFullError(
+            f"the disk with {path} is full. Free some room and run the same command again; it goes on."
+        )
     if "locked" in text or "busy" in text:
         return StoreBusyError(f"another process has held {path} for 30 seconds. Wait for it or end it, then try again.")
     if "readonly" in text or "unable to open" in text:
-        return StoreError(f"{path} cannot be written ({text}). Check its owner, or set STEELMAN_DATA_DIR to another folder.")
+        return StoreError(
+            f"{path} cannot be written ({text}). Check its owner, or set STEELMAN_DATA_DIR to another folder."
+        )
     return StoreDamagedError(
         f"{path} cannot be read as a database ({text}). Move the file away and ingest again, or restore a copy of it."
     )
@@ -155,5 +160,7 @@ def _disk_error(exc: OSError, path: Path) -> StoreError:
     import errno
 
     if exc.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreFullError(f"the disk with {path} is full. Free some room and run the same command again; it goes on.")
+        return StoreFullError(
+            f"the disk with {path} is full. Free some room and run the same command again; it goes on."
+        )
     return StoreError(f"{path} cannot be used ({exc.strerror}). Set STEELMAN_DATA_DIR to a folder that you can write.")

@@ -4,7 +4,7 @@ import logging
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from tools.batching import parts
 from tools.errors import StoreDamagedError
 from tools.passages import Passage
-
-if TYPE_CHECKING:
-    from chromadb.api import ClientAPI
 
 STAMP = "STAMP"
 _PART = 2000  # Chroma refuses larger batches than its SQLite build allows
@@ -51,7 +48,7 @@ class DenseIndex:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._client: ClientAPI | None = None
+        self._client: Any = None
 
     def stamp(self) -> str | None:
         path = self._folder / STAMP
@@ -69,11 +66,11 @@ class DenseIndex:
             self._client = None
 
     def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
-        with _chroma_errors(self._folder):
+        with _ChromaErrors(self._folder):
             for collection_id in {c for c, _ in removes}:
-                ids = [str(i) for c, i in removes if c == collection_id]
-                for part in parts(ids, _PART):
-                    self._collection(collection_id).delete(ids=part)
+                gone = [str(i) for c, i in removes if c == collection_id]
+                for ids in parts(gone, _PART):
+                    self._collection(collection_id).delete(ids=list(ids))
             for collection_id in {c for c, _, _ in adds}:
                 mine = [(str(p.id), v) for c, p, v in adds if c == collection_id]
                 for part in parts(mine, _PART):
@@ -83,7 +80,7 @@ class DenseIndex:
     def search(self, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int) -> list[tuple[int, float]]:
         """Up to k (passage id, cosine), best first; `vector` has shape (dimensions,) and unit length."""
         found: list[tuple[int, float]] = []
-        with _chroma_errors(self._folder):
+        with _ChromaErrors(self._folder):
             for collection_id in collection_ids:
                 result = self._collection(collection_id).query(
                     query_embeddings=vector[np.newaxis], n_results=k, include=["distances"]
@@ -95,18 +92,19 @@ class DenseIndex:
     def _collection(self, collection_id: int) -> Any:
         if self._client is None:
             import chromadb
+            from chromadb.config import Settings
 
             # It logs a traceback for its telemetry's own failures; the telemetry is off.
             logging.getLogger("chromadb.telemetry").setLevel(logging.CRITICAL)
             self._client = chromadb.PersistentClient(
-                str(self._folder / "chroma"), settings=chromadb.Settings(anonymized_telemetry=False)
+                str(self._folder / "chroma"), settings=Settings(anonymized_telemetry=False)
             )
         return self._client.get_or_create_collection(
             f"collection-{collection_id}", configuration={"hnsw": {"space": "cosine"}}, embedding_function=None
         )
 
 
-class _chroma_errors:
+class _ChromaErrors:
     """Chroma's failures as an error that says what to do next."""
 
     def __init__(self, folder: Path) -> None:
@@ -125,4 +123,3 @@ class _chroma_errors:
                 f"the dense index in {self._folder} cannot be used ({exc}). Make it again: `python -m agent rebuild`. "
                 "Your documents are safe in the store."
             ) from exc
-

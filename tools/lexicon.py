@@ -13,27 +13,22 @@ from pathlib import Path
 from tools.errors import ModelError
 
 DETERMINERS = frozenset(
-    "the a an this that these those my your his her its our their every each some any no another either neither".split()
+    ["the", "a", "an", "this", "that", "these", "those", "my", "your", "his", "her", "its", "our", "their", "every", "each", "some", "any", "no", "another", "either", "neither"]
 )
 SUBJECT_PRONOUNS = frozenset(
-    "i you he she it we they there everyone everybody anyone anybody someone somebody nobody everything anything "
-    "something nothing one".split()
+    ["i", "you", "he", "she", "it", "we", "they", "there", "everyone", "everybody", "anyone", "anybody", "someone", "somebody", "nobody", "everything", "anything", "something", "nothing", "one"]
 )
 PREPOSITIONS = frozenset(
-    "about above across after against along alongside amid among around as at before behind below beneath beside "
-    "between beyond by concerning despite during except following for from in inside into like near of off on onto "
-    "outside over per regarding since than through throughout till toward towards under unlike until up upon versus "
-    "via with within without".split()
+    ["about", "above", "across", "after", "against", "along", "alongside", "amid", "among", "around", "as", "at", "before", "behind", "below", "beneath", "beside", "between", "beyond", "by", "concerning", "despite", "during", "except", "following", "for", "from", "in", "inside", "into", "like", "near", "of", "off", "on", "onto", "outside", "over", "per", "regarding", "since", "than", "through", "throughout", "till", "toward", "towards", "under", "unlike", "until", "up", "upon", "versus", "via", "with", "within", "without"]
 )
-CONJUNCTIONS = frozenset("and or but nor &".split())
-SUBORDINATORS = frozenset("if when because although though unless while whereas even given whether so".split())
-RELATIVES = frozenset("who which whose whom that where".split())
-DEGREES = frozenset("more most less least too very so as how quite rather almost far much equally".split())
+CONJUNCTIONS = frozenset(["and", "or", "but", "nor", "&"])
+SUBORDINATORS = frozenset(["if", "when", "because", "although", "though", "unless", "while", "whereas", "even", "given", "whether", "so"])
+RELATIVES = frozenset(["who", "which", "whose", "whom", "that", "where"])
+DEGREES = frozenset(["more", "most", "less", "least", "too", "very", "so", "as", "how", "quite", "rather", "almost", "far", "much", "equally"])
 ADVERBS = frozenset(
-    "always never ever still really just also only now already often sometimes generally usually not indeed truly "
-    "actually even simply merely largely mostly perhaps probably inherently ultimately necessarily likely soon".split()
+    ["always", "never", "ever", "still", "really", "just", "also", "only", "now", "already", "often", "sometimes", "generally", "usually", "not", "indeed", "truly", "actually", "even", "simply", "merely", "largely", "mostly", "perhaps", "probably", "inherently", "ultimately", "necessarily", "likely", "soon"]
 )
-QUANTIFIERS = frozenset("all both most many few several much more less fewer such other own same two three".split())
+QUANTIFIERS = frozenset(["all", "both", "most", "many", "few", "several", "much", "more", "less", "fewer", "such", "other", "own", "same", "two", "three"])
 
 _SUFFIXES: tuple[tuple[str, str], ...] = (
     (r"(?:is|iz|yz|ys|if)ing$|[a-z]{3,}ing$", "VBG"),
@@ -47,9 +42,12 @@ _SUFFIXES: tuple[tuple[str, str], ...] = (
 _OUTER = "\"'“”‘’«»()[]{}.,;:!?…*_"
 
 
+_ACRONYM = re.compile(r"[A-Z]{2,}|(?:[A-Z]\.)+[A-Z]")  # 'US' is no 'us', 'IT' no 'it'
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word as written, its bare lower-case core, and its most frequent part of speech (Penn tag)."""
+    """A word as written, its bare lower-case core (an acronym's upper-case), and its most frequent part of speech (Penn tag)."""
 
     text: str
     core: str
@@ -86,7 +84,7 @@ class Word:
 
     @property
     def preposition(self) -> bool:
-        return self.core in PREPOSITIONS or self.tag == "IN" and self.core not in SUBORDINATORS | RELATIVES
+        return self.core in PREPOSITIONS or (self.tag == "IN" and self.core not in SUBORDINATORS | RELATIVES)
 
 
 @cache
@@ -94,7 +92,9 @@ def _entries() -> dict[str, str]:
     found = find_spec("textblob")
     path = Path(found.origin).parent / "en" / "en-lexicon.txt" if found and found.origin else None
     if path is None or not path.is_file():
-        raise ModelError("TextBlob's English lexicon is missing. Install it: `pip install --no-deps -r requirements.lock`.")
+        raise ModelError(
+            "TextBlob's English lexicon is missing. Install it: `pip install --no-deps -r requirements.lock`."
+        )
     with path.open(encoding="utf-8") as lines:
         pairs = (line.split() for line in lines if not line.startswith(";;;"))
         return {pair[0]: pair[1] for pair in pairs if len(pair) >= 2}
@@ -109,7 +109,7 @@ def is_name(text: str) -> bool:
     """Whether a capitalised word keeps its capital inside a sentence: a name, an acronym, 'I'."""
     core = text.strip(_OUTER)
     stem = re.sub(r"(?:'s|’s)$", "", core)
-    if stem in ("I", "I'm", "I've", "I'd") or sum(c.isupper() for c in stem) > 1 or any(c.isdigit() for c in stem):
+    if stem in ("I", "I'm", "I've", "I'd", "God") or sum(c.isupper() for c in stem) > 1 or any(c.isdigit() for c in stem):
         return True
     lower = stem.lower()
     if stem == lower or lower in DETERMINERS or lookup(lower):
@@ -121,6 +121,8 @@ def tag_of(text: str, core: str) -> str:
     """The most frequent tag; unknown words by their ending, or else a noun."""
     if re.fullmatch(r"[\d.,%$£€/-]+", core):
         return "CD"
+    if core.isupper():
+        return "NNP"
     if found := lookup(core):
         return found
     if text[:1].isupper() and (named := lookup(text.strip(_OUTER))):
@@ -140,6 +142,7 @@ def words_of(sentence: str) -> list[Word]:
     for text in sentence.split():
         core = re.sub(r"^[\"'“”‘’«»(\[{*_]+|[\"“”«»)\]}.,;:!?…*_]+$", "", text.replace("’", "'")).lower()
         core = core if core.endswith("s'") else core.rstrip("'")
+        core = core.upper() if _ACRONYM.fullmatch(text.strip(_OUTER)) else core
         found.append(Word(text, core, tag_of(text, core) if core else "SYM"))
     return found
 

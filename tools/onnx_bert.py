@@ -74,7 +74,9 @@ def build_bert(weights: "Weights", heads: int, head: Head) -> "onnx.ModelProto":
     output = _mean_pool(graph, x) if head == "mean" else _classify(graph, x)
     name = "vectors" if head == "mean" else "logits"
     graph.nodes.append(helper.make_node("Identity", [output], [name]))
-    inputs = [helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", "length"]) for n in ("ids", "mask", "types")]
+    inputs = [
+        helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", "length"]) for n in ("ids", "mask", "types")
+    ]
     outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", "width"])]
     body = helper.make_graph(graph.nodes, "bert", inputs, outputs, graph.constants)
     # The pinned IR version keeps the file readable for runtimes older than the onnx package that wrote it.
@@ -108,7 +110,9 @@ def _attention_bias(graph: _Graph) -> str:
 
 
 def _layer(graph: _Graph, x: str, bias: str, prefix: str, heads: int) -> str:
-    attended = graph.dense(_attention(graph, x, bias, f"{prefix}.attention.self", heads), f"{prefix}.attention.output.dense")
+    attended = graph.dense(
+        _attention(graph, x, bias, f"{prefix}.attention.self", heads), f"{prefix}.attention.output.dense"
+    )
     x = graph.layer_norm(graph.op("Add", x, attended), f"{prefix}.attention.output.LayerNorm")
     inner = graph.op("Gelu", graph.dense(x, f"{prefix}.intermediate.dense"))
     outer = graph.dense(inner, f"{prefix}.output.dense")

@@ -64,7 +64,9 @@ def _front_matter(block: str, name: str) -> dict[str, Any]:
     try:
         fields = yaml.safe_load(block)
     except yaml.YAMLError as exc:
-        raise SourceError(f"{name}: the block between the '---' lines is not valid YAML ({exc}). Mend or remove it.") from exc
+        raise SourceError(
+            f"{name}: the block between the '---' lines is not valid YAML ({exc}). Mend or remove it."
+        ) from exc
     return fields if isinstance(fields, dict) else {}
 
 
@@ -77,11 +79,13 @@ def html_document(html: str, name: str, url: str = "") -> SourceDocument:
     """The main text of a page without its furniture; raises SourceError when there is none."""
     import trafilatura
 
-    found = trafilatura.bare_extraction(html, url=url or None, include_comments=False, favor_precision=True, with_metadata=True)
-    if found is None or not (found.text or "").strip():
+    found = trafilatura.bare_extraction(
+        html, url=url or None, include_comments=False, favor_precision=True, with_metadata=True
+    )
+    if found is None or isinstance(found, dict) or not (found.text or "").strip():
         raise SourceError(f"{name}: no readable text was found in this page.")
     fields = {"title": found.title, "url": found.url or url, "publisher": found.sitename, "date": found.date}
-    return _document(name, found.text, fields)
+    return _document(name, str(found.text), fields)
 
 
 def _read_pdf(path: Path, name: str) -> Iterator[SourceDocument]:
@@ -125,7 +129,9 @@ def _read_jsonl(path: Path, name: str) -> Iterator[SourceDocument]:
         try:
             row = json.loads(line)
         except json.JSONDecodeError as exc:
-            raise SourceError(f"{name}, line {number}: not valid JSON ({exc.msg}). A line is one object with 'id' and 'text'.") from exc
+            raise SourceError(
+                f"{name}, line {number}: not valid JSON ({exc.msg}). A line is one object with 'id' and 'text'."
+            ) from exc
         if not isinstance(row, dict):
             raise SourceError(f"{name}, line {number}: a line has to be an object with 'id' and 'text'.")
         yield _row(row, f"{name}, line {number}")
@@ -157,8 +163,13 @@ def _document(external_id: str, text: str, fields: dict[str, Any]) -> SourceDocu
     values = {k: str(fields.get(k) or "").strip() for k in _FIELDS}
     kind = values["kind"].lower()
     return SourceDocument(
-        external_id=external_id, text=text.strip(), title=values["title"], url=values["url"], publisher=values["publisher"],
-        kind=cast(SourceKind, kind) if kind in SOURCE_KINDS else "unknown", date=values["date"],
+        external_id=external_id,
+        text=text.strip(),
+        title=values["title"],
+        url=values["url"],
+        publisher=values["publisher"],
+        kind=cast(SourceKind, kind) if kind in SOURCE_KINDS else "unknown",
+        date=values["date"],
     )
 
 
@@ -167,6 +178,13 @@ def _title_of(path: Path) -> str:
 
 
 READERS: dict[str, Callable[[Path, str], Iterator[SourceDocument]]] = {
-    ".txt": _read_text, ".md": _read_markdown, ".markdown": _read_markdown, ".html": _read_html, ".htm": _read_html,
-    ".pdf": _read_pdf, ".docx": _read_docx, ".csv": _read_csv, ".jsonl": _read_jsonl,
+    ".txt": _read_text,
+    ".md": _read_markdown,
+    ".markdown": _read_markdown,
+    ".html": _read_html,
+    ".htm": _read_html,
+    ".pdf": _read_pdf,
+    ".docx": _read_docx,
+    ".csv": _read_csv,
+    ".jsonl": _read_jsonl,
 }

@@ -25,7 +25,9 @@ _LEANING = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 # A pronoun early in the sentence with nothing before it that it could stand for.
-_EARLY_PRONOUN = re.compile(r"^(?:\S+\s+){1,3}(?:it|they|them|this|these|he|she|him|its|their|his|her)\b", re.IGNORECASE)
+_EARLY_PRONOUN = re.compile(
+    r"^(?:\S+\s+){1,3}(?:it|they|them|this|these|he|she|him|its|their|his|her)\b", re.IGNORECASE
+)
 _POINTS_AWAY = re.compile(
     r"\b(?:(?:the|this|that|these|those)\s+(?:above|aforementioned|motion|proposition|opposition|opponent|policy|proposal|measure|resolution|"
     r"argument|point|approach|issue|article|essay|author|book|paper|idea|case|claim)s?|as\s+(?:stated|discussed|mentioned|noted|argued|seen)|"

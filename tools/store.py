@@ -75,7 +75,8 @@ class Store:
     def collections(self) -> list[CollectionInfo]:
         query = """
             SELECT c.id, c.name, c.encoder, COUNT(DISTINCT d.id) AS documents, COUNT(p.id) AS passages
-            FROM collections c LEFT JOIN documents d ON d.collection_id = c.id LEFT JOIN passages p ON p.document_id = d.id
+            FROM collections c
+            LEFT JOIN documents d ON d.collection_id = c.id LEFT JOIN passages p ON p.document_id = d.id
             GROUP BY c.id ORDER BY c.name
         """
         with self._db.read() as db:
@@ -90,14 +91,21 @@ class Store:
             names = [r["name"] for r in db.execute("SELECT name FROM collections ORDER BY name")]
         known = f"There are: {', '.join(names)}." if names else "There is none yet."
         raise UnknownCollectionError(
-            f"there is no collection '{name}'. {known} Make one: `python -m agent ingest YOUR_FOLDER --collection {name}`."
+            f"there is no collection '{name}'. {known} "
+            f"Make one: `python -m agent ingest YOUR_FOLDER --collection {name}`."
         )
+
+    def has_collection(self, name: str) -> bool:
+        with self._db.read() as db:
+            return db.execute("SELECT 1 FROM collections WHERE name = ?", (name,)).fetchone() is not None
 
     def ensure_collection(self, name: str, encoder: str) -> int:
         """The collection's id, made if need be. Raises EncoderMismatchError when another encoder filled it."""
         with self._db.write() as db:
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            db.execute("INSERT OR IGNORE INTO collections (name, encoder, created_at) VALUES (?, ?, ?)", (name, encoder, now))
+            db.execute(
+                "INSERT OR IGNORE INTO collections (name, encoder, created_at) VALUES (?, ?, ?)", (name, encoder, now)
+            )
         collection_id, made_by = self.collection(name)
         check_encoder(name, made_by, encoder)
         return collection_id
@@ -106,9 +114,13 @@ class Store:
         """Removes the collection with all it holds; returns the number of passages removed."""
         collection_id, _ = self.collection(name)
         with self._db.write() as db:
-            ids = [r[0] for r in db.execute(
-                "SELECT p.id FROM passages p JOIN documents d ON d.id = p.document_id WHERE d.collection_id = ?", (collection_id,)
-            )]
+            ids = [
+                r[0]
+                for r in db.execute(
+                    "SELECT p.id FROM passages p JOIN documents d ON d.id = p.document_id WHERE d.collection_id = ?",
+                    (collection_id,),
+                )
+            ]
             _journal(db, collection_id, ids, "remove")
             db.execute("DELETE FROM collections WHERE id = ?", (collection_id,))
         return len(ids)
@@ -118,7 +130,9 @@ class Store:
     def known_hashes(self, collection_id: int) -> dict[str, str]:
         """External id to content hash, for telling what an ingest need not do again."""
         with self._db.read() as db:
-            rows = db.execute("SELECT external_id, content_hash FROM documents WHERE collection_id = ?", (collection_id,))
+            rows = db.execute(
+                "SELECT external_id, content_hash FROM documents WHERE collection_id = ?", (collection_id,)
+            )
             return {r["external_id"]: r["content_hash"] for r in rows}
 
     def put(self, collection_id: int, documents: Sequence[PreparedDocument]) -> int:
@@ -135,7 +149,8 @@ class Store:
         collection_id, _ = self.collection(name)
         query = """
             SELECT d.external_id, d.title, d.publisher, d.kind, d.date, COUNT(p.id) AS passages
-            FROM documents d LEFT JOIN passages p ON p.document_id = d.id WHERE d.collection_id = ? GROUP BY d.id ORDER BY d.id
+            FROM documents d LEFT JOIN passages p ON p.document_id = d.id
+            WHERE d.collection_id = ? GROUP BY d.id ORDER BY d.id
         """
         with self._db.read() as db:
             return db.execute(query, (collection_id,)).fetchall()
@@ -169,7 +184,8 @@ class Store:
 
     def scan(self, after: int, limit: int) -> list[tuple[int, Passage]]:
         """Up to `limit` passages of all collections with ids above `after`, each with its collection's id."""
-        query = f"{_PASSAGE.replace('SELECT p.id', 'SELECT d.collection_id AS cid, p.id')} WHERE p.id > ? ORDER BY p.id LIMIT ?"
+        columns = _PASSAGE.replace("SELECT p.id", "SELECT d.collection_id AS cid, p.id")
+        query = f"{columns} WHERE p.id > ? ORDER BY p.id LIMIT ?"
         with self._db.read() as db:
             return [(row["cid"], _passage(row[1:])) for row in db.execute(query, (after, limit))]
 
@@ -182,11 +198,25 @@ class Store:
         with self._db.write() as db:
             db.execute("UPDATE collections SET encoder = ?", (encoder,))
 
+    # Notes of this machine
+
+    def note(self, key: str) -> str:
+        """What was noted under the key; empty when nothing was."""
+        with self._db.read() as db:
+            row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+            return str(row["value"]) if row else ""
+
+    def set_note(self, key: str, value: str) -> None:
+        with self._db.write() as db:
+            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
     # The journal
 
     def last_seq(self) -> int:
         with self._db.read() as db:
-            return int(db.execute("SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'journal'), 0)").fetchone()[0])
+            return int(
+                db.execute("SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'journal'), 0)").fetchone()[0]
+            )
 
     def changes(self, after: int, limit: int) -> list[Change]:
         with self._db.read() as db:
@@ -230,10 +260,20 @@ def _remove_document(db: sqlite3.Connection, collection_id: int, external_id: st
 def _insert_document(db: sqlite3.Connection, collection_id: int, document: PreparedDocument) -> int:
     source, now = document.source, datetime.now(UTC).isoformat(timespec="seconds")
     cursor = db.execute(
-        "INSERT INTO documents (collection_id, external_id, content_hash, title, url, publisher, kind, date, ingested_at)"
+        "INSERT INTO documents"
+        " (collection_id, external_id, content_hash, title, url, publisher, kind, date, ingested_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (collection_id, source.external_id, document.content_hash, source.title, source.url, source.publisher,
-         source.kind, source.date, now),
+        (
+            collection_id,
+            source.external_id,
+            document.content_hash,
+            source.title,
+            source.url,
+            source.publisher,
+            source.kind,
+            source.date,
+            now,
+        ),
     )
     ids: list[int] = []
     for position, text in enumerate(document.passages):
@@ -255,7 +295,14 @@ def _journal(db: sqlite3.Connection, collection_id: int, ids: Sequence[int], op:
 def _passage(row: Sequence[object]) -> Passage:
     number, document, collection, text, title, url, publisher, kind, date, position = row
     return Passage(
-        id=cast(int, number), document_id=str(document), collection=str(collection), text=str(text), title=str(title),
-        url=str(url), publisher=str(publisher), kind=cast(SourceKind, kind), date=str(date), position=cast(int, position),
+        id=cast(int, number),
+        document_id=str(document),
+        collection=str(collection),
+        text=str(text),
+        title=str(title),
+        url=str(url),
+        publisher=str(publisher),
+        kind=cast(SourceKind, kind),
+        date=str(date),
+        position=cast(int, position),
     )
-

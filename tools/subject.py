@@ -19,16 +19,16 @@ from tools.lexicon import (
     Word,
 )
 
-BE = frozenset("is are was were am".split())
-DO = frozenset("do does did".split())
-HAVE = frozenset("has have had".split())
-MODALS = frozenset("should would will can could may might must shall ought cannot".split())
+BE = frozenset(["is", "are", "was", "were", "am"])
+DO = frozenset(["do", "does", "did"])
+HAVE = frozenset(["has", "have", "had"])
+MODALS = frozenset(["should", "would", "will", "can", "could", "may", "might", "must", "shall", "ought", "cannot"])
 AUXILIARIES = BE | DO | HAVE | MODALS
 
-_CAUSATIVE = frozenset("make keep leave render drive turn get consider find hold put set".split())
+_CAUSATIVE = frozenset(["make", "keep", "leave", "render", "drive", "turn", "get", "consider", "find", "hold", "put", "set"])
 _IMPOSSIBLE = -9.0
 _EVIDENCE = 0.4  # below this no place is a likely one
-_DEMONSTRATIVE = frozenset("this that these those all both".split())
+_DEMONSTRATIVE = frozenset(["this", "that", "these", "those", "all", "both"])
 
 Score = Callable[[Sequence[Word], int, str], float]
 
@@ -72,7 +72,7 @@ def _relative_positions(words: Sequence[Word]) -> set[int]:
     blocked: set[int] = set()
     for i, word in enumerate(words[:-1]):
         opens = word.core in RELATIVES and (i == 0 or not words[i - 1].closes or word.core != "that")
-        if not opens or word.core == "that" and i and words[i - 1].preposition:
+        if not opens or (word.core == "that" and i and words[i - 1].preposition):
             continue
         verb = next((j for j in range(i + 1, len(words)) if _finite(words, j, i)), None)
         if verb is None:
@@ -89,8 +89,8 @@ def _finite(words: Sequence[Word], j: int, start: int) -> bool:
     core = words[j].core
     if core in AUXILIARIES:
         return True
-    if j == start + 1 and (words[j].adverb or words[j].determiner):
-        return False
+    if j == start + 1:
+        return bool(verb_strength(core) or base_form(core)) and not (words[j].adverb or words[j].determiner)
     left_plain = not (words[j - 1].determiner or words[j - 1].adjective or words[j - 1].preposition)
     return left_plain and (verb_strength(core) >= 1 or words[j].tag in ("VBZ", "VBD", "VBP") or core.endswith("ed"))
 
@@ -107,11 +107,11 @@ def _can_close(words: Sequence[Word], i: int) -> float:
     """How well a noun phrase can end before place `i`: below 0 badly, above 0 well."""
     left = _left(words, i)
     word = words[i - 1]
-    if word.core in CONJUNCTIONS or word.core in DEGREES and not word.closes or word.core in SUBORDINATORS:
+    if word.core in CONJUNCTIONS or (word.core in DEGREES and not word.closes) or word.core in SUBORDINATORS:
         return _IMPOSSIBLE
-    if left.determiner and left.core not in ("these", "those", "this") or left.possessive or left.core == "to":
+    if (left.determiner and left.core not in ("these", "those", "this")) or left.possessive or left.core == "to":
         return _IMPOSSIBLE
-    if left.core in PREPOSITIONS and not left.closes or left.core in QUANTIFIERS and i > 1 and left is words[i - 1]:
+    if (left.core in PREPOSITIONS and not left.closes) or (left.core in QUANTIFIERS and i > 1 and left is words[i - 1]):
         return _IMPOSSIBLE
     if left.noun or left.core in SUBJECT_PRONOUNS or left.tag in ("CD", "PRP") or left.closes:
         return 1.0
@@ -145,12 +145,12 @@ def _base_verb_score(words: Sequence[Word], i: int, aux: str) -> float:
     if word.adverb and not verb_strength(word.core):
         return _before_verb(words, i)
     strength = verb_strength(word.core)
-    if not strength:
+    if not strength or word.text[0].isupper() or word.possessive:
         return _IMPOSSIBLE
     closing = _can_close(words, i)
     if closing <= _IMPOSSIBLE:
         return _IMPOSSIBLE
-    value = min(strength, 3.0) + closing + _right_of_verb(words, i)
+    value = strength + closing + _right_of_verb(words, i)
     if words[i - 1].adverb:
         value += 0.3
     if _left(words, i).plural and strength < 2:
@@ -221,11 +221,12 @@ def _predicate_score(words: Sequence[Word], i: int, aux: str) -> float:
     value = _predicate_start(words, i)
     if value <= _IMPOSSIBLE:
         return value
-    after_noun = left.noun or left.core in SUBJECT_PRONOUNS or left.closes
-    if not after_noun and (word.determiner or is_gerund(word.core)):
-        value -= 2.5
-    elif not after_noun:
-        value -= 1.5
+    after_noun = left.noun and not (i == 1 and is_gerund(left.core)) or left.core in SUBJECT_PRONOUNS or left.closes
+    attributive = word.adjective and i + 1 < len(words) and words[i + 1].noun and not word.closes
+    after_infinitive = i > 1 and words[i - 2].core == "to"
+    if not after_noun:
+        value -= 2.5 if word.determiner or attributive or is_gerund(word.core) else 1.5
+        value += 0.5 if after_infinitive else 0.0
     if any(earlier.core in SUBORDINATORS for earlier in words[:i]):
         value -= 2.0
     return value
@@ -234,15 +235,17 @@ def _predicate_score(words: Sequence[Word], i: int, aux: str) -> float:
 def _predicate_start(words: Sequence[Word], i: int) -> float:
     word = words[i]
     right = words[i + 1] if i + 1 < len(words) and not word.closes else None
-    if word.determiner or word.possessive:
+    if word.possessive:
+        return _IMPOSSIBLE if word.text[0].isupper() and words[i - 1].text[0].isupper() else 3.0
+    if word.determiner or word.core == "one" and right is not None and right.core == "of":
         return 3.0
-    if word.core in DEGREES and right is not None:
+    if word.core in DEGREES and right is not None and (word.core != "as" or right.adjective):
         return 3.0 if right.adjective or right.adverb or right.determiner or is_participle(right.core) else 1.0
     if word.core == "worth" or word.core in ("good", "bad", "right", "wrong", "better", "worse", "evil"):
         return 3.2
     if word.adverb:
         fits = right is not None and (
-            right.adjective or right.determiner or right.adverb or is_participle(right.core) or is_gerund(right.core)
+            right.adjective or right.determiner or right.adverb or right.core in DEGREES or is_participle(right.core) or is_gerund(right.core)
         )
         return 3.0 if fits else 1.2
     if is_gerund(word.core) and not (word.tag == "NN" and right is None):
@@ -254,12 +257,12 @@ def _predicate_start(words: Sequence[Word], i: int) -> float:
     if word.preposition and word.core != "of":
         return 0.6
     if word.core == "to" and right is not None:
-        return 0.5
+        return 0.3
     return _IMPOSSIBLE
 
 
 def _gerund_score(word: Word, right: Word | None) -> float:
-    if base_form(word.core) in _CAUSATIVE:
+    if right is not None and base_form(word.core) in _CAUSATIVE:
         return 4.0
     if right is not None and (right.adjective or is_participle(right.core)) and not right.noun:
         return 0.4
@@ -309,7 +312,7 @@ def _finite_score(words: Sequence[Word], i: int) -> float:
         right = words[i + 1] if i + 1 < len(words) else None
         return (3.2 if word.tag == "VBD" else 1.6) + (0.0 if right is None or not right.preposition else -1.0)
     strength = verb_strength(word.core)
-    if not strength or singular and not any(w.core == "and" for w in words[:i]) and strength < 3:
+    if not strength or (singular and not any(w.core == "and" for w in words[:i]) and strength < 3):
         return _IMPOSSIBLE
     return min(strength, 3.0) + (0.8 if not singular else -0.8) + closing + 0.5 * _right_of_verb(words, i)
 

@@ -19,7 +19,11 @@ from tools.errors import InputError
 def run(args: argparse.Namespace) -> int:
     """Prints the answer; exit status 3 when nothing was found."""
     if bool(args.question) == bool(args.resume) and not (args.question == "" and not args.resume):
-        raise InputError("give a question in quotation marks, or --resume RUN_ID." if not args.resume else "give a question or --resume, not both.")
+        raise InputError(
+            "give a question in quotation marks, or --resume RUN_ID."
+            if not args.resume
+            else "give a question or --resume, not both."
+        )
     if args.out:
         check_ending(Path(args.out))
     return asyncio.run(_ask(args))
@@ -34,7 +38,11 @@ async def _ask(args: argparse.Namespace) -> int:
     print_answer(answer, as_json=args.json)
     if args.out and not args.json:
         print(f"Written to {args.out}")
-    return NOTHING_FOUND if answer.outcome == "nothing_found" or (answer.outcome == "no_sides" and not answer.plain) else OK
+    return (
+        NOTHING_FOUND
+        if answer.outcome == "nothing_found" or (answer.outcome == "no_sides" and not answer.plain)
+        else OK
+    )
 
 
 async def follow(runs: Runs, run_id: str) -> Answer:

@@ -32,12 +32,17 @@ async def _batch(args: argparse.Namespace, waiting: list[str], already: int) -> 
     failed = 0
     async with open_runs() as runs:
         options, turn = options_of(args, runs), asyncio.Semaphore(args.parallel)
-        with Path(args.out).open("a", encoding="utf-8") as out, Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        with (
+            Path(args.out).open("a", encoding="utf-8") as out,
+            Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar,
+        ):
             task = bar.add_task("", total=len(waiting) + already, completed=already)
             for finished in asyncio.as_completed([_one(runs, q, options, turn, out) for q in waiting]):
                 failed += not await finished
                 bar.advance(task)
-    print(f"{len(waiting) - failed} answered, {failed} failed, {already} were there already: {args.out}", file=sys.stderr)
+    print(
+        f"{len(waiting) - failed} answered, {failed} failed, {already} were there already: {args.out}", file=sys.stderr
+    )
     return FAILED if failed else OK
 
 
@@ -62,7 +67,7 @@ def _read_questions(path: Path) -> list[str]:
         raise InputError(f"'{path}' is not UTF-8 text.") from exc
     questions = [_question(line, f"{path}, line {n}") for n, line in enumerate(lines, start=1) if line.strip()]
     if not questions:
-        raise InputError(f"'{path}' holds no question. A line is an object: {{\"question\": \"…\"}}.")
+        raise InputError(f'\'{path}\' holds no question. A line is an object: {{"question": "…"}}.')
     return list(dict.fromkeys(questions))
 
 
@@ -70,7 +75,7 @@ def _question(line: str, where: str) -> str:
     row = _object(line)
     question = row.get("question") if row else None
     if not isinstance(question, str):
-        raise InputError(f"{where}: no question. A line is an object: {{\"question\": \"…\"}}.")
+        raise InputError(f'{where}: no question. A line is an object: {{"question": "…"}}.')
     return question
 
 

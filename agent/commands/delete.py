@@ -15,7 +15,10 @@ def run(args: argparse.Namespace) -> int:
     if args.document:
         removed = store.delete_document(args.name, args.document)
         if not removed:
-            raise InputError(f"collection '{args.name}' has no document '{args.document}'. See `python -m agent collections {args.name}`.")
+            raise InputError(
+                f"collection '{args.name}' has no document '{args.document}'. "
+                f"See `python -m agent collections {args.name}`."
+            )
     else:
         removed = store.delete_collection(args.name)
     HybridSearch(store, settings.index_dir, load_encoder(settings.cache_dir)).refresh()

@@ -13,7 +13,11 @@ def run(args: argparse.Namespace) -> int:
     """Tries each part; exit status 1 when one that is on does not work."""
     settings = load_settings()
     checks: tuple[tuple[str, Callable[[Settings], str]], ...] = (
-        ("data", _data), ("encoder", _encoder), ("judge", _judge), ("indexes", _indexes), ("checkpoints", _checkpoints),
+        ("data", _data),
+        ("encoder", _encoder),
+        ("judge", _judge),
+        ("indexes", _indexes),
+        ("checkpoints", _checkpoints),
     )
     failed = 0
     for name, check in checks:
@@ -32,7 +36,10 @@ def _data(settings: Settings) -> str:
     from agent.commands.storage import open_store
 
     store, _ = open_store()
-    held = ", ".join(f"{c.name} ({c.passages} passages)" for c in store.collections()) or "nothing yet; `ask` indexes the samples"
+    held = (
+        ", ".join(f"{c.name} ({c.passages} passages)" for c in store.collections())
+        or "nothing yet; `ask` indexes the samples"
+    )
     return f"{settings.data_dir}: {held}"
 
 
@@ -44,10 +51,11 @@ def _encoder(settings: Settings) -> str:
 
 
 def _judge(settings: Settings) -> str:
-    from tools.encoder import load_encoder
     from tools.judge_embedded import load_judge
 
-    judge = load_judge(settings.cache_dir, load_encoder(settings.cache_dir))
+    from tools.encoder import load_encoder
+
+    judge = load_judge(settings.cache_dir)
     return f"{judge.name}, accepts a passage from {judge.threshold:.2f} on, embedded"
 
 

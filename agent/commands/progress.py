@@ -7,8 +7,15 @@ from typing import TextIO
 from agent.run_store import Event
 
 _STAGES = {
-    "frame": "frame", "expand": "sides", "lookup": "look up", "search": "search", "judge": "judge", "again": "again",
-    "select": "select", "write": "write", "verify": "check",
+    "frame": "frame",
+    "expand": "sides",
+    "lookup": "look up",
+    "search": "search",
+    "judge": "judge",
+    "again": "again",
+    "select": "select",
+    "write": "write",
+    "verify": "check",
 }
 
 

@@ -17,7 +17,9 @@ def run(args: argparse.Namespace) -> int:
     def progress(name: str, count: int) -> None:
         taken[name] = taken.get(name, 0) + count
         if sys.stderr.isatty():
-            print("\r  " + ", ".join(f"{n}: {c} passages" for n, c in taken.items()), end="", file=sys.stderr, flush=True)
+            print(
+                "\r  " + ", ".join(f"{n}: {c} passages" for n, c in taken.items()), end="", file=sys.stderr, flush=True
+            )
 
     HybridSearch(store, settings.index_dir, load_encoder(settings.cache_dir)).rebuild(progress)
     if sys.stderr.isatty():

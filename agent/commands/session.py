@@ -9,7 +9,7 @@ from agent.options import RunOptions
 from agent.runs import Runs
 from agent.samples import index_samples
 from agent.settings import load_settings
-from tools.ingest import Ingester, IngestReport
+from tools.ingest import Ingester
 from tools.store import SAMPLES
 
 OWN = "mine"
@@ -28,18 +28,12 @@ async def open_runs() -> AsyncIterator[Runs]:
 
 def options_of(args: argparse.Namespace, runs: Runs) -> RunOptions:
     """The run's options from the command line."""
-    known = {c.name for c in runs.store.collections()}
-    default = [SAMPLES, OWN] if OWN in known else [SAMPLES]
+    default = [SAMPLES, OWN] if runs.store.has_collection(OWN) else [SAMPLES]
     return RunOptions.of(args.depth, collections=tuple(args.collection or default), web=not args.no_web)
 
 
 def _ensure_samples(runs: Runs) -> None:
-    ingester = Ingester(runs.store, runs.providers.search, runs.providers.models.encoder)
-    first = SAMPLES not in {c.name for c in runs.store.collections()}
-    if first and sys.stderr.isatty():
+    encoder = runs.providers.models.encoder
+    if sys.stderr.isatty() and not runs.store.has_collection(SAMPLES):
         print("Indexing the sample passages (once) …", file=sys.stderr)
-    index_samples(ingester, _quiet)
-
-
-def _quiet(_: IngestReport) -> None:
-    return None
+    index_samples(runs.store, Ingester(runs.store, runs.providers.search, encoder), encoder.name)

@@ -19,12 +19,15 @@ _READ = 24  # passages of the first search that are mined
 
 # A third way words itself as one: a limit, a condition, a substitute.
 _THIRD_WAY = re.compile(
-    r"\b(?:only|instead|rather than|better than|short of|middle|compromise|mix(?:ed|ture)?|both|except|unless|until|limit\w*|"
-    r"less|fewer|reduc\w+|partial\w*|charge|decide|each|own|case by case|depend\w*|gradual\w*|alongside|while still|without banning)\b",
+    r"\b(?:only|instead|rather than|better than|short of|middle|compromise|mix(?:ed|ture)?|both|except|unless|until|"
+    r"limit\w*|less|fewer|reduc\w+|partial\w*|charge|decide|each|own|case by case|depend\w*|gradual\w*|"
+    r"alongside|while still|without banning)\b",
     re.IGNORECASE,
 )
 _PROPOSES = re.compile(r"\b(?:should|must|ought|need(?:s)? to|better|best|enough|can|could|would)\b", re.IGNORECASE)
-_ANSWERS = re.compile(r"\b(?:should|must|ought|need(?:s)? to|best|better|way|surest|fastest|works?|key|only)\b", re.IGNORECASE)
+_ANSWERS = re.compile(
+    r"\b(?:should|must|ought|need(?:s)? to|best|better|way|surest|fastest|works?|key|only)\b", re.IGNORECASE
+)
 
 _NEAR_QUESTION = 0.45  # cosine of a mined statement to the question, at least
 _SAME_SIDE = 0.86  # cosine at which a statement says what a planned side says already
@@ -62,8 +65,8 @@ class EmbeddedExpander:
         nearness = vectors @ known.T
         fits = (nearness[:, 0] >= _NEAR_QUESTION) & (nearness[:, 1:].max(axis=1) < _SAME_SIDE)
         kept = np.flatnonzero(fits)
-        centres = _centres([sentences[i] for i in kept], vectors[kept], nearness[kept, 0], _SAME_POINT, sources=2)
-        statements = [sentences[kept[c]].text for c in centres[:MOST_ASPECTS]]
+        centres = _centres([sentences[int(i)] for i in kept], vectors[kept], nearness[kept, 0], _SAME_POINT, sources=2)
+        statements = [sentences[int(kept[c])].text for c in centres[:MOST_ASPECTS]]
         return [_mined(i, s) for i, s in enumerate(statements, start=len(sides) + 1)]
 
     async def _answers(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
@@ -75,8 +78,8 @@ class EmbeddedExpander:
         question = (await self._models.encode([framing["neutral"]]))[0]
         nearness = vectors @ question
         kept = np.flatnonzero(nearness >= _NEAR_QUESTION)
-        centres = _centres([sentences[i] for i in kept], vectors[kept], nearness[kept], _SAME_ANSWER, sources=1)
-        return [_mined(i, sentences[kept[c]].text) for i, c in enumerate(centres[:MOST_CLUSTERS], start=1)]
+        centres = _centres([sentences[int(i)] for i in kept], vectors[kept], nearness[kept], _SAME_ANSWER, sources=1)
+        return [_mined(i, sentences[int(kept[c])].text) for i, c in enumerate(centres[:MOST_CLUSTERS], start=1)]
 
 
 def _planned(framing: FramingState) -> list[Perspective]:
@@ -88,8 +91,12 @@ def _planned(framing: FramingState) -> list[Perspective]:
     if not framing["claim"]:
         return []
     return [
-        Perspective(id="p1", name="For", statement=framing["claim"], stance="supports", contrary="p2", origin="question"),
-        Perspective(id="p2", name="Against", statement=framing["negation"], stance="opposes", contrary="p1", origin="question"),
+        Perspective(
+            id="p1", name="For", statement=framing["claim"], stance="supports", contrary="p2", origin="question"
+        ),
+        Perspective(
+            id="p2", name="Against", statement=framing["negation"], stance="opposes", contrary="p1", origin="question"
+        ),
     ]
 
 
@@ -114,7 +121,11 @@ def _sentences(passages: Sequence[Passage]) -> list[_Sentence]:
 
 
 def _centres(
-    sentences: Sequence[_Sentence], vectors: NDArray[np.float32], nearness: NDArray[np.float32], same: float, sources: int
+    sentences: Sequence[_Sentence],
+    vectors: NDArray[np.float32],
+    nearness: NDArray[np.float32],
+    same: float,
+    sources: int,
 ) -> list[int]:
     """Indices of the sentences that stand for the clusters, the best supported cluster first.
 
@@ -129,7 +140,7 @@ def _centres(
     ranked: list[tuple[int, float, int]] = []
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
-        behind = len({sentences[i].source for i in members})
+        behind = len({sentences[int(i)].source for i in members})
         if behind < sources:
             continue
         centrality = vectors[members] @ vectors[members].mean(axis=0)

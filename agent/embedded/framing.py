@@ -9,13 +9,15 @@ from tools.grammar import frame
 
 # An open question that weighs something has sides; one that asks for a fact is looked up.
 _WEIGHING = re.compile(
-    r"\b(?:best|better|worst|should|ought|ideal|right|wrong|fair|good|bad|most (?:effective|important|just|sensible)|effective|"
-    r"responsible|to blame|justif\w+|solve|fix|improve|reduce|make|deal with|handle|address|tackle|prevent|think of|arguments?|"
+    r"\b(?:best|better|worst|should|ought|ideal|right|wrong|fair|good|bad|most (?:effective|important|just)|"
+    r"effective|responsible|to blame|justif\w+|solve|fix|improve|reduce|make|deal with|handle|address|tackle|prevent|"
+    r"think of|arguments?|"
     r"case (?:for|against)|pros|cons|advantages|drawbacks|benefits|harms|risks|worth|balance|matter|why)\b",
     re.IGNORECASE,
 )
 _FOLLOW_UP = re.compile(
-    r"^(?:and |but |ok(?:ay)?,? |so )*(?:what|how) about (?P<focus>.+?)\??$|^(?:and|but)\s+(?P<rest>.+?)\??$", re.IGNORECASE
+    r"^(?:and |but |ok(?:ay)?,? |so )*(?:what|how) about (?P<focus>.+?)\??$|^(?:and|but)\s+(?P<rest>.+?)\??$",
+    re.IGNORECASE,
 )
 _PRONOUN = re.compile(r"\b(?:it|that|this|they|them|these|those)\b", re.IGNORECASE)
 
@@ -36,8 +38,13 @@ def _frame(question: str, earlier: Sequence[str]) -> FramingState:
     if form == "open" and not _WEIGHING.search(question):
         form = "plain"
     return FramingState(
-        form=form, neutral=framing.neutral, claim=framing.claim, negation=framing.negation,
-        alternatives=list(framing.alternatives), topic=framing.topic, focus=focus,
+        form=form,
+        neutral=framing.neutral,
+        claim=framing.claim,
+        negation=framing.negation,
+        alternatives=list(framing.alternatives),
+        topic=framing.topic,
+        focus=focus,
     )
 
 
@@ -48,7 +55,9 @@ def make_standalone(question: str, earlier: str) -> tuple[str, str]:
     """
     if match := _FOLLOW_UP.match(question.strip()):
         focus = (match["focus"] or match["rest"]).strip()
-        if not focus.lower().startswith(("is ", "are ", "should ", "does ", "do ", "will ", "can ", "would ", "has ", "have ")):
+        if not focus.lower().startswith(
+            ("is ", "are ", "should ", "does ", "do ", "will ", "can ", "would ", "has ", "have ")
+        ):
             return earlier, focus
         question = focus
     topic = frame(earlier).topic

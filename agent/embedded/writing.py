@@ -33,7 +33,12 @@ class EmbeddedWriter:
         self._models = models
 
     async def write(
-        self, perspective: Perspective, contrary: str, passages: Sequence[Passage], support: dict[int, float], limit: int
+        self,
+        perspective: Perspective,
+        contrary: str,
+        passages: Sequence[Passage],
+        support: dict[int, float],
+        limit: int,
     ) -> tuple[list[Claim], list[Claim]]:
         found = [(s, p) for p in passages for s in split_sentences(p.text) if stands_alone(s)]
         if not found:
@@ -50,7 +55,7 @@ class EmbeddedWriter:
         kept = [i for i, c in enumerate(candidates) if c.support >= threshold]
         picked = _pick([candidates[i] for i in kept], vectors[1:][kept], limit + _SPARES)
         claims = [_claim(perspective, c, "case") for c in picked]
-        return _thesis_first(claims[:limit], picked[:limit]), claims[limit:]
+        return _thesis_first(claims[:limit]), claims[limit:]
 
 
 def _rank(support: float, passage_support: float, nearness: float) -> float:
@@ -70,21 +75,26 @@ def _pick(candidates: Sequence[_Candidate], vectors: NDArray[np.float32], limit:
                 continue
             sources = [candidates[j].passage.source for j in chosen]
             passages = [candidates[j].passage.id for j in chosen]
-            if not again and candidates[i].passage.source in sources or passages.count(candidates[i].passage.id) >= _A_PASSAGE:
+            if (not again and candidates[i].passage.source in sources) or passages.count(
+                candidates[i].passage.id
+            ) >= _A_PASSAGE:
                 continue
             chosen.append(i)
     return [candidates[i] for i in chosen]
 
 
-def _thesis_first(claims: list[Claim], picked: Sequence[_Candidate]) -> list[Claim]:
+def _thesis_first(claims: list[Claim]) -> list[Claim]:
     """The best ranked sentence becomes the side's one-line summary, so long as a case remains beside it."""
     if len(claims) > 1:
-        claims[0] = Claim(**{**claims[0], "role": "thesis"})  # type: ignore[typeddict-item]  # same keys
+        claims[0] = Claim(**{**claims[0], "role": "thesis"})
     return claims
 
 
 def _claim(perspective: Perspective, candidate: _Candidate, role: str) -> Claim:
     return Claim(
-        perspective=perspective["id"], text=candidate.text, passages=[candidate.passage.id], support=candidate.support,
+        perspective=perspective["id"],
+        text=candidate.text,
+        passages=[candidate.passage.id],
+        support=candidate.support,
         role="thesis" if role == "thesis" else "case",
     )

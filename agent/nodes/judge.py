@@ -23,7 +23,9 @@ _BATCH = 64
 def node(providers: Providers) -> Stage[RunState]:
     async def judge(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
         sides, options = state["perspectives"], runtime.context
-        passages = await asyncio.to_thread(providers.store.passages, {i for ids in state["found"].values() for i in ids})
+        passages = await asyncio.to_thread(
+            providers.store.passages, {i for ids in state["found"].values() for i in ids}
+        )
         originals = _originals(passages)
         spent = int(state.get("counts", {}).get("pairs", 0))
         wanted = _wanted(sides, state["found"], state.get("support", {}), originals)
@@ -36,7 +38,9 @@ def node(providers: Providers) -> Stage[RunState]:
             report(runtime, "judged", side=side["id"], **_seen(coverage[side["id"]]))
         judged = sum(len(s) for s in fresh.values())
         return RunState(
-            support=fresh, coverage=coverage, unjudged=sum(len(w) for w in wanted.values()) - len(pairs) + late,
+            support=fresh,
+            coverage=coverage,
+            unjudged=sum(len(w) for w in wanted.values()) - len(pairs) + late,
             counts={"pairs": judged},
         )
 
@@ -50,7 +54,10 @@ def _originals(passages: dict[int, Passage]) -> dict[int, int]:
 
 
 def _wanted(
-    sides: Sequence[Perspective], found: dict[str, list[int]], judged: dict[str, dict[int, float]], originals: dict[int, int]
+    sides: Sequence[Perspective],
+    found: dict[str, list[int]],
+    judged: dict[str, dict[int, float]],
+    originals: dict[int, int],
 ) -> dict[str, list[int]]:
     """For each side the passages still to judge: its own finds first, then what the other sides found, rank by rank."""
     wanted: dict[str, list[int]] = {}
@@ -72,7 +79,11 @@ def fair_share(wanted: dict[str, list[int]], budget: int) -> list[tuple[str, int
 
 
 async def _score(
-    providers: Providers, state: RunState, pairs: Sequence[tuple[str, int]], passages: dict[int, Passage], options: RunOptions
+    providers: Providers,
+    state: RunState,
+    pairs: Sequence[tuple[str, int]],
+    passages: dict[int, Passage],
+    options: RunOptions,
 ) -> tuple[dict[str, dict[int, float]], int]:
     """Support by side and passage, and how many pairs the deadline left out."""
     statements = {p["id"]: p["statement"] for p in state["perspectives"]}
@@ -97,7 +108,10 @@ def covered(
     enough = len(ids) >= ENOUGH_PASSAGES and len(sources) >= ENOUGH_SOURCES
     return Coverage(
         status="supported" if enough else "thin" if ids else "not_found",
-        passages=len(ids), sources=len(sources), strongest=max((support[i] for i in ids), default=0.0), ids=ids,
+        passages=len(ids),
+        sources=len(sources),
+        strongest=max((support[i] for i in ids), default=0.0),
+        ids=ids,
         copies=sum(1 for i, first in originals.items() if first in ids and i != first),
     )
 

@@ -25,7 +25,10 @@ def node(providers: Providers) -> Stage[RunState]:
         sentences = [(s, i) for i, p in passages.items() for s in split_sentences(p.text) if stands_alone(s)]
         nearness = (await providers.models.encode([s for s, _ in sentences])) @ vector
         best = [int(i) for i in np.argsort(-nearness)[:_MOST] if nearness[i] >= _ANSWERS]
-        drafts = [Claim(perspective="", text=sentences[i][0], passages=[sentences[i][1]], support=0.0, role="plain") for i in best]
+        drafts = [
+            Claim(perspective="", text=sentences[i][0], passages=[sentences[i][1]], support=0.0, role="plain")
+            for i in best
+        ]
         report(runtime, "written", claims=len(drafts))
         return RunState(perspectives=[], first_pass=[h.passage_id for h in hits], drafts=drafts)
 

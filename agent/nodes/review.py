@@ -5,16 +5,16 @@ from typing import cast
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
+from agent.nodes.reporting import Stage
 from agent.options import RunOptions
 from agent.providers import Providers
 from agent.state import Perspective, RunState, Stance
-from agent.nodes.reporting import Stage
 from tools.errors import InputError
 
 _MOST_SIDES = 12
 
 
-def node(providers: Providers) -> Stage[RunState]:
+def node(_: Providers) -> Stage[RunState]:
     async def review(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
         if not runtime.context.review:
             return RunState()
@@ -36,10 +36,15 @@ def reviewed(edited: object) -> list[Perspective]:
         if not statement:
             raise InputError(f"side {i} has no statement. Give it a sentence that could be true or false.")
         stance = side.get("stance", "other")
-        sides.append(Perspective(
-            id=str(side.get("id") or f"u{i}"), name=str(side.get("name") or statement), statement=statement,
-            stance=cast(Stance, stance if stance in ("supports", "opposes") else "other"),
-            contrary=str(side.get("contrary", "")), origin="person" if not side.get("origin") else side["origin"],
-        ))
+        sides.append(
+            Perspective(
+                id=str(side.get("id") or f"u{i}"),
+                name=str(side.get("name") or statement),
+                statement=statement,
+                stance=cast(Stance, stance if stance in ("supports", "opposes") else "other"),
+                contrary=str(side.get("contrary", "")),
+                origin="person" if not side.get("origin") else side["origin"],
+            )
+        )
     known = {s["id"] for s in sides}
-    return [Perspective(**{**s, "contrary": s["contrary"] if s["contrary"] in known else ""}) for s in sides]  # type: ignore[typeddict-item]  # same keys
+    return [Perspective(**{**s, "contrary": s["contrary"] if s["contrary"] in known else ""}) for s in sides]

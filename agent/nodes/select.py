@@ -19,9 +19,12 @@ def node(providers: Providers) -> Stage[RunState]:
         coverage = state["coverage"]
         passages = await asyncio.to_thread(providers.store.passages, {i for c in coverage.values() for i in c["ids"]})
         limit = runtime.context.claims_per_side + _MORE
-        return RunState(chosen={
-            side: independent_first([passages[i] for i in c["ids"] if i in passages])[:limit] for side, c in coverage.items()
-        })
+        return RunState(
+            chosen={
+                side: independent_first([passages[i] for i in c["ids"] if i in passages])[:limit]
+                for side, c in coverage.items()
+            }
+        )
 
     return timed("select", select)
 

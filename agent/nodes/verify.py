@@ -7,6 +7,7 @@ counted. Nothing is rewritten after this stage.
 import asyncio
 import re
 from collections.abc import Sequence
+from typing import Literal
 
 from langgraph.runtime import Runtime
 
@@ -29,9 +30,12 @@ def node(providers: Providers) -> Stage[RunState]:
         held = [c for c, failed in zip(drafts, verdicts, strict=True) if failed is None]
         dropped = [
             Dropped(perspective=c["perspective"], text=c["text"], check=failed)
-            for c, failed in zip(drafts, verdicts, strict=True) if failed is not None
+            for c, failed in zip(drafts, verdicts, strict=True)
+            if failed is not None
         ]
-        repaired = await _repair(providers, state, dropped, [s for s in spares if s["text"] not in {c["text"] for c in drafts}], passages)
+        repaired = await _repair(
+            providers, state, dropped, [s for s in spares if s["text"] not in {c["text"] for c in drafts}], passages
+        )
         claims = _in_order(state, [*held, *repaired])
         report(runtime, "verified", held=len(held), repaired=len(repaired), dropped=len(dropped))
         for claim in claims:
@@ -41,16 +45,20 @@ def node(providers: Providers) -> Stage[RunState]:
     return timed("verify", verify)
 
 
+Check = Literal["source", "side"]
+"""The two checks that a claim can fail."""
+
+
 async def _check(
     providers: Providers, state: RunState, claims: Sequence[Claim], passages: dict[int, Passage]
-) -> list[str | None]:  # None, or the check that failed
+) -> list[Check | None]:
     statements = {p["id"]: p["statement"] for p in state.get("perspectives", [])}
     contrary = {p["id"]: statements.get(p["contrary"], "") for p in state.get("perspectives", [])}
     sided = [c for c in claims if c["role"] != "plain"]
     pairs = [Pair(statements[c["perspective"]], c["text"], contrary[c["perspective"]]) for c in sided]
     support = {id(c): float(s) for c, s in zip(sided, await providers.models.support(pairs), strict=True)}
     threshold = providers.models.judge.sentence_threshold
-    verdicts: list[str | None] = []
+    verdicts: list[Check | None] = []
     for claim in claims:
         if not all(i in passages and verbatim(claim["text"], passages[i].text) for i in claim["passages"]):
             verdicts.append("source")
@@ -60,7 +68,11 @@ async def _check(
 
 
 async def _repair(
-    providers: Providers, state: RunState, dropped: Sequence[Dropped], spares: Sequence[Claim], passages: dict[int, Passage]
+    providers: Providers,
+    state: RunState,
+    dropped: Sequence[Dropped],
+    spares: Sequence[Claim],
+    passages: dict[int, Passage],
 ) -> list[Claim]:
     repaired: list[Claim] = []
     for failed in dropped:

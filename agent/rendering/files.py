@@ -1,6 +1,5 @@
 """An answer into a file whose ending says how."""
 
-import os
 import tempfile
 from pathlib import Path
 
@@ -11,7 +10,7 @@ ENDINGS = (".md", ".html", ".docx", ".json")
 
 
 def check_ending(path: Path) -> None:
-    """Raises InputError for a path whose ending is none that an answer can be written as, or whose folder is missing."""
+    """Raises InputError when an answer cannot be written as the ending says, or the folder is missing."""
     if path.suffix.lower() not in ENDINGS:
         raise InputError(f"an answer can be written to a file ending in {', '.join(ENDINGS)}, not to '{path.name}'.")
     if not path.parent.is_dir():
@@ -24,10 +23,12 @@ def write_answer(answer: Answer, path: Path) -> None:
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as scratch:
             scratch.write(_bytes(answer, path.suffix.lower()))
-        os.chmod(scratch.name, 0o644)
-        os.replace(scratch.name, path)
+        Path(scratch.name).chmod(0o644)
+        Path(scratch.name).replace(path)
     except OSError as exc:
-        raise StoreError(f"'{path}' cannot be written ({exc.strerror}). The answer is kept as run {answer.run_id}.") from exc
+        raise StoreError(
+            f"'{path}' cannot be written ({exc.strerror}). The answer is kept as run {answer.run_id}."
+        ) from exc
 
 
 def _bytes(answer: Answer, ending: str) -> bytes:

@@ -21,10 +21,21 @@ def to_html(answer: Answer) -> str:
         body += ["<h2>Sources</h2>", "<ol>", *(_source(c) for c in answer.citations), "</ol>"]
     body += [f'<p class="note">{escape(note.text)}</p>' for note in answer.notes]
     if answer.nearest_questions:
-        body += ["<p>Nearest sample questions:</p><ul>", *(f"<li>{escape(q)}</li>" for q in answer.nearest_questions), "</ul>"]
-    body.append(f"<footer><p>{escape(closing(answer))}</p><p>More sources: <code>{escape(ADD_SOURCES)}</code></p></footer>")
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(answer.question)}</title>'
-    return f'<!doctype html>\n<html lang="en"><head>{head}<style>{_STYLE}</style></head>\n<body>\n' + "\n".join(body) + "\n</body></html>\n"
+        body += [
+            "<p>Nearest sample questions:</p><ul>",
+            *(f"<li>{escape(q)}</li>" for q in answer.nearest_questions),
+            "</ul>",
+        ]
+    body.append(
+        f"<footer><p>{escape(closing(answer))}</p><p>More sources: <code>{escape(ADD_SOURCES)}</code></p></footer>"
+    )
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    head += f"<title>{escape(answer.question)}</title>"
+    return (
+        f'<!doctype html>\n<html lang="en"><head>{head}<style>{_STYLE}</style></head>\n<body>\n'
+        + "\n".join(body)
+        + "\n</body></html>\n"
+    )
 
 
 def _side(answer: Answer, side: AnswerPerspective) -> str:

@@ -35,7 +35,9 @@ class _Page:
 
     def wrap(self, text: str, indent: int = 0, first: str = "") -> None:
         pad = " " * indent
-        self.lines += textwrap.wrap(text, self.width, initial_indent=first or pad, subsequent_indent=pad) or [first.rstrip()]
+        self.lines += textwrap.wrap(text, self.width, initial_indent=first or pad, subsequent_indent=pad) or [
+            first.rstrip()
+        ]
 
     def bullet(self, text: str, indent: int = _INDENT) -> None:
         self.wrap(text, indent + 2, first=" " * indent + "• ")

@@ -33,7 +33,12 @@ def to_docx(answer: Answer) -> bytes:
         document.add_heading("Sources", 1)
     for citation in answer.citations:
         document.add_paragraph(_xml(f"[{citation.number}] {source_line(citation)}"))
-    for text in [*(n.text for n in answer.notes), *answer.nearest_questions, closing(answer), f"More sources: {ADD_SOURCES}"]:
+    for text in [
+        *(n.text for n in answer.notes),
+        *answer.nearest_questions,
+        closing(answer),
+        f"More sources: {ADD_SOURCES}",
+    ]:
         document.add_paragraph(_xml(text))
     buffer = io.BytesIO()
     document.save(buffer)

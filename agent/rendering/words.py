@@ -42,10 +42,15 @@ def hole(line: CoverageLine, shown: int) -> str:
 def source_line(citation: Citation) -> str:
     """Title, publisher, kind, date and place of a source in one line."""
     kind = "" if citation.kind == "unknown" else citation.kind
-    about = ", ".join(filter(None, [citation.publisher, f"{kind} (sample)".strip() if citation.sample else kind, _day(citation.date)]))
+    about = ", ".join(
+        filter(None, [citation.publisher, f"{kind} (sample)".strip() if citation.sample else kind, _day(citation.date)])
+    )
     place = citation.url or citation.document_id
     title = citation.title.rstrip(".")
-    return " ".join(f"{part}." if not part.endswith((".", "!", "?")) else part for part in (title, about) if part) + f" {place}"
+    return (
+        " ".join(f"{part}." if not part.endswith((".", "!", "?")) else part for part in (title, about) if part)
+        + f" {place}"
+    )
 
 
 def closing(answer: Answer) -> str:

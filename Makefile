@@ -1,0 +1,62 @@
+# make ask Q="…"   answer a question          make test       types, style, tests
+# make install     the environment            make test-all   the slow real components too
+# make help        this list
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+RUNTIME := .venv/.runtime-$(shell sha256sum requirements.lock | cut -c1-12)
+DEV := .venv/.dev-$(shell cat requirements.lock requirements-dev.lock | sha256sum | cut -c1-12)
+MODELS := .venvs/models/.ready-$(shell cat requirements.lock requirements-dev.lock pyproject.toml | sha256sum | cut -c1-12)
+export Q
+
+.PHONY: help install ask test test-all check bench lock clean
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n '1,3p' Makefile | cut -c3-
+
+install: $(RUNTIME)
+
+$(RUNTIME):
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
+	  { echo "Python 3.11 is needed; name it: make ask PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
+	@echo "Installing (a minute or two, once) …" >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
+	@rm -f .venv/.runtime-*; touch $@
+
+$(DEV): $(RUNTIME)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-dev.lock
+	@rm -f .venv/.dev-*; touch $@
+
+# An environment of its own, since torch is no part of the default path.
+$(MODELS): $(DEV)
+	@rm -rf .venvs/models && "$(PYTHON)" -m venv .venvs/models
+	@.venvs/models/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock -r requirements-dev.lock
+	@.venvs/models/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 transformers sentence-transformers
+	@touch $@
+
+ask: $(RUNTIME)
+	@$(BIN)/python -m agent ask "$$Q"
+
+check: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: check
+	$(BIN)/pytest -n 2 -m "not slow"
+
+test-all: $(DEV) $(MODELS)
+	$(BIN)/pytest -n 2 -m slow
+
+bench: $(DEV)
+	$(BIN)/python -m evals bench
+
+lock:
+	python3 -m pip install --quiet uv
+	uv pip compile -q pyproject.toml --python-version 3.11 --no-annotate --no-header -o requirements.lock
+	uv pip compile -q pyproject.toml --extra dev --python-version 3.11 --no-annotate --no-header -c requirements.lock -o .venv/dev.lock
+	grep -vxFf requirements.lock .venv/dev.lock > requirements-dev.lock
+
+clean:
+	rm -rf .venv .venvs .mypy_cache .ruff_cache

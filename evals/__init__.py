@@ -1,0 +1,1 @@
+"""Measures the parts and the whole: `python -m evals SUITE`."""

@@ -1,0 +1,42 @@
+"""`python -m evals`: one command a suite; a suite's module is imported when it runs."""
+
+import argparse
+import importlib
+import sys
+
+from tools.errors import SteelmanError
+
+SUITES = {
+    "bench": "speed: start-up, ask, encoder, batch, ingest, the agent's own time",
+    "expand": "claim and negation against gold pairs of perspectives",
+    "judge-train": "train the embedded judge (extra 'models')",
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs one suite; an error that is meant for the user becomes one line and exit status 1."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    parser = argparse.ArgumentParser(prog="python -m evals", description="Measure the parts and the whole.")
+    suites = parser.add_subparsers(dest="suite", required=True, metavar="SUITE")
+    chosen = arguments[0] if arguments and arguments[0] in SUITES else None
+    for name, text in SUITES.items():
+        suite = suites.add_parser(name, help=text, description=text)
+        if name == chosen:
+            _module(name).add_arguments(suite)
+    args = parser.parse_args(arguments)
+    try:
+        return int(_module(args.suite).run(args))
+    except SteelmanError as exc:
+        print(f"evals: {exc}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+        return 130
+
+
+def _module(name: str):  # type: ignore[no-untyped-def]  # whichever module the suite is
+    return importlib.import_module(f"evals.{name.replace('-', '_')}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

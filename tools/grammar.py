@@ -1,0 +1,184 @@
+"""The embedded framing of a question: its neutral form, the claim at issue and the claim's denial.
+
+The work is done by rules over parts of speech, without a model: `lexicon` tags words, `subject` finds where the
+subject ends, `clause` builds statement, denial and question, `openers` takes off what stands around the clause.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from tools.alternatives import choices, comparison, split_clauses
+from tools.clause import Clause, from_question, from_statement
+from tools.inflect import base_form, is_gerund, verb_strength
+from tools.lexicon import PREPOSITIONS, SUBORDINATORS, Word, join, words_of
+from tools.openers import denies, inner_claim, person_swapped, strip_tail, tidy
+from tools.subject import AUXILIARIES, BE, MODALS
+
+Form = Literal["polar", "choice", "open", "claim", "none"]
+
+_WH = re.compile(r"(?:what|which|who|whom|whose|when|where|why|how)(?:'s|'re)?\b", re.I)
+_ASKS_OPENLY = re.compile(r"(?:tell|explain|describe|discuss|compare|list|name|summari[sz]e|give|show|write)\b", re.I)
+_POLICY = frozenset("ban end stop tax cap limit cut raise fund scrap axe close open free fix boycott stop start".split())
+_LEADS = PREPOSITIONS | SUBORDINATORS | {"to", "now", "today", "according", "nowadays", "once", "currently"}
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """What a question asks. `claim` and `negation` end in a full stop and are empty for open questions and none."""
+
+    form: Form
+    neutral: str
+    claim: str = ""
+    negation: str = ""
+    alternatives: tuple[str, ...] = ()
+    topic: str = ""
+
+
+def frame(question: str) -> Framing:
+    """Frame one question, claim or imperative; never raises for any text.
+
+    Raises ModelError when TextBlob's lexicon is not installed.
+    """
+    text = tidy(question)
+    words = words_of(text)
+    if not any(any(c.isalpha() for c in word.core) for word in words):
+        return Framing("none", _asked(text))
+    title, body = _after_title(text)
+    found = _framed(body, asked=text.endswith("?"))
+    if title and found.form in ("polar", "claim", "choice"):
+        return _resolved(found, title)
+    if found.form == "none" and title:
+        return _titled(title, body, text)
+    return found
+
+
+def _framed(text: str, asked: bool) -> Framing:
+    text = text.rstrip(" ?.!")
+    if not text:
+        return Framing("none", "")
+    lead, text = _lead(text)
+    text, tagged = strip_tail(text)
+    if items := comparison(text):
+        topic = " or ".join(re.split(r" (?:is|are) ", item)[0] for item in items)
+        return Framing("choice", _asked(text), alternatives=items, topic=topic)
+    inner = inner_claim(text)
+    flip = denies(text)
+    words = words_of(inner)
+    if not words:
+        return Framing("none", _asked(text))
+    if words[0].core == "why" and len(words) > 3 and words[1].core in (BE | MODALS):
+        words = words[1:]
+    imperative = words[0].core == "do" and words[1:2] and words[1].core == "not" and not asked
+    if words[0].core in AUXILIARIES and len(words) > 2 and not imperative:
+        return _polar(words, lead, swap=inner != text, flip=flip)
+    if _WH.match(inner) or _ASKS_OPENLY.match(inner):
+        return Framing("open", _asked(f"{lead} {text}".strip()), topic=_open_topic(words))
+    clause = _stated(words, lead, inner != text)
+    if clause is None:
+        topic = inner if len(words) > 1 and all(word.noun or word.adjective or word.preposition or word.determiner
+                                                or word.core == "and" for word in words) else ""  # fmt: skip
+        return Framing("none", _asked(text), topic=topic)
+    return _answered(clause, "polar" if asked or tagged or inner != text and text[:1] != inner[:1] else "claim")
+
+
+def _polar(words: list[Word], lead: str, swap: bool, flip: bool) -> Framing:
+    if pair := split_clauses(words):
+        statements = tuple(clause.statement() for clause in pair)
+        return Framing("choice", _asked(join(words)), alternatives=statements, topic=pair[0].topic())
+    clause = from_question(words, lead)
+    if not clause.rest:
+        return Framing("polar", _asked(join(words)), topic=clause.topic())
+    if statements := choices(clause):
+        return Framing("choice", clause.question(), alternatives=statements, topic=clause.topic())
+    return _answered(replace(clause, denied=clause.denied != flip), "polar", swap=True)
+
+
+def _answered(clause: Clause, form: Form, swap: bool = True) -> Framing:
+    spoken = person_swapped(clause) if swap else clause
+    return Framing(form, clause.question(), spoken.statement(), spoken.denial(), topic=clause.topic())
+
+
+def _stated(words: list[Word], lead: str, reported: bool) -> Clause | None:
+    """The clause of a statement or an imperative."""
+    first = words[0]
+    if first.core == "do" and len(words) > 2 and words[1].core == "not":
+        return Clause("we", "should", join(words[2:]), lead, denied=True)
+    clause = from_statement(words, lead)
+    if clause is not None:
+        return clause
+    bans = first.core in _POLICY or verb_strength(first.core) >= 2
+    if len(words) > 1 and bans and not words[1].preposition and not words[1].core == "and":
+        text = join(words)
+        return Clause("we", "should", text[:1].lower() + text[1:], lead)
+    if reported and is_gerund(first.core):
+        return Clause("we", "should", " ".join([base_form(first.core), join(words[1:])]).strip(), lead)
+    return Clause(join(words), "should", "be supported", lead) if reported and first.tag != "SYM" else None
+
+
+def _lead(text: str) -> tuple[str, str]:
+    """'In a democracy, should …' as its lead (comma included) and the clause that it introduces."""
+    if words_of(text)[0].core not in _LEADS:
+        return "", text
+    for match in re.finditer(r",\s+", text):
+        rest = text[match.end() :]
+        after = words_of(rest)
+        first = after[0].core if after else ""
+        whole = first in AUXILIARIES or _WH.match(rest) or from_statement(after) is not None
+        if first not in CONJUNCTIVE and whole:
+            return text[: match.start() + 1], rest
+    return "", text
+
+
+CONJUNCTIVE = frozenset("and or but".split())
+
+
+def _after_title(text: str) -> tuple[str, str]:
+    """'Brexit: was it a good choice?' as title and question; the title is empty where there is none."""
+    title, colon, body = text.partition(": ")
+    if not colon or len(title.split()) > 8 or not body or words_of(title)[0].core in AUXILIARIES or _WH.match(title):
+        return "", text
+    if _OR_TITLE.search(title):
+        return "", text
+    return title.strip(), body.strip()
+
+
+_OR_TITLE = re.compile(r"\b(?:or|vs?\.?|versus)\b", re.I)
+
+
+def _resolved(found: Framing, title: str) -> Framing:
+    """The title in place of a pronoun that stands for it."""
+    opening = re.compile(r"^(It|This|They|That)(?= (?:is|was|are|were|has|have|does|do|should|will|would|can|could)\b)")
+    asked = re.compile(r"^(\w+) (it|this|they|that)\b")
+
+    def named(sentence: str) -> str:
+        return opening.sub(lambda _: title, sentence)
+
+    if not any(opening.match(s) for s in (found.claim, *found.alternatives)):
+        return replace(found, topic=found.topic or title)
+    neutral = asked.sub(lambda m: f"{m[1]} {title}", found.neutral)
+    texts = tuple(named(s) for s in found.alternatives)
+    return replace(found, neutral=neutral, claim=named(found.claim), negation=named(found.negation), alternatives=texts,
+                   topic=title)  # fmt: skip
+
+
+def _titled(title: str, body: str, text: str) -> Framing:
+    """'Open source: the best way to develop software?' asks whether the one is the other."""
+    words = words_of(body)
+    if text.endswith("?") and words and (words[0].determiner or words[0].adjective):
+        plural = words_of(title)[-1].plural
+        clause = Clause(title, "are" if plural else "is", body.rstrip(" ?.!"))
+        return _answered(clause, "polar")
+    return Framing("none", _asked(text), topic=title)
+
+
+def _open_topic(words: list[Word]) -> str:
+    content = [word for word in words if not (_WH.match(word.core) or word.core in AUXILIARIES)]
+    while content and (content[0].determiner or content[0].adverb or content[0].preposition):
+        content.pop(0)
+    return join(content).strip(" ?.!,;:")
+
+
+def _asked(text: str) -> str:
+    text = text.strip().rstrip(" ?.!,;:")
+    return f"{text[:1].upper()}{text[1:]}?" if text else ""

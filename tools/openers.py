@@ -1,0 +1,160 @@
+"""What stands around the clause of a question: openers, tags, titles in capitals, contractions, the person asked."""
+
+import re
+from dataclasses import replace
+
+from tools.clause import Clause
+from tools.lexicon import lookup, words_of
+
+_AUX = r"(?:is|are|was|were|am|do|does|did|has|have|had|should|would|will|can|could|may|might|must|shall|ought)"
+_PRONOUN = r"(?:it|they|he|she|we|you|i|this|that|there|one)"
+_TAIL = re.compile(
+    rf"\s*,?\s*\bor not$|\s*,\s*{_AUX}(?: not)? {_PRONOUN}(?: not)?(?: think| agree)?$|"
+    r"\s*,\s*(?:right|no|correct|yes or no|agree|true or false|agree or disagree|am i right|eh)$",
+    re.I,
+)
+_CONTRACTIONS: tuple[tuple[str, str], ...] = (
+    (r"\bcan(?:'t| not)\b", "cannot"),
+    (r"\bwon't\b", "will not"),
+    (r"\bshan't\b", "shall not"),
+    (r"\bain't\b", "is not"),
+    (r"(?<=\w)n't\b", " not"),
+    (r"\b(it|that|there|he|she|what|who|this)'s\b(?= (?:a|an|the|not|no|too|so|very|wrong|right|good|bad|better|true|"
+     r"time|fair|ok|okay|\w+ing|\w+ed|\w+ to)\b)", r"\1 is"),
+    (r"\b(they|we|you)'re\b", r"\1 are"),
+    (r"\bI'm\b", "I am"),
+    (r"\b(they|we|you|I)'ve\b", r"\1 have"),
+    (r"^let's\b", "we should"),
+)  # fmt: skip
+_THINK = r"(?:(?:really|honestly|truly|generally|personally|also|still) )?(?:think|believe|feel|agree|say|expect|reckon)"
+_OPENERS: tuple[str, ...] = (
+    rf"(?:do|did|would|could|can) (?:you|we|people)(?: not)? {_THINK}(?: like)?(?: with (?:the (?:view|idea|claim|statement)))?"
+    r",? (?:that )?(?!about\b|of\b|so\b|to\b|with\b)",
+    r"(?:is|was|is not) it (?:not )?(?:really |actually )?(?:true|correct|the case|a fact|right to say|fair to say|accurate)"
+    r"(?: to say)? (?:that )?(?!to\b|for\b)",
+    r"is not it (?:true|correct|the case|a fact) that ",
+    r"are you (?:not )?(?:strongly )?(?:in favou?r of|for|against|opposed to) ",
+    r"this house (?:believes?|holds|is of the opinion|thinks?) (?:that )?",
+    r"(?:(?:i|we|some people|many people|many|people|some|critics|experts) )(?:firmly |strongly |often |do |sometimes )?"
+    r"(?:think|believe|say|argue|claim|feel|am convinced|hold) (?:that )?",
+    r"in my (?:opinion|view),? ",
+    r"(?:resolved|motion|debate|question|claim|topic|discuss)[:,] (?:that )?",
+    r"(?:can|could|would) (?:you|we) (?:please )?(?:tell me|explain|say|discuss|discuss|know) (?:whether|if) ",
+    r"(?:i wonder|i was wondering|i want to know|i would like to know|tell me|do you know|please discuss|discuss) "
+    r"(?:whether|if) ",
+    r"whether (?:or not )?",
+    r"(?:hi|hello|hey|so|well|ok|okay|please|honestly|seriously)[,!]? (?=\w+ \w+)",
+    r"(?:but|and|so) (?=(?:is|are|should|do|does|can|will|would)\b)",
+)
+_OPENER = re.compile("|".join(f"(?:{opener})" for opener in _OPENERS), re.I)
+_HOUSE = re.compile(r"^this house (would|should|will|supports?|opposes?|regrets?|welcomes?|rejects?|wants? to) ", re.I)
+_AGAINST = re.compile(r"^are you (?:not )?(?:strongly )?(?:against|opposed to) ", re.I)
+
+
+def tidy(question: str) -> str:
+    """One line, plain quotes, contractions written out, shouting and Title Case lowered; the last question of several."""
+    text = question.replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"')
+    text = re.sub(r"\s+", " ", text).strip()
+    text = _last_question(text)
+    text = _lowered(text)
+    for pattern, written in _CONTRACTIONS:
+        text = re.sub(pattern, written, text, flags=re.I if "I'" not in pattern else 0)
+    return text.lstrip("¿¡-–—•* ")
+
+
+def _last_question(text: str) -> str:
+    if not re.search(r"[.!?][\"')]?\s+\S", text):
+        return text
+    from tools.sentences import split_sentences
+
+    sentences = split_sentences(text)
+    questions = [sentence for sentence in sentences if sentence.rstrip("\"')").endswith("?")]
+    return (questions or sentences or [text])[-1]
+
+
+def _lowered(text: str) -> str:
+    words = text.split()
+    if text.isupper() and len(words) > 2:
+        return text[:1] + text[1:].lower()
+    content = [word for word in words[1:] if len(word.strip("\"'?.,!()")) > 3 and word[0].isalpha()]
+    capitals = [word for word in content if word[0].isupper()]
+    common = [word for word in capitals if _common(word)]
+    titled = len(content) >= 2 and len(capitals) >= 0.75 * len(content) and len(common) >= 0.5 * len(capitals) and any(
+        lookup(word.strip("?.,!").lower())[:2] in ("VB", "JJ", "RB", "MD") for word in common
+    )  # fmt: skip
+    if not titled:
+        return text
+    return " ".join([words[0], *(word.lower() if _common(word) else word for word in words[1:])])
+
+
+def _common(word: str) -> bool:
+    bare = word.strip("\"'?.,!():;")
+    stem = re.sub(r"'s$", "", bare)
+    if len(bare) > 1 and not bare[1:].islower() and "-" not in bare or bare == "I":
+        return False
+    return bool(lookup(stem.lower())) and not lookup(stem).startswith("NNP") or len(bare) <= 3 and bool(lookup(bare.lower()))
+
+
+def strip_tail(text: str) -> tuple[str, bool]:
+    """The text without 'or not' and tag questions, and whether one was there."""
+    stripped = _TAIL.sub("", text)
+    return stripped, stripped != text
+
+
+def inner_claim(text: str) -> str:
+    """The clause that an opener ('Do you think that', 'This house believes that') introduces."""
+    text = _house(text)
+    for _ in range(3):
+        match = _OPENER.match(text)
+        if not match or match.end() >= len(text):
+            break
+        text = text[match.end() :]
+    return text
+
+
+def denies(text: str) -> bool:
+    """Whether the opener turns the claim round: 'Are you against …'."""
+    return bool(_AGAINST.match(text))
+
+
+def _house(text: str) -> str:
+    match = _HOUSE.match(text)
+    if not match:
+        return text
+    verb, rest = match[1].lower(), text[match.end() :]
+    if verb in ("would", "should", "will") or verb.startswith("want"):
+        return f"we should {rest}"
+    return f"we should {re.sub(r's$', '', verb) if verb != 'oppose' else verb} {rest}"
+
+
+def person_swapped(clause: Clause) -> Clause:
+    """What is asked of 'you' is answered by 'I'; a general 'you' ('Should you tip?') stays."""
+    rest, subject, aux = clause.rest, clause.subject, clause.aux
+    asked = subject.lower() == "you" and aux not in ("should", "can", "could", "must", "may", "ought")
+    owned = re.match(r"your\b", subject, re.I) is not None
+    if not asked and not owned:
+        swap = re.compile(r"\b(people|someone|persons?|those|families|citizens) like you\b", re.I)
+        return replace(clause, rest=swap.sub(r"\1 like me", rest), subject=swap.sub(r"\1 like me", subject))
+    if asked:
+        subject, aux = "I", {"are": "am", "were": "was"}.get(aux, aux)
+    return replace(clause, subject=_first_person(subject), aux=aux, rest=_first_person(rest))
+
+
+def _first_person(text: str) -> str:
+    text = re.sub(r"\byou are\b", "I am", text)
+    text = re.sub(r"\byourself\b", "myself", text)
+    text = re.sub(r"\byours\b", "mine", text)
+    text = re.sub(r"\byour\b", "my", text)
+    text = re.sub(r"\bYour\b", "My", text)
+    words = words_of(text)
+    out = []
+    for i, word in enumerate(words):
+        if word.core == "you":
+            before = words[i - 1] if i else None
+            after = words[i + 1] if i + 1 < len(words) else None
+            verb = after is not None and (after.tag.startswith(("VB", "MD")) or after.adverb) and not word.closes
+            object_ = before is not None and (before.preposition or before.tag.startswith("VB") and not verb)
+            out.append(word.text.lower().replace("you", "me" if object_ or not verb else "I"))
+        else:
+            out.append(word.text)
+    return " ".join(out)
