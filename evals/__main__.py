@@ -7,6 +7,7 @@ import sys
 from tools.errors import SteelmanError
 
 SUITES = {
+    "answers": "the whole answer on questions whose passages have known sides",
     "bench": "speed: start-up, ask, encoder, batch, ingest, the agent's own time",
     "expand": "claim and negation against gold pairs of perspectives",
     "judge-train": "train the embedded judge (extra 'models')",

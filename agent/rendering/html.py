@@ -3,7 +3,7 @@
 from html import escape
 
 from agent.answer import Answer, AnswerClaim, AnswerPerspective, Citation
-from agent.rendering.words import ADD_SOURCES, closing, hole, label, line_of, source_line, strength_of
+from agent.rendering.words import ADD_SOURCES, case, closing, head, hole, label, line_of, source_line, strength_of
 
 _STYLE = (
     "body{max-width:46rem;margin:2rem auto;padding:0 1rem;font:1rem/1.55 Georgia,serif;color:#1d2430;background:#fff}"
@@ -40,10 +40,10 @@ def to_html(answer: Answer) -> str:
 
 def _side(answer: Answer, side: AnswerPerspective) -> str:
     line = line_of(answer, side)
-    parts = [f"<h2>{label(side)}: {escape(side.statement)}</h2>", f'<p class="how">{escape(strength_of(line))}</p>']
-    parts += [f'<p class="thesis">{_claim(c)}</p>' for c in side.claims if c.role == "thesis"]
-    case = [f"<li>{_claim(c)}</li>" for c in side.claims if c.role != "thesis"]
-    parts += ["<ul>", *case, "</ul>"] if case else []
+    parts = [f"<h2>{label(side)}: {escape(head(side))}</h2>", f'<p class="how">{escape(strength_of(line))}</p>']
+    parts += [f'<p class="thesis">{_claim(c)}</p>' for c in case(side) if c.role == "thesis"]
+    bullets = [f"<li>{_claim(c)}</li>" for c in case(side) if c.role != "thesis"]
+    parts += ["<ul>", *bullets, "</ul>"] if bullets else []
     if gap := hole(line, len(side.claims)):
         parts.append(f"<p>{escape(gap)}</p>")
     if line.status != "supported" and line.queries:

@@ -3,7 +3,18 @@
 import re
 
 from agent.answer import Answer, AnswerClaim, AnswerPerspective
-from agent.rendering.words import ADD_SOURCES, closing, hole, label, line_of, source_line, strength_of
+from agent.rendering.words import (
+    ADD_SOURCES,
+    case,
+    closing,
+    head,
+    hole,
+    label,
+    line_of,
+    numbers,
+    source_line,
+    strength_of,
+)
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _BLOCK = re.compile(r"^(\s*)([-+=]|\d+[.)])(?=\s|$)")
@@ -32,10 +43,10 @@ def escape(text: str) -> str:
 
 def _side(answer: Answer, side: AnswerPerspective) -> list[str]:
     line = line_of(answer, side)
-    lines = [f"## {label(side)}: {escape(side.statement)}", "", f"*{strength_of(line)}*", ""]
-    thesis = [c for c in side.claims if c.role == "thesis"]
-    case = [c for c in side.claims if c.role != "thesis"]
-    lines += [f"{_claim(c)}\n" for c in thesis] + [f"- {_claim(c)}" for c in case] + ([""] if case else [])
+    lines = [f"## {label(side)}: {escape(head(side))}", "", f"*{strength_of(line)}*", ""]
+    thesis = [f"{_claim(c)}\n" for c in case(side) if c.role == "thesis"]
+    bullets = [f"- {_claim(c)}" for c in case(side) if c.role != "thesis"]
+    lines += thesis + bullets + ([""] if bullets else [])
     if gap := hole(line, len(side.claims)):
         lines += [gap, ""]
     if line.status != "supported" and line.queries:
@@ -44,4 +55,4 @@ def _side(answer: Answer, side: AnswerPerspective) -> list[str]:
 
 
 def _claim(claim: AnswerClaim) -> str:
-    return f"“{escape(claim.text)}” " + " ".join(f"\\[{n}\\]" for n in claim.citations)
+    return f"“{escape(claim.text)}” " + escape(numbers(claim))

@@ -3,7 +3,18 @@
 import textwrap
 
 from agent.answer import Answer, AnswerClaim, AnswerPerspective
-from agent.rendering.words import ADD_SOURCES, closing, hole, label, line_of, source_line, strength_of
+from agent.rendering.words import (
+    ADD_SOURCES,
+    case,
+    closing,
+    head,
+    hole,
+    label,
+    line_of,
+    numbers,
+    source_line,
+    strength_of,
+)
 
 _INDENT = 11
 _NARROWEST, _WIDEST = 60, 104
@@ -47,14 +58,14 @@ def _side(page: _Page, answer: Answer, side: AnswerPerspective) -> None:
     line = line_of(answer, side)
     tag = "NOT FOUND" if line.status == "not_found" else label(side).upper()
     page.line()
-    head = textwrap.wrap(side.statement, page.width - _INDENT - 2) or [""]
+    lines = textwrap.wrap(head(side), page.width - _INDENT - 2) or [""]
     how = strength_of(line) if line.status != "not_found" else ""
-    page.line(page.strong(f"{tag:<{_INDENT}}{head[0]}"))
-    for more in head[1:]:
+    page.line(page.strong(f"{tag:<{_INDENT}}{lines[0]}"))
+    for more in lines[1:]:
         page.line(page.strong(" " * _INDENT + more))
     if how:
         page.wrap(how, _INDENT)
-    for claim in side.claims:
+    for claim in case(side):
         if claim.role == "thesis":
             page.wrap(_quoted(claim), _INDENT)
         else:
@@ -89,7 +100,7 @@ def _end(page: _Page, answer: Answer) -> None:
 
 
 def _quoted(claim: AnswerClaim) -> str:
-    return f'"{_inner(claim.text)}" ' + " ".join(f"[{n}]" for n in claim.citations)
+    return f'"{_inner(claim.text)}" ' + numbers(claim)
 
 
 def _inner(text: str) -> str:

@@ -4,7 +4,18 @@ import io
 import re
 
 from agent.answer import Answer, AnswerClaim
-from agent.rendering.words import ADD_SOURCES, closing, hole, label, line_of, source_line, strength_of
+from agent.rendering.words import (
+    ADD_SOURCES,
+    case,
+    closing,
+    head,
+    hole,
+    label,
+    line_of,
+    numbers,
+    source_line,
+    strength_of,
+)
 
 _NOT_XML = re.compile(r"[^\x09\x0a\x0d\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -21,9 +32,9 @@ def to_docx(answer: Answer) -> bytes:
         document.add_paragraph(_claim(claim), style="List Bullet")
     for side in answer.perspectives:
         line = line_of(answer, side)
-        document.add_heading(_xml(f"{label(side)}: {side.statement}"), 1)
+        document.add_heading(_xml(f"{label(side)}: {head(side)}"), 1)
         document.add_paragraph(strength_of(line)).runs[0].italic = True
-        for claim in side.claims:
+        for claim in case(side):
             document.add_paragraph(_claim(claim), style=None if claim.role == "thesis" else "List Bullet")
         if gap := hole(line, len(side.claims)):
             document.add_paragraph(gap)
@@ -46,7 +57,7 @@ def to_docx(answer: Answer) -> bytes:
 
 
 def _claim(claim: AnswerClaim) -> str:
-    return _xml(f"“{claim.text}” " + " ".join(f"[{n}]" for n in claim.citations))
+    return _xml(f"“{claim.text}” " + numbers(claim))
 
 
 def _xml(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from agent.answer import Answer, AnswerPerspective, Citation, CoverageLine
+from agent.answer import Answer, AnswerClaim, AnswerPerspective, Citation, CoverageLine
 
 REMINDER = "Check what matters to you against the sources."
 ADD_SOURCES = "python -m agent ingest YOUR_FOLDER --collection mine"
@@ -12,6 +12,22 @@ _LABELS = {"supports": "For", "opposes": "Against", "other": "Other"}
 def label(side: AnswerPerspective) -> str:
     """What stands above a side: where it stands on the question."""
     return _LABELS[side.stance]
+
+
+def head(side: AnswerPerspective) -> str:
+    """The side's statement, with its citations when it is itself a sentence quoted from a source."""
+    own = next((c for c in side.claims if c.text == side.statement), None)
+    return side.statement if own is None else f"{side.statement} {numbers(own)}"
+
+
+def case(side: AnswerPerspective) -> list[AnswerClaim]:
+    """The claims to show under the head: all but the one that the head quotes already."""
+    return [c for c in side.claims if c.text != side.statement]
+
+
+def numbers(claim: AnswerClaim) -> str:
+    """'[1] [4]'"""
+    return " ".join(f"[{n}]" for n in claim.citations)
 
 
 def line_of(answer: Answer, side: AnswerPerspective) -> CoverageLine:
