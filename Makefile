@@ -28,11 +28,12 @@ $(DEV): $(RUNTIME)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-dev.lock
 	@rm -f .venv/.dev-*; touch $@
 
-# An environment of its own, since torch is no part of the default path.
+# What the default path does without (torch, Postgres), in an environment of its own.
 $(MODELS): $(DEV)
 	@rm -rf .venvs/models && "$(PYTHON)" -m venv .venvs/models
 	@.venvs/models/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock -r requirements-dev.lock
-	@.venvs/models/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 transformers sentence-transformers
+	@.venvs/models/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 \
+	  transformers sentence-transformers langgraph-checkpoint-postgres "psycopg[binary]"
 	@touch $@
 
 ask: $(RUNTIME)
@@ -47,7 +48,7 @@ test: check
 	$(BIN)/pytest -n 2 -m "not slow"
 
 test-all: $(DEV) $(MODELS)
-	$(BIN)/pytest -n 2 -m slow
+	.venvs/models/bin/python -m pytest -m slow
 
 bench: $(DEV)
 	$(BIN)/python -m evals bench

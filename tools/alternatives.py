@@ -97,7 +97,9 @@ def _compared_subjects(clause: Clause) -> tuple[str, ...]:
     alone = re.fullmatch(r"(?:\w+er|worse|more \w+|less \w+)\W*", clause.rest) is not None
     if clause.aux not in BE or len(parts) != 2 or not alone:
         return ()
-    return tuple(_preferred(part, [other], clause.rest.strip(" ?.")) for part, other in zip(parts, parts[::-1], strict=True))
+    return tuple(
+        _preferred(part, [other], clause.rest.strip(" ?.")) for part, other in zip(parts, parts[::-1], strict=True)
+    )
 
 
 def _items(words: list[Word]) -> list[list[Word]]:

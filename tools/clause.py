@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 
 from tools.inflect import base_form, gerund, is_gerund, is_participle, past, third_person, verb_strength
-from tools.lexicon import Word, is_name, join, lookup, words_of
+from tools.lexicon import ADVERBS, Word, is_name, join, lookup, words_of
 from tools.subject import AUXILIARIES, BE, DO, HAVE, finite_verb, head_noun, subject_end
 
 _UNIVERSAL = re.compile(r"(?:everyone|everybody|everything|every|each|all)\b", re.I)
@@ -13,7 +13,9 @@ _NO_SUBJECT = re.compile(r"(no one|nobody|nothing|none|no)\b", re.I)
 _SOME = {"anyone": "someone", "anybody": "somebody", "anything": "something", "any": "some"}
 _NO = {"anyone": "no one", "anybody": "nobody", "anything": "nothing", "any": "no"}
 _ANY = {"no one": "anyone", "nobody": "anybody", "nothing": "anything", "none": "any", "no": "any"}
-_MASS = frozenset("life evidence proof need hope point doubt time money room truth justice peace freedom support".split())
+_MASS = frozenset(
+    "life evidence proof need hope point doubt time money room truth justice peace freedom support".split()
+)
 _SOMETIMES = frozenset(["is", "are", "was", "were", "am", "can", "could", "may", "should"])
 _EMPHASIS = re.compile(r"^(?:indeed|truly|really|actually) (?=\w)", re.I)
 
@@ -71,7 +73,7 @@ class Clause:
         words = words_of(self.rest)
         passive = False
         while words and (words[0].adverb or words[0].core in ("be", "been", "to", "have")) and len(words) > 1:
-            passive = passive or words.pop(0).core in ("be", "been")
+            passive = (words.pop(0).core in ("be", "been")) or passive
         if self.subject.lower() in ("it", "there"):
             return _after_it(words)
         if passive and is_participle(words[0].core) and (done := base_form(words[0].core)):
@@ -128,7 +130,7 @@ def from_question(words: list[Word], lead: str = "") -> Clause:
     aux = {"cannot": "can", "am": "am"}.get(words[0].core, words[0].core)
     rest = words[1:]
     denied = words[0].core == "cannot"
-    if rest and rest[0].core == "not":
+    if len(rest) > 1 and rest[0].core == "not" and rest[1].core != "being":
         rest, denied = rest[1:], True
     end = subject_end(rest, aux)
     subject, rest = rest[:end], rest[end:]
@@ -145,7 +147,7 @@ def from_statement(words: list[Word], lead: str = "") -> Clause | None:
         return None
     verb, front = words[at], words[:at]
     adverbs: list[Word] = []
-    while len(front) > 1 and front[-1].adverb and not front[-1].noun and not front[-1].closes:
+    while len(front) > 1 and (front[-1].core in ADVERBS or front[-1].core.endswith("ly")) and not front[-1].closes:
         adverbs.insert(0, front.pop())
     rest, core, denied = words[at + 1 :], verb.core, verb.core == "cannot"
     subject = lower_first(join(front))
@@ -187,13 +189,19 @@ def _denials_out(clause: Clause) -> Clause:
     if match := re.match(r"((?:have )?)no (?=(\w+))(?!longer|one|more)", rest, re.I):
         if match[1] or clause.aux in BE:
             rest, negator, denied = match[1] + _article(clause, rest[match.end() :]), "no", not denied
-    return replace(clause, rest=re.sub(r"\s+at all\b", "", rest) if denied else rest, denied=denied, negator=negator)
+    rest = re.sub(r"^any (?=good|better|worse|different)", "", re.sub(r"\s+at all\b", "", rest))
+    return replace(clause, rest=rest, denied=denied, negator=negator)
 
 
 def _article(clause: Clause, noun: str) -> str:
     """'enemy of the West' to 'an enemy of the West' where the noun is countable and stands alone."""
     first = words_of(noun)[0]
-    countable = first.tag == "NN" and first.core not in _MASS and lookup(first.core + "s") == "NNS" and clause.aux in ("is", "was")
+    countable = (
+        first.tag == "NN"
+        and first.core not in _MASS
+        and lookup(first.core + "s") == "NNS"
+        and clause.aux in ("is", "was")
+    )
     if not countable:
         return noun
     return ("an " if first.core[0] in "aeiou" else "a ") + noun

@@ -1,12 +1,17 @@
 """The SQLite file that is the truth about everything stored: its schema, its migrations and its connections."""
 
+import errno
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError, StoreFullError
+
+_BUSY_SECONDS = 30
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 # One script a version; a script, once released, is never edited. `PRAGMA user_version` counts the scripts applied.
 MIGRATIONS: tuple[str, ...] = (
@@ -62,22 +67,30 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._local = threading.local()
-        self._all: list[sqlite3.Connection] = []
-        path.parent.mkdir(parents=True, exist_ok=True)
+        self._all: dict[threading.Thread, sqlite3.Connection] = {}
+        self._opening = threading.Lock()
         with translated(path):
-            self._migrate()
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                self._migrate()
+            except BaseException:
+                self.close()
+                raise
 
     def connection(self) -> sqlite3.Connection:
         existing: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if existing is not None:
             return existing
-        fresh = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
+        fresh = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         fresh.row_factory = sqlite3.Row
-        fresh.execute("PRAGMA journal_mode = WAL")
+        with self._opening:
+            for thread in [t for t in self._all if not t.is_alive()]:
+                self._all.pop(thread).close()  # nobody else will: a thread ends without a word
+            self._all[threading.current_thread()] = fresh
+        _to_wal(fresh)
         fresh.execute("PRAGMA synchronous = NORMAL")
         fresh.execute("PRAGMA foreign_keys = ON")
         self._local.connection = fresh
-        self._all.append(fresh)
         return fresh
 
     @contextmanager
@@ -100,10 +113,11 @@ class Database:
                 raise
 
     def close(self) -> None:
-        for connection in self._all:
-            connection.close()
-        self._all.clear()
-        self._local = threading.local()
+        with self._opening:
+            for connection in self._all.values():
+                connection.close()
+            self._all.clear()
+            self._local = threading.local()
 
     def _migrate(self) -> None:
         connection = self.connection()
@@ -133,34 +147,61 @@ def translated(path: Path) -> Iterator[None]:
     """Turns SQLite's and the disk's failures into errors that say what to do next."""
     try:
         yield
+    except sqlite3.ProgrammingError:
+        raise  # a mistake in the calling code says nothing about the file
     except sqlite3.DatabaseError as exc:
         raise _store_error(exc, path) from exc
     except OSError as exc:
         raise _disk_error(exc, path) from exc
 
 
+def _to_wal(connection: sqlite3.Connection) -> None:
+    """Write-ahead logging. Two processes that switch a new file over at once refuse each other without waiting."""
+    give_up = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as exc:
+            if _code(exc) not in _BUSY or time.monotonic() > give_up:
+                raise
+            time.sleep(0.02)
+
+
+def _code(exc: sqlite3.Error) -> int:
+    """SQLite's primary result code; 0 for an error that Python's own layer raised."""
+    return getattr(exc, "sqlite_errorcode", 0) & 0xFF
+
+
 def _store_error(exc: sqlite3.DatabaseError, path: Path) -> StoreError:
-    text = str(exc)
-    if "full" in text:
-        return StoreFullError(
-            f"the disk with {path} is full. Free some room and run the same command again; it goes on."
+    code = _code(exc)
+    if code == sqlite3.SQLITE_FULL:
+        return full_error(path)
+    if code in _BUSY:
+        return StoreBusyError(
+            f"another process has held {path} for {_BUSY_SECONDS} seconds. Wait for it or end it, then try again."
         )
-    if "locked" in text or "busy" in text:
-        return StoreBusyError(f"another process has held {path} for 30 seconds. Wait for it or end it, then try again.")
-    if "readonly" in text or "unable to open" in text:
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
         return StoreError(
-            f"{path} cannot be written ({text}). Check its owner, or set STEELMAN_DATA_DIR to another folder."
+            f"{path} cannot be written ({exc}). Check its owner, or set STEELMAN_DATA_DIR to another folder."
         )
+    if code == sqlite3.SQLITE_IOERR:
+        return StoreError(
+            f"{path} could not be read or written ({exc}). What was finished before is kept. Check the disk's room, "
+            "your quota and the disk itself, then run the same command again."
+        )
+    if code == sqlite3.SQLITE_CONSTRAINT:
+        return StoreError(f"{path} refused a change ({exc}): another process changed the same thing. Try again.")
     return StoreDamagedError(
-        f"{path} cannot be read as a database ({text}). Move the file away and ingest again, or restore a copy of it."
+        f"{path} cannot be read as a database ({exc}). Move the file away and ingest again, or restore a copy of it."
     )
 
 
 def _disk_error(exc: OSError, path: Path) -> StoreError:
-    import errno
-
     if exc.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreFullError(
-            f"the disk with {path} is full. Free some room and run the same command again; it goes on."
-        )
+        return full_error(path)
     return StoreError(f"{path} cannot be used ({exc.strerror}). Set STEELMAN_DATA_DIR to a folder that you can write.")
+
+
+def full_error(path: Path) -> StoreFullError:
+    return StoreFullError(f"the disk with {path} is full. Free some room and run the same command again; it goes on.")

@@ -11,15 +11,17 @@ from typing import Literal
 from tools.alternatives import choices, comparison, split_clauses
 from tools.clause import Clause, from_question, from_statement
 from tools.inflect import base_form, is_gerund, verb_strength
-from tools.lexicon import PREPOSITIONS, SUBORDINATORS, Word, join, words_of
-from tools.openers import denies, inner_claim, person_swapped, strip_tail, tidy
+from tools.lexicon import CONJUNCTIONS, PREPOSITIONS, SUBORDINATORS, Word, join, lookup, words_of
+from tools.openers import asks_opinion, denies, inner_claim, person_swapped, rating, strip_tail, tidy
 from tools.subject import AUXILIARIES, BE, MODALS
 
 Form = Literal["polar", "choice", "open", "claim", "none"]
 
 _WH = re.compile(r"(?:what|which|who|whom|whose|when|where|why|how)(?:'s|'re)?\b", re.I)
 _ASKS_OPENLY = re.compile(r"(?:tell|explain|describe|discuss|compare|list|name|summari[sz]e|give|show|write)\b", re.I)
-_POLICY = frozenset("ban end stop tax cap limit cut raise fund scrap axe close open free fix boycott stop start".split())
+_POLICY = frozenset(
+    "ban end stop tax cap limit cut raise fund scrap axe close open free fix boycott stop start".split()
+)
 _LEADS = PREPOSITIONS | SUBORDINATORS | {"to", "now", "today", "according", "nowadays", "once", "currently"}
 
 
@@ -42,7 +44,7 @@ def frame(question: str) -> Framing:
     """
     text = tidy(question)
     words = words_of(text)
-    if not any(any(c.isalpha() for c in word.core) for word in words):
+    if not any(any(c.isalpha() for c in word.core) for word in words) or _foreign(words):
         return Framing("none", _asked(text))
     title, body = _after_title(text)
     found = _framed(body, asked=text.endswith("?"))
@@ -64,6 +66,8 @@ def _framed(text: str, asked: bool) -> Framing:
         return Framing("choice", _asked(text), alternatives=items, topic=topic)
     inner = inner_claim(text)
     flip = denies(text)
+    if inner != text and not lead:
+        lead, inner = _lead(inner)
     words = words_of(inner)
     if not words:
         return Framing("none", _asked(text))
@@ -71,7 +75,7 @@ def _framed(text: str, asked: bool) -> Framing:
         words = words[1:]
     imperative = words[0].core == "do" and words[1:2] and words[1].core == "not" and not asked
     if words[0].core in AUXILIARIES and len(words) > 2 and not imperative:
-        return _polar(words, lead, swap=inner != text, flip=flip)
+        return _polar(words, lead, flip)
     if _WH.match(inner) or _ASKS_OPENLY.match(inner):
         return Framing("open", _asked(f"{lead} {text}".strip()), topic=_open_topic(words))
     clause = _stated(words, lead, inner != text)
@@ -79,23 +83,24 @@ def _framed(text: str, asked: bool) -> Framing:
         topic = inner if len(words) > 1 and all(word.noun or word.adjective or word.preposition or word.determiner
                                                 or word.core == "and" for word in words) else ""  # fmt: skip
         return Framing("none", _asked(text), topic=topic)
-    return _answered(clause, "polar" if asked or tagged or inner != text and text[:1] != inner[:1] else "claim")
+    polar = asked or tagged or inner != text and words_of(text)[0].core in AUXILIARIES
+    return _answered(replace(clause, denied=clause.denied != flip), "polar" if polar else "claim", asks_opinion(text))
 
 
-def _polar(words: list[Word], lead: str, swap: bool, flip: bool) -> Framing:
+def _polar(words: list[Word], lead: str, flip: bool) -> Framing:
     if pair := split_clauses(words):
         statements = tuple(clause.statement() for clause in pair)
         return Framing("choice", _asked(join(words)), alternatives=statements, topic=pair[0].topic())
-    clause = from_question(words, lead)
+    clause = rating(from_question(words, lead))
     if not clause.rest:
         return Framing("polar", _asked(join(words)), topic=clause.topic())
     if statements := choices(clause):
         return Framing("choice", clause.question(), alternatives=statements, topic=clause.topic())
-    return _answered(replace(clause, denied=clause.denied != flip), "polar", swap=True)
+    return _answered(replace(clause, denied=clause.denied != flip), "polar")
 
 
-def _answered(clause: Clause, form: Form, swap: bool = True) -> Framing:
-    spoken = person_swapped(clause) if swap else clause
+def _answered(clause: Clause, form: Form, opinion: bool = False) -> Framing:
+    spoken = person_swapped(clause, opinion)
     return Framing(form, clause.question(), spoken.statement(), spoken.denial(), topic=clause.topic())
 
 
@@ -118,19 +123,18 @@ def _stated(words: list[Word], lead: str, reported: bool) -> Clause | None:
 
 def _lead(text: str) -> tuple[str, str]:
     """'In a democracy, should …' as its lead (comma included) and the clause that it introduces."""
-    if words_of(text)[0].core not in _LEADS:
+    opening = words_of(text)
+    if not opening or opening[0].core in AUXILIARIES or _WH.match(text) and opening[0].core not in _LEADS:
         return "", text
+    introduces = opening[0].core in _LEADS
     for match in re.finditer(r",\s+", text):
         rest = text[match.end() :]
         after = words_of(rest)
-        first = after[0].core if after else ""
-        whole = first in AUXILIARIES or _WH.match(rest) or from_statement(after) is not None
-        if first not in CONJUNCTIVE and whole:
+        asks = bool(after) and (after[0].core in AUXILIARIES and len(after) > 3 or introduces and bool(_WH.match(rest)))
+        states = introduces and bool(after) and after[0].core not in CONJUNCTIONS and from_statement(after) is not None
+        if asks or states:
             return text[: match.start() + 1], rest
     return "", text
-
-
-CONJUNCTIVE = frozenset("and or but".split())
 
 
 def _after_title(text: str) -> tuple[str, str]:
@@ -170,6 +174,12 @@ def _titled(title: str, body: str, text: str) -> Framing:
         clause = Clause(title, "are" if plural else "is", body.rstrip(" ?.!"))
         return _answered(clause, "polar")
     return Framing("none", _asked(text), topic=title)
+
+
+def _foreign(words: list[Word]) -> bool:
+    """Most small words are none of the English lexicon's."""
+    small = [word for word in words if word.text.islower() and word.core.isalpha()]
+    return len(small) >= 3 and sum(not lookup(word.core) for word in small) > 0.6 * len(small)
 
 
 def _open_topic(words: list[Word]) -> str:

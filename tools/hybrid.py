@@ -1,5 +1,7 @@
 """Search over the store: the dense and the lexical index, kept up to date with it, and their fusion."""
 
+import sqlite3
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -55,7 +57,8 @@ class HybridSearch:
         self._encoder = encoder
         self.dense = DenseIndex(folder / "dense")
         self.lexical = LexicalIndex(folder / "lexical")
-        self._seen: dict[str, tuple[str, int]] = {}
+        self._seen: dict[str, tuple[object, ...]] = {}
+        self._noticing = threading.Lock()
 
     def search(self, text: str, vector: NDArray[np.float32], collections: Sequence[str], k: int) -> list[Hit]:
         """Up to k hits, best first, from both indexes by reciprocal rank fusion.
@@ -64,6 +67,8 @@ class HybridSearch:
         StoreDamagedError, StoreBusyError.
         """
         ids = self._collection_ids(collections)
+        if k < 1:
+            return []
         with self._reading():
             dense = self.dense.search(vector, ids, k)
             lexical = self.lexical.search(text, ids, k)
@@ -81,9 +86,11 @@ class HybridSearch:
     def rebuild(self, progress: Progress | None = None) -> None:
         """Makes both indexes again from the store; vectors of another encoder are computed again first."""
         with index_lock(self._lock, exclusive=True, timeout=_LOCK_SECONDS):
-            self._encode_again(progress)
+            # Begun first: were the process to end on the way, no index would still hold the old vectors.
             for projection in self._projections():
                 self._begin_rebuild(projection)
+            self._encode_again(progress)
+            for projection in self._projections():
                 self._bring_up_to_date(projection, progress)
 
     def _projections(self) -> tuple[Projection, ...]:
@@ -91,7 +98,7 @@ class HybridSearch:
 
     def _collection_ids(self, names: Sequence[str]) -> list[int]:
         ids = []
-        for name in names:
+        for name in dict.fromkeys(names):
             collection_id, made_by = self._store.collection(name)
             check_encoder(name, made_by, self._encoder.name)
             ids.append(collection_id)
@@ -115,15 +122,16 @@ class HybridSearch:
             return False
         if row["applied_seq"] < self._store.last_seq():
             return False
-        self._notice(projection, row["stamp"], row["applied_seq"])
+        self._notice(projection, row)
         return True
 
-    def _notice(self, projection: Projection, stamp: str, applied: int) -> None:
+    def _notice(self, projection: Projection, row: sqlite3.Row) -> None:
         """What another process wrote is not in this one's memory: read it again."""
-        seen = self._seen.get(projection.name)
-        if seen is not None and seen != (stamp, applied):
-            projection.reopen()
-        self._seen[projection.name] = (stamp, applied)
+        with self._noticing:  # of the threads that come in together one reopens, before any of them searches
+            seen = self._seen.get(projection.name)
+            if seen is not None and seen != tuple(row):
+                projection.reopen()
+            self._seen[projection.name] = tuple(row)
 
     def _begin_rebuild(self, projection: Projection) -> None:
         stamp = uuid.uuid4().hex
@@ -135,6 +143,8 @@ class HybridSearch:
         row = self._store.projection(projection.name)
         if row is None or projection.stamp() != row["stamp"]:
             self._begin_rebuild(projection)
+        else:
+            self._notice(projection, row)
         self._finish_rebuild(projection, progress)
         self._apply_journal(projection, progress)
 
@@ -145,7 +155,7 @@ class HybridSearch:
                 vectors = self._store.vectors(p.id for _, p in batch)
                 projection.apply([(c, p, vectors[p.id]) for c, p in batch if p.id in vectors], [])
             reached = batch[-1][1].id if batch else None
-            self._store.set_projection(projection.name, row["stamp"], row["applied_seq"], reached)
+            self._record(projection, row["stamp"], row["applied_seq"], reached)
             if progress and batch:
                 progress(projection.name, len(batch))
 
@@ -153,16 +163,19 @@ class HybridSearch:
         row = self._store.projection(projection.name)
         assert row is not None  # _bring_up_to_date made it
         applied = row["applied_seq"]
-        self._notice(projection, row["stamp"], applied)
         while changes := self._store.changes(applied, _BATCH):
             removes = [(c.collection_id, c.passage_id) for c in changes if c.op == "remove"]
             adds = self._entries({c.passage_id: c.collection_id for c in changes if c.op == "add"})
             projection.apply(adds, removes)
             applied = changes[-1].seq
-            self._store.set_projection(projection.name, row["stamp"], applied, None)
-            self._seen[projection.name] = (row["stamp"], applied)
+            self._record(projection, row["stamp"], applied, None)
             if progress:
                 progress(projection.name, len(changes))
+
+    def _record(self, projection: Projection, stamp: str, applied: int, rebuilt_to: int | None) -> None:
+        """How far the index is, known to be in this process's memory too."""
+        self._store.set_projection(projection.name, stamp, applied, rebuilt_to)
+        self._seen[projection.name] = (projection.name, stamp, applied, rebuilt_to)
 
     def _entries(self, collections: dict[int, int]) -> list[Entry]:
         """What is still there of the passages that were added; the rest was removed again since."""
@@ -172,6 +185,8 @@ class HybridSearch:
     def _encode_again(self, progress: Progress | None) -> None:
         if all(c.encoder == self._encoder.name for c in self._store.collections()):
             return
+        # Until all are done, the vectors are a mixture that no encoder may search.
+        self._store.set_encoder(f"{self._encoder.name} (unfinished)")
         reached = 0
         while batch := self._store.scan(reached, _BATCH):
             texts = [passage_text(p.title, p.text) for _, p in batch]

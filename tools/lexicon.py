@@ -13,22 +13,194 @@ from pathlib import Path
 from tools.errors import ModelError
 
 DETERMINERS = frozenset(
-    ["the", "a", "an", "this", "that", "these", "those", "my", "your", "his", "her", "its", "our", "their", "every", "each", "some", "any", "no", "another", "either", "neither"]
+    [
+        "the",
+        "a",
+        "an",
+        "this",
+        "that",
+        "these",
+        "those",
+        "my",
+        "your",
+        "his",
+        "her",
+        "its",
+        "our",
+        "their",
+        "every",
+        "each",
+        "some",
+        "any",
+        "no",
+        "another",
+        "either",
+        "neither",
+    ]
 )
 SUBJECT_PRONOUNS = frozenset(
-    ["i", "you", "he", "she", "it", "we", "they", "there", "everyone", "everybody", "anyone", "anybody", "someone", "somebody", "nobody", "everything", "anything", "something", "nothing", "one"]
+    [
+        "i",
+        "you",
+        "he",
+        "she",
+        "it",
+        "we",
+        "they",
+        "there",
+        "everyone",
+        "everybody",
+        "anyone",
+        "anybody",
+        "someone",
+        "somebody",
+        "nobody",
+        "everything",
+        "anything",
+        "something",
+        "nothing",
+        "one",
+    ]
 )
 PREPOSITIONS = frozenset(
-    ["about", "above", "across", "after", "against", "along", "alongside", "amid", "among", "around", "as", "at", "before", "behind", "below", "beneath", "beside", "between", "beyond", "by", "concerning", "despite", "during", "except", "following", "for", "from", "in", "inside", "into", "like", "near", "of", "off", "on", "onto", "outside", "over", "per", "regarding", "since", "than", "through", "throughout", "till", "toward", "towards", "under", "unlike", "until", "up", "upon", "versus", "via", "with", "within", "without"]
+    [
+        "about",
+        "above",
+        "across",
+        "after",
+        "against",
+        "along",
+        "alongside",
+        "amid",
+        "among",
+        "around",
+        "as",
+        "at",
+        "before",
+        "behind",
+        "below",
+        "beneath",
+        "beside",
+        "between",
+        "beyond",
+        "by",
+        "concerning",
+        "despite",
+        "during",
+        "except",
+        "following",
+        "for",
+        "from",
+        "in",
+        "inside",
+        "into",
+        "like",
+        "near",
+        "of",
+        "off",
+        "on",
+        "onto",
+        "outside",
+        "over",
+        "per",
+        "regarding",
+        "since",
+        "than",
+        "through",
+        "throughout",
+        "till",
+        "toward",
+        "towards",
+        "under",
+        "unlike",
+        "until",
+        "up",
+        "upon",
+        "versus",
+        "via",
+        "with",
+        "within",
+        "without",
+    ]
 )
 CONJUNCTIONS = frozenset(["and", "or", "but", "nor", "&"])
-SUBORDINATORS = frozenset(["if", "when", "because", "although", "though", "unless", "while", "whereas", "even", "given", "whether", "so"])
-RELATIVES = frozenset(["who", "which", "whose", "whom", "that", "where"])
-DEGREES = frozenset(["more", "most", "less", "least", "too", "very", "so", "as", "how", "quite", "rather", "almost", "far", "much", "equally"])
-ADVERBS = frozenset(
-    ["always", "never", "ever", "still", "really", "just", "also", "only", "now", "already", "often", "sometimes", "generally", "usually", "not", "indeed", "truly", "actually", "even", "simply", "merely", "largely", "mostly", "perhaps", "probably", "inherently", "ultimately", "necessarily", "likely", "soon"]
+SUBORDINATORS = frozenset(
+    ["if", "when", "because", "although", "though", "unless", "while", "whereas", "even", "given", "whether", "so"]
 )
-QUANTIFIERS = frozenset(["all", "both", "most", "many", "few", "several", "much", "more", "less", "fewer", "such", "other", "own", "same", "two", "three"])
+RELATIVES = frozenset(["who", "which", "whose", "whom", "that", "where"])
+DEGREES = frozenset(
+    [
+        "more",
+        "most",
+        "less",
+        "least",
+        "too",
+        "very",
+        "so",
+        "as",
+        "how",
+        "quite",
+        "rather",
+        "almost",
+        "far",
+        "much",
+        "equally",
+    ]
+)
+ADVERBS = frozenset(
+    [
+        "always",
+        "never",
+        "ever",
+        "still",
+        "really",
+        "just",
+        "also",
+        "only",
+        "now",
+        "already",
+        "often",
+        "sometimes",
+        "generally",
+        "usually",
+        "not",
+        "indeed",
+        "truly",
+        "actually",
+        "even",
+        "simply",
+        "merely",
+        "largely",
+        "mostly",
+        "perhaps",
+        "probably",
+        "inherently",
+        "ultimately",
+        "necessarily",
+        "likely",
+        "soon",
+    ]
+)
+QUANTIFIERS = frozenset(
+    [
+        "all",
+        "both",
+        "most",
+        "many",
+        "few",
+        "several",
+        "much",
+        "more",
+        "less",
+        "fewer",
+        "such",
+        "other",
+        "own",
+        "same",
+        "two",
+        "three",
+    ]
+)
 
 _SUFFIXES: tuple[tuple[str, str], ...] = (
     (r"(?:is|iz|yz|ys|if)ing$|[a-z]{3,}ing$", "VBG"),
@@ -109,7 +281,11 @@ def is_name(text: str) -> bool:
     """Whether a capitalised word keeps its capital inside a sentence: a name, an acronym, 'I'."""
     core = text.strip(_OUTER)
     stem = re.sub(r"(?:'s|’s)$", "", core)
-    if stem in ("I", "I'm", "I've", "I'd", "God") or sum(c.isupper() for c in stem) > 1 or any(c.isdigit() for c in stem):
+    if (
+        stem in ("I", "I'm", "I've", "I'd", "God")
+        or sum(c.isupper() for c in stem) > 1
+        or any(c.isdigit() for c in stem)
+    ):
         return True
     lower = stem.lower()
     if stem == lower or lower in DETERMINERS or lookup(lower):

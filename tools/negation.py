@@ -38,7 +38,9 @@ def _words(text: str) -> list[str]:
 
 def _negators(words: list[str]) -> int:
     followed = zip(words, [*words[1:], ""], strict=True)
-    return sum(word in _NEGATORS and after not in ("only", "just", "merely", "doubt", "matter") for word, after in followed)
+    return sum(
+        word in _NEGATORS and after not in ("only", "just", "merely", "doubt", "matter") for word, after in followed
+    )
 
 
 def _prefixed(words: list[str], other: list[str]) -> int:

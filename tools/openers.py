@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from tools.clause import Clause
 from tools.lexicon import lookup, words_of
+from tools.subject import head_noun
 
 _AUX = r"(?:is|are|was|were|am|do|does|did|has|have|had|should|would|will|can|could|may|might|must|shall|ought)"
 _PRONOUN = r"(?:it|they|he|she|we|you|i|this|that|there|one)"
@@ -19,17 +20,18 @@ _CONTRACTIONS: tuple[tuple[str, str], ...] = (
     (r"\bshan't\b", "shall not"),
     (r"\bain't\b", "is not"),
     (r"(?<=\w)n't\b", " not"),
-    (r"\b(it|that|there|he|she|what|who|this)'s\b(?= (?:a|an|the|not|no|too|so|very|wrong|right|good|bad|better|true|"
-     r"time|fair|ok|okay|\w+ing|\w+ed|\w+ to)\b)", r"\1 is"),
+    (r"\b(it|that|there|he|she|what|who|this)'s\b(?! (?:been|got|had|become|made|done)\b)", r"\1 is"),
     (r"\b(they|we|you)'re\b", r"\1 are"),
     (r"\bI'm\b", "I am"),
     (r"\b(they|we|you|I)'ve\b", r"\1 have"),
     (r"^let's\b", "we should"),
 )  # fmt: skip
-_THINK = r"(?:(?:really|honestly|truly|generally|personally|also|still) )?(?:think|believe|feel|agree|say|expect|reckon)"
+_THINK = (
+    r"(?:(?:really|honestly|truly|generally|personally|also|still) )?(?:think|believe|feel|agree|say|expect|reckon)"
+)
 _OPENERS: tuple[str, ...] = (
     rf"(?:do|did|would|could|can) (?:you|we|people)(?: not)? {_THINK}(?: like)?(?: with (?:the (?:view|idea|claim|statement)))?"
-    r",? (?:that )?(?!about\b|of\b|so\b|to\b|with\b)",
+    r",? (?:that |(?!that\b|about\b|of\b|so\b|to\b|with\b))",
     r"(?:is|was|is not) it (?:not )?(?:really |actually )?(?:true|correct|the case|a fact|right to say|fair to say|accurate)"
     r"(?: to say)? (?:that )?(?!to\b|for\b)",
     r"is not it (?:true|correct|the case|a fact) that ",
@@ -48,6 +50,8 @@ _OPENERS: tuple[str, ...] = (
 )
 _OPENER = re.compile("|".join(f"(?:{opener})" for opener in _OPENERS), re.I)
 _HOUSE = re.compile(r"^this house (would|should|will|supports?|opposes?|regrets?|welcomes?|rejects?|wants? to) ", re.I)
+_ASKS_YOU = re.compile(r"^(?:do|did|would) you\b", re.I)
+_RATED = re.compile(r"(?:describe|rate|consider|regard|see|view|call) (?P<what>.+?) (?:as|to be) (?P<how>.+)", re.I)
 _AGAINST = re.compile(r"^are you (?:not )?(?:strongly )?(?:against|opposed to) ", re.I)
 
 
@@ -88,11 +92,13 @@ def _lowered(text: str) -> str:
 
 
 def _common(word: str) -> bool:
-    bare = word.strip("\"'?.,!():;")
-    stem = re.sub(r"'s$", "", bare)
-    if len(bare) > 1 and not bare[1:].islower() and "-" not in bare or bare == "I":
+    """Whether a word of a title is written small in a sentence."""
+    bare = re.sub(r"'s$", "", word.strip("\"'?.,!():;"))
+    if bare == "I" or len(bare) > 1 and not bare[1:].islower() and "-" not in bare:
         return False
-    return bool(lookup(stem.lower())) and not lookup(stem).startswith("NNP") or len(bare) <= 3 and bool(lookup(bare.lower()))
+    known = lookup(bare.lower())
+    named = lookup(bare).startswith("NNP")
+    return bool(known) and not known.startswith("NNP") and not (named and known.startswith(("VBN", "NNS")))
 
 
 def strip_tail(text: str) -> tuple[str, bool]:
@@ -117,6 +123,21 @@ def denies(text: str) -> bool:
     return bool(_AGAINST.match(text))
 
 
+def asks_opinion(text: str) -> bool:
+    """Whether the text asks what 'you' think."""
+    return bool(_ASKS_YOU.match(text))
+
+
+def rating(clause: Clause) -> Clause:
+    """'Would you describe the economy as good?' asks whether the economy is good."""
+    match = _RATED.match(clause.rest) if clause.subject.lower() == "you" else None
+    if not match:
+        return clause
+    head = head_noun(words_of(match["what"]))
+    aux = "are" if head is not None and head.plural else "is"
+    return replace(clause, subject=match["what"], aux=aux, rest=match["how"])
+
+
 def _house(text: str) -> str:
     match = _HOUSE.match(text)
     if not match:
@@ -127,12 +148,12 @@ def _house(text: str) -> str:
     return f"we should {re.sub(r's$', '', verb) if verb != 'oppose' else verb} {rest}"
 
 
-def person_swapped(clause: Clause) -> Clause:
+def person_swapped(clause: Clause, asked_opinion: bool = False) -> Clause:
     """What is asked of 'you' is answered by 'I'; a general 'you' ('Should you tip?') stays."""
     rest, subject, aux = clause.rest, clause.subject, clause.aux
     asked = subject.lower() == "you" and aux not in ("should", "can", "could", "must", "may", "ought")
     owned = re.match(r"your\b", subject, re.I) is not None
-    if not asked and not owned:
+    if not asked and not owned and not asked_opinion:
         swap = re.compile(r"\b(people|someone|persons?|those|families|citizens) like you\b", re.I)
         return replace(clause, rest=swap.sub(r"\1 like me", rest), subject=swap.sub(r"\1 like me", subject))
     if asked:

@@ -190,9 +190,10 @@ class Store:
             return [(row["cid"], _passage(row[1:])) for row in db.execute(query, (after, limit))]
 
     def replace_vectors(self, vectors: dict[int, NDArray[np.float32]]) -> None:
+        """Other vectors for stored passages; one that was deleted in the meantime stays deleted."""
         with self._db.write() as db:
-            rows = [(i, v.astype(np.float16).tobytes()) for i, v in vectors.items()]
-            db.executemany("INSERT OR REPLACE INTO vectors (passage_id, vector) VALUES (?, ?)", rows)
+            rows = [(v.astype(np.float16).tobytes(), i) for i, v in vectors.items()]
+            db.executemany("UPDATE vectors SET vector = ? WHERE passage_id = ?", rows)
 
     def set_encoder(self, encoder: str) -> None:
         with self._db.write() as db:

@@ -25,9 +25,12 @@ HAVE = frozenset(["has", "have", "had"])
 MODALS = frozenset(["should", "would", "will", "can", "could", "may", "might", "must", "shall", "ought", "cannot"])
 AUXILIARIES = BE | DO | HAVE | MODALS
 
-_CAUSATIVE = frozenset(["make", "keep", "leave", "render", "drive", "turn", "get", "consider", "find", "hold", "put", "set"])
+_CAUSATIVE = frozenset(
+    ["make", "keep", "leave", "render", "drive", "turn", "get", "consider", "find", "hold", "put", "set"]
+)
 _IMPOSSIBLE = -9.0
 _EVIDENCE = 0.4  # below this no place is a likely one
+_OPENS_CLAUSE = SUBORDINATORS | frozenset("how why what that than".split())
 _DEMONSTRATIVE = frozenset(["this", "that", "these", "those", "all", "both"])
 
 Score = Callable[[Sequence[Word], int, str], float]
@@ -145,12 +148,12 @@ def _base_verb_score(words: Sequence[Word], i: int, aux: str) -> float:
     if word.adverb and not verb_strength(word.core):
         return _before_verb(words, i)
     strength = verb_strength(word.core)
-    if not strength or word.text[0].isupper() or word.possessive:
+    if not strength or word.possessive:
         return _IMPOSSIBLE
     closing = _can_close(words, i)
     if closing <= _IMPOSSIBLE:
         return _IMPOSSIBLE
-    value = strength + closing + _right_of_verb(words, i)
+    value = strength + closing + _right_of_verb(words, i) - 2.0 * word.text[0].isupper()
     if words[i - 1].adverb:
         value += 0.3
     if _left(words, i).plural and strength < 2:
@@ -245,7 +248,12 @@ def _predicate_start(words: Sequence[Word], i: int) -> float:
         return 3.2
     if word.adverb:
         fits = right is not None and (
-            right.adjective or right.determiner or right.adverb or right.core in DEGREES or is_participle(right.core) or is_gerund(right.core)
+            right.adjective
+            or right.determiner
+            or right.adverb
+            or right.core in DEGREES
+            or is_participle(right.core)
+            or is_gerund(right.core)
         )
         return 3.0 if fits else 1.2
     if is_gerund(word.core) and not (word.tag == "NN" and right is None):
@@ -286,7 +294,7 @@ def finite_verb(words: Sequence[Word]) -> int | None:
         value = _finite_score(words, i)
         if value - 0.3 * i > best:
             best, place = value - 0.3 * i, i
-        if words[i].core in AUXILIARIES and i and value > 0:
+        if words[i].core in AUXILIARIES and value > 2:
             break
     return place
 
@@ -297,6 +305,8 @@ def _finite_score(words: Sequence[Word], i: int) -> float:
         return _IMPOSSIBLE
     left = words[i - 1]
     if word.core in AUXILIARIES:
+        if any(earlier.core in _OPENS_CLAUSE for earlier in words[1:i]):
+            return 2.0
         noun_may = word.core in ("will", "can", "may", "might", "must") and left.determiner
         return _IMPOSSIBLE if noun_may or left.core in ("to", "and") or left.core in PREPOSITIONS else 9.0
     closing = _can_close(words, i)

@@ -25,21 +25,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _batch(args: argparse.Namespace, waiting: list[str], already: int) -> int:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from tqdm import tqdm
 
-    columns = (TextColumn("questions"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     failed = 0
     async with open_runs() as runs:
         options, turn = options_of(args, runs), asyncio.Semaphore(args.parallel)
         with (
             Path(args.out).open("a", encoding="utf-8") as out,
-            Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar,
+            tqdm(
+                total=len(waiting) + already, initial=already, unit="question", disable=not sys.stderr.isatty()
+            ) as bar,
         ):
-            task = bar.add_task("", total=len(waiting) + already, completed=already)
             for finished in asyncio.as_completed([_one(runs, q, options, turn, out) for q in waiting]):
                 failed += not await finished
-                bar.advance(task)
+                bar.update()
     print(
         f"{len(waiting) - failed} answered, {failed} failed, {already} were there already: {args.out}", file=sys.stderr
     )
@@ -49,13 +48,12 @@ async def _batch(args: argparse.Namespace, waiting: list[str], already: int) -> 
 async def _one(runs: Runs, question: str, options: RunOptions, turn: asyncio.Semaphore, out: TextIO) -> bool:
     async with turn:
         try:
-            answer = await runs.answer(await runs.start(question, options))
-            line = answer.model_dump_json()
+            line, answered = (await runs.answer(await runs.start(question, options))).model_dump_json(), True
         except SteelmanError as exc:
-            line = json.dumps({"question": question, "error": str(exc)}, ensure_ascii=False)
+            line, answered = json.dumps({"question": question, "error": str(exc)}, ensure_ascii=False), False
     out.write(line + "\n")
     out.flush()
-    return '"error"' not in line[: len(question) + 40] or line.startswith('{"schema_version"')
+    return answered
 
 
 def _read_questions(path: Path) -> list[str]:

@@ -17,21 +17,23 @@ MOST_ASPECTS = 2
 MOST_CLUSTERS = 4
 _READ = 24  # passages of the first search that are mined
 
-# A third way words itself as one: a limit, a condition, a substitute.
+# A third way words itself as one, in its main clause: a limit, a substitute, a mixture, another who decides.
 _THIRD_WAY = re.compile(
-    r"\b(?:only|instead|rather than|better than|short of|middle|compromise|mix(?:ed|ture)?|both|except|unless|until|"
-    r"limit\w*|less|fewer|reduc\w+|partial\w*|charge|decide|each|own|case by case|depend\w*|gradual\w*|"
-    r"alongside|while still|without banning)\b",
+    r"\b(?:only|instead|rather than|short of|middle|compromise|mix(?:ed|ture|es)?|both|except|unless|less|fewer|partial\w*|"
+    r"part of|charges?|charged|alongside|combin\w+|(?:decide|choose|judge) for|left to|case by case|tax|robots)\b",
     re.IGNORECASE,
 )
-_PROPOSES = re.compile(r"\b(?:should|must|ought|need(?:s)? to|better|best|enough|can|could|would)\b", re.IGNORECASE)
+_REASON = re.compile(r",? (?:because|since|so that|for the reason|as long as)\b", re.IGNORECASE)
+_PROPOSES = re.compile(r"\b(?:should|must|ought to|needs? to|best|better)\b(?! not)", re.IGNORECASE)
+_DENIES = re.compile(r"\b(?:should|must|is|are|do|does|will|can)(?: not|n't)\b|\bcannot\b|\bwould\b", re.IGNORECASE)
 _ANSWERS = re.compile(
     r"\b(?:should|must|ought|need(?:s)? to|best|better|way|surest|fastest|works?|key|only)\b", re.IGNORECASE
 )
 
-_NEAR_QUESTION = 0.45  # cosine of a mined statement to the question, at least
-_SAME_SIDE = 0.86  # cosine at which a statement says what a planned side says already
-_SAME_POINT = 0.55  # cosine at which two sentences make one cluster
+_NEAR_QUESTION = 0.45  # cosine of an answer to the question, at least
+_ON_THE_POINT = 0.6  # cosine of a third way to the question, at least
+_SAME_SIDE = 0.93  # cosine at which a statement says what a planned side says already
+_SAME_POINT = 0.85  # cosine at which two sentences make one cluster
 _SAME_ANSWER = 0.6
 
 
@@ -56,16 +58,16 @@ class EmbeddedExpander:
     async def _third_ways(
         self, framing: FramingState, sides: Sequence[Perspective], passages: Sequence[Passage]
     ) -> list[Perspective]:
-        """Sides beside yes and no that at least two independent sources put forward."""
-        sentences = [s for s in _sentences(passages) if _THIRD_WAY.search(s.text) and _PROPOSES.search(s.text)]
-        if len(sentences) < 2:
+        """Sides beside yes and no that the sources put forward in so many words."""
+        sentences = [s for s in _sentences(passages) if words_a_third_way(s.text)]
+        if not sentences:
             return []
         vectors = await self._models.encode([s.text for s in sentences])
         known = await self._models.encode([framing["neutral"], *(p["statement"] for p in sides)])
         nearness = vectors @ known.T
-        fits = (nearness[:, 0] >= _NEAR_QUESTION) & (nearness[:, 1:].max(axis=1) < _SAME_SIDE)
+        fits = (nearness[:, 0] >= _ON_THE_POINT) & (nearness[:, 1:].max(axis=1) < _SAME_SIDE)
         kept = np.flatnonzero(fits)
-        centres = _centres([sentences[int(i)] for i in kept], vectors[kept], nearness[kept, 0], _SAME_POINT, sources=2)
+        centres = _centres([sentences[int(i)] for i in kept], vectors[kept], nearness[kept, 0], _SAME_POINT)
         statements = [sentences[int(kept[c])].text for c in centres[:MOST_ASPECTS]]
         return [_mined(i, s) for i, s in enumerate(statements, start=len(sides) + 1)]
 
@@ -78,8 +80,15 @@ class EmbeddedExpander:
         question = (await self._models.encode([framing["neutral"]]))[0]
         nearness = vectors @ question
         kept = np.flatnonzero(nearness >= _NEAR_QUESTION)
-        centres = _centres([sentences[int(i)] for i in kept], vectors[kept], nearness[kept], _SAME_ANSWER, sources=1)
+        centres = _centres([sentences[int(i)] for i in kept], vectors[kept], nearness[kept], _SAME_ANSWER)
         return [_mined(i, sentences[int(kept[c])].text) for i, c in enumerate(centres[:MOST_CLUSTERS], start=1)]
+
+
+def words_a_third_way(sentence: str) -> bool:
+    """Whether the sentence's main clause proposes something, and neither plain yes nor plain no."""
+    main = _REASON.split(sentence)[0]
+    named = _THIRD_WAY.search(main) and _PROPOSES.search(main)
+    return bool(named) and not _DENIES.search(main) and "better than" not in main
 
 
 def _planned(framing: FramingState) -> list[Perspective]:
@@ -125,7 +134,6 @@ def _centres(
     vectors: NDArray[np.float32],
     nearness: NDArray[np.float32],
     same: float,
-    sources: int,
 ) -> list[int]:
     """Indices of the sentences that stand for the clusters, the best supported cluster first.
 
@@ -133,7 +141,7 @@ def _centres(
     it is to the question, and is represented by the sentence nearest to the question among its central half.
     """
     if len(sentences) < 2:
-        return [0] if len(sentences) == 1 and sources <= 1 else []
+        return list(range(len(sentences)))
     from scipy.cluster.hierarchy import fcluster, linkage
 
     labels = fcluster(linkage(vectors, "average", metric="cosine"), t=1.0 - same, criterion="distance")
@@ -141,8 +149,6 @@ def _centres(
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
         behind = len({sentences[int(i)].source for i in members})
-        if behind < sources:
-            continue
         centrality = vectors[members] @ vectors[members].mean(axis=0)
         central = members[centrality >= np.median(centrality)]
         best = int(central[np.argmax(nearness[central])])
