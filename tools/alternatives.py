@@ -1,16 +1,18 @@
-"""Questions that offer a choice: 'Cats or dogs?', 'Should we use wind or solar power?', 'Does it help or is it harmful?'"""
+"""Questions that offer a choice: 'Cats or dogs?', 'Should we use wind or solar power?', 'Does it help or harm?'"""
 
 import re
 from dataclasses import replace
 
+from tools.boundary import head_noun
 from tools.clause import Clause, from_question, lower_first
 from tools.inflect import verb_strength
 from tools.lexicon import Word, join, words_of
-from tools.subject import AUXILIARIES, BE, head_noun
+from tools.word_classes import AUXILIARIES, BE
 
 _OR = re.compile(r",?\s+(?:or|vs\.?|v\.?|versus)\s+", re.I)
 _COMPARISON = re.compile(
-    r"^(?:which|what|who)(?: one)?(?: of the two)? (?:is|are|was|were) (?P<how>[\w-]+(?: \w+)?)\s*[,:;–-]\s*(?P<items>.+)$"
+    r"^(?:which|what|who)(?: one)?(?: of the two)? (?:is|are|was|were) "
+    r"(?P<how>[\w-]+(?: \w+)?)\s*[,:;–-]\s*(?P<items>.+)$"
     r"|^(?P<items2>.+?)\s*[,:;–-]\s*(?:which|what|who)(?: \w+)? (?:is|are|was|were) (?P<how2>[\w-]+(?: \w+)?)$"
     r"|^(?:which|what|who)(?: one)? (?:is|are|was|were) (?P<how3>better|worse|best|worst)(?: \w+)?,? (?P<items3>.+)$"
     r"|^(?:do|would) you (?:prefer|like|rather have) (?P<items4>.+)$",

@@ -3,9 +3,12 @@
 import re
 from dataclasses import dataclass, replace
 
+from tools.boundary import head_noun
+from tools.finite import finite_verb
 from tools.inflect import base_form, gerund, is_gerund, is_participle, past, third_person, verb_strength
-from tools.lexicon import ADVERBS, Word, is_name, join, lookup, words_of
-from tools.subject import AUXILIARIES, BE, DO, HAVE, finite_verb, head_noun, subject_end
+from tools.lexicon import Word, is_name, join, lookup, words_of
+from tools.subject import subject_end
+from tools.word_classes import ADVERBS, AUXILIARIES, BE, DO, HAVE
 
 _UNIVERSAL = re.compile(r"(?:everyone|everybody|everything|every|each|all)\b", re.I)
 _ANY_SUBJECT = re.compile(r"(anyone|anybody|anything|any)\b", re.I)
@@ -22,10 +25,11 @@ _EMPHASIS = re.compile(r"^(?:indeed|truly|really|actually) (?=\w)", re.I)
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One clause. `subject` is written as inside a sentence. `rest` follows the finite verb; with 'do', 'does' and 'did' it begins with the base form.
+    """One clause, its subject written as inside a sentence.
 
-    `denied` says that the clause was negated where it stood. `negator` is the word that denies it: 'not', 'never' (its
-    opposite is 'sometimes' or nothing) or 'no' before the noun in `rest`.
+    `rest` follows the finite verb; with 'do', 'does' and 'did' it begins with the base form. `denied` says that the
+    clause was negated where it stood. `negator` is the word that denies it: 'not', 'never' (its opposite is
+    'sometimes' or nothing) or 'no' before the noun in `rest`.
     """
 
     subject: str
@@ -186,9 +190,9 @@ def _denials_out(clause: Clause) -> Clause:
     if match := re.match(r"((?:\w+ly )?)(never|ever) ", rest, re.I):
         rest, negator = match[1] + rest[match.end() :], "never"
         denied = denied != (match[2].lower() == "never")
-    if match := re.match(r"((?:have )?)no (?=(\w+))(?!longer|one|more)", rest, re.I):
-        if match[1] or clause.aux in BE:
-            rest, negator, denied = match[1] + _article(clause, rest[match.end() :]), "no", not denied
+    match = re.match(r"((?:have )?)no (?=(\w+))(?!longer|one|more)", rest, re.I)
+    if match and (match[1] or clause.aux in BE):
+        rest, negator, denied = match[1] + _article(clause, rest[match.end() :]), "no", not denied
     rest = re.sub(r"^any (?=good|better|worse|different)", "", re.sub(r"\s+at all\b", "", rest))
     return replace(clause, rest=rest, denied=denied, negator=negator)
 

@@ -1,6 +1,7 @@
 """Copies of one text, which count as one piece of evidence."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 _WORD = re.compile(r"\w+")
@@ -17,12 +18,13 @@ def copy_groups(texts: Sequence[str]) -> list[int]:
     """
     shingles = [_shingles(t) for t in texts]
     groups = list(range(len(texts)))
+    holders: dict[tuple[str, ...], list[int]] = {}
     for i, mine in enumerate(shingles):
-        for j in range(i):
-            smaller = min(len(mine), len(shingles[j]))
-            if smaller and len(mine & shingles[j]) >= SAME * smaller:
-                groups[i] = groups[j]
-                break
+        shared = Counter(j for shingle in mine for j in holders.get(shingle, ()))
+        copied = (j for j, n in shared.items() if n >= SAME * min(len(mine), len(shingles[j])))
+        groups[i] = groups[min(copied, default=i)]
+        for shingle in mine:
+            holders.setdefault(shingle, []).append(i)
     return groups
 
 

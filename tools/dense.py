@@ -1,7 +1,11 @@
 """The dense index: Chroma, a projection of the stored vectors that can be made again at any time."""
 
+import contextlib
+import itertools
 import logging
 import shutil
+import sqlite3
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.batching import parts
-from tools.errors import StoreDamagedError
+from tools.database import full_error, translated
+from tools.errors import StoreDamagedError, StoreError
 from tools.passages import Passage
 
 STAMP = "STAMP"
+_SPELLINGS = itertools.count()
 _PART = 2000  # Chroma refuses larger batches than its SQLite build allows
 
 
@@ -48,60 +54,98 @@ class DenseIndex:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._files = folder / "chroma"
+        # Chroma shares one client among all that name the same path, and with it what it holds in memory; a spelling
+        # of its own ('x//', 'x/.', …) gives each index a client that it can close and open again.
+        self._path = str(self._files) + "".join("/." if bit == "1" else "//" for bit in f"{next(_SPELLINGS):b}")
         self._client: Any = None
+        self._opening = threading.Lock()
 
     def stamp(self) -> str | None:
-        path = self._folder / STAMP
-        return path.read_text() if path.exists() else None
+        return read_stamp(self._folder, self._files / "chroma.sqlite3")
 
     def clear(self, stamp: str) -> None:
         self.reopen()
-        shutil.rmtree(self._folder, ignore_errors=True)
-        self._folder.mkdir(parents=True)
-        (self._folder / STAMP).write_text(stamp)
+        empty(self._folder)
+        with _ChromaErrors(self._folder):
+            self._open()
+        write_stamp(self._folder, stamp)
 
     def reopen(self) -> None:
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+        with self._opening:
+            if self._client is not None:
+                self._client.close()
+                self._client = None
 
     def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
         with _ChromaErrors(self._folder):
             for collection_id in {c for c, _ in removes}:
                 gone = [str(i) for c, i in removes if c == collection_id]
-                for ids in parts(gone, _PART):
-                    self._collection(collection_id).delete(ids=list(ids))
+                self._remove(collection_id, gone)
             for collection_id in {c for c, _, _ in adds}:
                 mine = [(str(p.id), v) for c, p, v in adds if c == collection_id]
                 for part in parts(mine, _PART):
                     vectors = np.stack([v for _, v in part])
-                    self._collection(collection_id).upsert(ids=[i for i, _ in part], embeddings=vectors)
+                    self._made(collection_id).upsert(ids=[i for i, _ in part], embeddings=vectors)
 
     def search(self, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int) -> list[tuple[int, float]]:
         """Up to k (passage id, cosine), best first; `vector` has shape (dimensions,) and unit length."""
         found: list[tuple[int, float]] = []
         with _ChromaErrors(self._folder):
             for collection_id in collection_ids:
-                result = self._collection(collection_id).query(
-                    query_embeddings=vector[np.newaxis], n_results=k, include=["distances"]
-                )
+                if (collection := self._existing(collection_id)) is None:
+                    continue
+                result = collection.query(query_embeddings=vector[np.newaxis], n_results=k, include=["distances"])
                 distances = result["distances"] or [[]]
                 found += [(int(i), 1.0 - float(d)) for i, d in zip(result["ids"][0], distances[0], strict=True)]
         return sorted(found, key=lambda hit: (-hit[1], hit[0]))[:k]
 
-    def _collection(self, collection_id: int) -> Any:
-        if self._client is None:
-            import chromadb
-            from chromadb.config import Settings
+    def _remove(self, collection_id: int, ids: Sequence[str]) -> None:
+        """Takes passages out; a collection that is empty then goes with its files."""
+        if (collection := self._existing(collection_id)) is None:
+            return
+        for part in parts(ids, _PART):
+            collection.delete(ids=list(part))
+        if collection.count() == 0:
+            self._open().delete_collection(_name(collection_id))
+            self._sweep()
 
-            # It logs a traceback for its telemetry's own failures; the telemetry is off.
-            logging.getLogger("chromadb.telemetry").setLevel(logging.CRITICAL)
-            self._client = chromadb.PersistentClient(
-                str(self._folder / "chroma"), settings=Settings(anonymized_telemetry=False)
-            )
-        return self._client.get_or_create_collection(
-            f"collection-{collection_id}", configuration={"hnsw": {"space": "cosine"}}, embedding_function=None
+    def _sweep(self) -> None:
+        """Chroma leaves the vector files of a deleted collection behind."""
+        with contextlib.closing(sqlite3.connect(self._files / "chroma.sqlite3")) as db:
+            alive = {row[0] for row in db.execute("SELECT id FROM segments")}
+        for folder in self._files.iterdir():
+            if folder.is_dir() and folder.name not in alive:
+                shutil.rmtree(folder)
+
+    def _existing(self, collection_id: int) -> Any:
+        """None when nothing was ever put in; a search holds only the shared lock and must not make it."""
+        from chromadb.errors import NotFoundError
+
+        try:
+            return self._open().get_collection(_name(collection_id), embedding_function=None)
+        except NotFoundError:
+            return None
+
+    def _made(self, collection_id: int) -> Any:
+        return self._open().get_or_create_collection(
+            _name(collection_id), configuration={"hnsw": {"space": "cosine"}}, embedding_function=None
         )
+
+    def _open(self) -> Any:
+        with self._opening:
+            if self._client is None:
+                import chromadb
+                from chromadb.config import Settings
+
+                # It logs a traceback for its telemetry's own failures; the telemetry is off.
+                logging.getLogger("chromadb.telemetry").setLevel(logging.CRITICAL)
+                self._client = chromadb.PersistentClient(self._path, settings=Settings(anonymized_telemetry=False))
+            return self._client
+
+
+def _name(collection_id: int) -> str:
+    return f"collection-{collection_id}"
 
 
 class _ChromaErrors:
@@ -114,12 +158,41 @@ class _ChromaErrors:
         return None
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: object) -> None:
-        import sqlite3
-
+        if exc is None or isinstance(exc, StoreError):
+            return
         from chromadb.errors import ChromaError
 
-        if isinstance(exc, ChromaError | sqlite3.DatabaseError | ValueError | RuntimeError):
-            raise StoreDamagedError(
-                f"the dense index in {self._folder} cannot be used ({exc}). Make it again: `python -m agent rebuild`. "
-                "Your documents are safe in the store."
-            ) from exc
+        if isinstance(exc, ChromaError | sqlite3.DatabaseError | OSError | ValueError | RuntimeError):
+            raise index_error("dense", self._folder, exc) from exc
+
+
+def index_error(name: str, folder: Path, exc: BaseException) -> StoreError:
+    """An index's own words for a failure as an error that says what to do next."""
+    text = str(exc)
+    if "No space left" in text or "disk is full" in text or "Disk quota" in text:
+        return full_error(folder)
+    return StoreDamagedError(
+        f"the {name} index in {folder} cannot be used ({text}). Make it again: `python -m agent rebuild`. "
+        "Your documents are safe in the store."
+    )
+
+
+def read_stamp(folder: Path, main_file: Path) -> str | None:
+    """The stamp of an index, or None when it was never made or has lost its main file."""
+    with translated(folder):
+        path = folder / STAMP
+        return path.read_text() if path.exists() and main_file.exists() else None
+
+
+def write_stamp(folder: Path, stamp: str) -> None:
+    """Written last, so that an index with a stamp is a whole one."""
+    with translated(folder):
+        (folder / STAMP).write_text(stamp)
+
+
+def empty(folder: Path) -> None:
+    """An empty folder in the place of whatever was there."""
+    with translated(folder):
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)

@@ -11,9 +11,9 @@ from typing import Literal
 from tools.alternatives import choices, comparison, split_clauses
 from tools.clause import Clause, from_question, from_statement
 from tools.inflect import base_form, is_gerund, verb_strength
-from tools.lexicon import CONJUNCTIONS, PREPOSITIONS, SUBORDINATORS, Word, join, lookup, words_of
+from tools.lexicon import Word, join, lookup, words_of
 from tools.openers import asks_opinion, denies, inner_claim, person_swapped, rating, strip_tail, tidy
-from tools.subject import AUXILIARIES, BE, MODALS
+from tools.word_classes import AUXILIARIES, BE, CONJUNCTIONS, MODALS, PREPOSITIONS, SUBORDINATORS
 
 Form = Literal["polar", "choice", "open", "claim", "none"]
 
@@ -83,7 +83,7 @@ def _framed(text: str, asked: bool) -> Framing:
         topic = inner if len(words) > 1 and all(word.noun or word.adjective or word.preposition or word.determiner
                                                 or word.core == "and" for word in words) else ""  # fmt: skip
         return Framing("none", _asked(text), topic=topic)
-    polar = asked or tagged or inner != text and words_of(text)[0].core in AUXILIARIES
+    polar = asked or tagged or (inner != text and words_of(text)[0].core in AUXILIARIES)
     return _answered(replace(clause, denied=clause.denied != flip), "polar" if polar else "claim", asks_opinion(text))
 
 
@@ -113,7 +113,7 @@ def _stated(words: list[Word], lead: str, reported: bool) -> Clause | None:
     if clause is not None:
         return clause
     bans = first.core in _POLICY or verb_strength(first.core) >= 2
-    if len(words) > 1 and bans and not words[1].preposition and not words[1].core == "and":
+    if len(words) > 1 and bans and not words[1].preposition and words[1].core != "and":
         text = join(words)
         return Clause("we", "should", text[:1].lower() + text[1:], lead)
     if reported and is_gerund(first.core):
@@ -124,13 +124,14 @@ def _stated(words: list[Word], lead: str, reported: bool) -> Clause | None:
 def _lead(text: str) -> tuple[str, str]:
     """'In a democracy, should …' as its lead (comma included) and the clause that it introduces."""
     opening = words_of(text)
-    if not opening or opening[0].core in AUXILIARIES or _WH.match(text) and opening[0].core not in _LEADS:
+    if not opening or opening[0].core in AUXILIARIES or (_WH.match(text) and opening[0].core not in _LEADS):
         return "", text
     introduces = opening[0].core in _LEADS
     for match in re.finditer(r",\s+", text):
         rest = text[match.end() :]
         after = words_of(rest)
-        asks = bool(after) and (after[0].core in AUXILIARIES and len(after) > 3 or introduces and bool(_WH.match(rest)))
+        inverted = len(after) > 3 and after[0].core in AUXILIARIES and not verb_strength(after[1].core)
+        asks = inverted or (introduces and bool(_WH.match(rest)))
         states = introduces and bool(after) and after[0].core not in CONJUNCTIONS and from_statement(after) is not None
         if asks or states:
             return text[: match.start() + 1], rest

@@ -31,7 +31,10 @@ withhold withheld withheld|withstand withstood withstood|write wrote written
 """
 _VERB_ENDING = re.compile(r"[a-z]{2,}(?:ise|ize|ify|yse)$")
 _DOUBLED = re.compile(r"(?:[^aeiou]|^|qu)[aeiou][bdgklmnprtvz]$")
-_STRESSED_END = frozenset(["admit", "commit", "compel", "control", "defer", "deter", "equip", "expel", "forget", "incur", "occur", "permit", "prefer", "refer", "regret", "submit", "transfer", "transmit", "begin", "forbid", "upset"])  # fmt: skip
+_STRESSED_END = frozenset(
+    "admit commit compel control defer deter equip expel forget incur occur permit prefer refer regret submit transfer "
+    "transmit begin forbid upset".split()
+)
 
 
 @cache
@@ -116,8 +119,8 @@ def base_form(core: str) -> str:
     """The base of an inflected verb ('harms', 'banned', 'led'), or '' when the word is no form of a verb."""
     if core in _bases():
         return _bases()[core]
-    if core.endswith("ies") or core.endswith("ied"):
-        options = [core[:-3] + "y"]
+    if core.endswith(("ies", "ied")):
+        options = [core[:-3] + "y", core[:-1]]
     elif core.endswith("ing"):
         options = [core[:-3] + "e", core[:-3], core[:-4]] if len(core) > 5 else []
         options = [option for option in options if gerund(option) == core] if options else []

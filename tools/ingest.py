@@ -10,7 +10,7 @@ from tools.encoder import Encoder
 from tools.errors import InputError, SourceError
 from tools.hybrid import HybridSearch, passage_text
 from tools.passages import SourceDocument
-from tools.readers import READERS, read_file
+from tools.readers import READERS, printable, read_file
 from tools.sentences import cut
 from tools.store import PreparedDocument, Store, content_hash
 
@@ -56,7 +56,7 @@ def read_all(files: Sequence[tuple[Path, str]], problems: list[str]) -> Iterator
     """The documents of all files; what cannot be read goes into `problems`, and the rest goes on."""
     for path, name in files:
         try:
-            yield from read_file(path, name)
+            yield from read_file(path, printable(name), skip=lambda problem: problems.append(str(problem)))
         except SourceError as exc:
             problems.append(str(exc))
 
@@ -108,8 +108,12 @@ class Ingester:
     def _changed(
         self, documents: Iterable[SourceDocument], known: dict[str, str], report: IngestReport
     ) -> Iterator[tuple[SourceDocument, list[str]]]:
+        taken: dict[str, str] = {}
         for document in documents:
             digest = content_hash(document)
+            if taken.setdefault(document.external_id, digest) != digest:
+                report.problems.append(f"{document.external_id}: this id occurs twice; only the first was taken.")
+                continue
             if known.get(document.external_id) == digest:
                 report.unchanged += 1
                 continue

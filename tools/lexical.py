@@ -1,13 +1,11 @@
 """The lexical index: BM25 over stemmed words by tantivy, updated in place and read without loading the corpus."""
 
-import shutil
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tools.dense import STAMP, Entry
-from tools.errors import StoreDamagedError
+from tools.dense import Entry, empty, index_error, read_stamp, write_stamp
 
 if TYPE_CHECKING:
     from tantivy import Index, Query, Schema, TextAnalyzer
@@ -24,17 +22,17 @@ class LexicalIndex:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._files = folder / "tantivy"
         self._index: Index | None = None
 
     def stamp(self) -> str | None:
-        path = self._folder / STAMP
-        return path.read_text() if path.exists() else None
+        return read_stamp(self._folder, self._files / "meta.json")
 
     def clear(self, stamp: str) -> None:
         self.reopen()
-        shutil.rmtree(self._folder, ignore_errors=True)
-        (self._folder / "tantivy").mkdir(parents=True)
-        (self._folder / STAMP).write_text(stamp)
+        empty(self._files)
+        self._open()
+        write_stamp(self._folder, stamp)
 
     def reopen(self) -> None:
         self._index = None
@@ -56,7 +54,7 @@ class LexicalIndex:
             writer.commit()
             writer.wait_merging_threads()
         except (ValueError, OSError) as exc:
-            raise self._damaged(exc) from exc
+            raise index_error("lexical", self._folder, exc) from exc
 
     def search(self, text: str, collection_ids: Sequence[int], k: int) -> list[tuple[int, float]]:
         """Up to k (passage id, BM25 score), best first; words that English uses everywhere are not looked for."""
@@ -70,7 +68,7 @@ class LexicalIndex:
             hits = searcher.search(self._query(words, collection_ids), k, count=False).hits
             found = [(int(searcher.doc(address)["id"][0]), float(str(score))) for score, address in hits]
         except (ValueError, OSError) as exc:
-            raise self._damaged(exc) from exc
+            raise index_error("lexical", self._folder, exc) from exc
         return sorted(found, key=lambda hit: (-hit[1], hit[0]))
 
     def _query(self, words: Sequence[str], collection_ids: Sequence[int]) -> "Query":
@@ -85,17 +83,11 @@ class LexicalIndex:
             from tantivy import Index
 
             try:
-                self._index = Index(_schema(), path=str(self._folder / "tantivy"))
+                self._index = Index(_schema(), path=str(self._files))
             except (ValueError, OSError) as exc:
-                raise self._damaged(exc) from exc
+                raise index_error("lexical", self._folder, exc) from exc
             self._index.register_tokenizer(_ANALYZER, analyzer())
         return self._index
-
-    def _damaged(self, exc: Exception) -> StoreDamagedError:
-        return StoreDamagedError(
-            f"the lexical index in {self._folder} cannot be used ({exc}). Make it again: `python -m agent rebuild`. "
-            "Your documents are safe in the store."
-        )
 
 
 @cache

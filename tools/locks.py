@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tools.database import translated
 from tools.errors import StoreBusyError
 
 _POLL_SECONDS = 0.02
@@ -19,9 +20,11 @@ def index_lock(path: Path, *, exclusive: bool, timeout: float) -> Iterator[None]
     import portalocker
 
     flags = (portalocker.LOCK_EX if exclusive else portalocker.LOCK_SH) | portalocker.LOCK_NB
-    path.parent.mkdir(parents=True, exist_ok=True)
     give_up = time.monotonic() + timeout
-    with path.open("a") as file:
+    with translated(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a")
+    with file:
         while True:
             try:
                 portalocker.lock(file, flags)

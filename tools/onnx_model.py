@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tools.database import translated
 from tools.errors import ModelError
 from tools.int8_weights import load_weights
 from tools.onnx_bert import Head, build_bert
@@ -82,25 +83,24 @@ def load_model(recipe: Recipe, cache_dir: Path, check: Callable[[OnnxModel], boo
     Raises ModelError when the weights are missing or the model's outputs are not what they should be: some
     processors compute int8 differently, and wrong numbers must not pass for an answer.
     """
+    missing = next((str(p) for p in (recipe.weights, recipe.tokenizer) if not p.is_file()), None)
+    if missing:
+        raise ModelError(f"the file {missing} of the model '{name}' is missing. Install again: `make install`.")
     path = cache_dir / f"{name}-{recipe.fingerprint()}.onnx"
-    if not path.exists():
-        _build(recipe, path)
-    model = _open(path, recipe)
-    if model is not None and check(model):
+    if path.exists() and (model := _open(path, recipe, check)):
         return model
-    path.unlink(missing_ok=True)
-    _build(recipe, path)
-    model = _open(path, recipe)
-    if model is None or not check(model):
-        raise ModelError(
-            f"the embedded model '{name}' computes wrong numbers on this processor. Use another provider for this "
-            "stage (see `python -m agent doctor`), or report this with your processor's name."
-        )
-    return model
+    with translated(path):
+        _build(recipe, path)
+    if model := _open(path, recipe, check):
+        return model
+    raise ModelError(
+        f"the embedded model '{name}' computes wrong numbers on this processor. Use another provider for this "
+        "stage (see `python -m agent doctor`), or report this with your processor's name."
+    )
 
 
-def _open(path: Path, recipe: Recipe) -> OnnxModel | None:
-    """None when the cached file is damaged."""
+def _open(path: Path, recipe: Recipe, check: Callable[[OnnxModel], bool]) -> OnnxModel | None:
+    """None when the cached file is damaged or computes something else."""
     import onnxruntime
     from onnxruntime.capi import onnxruntime_pybind11_state as states
     from tokenizers import Tokenizer
@@ -113,9 +113,13 @@ def _open(path: Path, recipe: Recipe) -> OnnxModel | None:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except (states.InvalidProtobuf, states.InvalidGraph, states.Fail, states.NoSuchFile):
+        model = OnnxModel(session, Tokenizer.from_file(str(recipe.tokenizer)), recipe.max_length)
+        return model if check(model) else None
+    except (
+        *(states.Fail, states.InvalidArgument, states.InvalidGraph, states.InvalidProtobuf, states.NoModel),
+        *(states.NoSuchFile, states.NotImplemented, states.RuntimeException),
+    ):
         return None
-    return OnnxModel(session, Tokenizer.from_file(str(recipe.tokenizer)), recipe.max_length)
 
 
 def _build(recipe: Recipe, path: Path) -> None:
@@ -124,7 +128,9 @@ def _build(recipe: Recipe, path: Path) -> None:
     try:
         weights = load_weights(recipe.weights)
     except (OSError, SafetensorError) as exc:
-        raise ModelError(f"the weights {recipe.weights} cannot be read ({exc}). Install again: `make install`.") from exc
+        raise ModelError(
+            f"the weights {recipe.weights} cannot be read ({exc}). Install again: `make install`."
+        ) from exc
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
         target = Path(scratch) / "int8.onnx"

@@ -3,9 +3,9 @@
 import re
 from dataclasses import replace
 
+from tools.boundary import head_noun
 from tools.clause import Clause
 from tools.lexicon import lookup, words_of
-from tools.subject import head_noun
 
 _AUX = r"(?:is|are|was|were|am|do|does|did|has|have|had|should|would|will|can|could|may|might|must|shall|ought)"
 _PRONOUN = r"(?:it|they|he|she|we|you|i|this|that|there|one)"
@@ -30,14 +30,15 @@ _THINK = (
     r"(?:(?:really|honestly|truly|generally|personally|also|still) )?(?:think|believe|feel|agree|say|expect|reckon)"
 )
 _OPENERS: tuple[str, ...] = (
-    rf"(?:do|did|would|could|can) (?:you|we|people)(?: not)? {_THINK}(?: like)?(?: with (?:the (?:view|idea|claim|statement)))?"
+    rf"(?:do|did|would|could|can) (?:you|we|people)(?: not)? {_THINK}(?: like)?"
+    r"(?: with the (?:view|idea|claim|statement))?"
     r",? (?:that |(?!that\b|about\b|of\b|so\b|to\b|with\b))",
-    r"(?:is|was|is not) it (?:not )?(?:really |actually )?(?:true|correct|the case|a fact|right to say|fair to say|accurate)"
-    r"(?: to say)? (?:that )?(?!to\b|for\b)",
+    r"(?:is|was|is not) it (?:not )?(?:really |actually )?"
+    r"(?:true|correct|the case|a fact|right to say|fair to say|accurate)(?: to say)? (?:that )?(?!to\b|for\b)",
     r"is not it (?:true|correct|the case|a fact) that ",
     r"are you (?:not )?(?:strongly )?(?:in favou?r of|for|against|opposed to) ",
     r"this house (?:believes?|holds|is of the opinion|thinks?) (?:that )?",
-    r"(?:(?:i|we|some people|many people|many|people|some|critics|experts) )(?:firmly |strongly |often |do |sometimes )?"
+    r"(?:i|we|some people|many people|many|people|some|critics|experts) (?:firmly |strongly |often |do |sometimes )?"
     r"(?:think|believe|say|argue|claim|feel|am convinced|hold) (?:that )?",
     r"in my (?:opinion|view),? ",
     r"(?:resolved|motion|debate|question|claim|topic|discuss)[:,] (?:that )?",
@@ -56,7 +57,7 @@ _AGAINST = re.compile(r"^are you (?:not )?(?:strongly )?(?:against|opposed to) "
 
 
 def tidy(question: str) -> str:
-    """One line, plain quotes, contractions written out, shouting and Title Case lowered; the last question of several."""
+    """The last question of the text in one line: plain quotes, contractions written out, Title Case lowered."""
     text = question.replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"')
     text = re.sub(r"\s+", " ", text).strip()
     text = _last_question(text)
@@ -94,7 +95,7 @@ def _lowered(text: str) -> str:
 def _common(word: str) -> bool:
     """Whether a word of a title is written small in a sentence."""
     bare = re.sub(r"'s$", "", word.strip("\"'?.,!():;"))
-    if bare == "I" or len(bare) > 1 and not bare[1:].islower() and "-" not in bare:
+    if bare == "I" or (len(bare) > 1 and not bare[1:].islower() and "-" not in bare):
         return False
     known = lookup(bare.lower())
     named = lookup(bare).startswith("NNP")
@@ -174,7 +175,7 @@ def _first_person(text: str) -> str:
             before = words[i - 1] if i else None
             after = words[i + 1] if i + 1 < len(words) else None
             verb = after is not None and (after.tag.startswith(("VB", "MD")) or after.adverb) and not word.closes
-            object_ = before is not None and (before.preposition or before.tag.startswith("VB") and not verb)
+            object_ = before is not None and (before.preposition or (before.tag.startswith("VB") and not verb))
             out.append(word.text.lower().replace("you", "me" if object_ or not verb else "I"))
         else:
             out.append(word.text)

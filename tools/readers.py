@@ -1,8 +1,10 @@
 """Reads files into documents: text, Markdown, HTML, PDF, Word, and rows of csv and jsonl."""
 
+import codecs
 import csv
 import io
 import json
+import logging
 import re
 import zipfile
 from collections.abc import Callable, Iterator
@@ -11,36 +13,56 @@ from typing import Any, cast
 
 from tools.errors import SourceError
 from tools.passages import SOURCE_KINDS, SourceDocument, SourceKind
+from tools.sentences import clean
 
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)---[ \t]*\n", re.DOTALL)
-_MARKDOWN = re.compile(r"^#{1,6}\s+|^>\s?|^[-*+]\s+|\*\*|__|`|!\[[^\]]*\]\([^)]*\)", re.MULTILINE)
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
+_MARKDOWN = re.compile(r"^(?:[-*_][ \t]*){3,}$|^#{1,6}\s+|^>[ \t]?|^[-*+]\s+|\*\*|__|`", re.MULTILINE)
+_IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _HEADING = re.compile(r"^#{1,6}\s+(.+)$", re.MULTILINE)
 _FIELDS = ("title", "url", "publisher", "kind", "date")
+_DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?(?![\d-])")
+_MOST_WRONG_ROWS = 20
 
 
-def read_file(path: Path, name: str) -> Iterator[SourceDocument]:
+def read_file(path: Path, name: str, skip: Callable[[SourceError], None] | None = None) -> Iterator[SourceDocument]:
     """The documents in a file; `name` is the path as the user gave it, the document's id.
 
     Raises SourceError, naming the file (and the line, for rows), when it cannot be read as what its name says.
+    A wrong row goes to `skip`, where that is given, and the rows after it are still read.
     """
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise SourceError(f"{name}: files ending in '{path.suffix}' cannot be read. These can: {', '.join(READERS)}.")
     try:
-        yield from reader(path, name)
+        wrong = 0
+        for found in reader(path, name):
+            if isinstance(found, SourceDocument):
+                yield found
+                continue
+            wrong += 1
+            if skip is None or wrong > _MOST_WRONG_ROWS:
+                raise found
+            skip(found)
     except OSError as exc:
         raise SourceError(f"{name}: cannot be opened ({exc.strerror or exc}).") from exc
 
 
 def _text(path: Path, name: str) -> str:
     data = path.read_bytes()
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return _plain_lines(data.decode("utf-16", errors="replace"))
     if b"\x00" in data[:4096] or data.startswith((b"%PDF", b"PK\x03\x04")):
         raise SourceError(f"{name}: this is not a text file, whatever its name says. Give it its right ending.")
     try:
-        return data.decode("utf-8-sig")
+        return _plain_lines(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        return data.decode("cp1252", errors="replace")  # what older Windows files are; every byte has a reading
+        # What older Windows files are; every byte has a reading.
+        return _plain_lines(data.decode("cp1252", errors="replace"))
+
+
+def _plain_lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _read_text(path: Path, name: str) -> Iterator[SourceDocument]:
@@ -50,24 +72,24 @@ def _read_text(path: Path, name: str) -> Iterator[SourceDocument]:
 def _read_markdown(path: Path, name: str) -> Iterator[SourceDocument]:
     text = _text(path, name)
     fields: dict[str, Any] = {}
-    if match := _FRONT_MATTER.match(text):
-        fields = _front_matter(match[1], name)
-        text = text[match.end() :]
+    if (match := _FRONT_MATTER.match(text)) and (found := _front_matter(match[1], name)) is not None:
+        fields, text = found, text[match.end() :]
     heading = _HEADING.search(text)
-    fields.setdefault("title", heading[1].strip() if heading else _title_of(path))
-    yield _document(name, _MARKDOWN.sub("", _LINK.sub(r"\1", text)), fields)
+    fields["title"] = fields.get("title") or (heading[1].strip() if heading else _title_of(path))
+    yield _document(name, _MARKDOWN.sub("", _LINK.sub(r"\1", _IMAGE.sub("", text))), fields)
 
 
-def _front_matter(block: str, name: str) -> dict[str, Any]:
+def _front_matter(block: str, name: str) -> dict[str, Any] | None:
+    """The fields of the block; None for text that merely stands between two rules."""
     import yaml
 
     try:
         fields = yaml.safe_load(block)
-    except yaml.YAMLError as exc:
+    except (yaml.YAMLError, ValueError) as exc:  # a ValueError is a date that no calendar has
         raise SourceError(
             f"{name}: the block between the '---' lines is not valid YAML ({exc}). Mend or remove it."
         ) from exc
-    return fields if isinstance(fields, dict) else {}
+    return fields if isinstance(fields, dict) else None
 
 
 def _read_html(path: Path, name: str) -> Iterator[SourceDocument]:
@@ -89,9 +111,13 @@ def html_document(html: str, name: str, url: str = "") -> SourceDocument:
 
 
 def _read_pdf(path: Path, name: str) -> Iterator[SourceDocument]:
-    from pypdf import PdfReader
-    from pypdf.errors import FileNotDecryptedError, PyPdfError
+    import struct
+    import zlib
 
+    from pypdf import PdfReader
+    from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
+
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it makes of a damaged file is told below
     try:
         reader = PdfReader(path)
         if reader.is_encrypted and not reader.decrypt(""):
@@ -100,7 +126,10 @@ def _read_pdf(path: Path, name: str) -> Iterator[SourceDocument]:
         title = str((reader.metadata.title if reader.metadata else None) or _title_of(path))
     except FileNotDecryptedError as exc:
         raise SourceError(f"{name}: this PDF is encrypted. Save a copy without a password and ingest that.") from exc
-    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
+    except (
+        *(PyPdfError, DependencyError, ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError),
+        *(TypeError, ValueError, struct.error, zlib.error),
+    ) as exc:
         # pypdf meets damaged files in many ways; each of them means the same for the reader.
         raise SourceError(f"{name}: this PDF is damaged and cannot be read ({exc}).") from exc
     if not text.strip():
@@ -109,75 +138,100 @@ def _read_pdf(path: Path, name: str) -> Iterator[SourceDocument]:
 
 
 def _read_docx(path: Path, name: str) -> Iterator[SourceDocument]:
+    import zlib
+
     import docx
     from docx.opc.exceptions import PackageNotFoundError
 
     try:
         file = docx.Document(str(path))
-    except (PackageNotFoundError, zipfile.BadZipFile, KeyError, ValueError) as exc:
+        text = "\n".join(_docx_blocks(file))
+        title = file.core_properties.title
+    except (
+        *(PackageNotFoundError, zipfile.BadZipFile, zlib.error, EOFError),
+        # lxml's errors are SyntaxErrors; the others are python-docx's for a part that is missing or another one.
+        *(SyntaxError, AttributeError, LookupError, NotImplementedError, ValueError),
+    ) as exc:
         raise SourceError(f"{name}: this is not a Word document, or a damaged one ({exc}).") from exc
-    blocks = [p.text for p in file.paragraphs]
-    blocks += [" ".join(dict.fromkeys(c.text for c in row.cells)) for table in file.tables for row in table.rows]
-    yield _document(name, "\n".join(blocks), {"title": file.core_properties.title or _title_of(path)})
+    # python-docx reads its own placeholder where a file has no title.
+    yield _document(name, text, {"title": title if title not in ("", "Word Document") else _title_of(path)})
 
 
-def _read_jsonl(path: Path, name: str) -> Iterator[SourceDocument]:
+def _docx_blocks(file: Any) -> Iterator[str]:
+    """Paragraphs and rows of tables, in the order of the document."""
+    for block in file.iter_inner_content():
+        if hasattr(block, "rows"):
+            yield from (" ".join(dict.fromkeys(cell.text for cell in row.cells)) for row in block.rows)
+        else:
+            yield block.text
+
+
+def _read_jsonl(path: Path, name: str) -> Iterator[SourceDocument | SourceError]:
     seen = 0
     for number, line in enumerate(io.StringIO(_text(path, name)), start=1):
         if not line.strip():
             continue
+        seen += 1
+        where = f"{name}, line {number}"
         try:
             row = json.loads(line)
-        except json.JSONDecodeError as exc:
-            raise SourceError(
-                f"{name}, line {number}: not valid JSON ({exc.msg}). A line is one object with 'id' and 'text'."
-            ) from exc
+        except (ValueError, RecursionError) as exc:
+            yield SourceError(f"{where}: not valid JSON ({exc}). A line is one object with 'id' and 'text'.")
+            continue
         if not isinstance(row, dict):
-            raise SourceError(f"{name}, line {number}: a line has to be an object with 'id' and 'text'.")
-        yield _row(row, f"{name}, line {number}")
-        seen += 1
+            yield SourceError(f"{where}: a line has to be an object with 'id' and 'text'.")
+            continue
+        yield _row(row, where)
     if not seen:
         raise SourceError(f"{name}: the file has no rows.")
 
 
-def _read_csv(path: Path, name: str) -> Iterator[SourceDocument]:
+def _read_csv(path: Path, name: str) -> Iterator[SourceDocument | SourceError]:
     csv.field_size_limit(2**31 - 1)
     reader = csv.DictReader(io.StringIO(_text(path, name)))
-    if not {"id", "text"} <= set(reader.fieldnames or ()):
-        raise SourceError(f"{name}: the first line has to name the columns, 'id' and 'text' among them.")
     try:
+        if not {"id", "text"} <= set(reader.fieldnames or ()):
+            raise SourceError(f"{name}: the first line has to name the columns, 'id' and 'text' among them.")
         for row in reader:
             yield _row(row, f"{name}, line {reader.line_num}")
     except csv.Error as exc:
         raise SourceError(f"{name}, line {reader.line_num}: not valid csv ({exc}).") from exc
 
 
-def _row(row: dict[str, Any], where: str) -> SourceDocument:
-    for field in ("id", "text"):
+def _row(row: dict[str, Any], where: str) -> SourceDocument | SourceError:
+    for field, kinds in (("id", (str, int)), ("text", (str,))):
         if row.get(field) in (None, ""):
-            raise SourceError(f"{where}: the field '{field}' is missing or empty.")
-    return _document(str(row["id"]), str(row["text"]), row)
+            return SourceError(f"{where}: the field '{field}' is missing or empty.")
+        if not isinstance(row[field], kinds):
+            return SourceError(f"{where}: the field '{field}' has to be text.")
+    return _document(str(row["id"]), row["text"], row)
 
 
 def _document(external_id: str, text: str, fields: dict[str, Any]) -> SourceDocument:
-    values = {k: str(fields.get(k) or "").strip() for k in _FIELDS}
+    values = {k: clean(str(fields.get(k) or "")).strip() for k in _FIELDS}
     kind = values["kind"].lower()
+    date = _DATE.match(values["date"])
     return SourceDocument(
-        external_id=external_id,
-        text=text.strip(),
+        external_id=printable(external_id),
+        text=clean(text).strip(),
         title=values["title"],
         url=values["url"],
         publisher=values["publisher"],
         kind=cast(SourceKind, kind) if kind in SOURCE_KINDS else "unknown",
-        date=values["date"],
+        date=date[0] if date else "",
     )
+
+
+def printable(name: str) -> str:
+    """The name of a file that is not UTF-8 (or an id that is not Unicode) as text that can be stored and shown."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _title_of(path: Path) -> str:
     return re.sub(r"[_-]+", " ", path.stem).strip()
 
 
-READERS: dict[str, Callable[[Path, str], Iterator[SourceDocument]]] = {
+READERS: dict[str, Callable[[Path, str], Iterator[SourceDocument | SourceError]]] = {
     ".txt": _read_text,
     ".md": _read_markdown,
     ".markdown": _read_markdown,

@@ -8,13 +8,15 @@ PASSAGE_WORDS = 100
 
 _LONGEST_SENTENCE = 60
 _SPACES = re.compile(r"\s+")
-_INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_LINE_END = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")  # whatever str.splitlines takes for one
+# Half of a surrogate pair is no character: no database and no tokenizer takes it.
+_INVISIBLE = re.compile(r"[\x00-\x08\x0e-\x1b\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 _CLAUSE_END = re.compile(r"(?<=[;:,])\s+")
 
 
 def clean(text: str) -> str:
     """Without control, invisible and direction-changing characters; line ends as plain newlines."""
-    return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _INVISIBLE.sub("", _LINE_END.sub("\n", text))
 
 
 def split_sentences(text: str) -> list[str]:

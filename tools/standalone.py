@@ -21,7 +21,7 @@ _LEANING = re.compile(
     all\s+(?:of\s+)?(?:this|these|those|that)|with\s+(?:this|that|these)|by\s+(?:this|that|these|doing\s+(?:this|so))|
     without\s+(?:this|that|it|them)|under\s+(?:this|that|such)|to\s+do\s+(?:this|so|that)|doing\s+so|given\s+(?:this|that)|
     who|which|whose|whereas|where(?:by)?|e\.g|i\.e|see|figure|table|fig|source|photo|image|read\s+more|click|sign\s+up|subscribe|share|copyright
-    )\b""",
+    )(?!\w)""",
     re.IGNORECASE | re.VERBOSE,
 )
 # A pronoun early in the sentence with nothing before it that it could stand for.

@@ -7,7 +7,7 @@ batch, so all of a process's encoding and judging goes through one thread with o
 import asyncio
 import queue
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.batching import parts
+from tools.errors import ModelError
 
 Model = Callable[[Sequence[Any]], NDArray[np.float32]]
 
@@ -41,24 +42,30 @@ class Worker:
 
     def run(self, key: Hashable, model: Model, items: Sequence[Any]) -> NDArray[np.float32]:
         """The model's output for the items, a row an item; requests of one key may run as one batch."""
-        return self._submit(key, model, items).result()
+        outputs: list[NDArray[np.float32]] = []
+        for job in _jobs(key, model, items):
+            self._enqueue(job)
+            outputs.append(job.result.result())
+        return np.concatenate(outputs)
 
     async def arun(self, key: Hashable, model: Model, items: Sequence[Any]) -> NDArray[np.float32]:
         """The same for the event loop; a cancelled request that has not begun is never computed."""
         outputs: list[NDArray[np.float32]] = []
-        for part in parts(items, _TOGETHER):
-            future = await asyncio.to_thread(self._submit, key, model, part)
-            outputs.append(await asyncio.wrap_future(future))
-        return np.concatenate(outputs) if outputs else self.run(key, model, [])
+        for job in _jobs(key, model, items):
+            try:
+                await asyncio.to_thread(self._enqueue, job)
+                outputs.append(await asyncio.wrap_future(job.result))
+            except asyncio.CancelledError:
+                job.result.cancel()
+                raise
+        return np.concatenate(outputs)
 
-    def _submit(self, key: Hashable, model: Model, items: Sequence[Any]) -> "Future[NDArray[np.float32]]":
+    def _enqueue(self, job: _Job) -> None:
         with self._starting:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="steelman-models", daemon=True)
                 self._thread.start()
-        job = _Job(key, model, items, Future())
         self._queue.put(job)
-        return job.result
 
     def _work(self) -> None:
         held: _Job | None = None
@@ -77,14 +84,26 @@ class Worker:
             _run_batch([j for j in batch if j.result.set_running_or_notify_cancel()])
 
 
+def _jobs(key: Hashable, model: Model, items: Sequence[Any]) -> Iterator[_Job]:
+    """A job for each part; one without items where there are none, so that the model says how wide its rows are."""
+    for part in parts(items, _TOGETHER) if items else [items]:
+        yield _Job(key, model, part, Future())
+
+
 def _run_batch(jobs: Sequence[_Job]) -> None:
     if not jobs:
         return
+    items = [item for job in jobs for item in job.items]
     try:
-        output = jobs[0].model([item for job in jobs for item in job.items])
-    except BaseException as exc:  # noqa: BLE001  # handed to the callers, each of whom raises it
-        for job in jobs:
-            job.result.set_exception(exc)
+        output = jobs[0].model(items)
+        if len(output) != len(items):
+            raise ModelError(f"a model returned {len(output)} rows for {len(items)} items.")
+    except BaseException as exc:  # noqa: BLE001  # handed to the caller, who raises it
+        if len(jobs) == 1:
+            jobs[0].result.set_exception(exc)
+            return
+        for job in jobs:  # whose item it was shows when each runs alone
+            _run_batch([job])
         return
     start = 0
     for job in jobs:

@@ -25,9 +25,9 @@ def node(providers: Providers) -> Stage[RunState]:
             written[side["id"]], more = await providers.writer.write(side, contrary, mine, support, limit)
             spares += more
         room = comparable_room({k: len(v) for k, v in written.items()})
-        drafts = [c for side, claims in written.items() for c in claims[: room[side]]]
+        drafts = once([c for side, claims in written.items() for c in claims[: room[side]]])
         report(runtime, "written", claims=len(drafts))
-        return RunState(drafts=once(drafts), spares=spares)
+        return RunState(drafts=drafts, spares=spares)
 
     return timed("write", write)
 

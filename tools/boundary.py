@@ -1,0 +1,105 @@
+"""What marks the ends of phrases, shared by the search for the subject of a question and of a statement."""
+
+from collections.abc import Sequence
+
+from tools.inflect import base_form, is_gerund, is_participle, verb_strength
+from tools.lexicon import Word
+from tools.word_classes import (
+    AUXILIARIES,
+    CONJUNCTIONS,
+    DEGREES,
+    PREPOSITIONS,
+    QUANTIFIERS,
+    RELATIVES,
+    SUBJECT_PRONOUNS,
+    SUBORDINATORS,
+)
+
+IMPOSSIBLE = -9.0
+"""The score of a place where no boundary can be."""
+
+EVIDENCE = 0.4
+"""Below this score no place is a likely one."""
+
+
+def relative_positions(words: Sequence[Word]) -> set[int]:
+    """Positions inside relative and object clauses up to their verb, with a copula's complement."""
+    blocked: set[int] = set()
+    for i, word in enumerate(words[:-1]):
+        opens = word.core in RELATIVES and (i == 0 or not words[i - 1].closes or word.core != "that")
+        if not opens or (word.core == "that" and i and words[i - 1].preposition):
+            continue
+        verb = next((j for j in range(i + 1, len(words)) if may_be_finite(words, j, i)), None)
+        if verb is None:
+            continue
+        end = verb
+        while end + 1 < len(words) and (words[end + 1].adverb or words[end + 1].core in ("be", "been", "to")):
+            end += 1
+        takes_more = words[verb].core in AUXILIARIES or end > verb
+        blocked.update(range(i, min(end + (2 if takes_more else 1), len(words))))
+    return blocked
+
+
+def may_be_finite(words: Sequence[Word], j: int, start: int) -> bool:
+    core = words[j].core
+    if core in AUXILIARIES:
+        return True
+    if j == start + 1:
+        return bool(verb_strength(core) or base_form(core)) and not (words[j].adverb or words[j].determiner)
+    left_plain = not (words[j - 1].determiner or words[j - 1].adjective or words[j - 1].preposition)
+    return left_plain and (verb_strength(core) >= 1 or words[j].tag in ("VBZ", "VBD", "VBP") or core.endswith("ed"))
+
+
+def left_of(words: Sequence[Word], i: int) -> Word:
+    """The word before place `i` that is no adverb."""
+    j = i - 1
+    while j > 0 and words[j].adverb and not words[j].noun:
+        j -= 1
+    return words[j]
+
+
+def can_close(words: Sequence[Word], i: int) -> float:
+    """How well a noun phrase can end before place `i`: below 0 badly, above 0 well."""
+    left = left_of(words, i)
+    word = words[i - 1]
+    if word.core in CONJUNCTIONS or (word.core in DEGREES and not word.closes) or word.core in SUBORDINATORS:
+        return IMPOSSIBLE
+    if (left.determiner and left.core not in ("these", "those", "this")) or left.possessive or left.core == "to":
+        return IMPOSSIBLE
+    if (left.core in PREPOSITIONS and not left.closes) or (left.core in QUANTIFIERS and i > 1 and left is words[i - 1]):
+        return IMPOSSIBLE
+    if left.noun or left.core in SUBJECT_PRONOUNS or left.tag in ("CD", "PRP") or left.closes:
+        return 1.0
+    if left.adjective:
+        position = i - 2
+        return 0.5 if position >= 0 and words[position].core == "the" else -0.6
+    return 0.3 if is_gerund(left.core) else 0.0
+
+
+def right_of_verb(words: Sequence[Word], i: int) -> float:
+    """How well what stands right of place `i` follows a verb."""
+    if i + 1 >= len(words) or words[i].closes:
+        return 0.3
+    right = words[i + 1]
+    if right.core == "of":
+        return -2.0
+    if right.core in ("be", "have", "do") or right.core in AUXILIARIES:
+        return -4.0
+    if right.determiner or right.core in ("to", "us", "them", "him", "me", "it", "you", "that", "more", "less"):
+        return 1.2
+    if right.preposition:
+        return 0.5
+    if verb_strength(right.core) >= 2.5 and not right.noun:
+        return -1.5
+    return 0.6 if right.plural or right.adjective or right.adverb or is_participle(right.core) else 0.2
+
+
+def head_noun(subject: Sequence[Word]) -> Word | None:
+    """The last noun before the first preposition, relative or infinitive: it decides the verb's number."""
+    head: Word | None = None
+    for i, word in enumerate(subject):
+        if i and (word.core in PREPOSITIONS or word.core in RELATIVES or word.core == "to"):
+            break
+        if word.noun or word.core in SUBJECT_PRONOUNS or head is None:
+            head = word
+    return head

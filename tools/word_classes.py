@@ -1,0 +1,30 @@
+"""Closed classes of English words that the grammar looks at."""
+
+DETERMINERS = frozenset(
+    "a an another any each either every her his its my neither no our some that the their these this those your".split()
+)
+SUBJECT_PRONOUNS = frozenset(
+    "anybody anyone anything everybody everyone everything he i it nobody nothing one she somebody someone "
+    "something there they we you".split()
+)
+PREPOSITIONS = frozenset(
+    "about above across after against along alongside amid among around as at before behind below beneath beside "
+    "between beyond by concerning despite during except following for from in inside into like near of off on "
+    "onto outside over per regarding since than through throughout till toward towards under unlike until up upon "
+    "versus via with within without".split()
+)
+CONJUNCTIONS = frozenset("& and but nor or".split())
+SUBORDINATORS = frozenset("although because even given if so though unless when whereas whether while".split())
+RELATIVES = frozenset("that where which who whom whose".split())
+DEGREES = frozenset("almost as equally far how least less more most much quite rather so too very".split())
+ADVERBS = frozenset(
+    "actually already also always even ever generally indeed inherently just largely likely merely mostly "
+    "necessarily never not now often only perhaps probably really simply sometimes soon still truly ultimately "
+    "usually".split()
+)
+QUANTIFIERS = frozenset("all both few fewer less many more most much other own same several such three two".split())
+BE = frozenset("am are is was were".split())
+DO = frozenset("did do does".split())
+HAVE = frozenset("had has have".split())
+MODALS = frozenset("can cannot could may might must ought shall should will would".split())
+AUXILIARIES = BE | DO | HAVE | MODALS
