@@ -37,7 +37,9 @@ _SUPPORT_ONLY = ("arc_gist", "debatepedia", "ibm_ce_emnlp15", "perspectrum_suppo
 # The first sixteenths of the SHA-1 of one key point per topic, on the side that is for the topic's statement: the set gives
 # the two sides of a topic (points that share no argument) and not which is which; assigned by reading the points.
 _FOR_TOPIC = frozenset(
-    ["0231dce5", "1176b845", "1b37cf95", "1e4a3d5c", "20b222c7", "22a9499d", "2ab3edaf", "2c45c253", "31c15c8d", "365ac646", "3f5b9377", "3fb3366a", "4ace0d04", "54887647", "6dc475b3", "7c41b892", "7cd600e8", "89762edc", "9f7f5644", "a2a1c203", "a72a0f95", "b080aa3e", "b3c9f19f", "c0971887", "c99abcb5", "cf9ebd92", "d2b5075e", "d5950a0b", "d94e4b76", "dd8da11a", "e84d6190"]
+    "0231dce5 1176b845 1b37cf95 1e4a3d5c 20b222c7 22a9499d 2ab3edaf 2c45c253 31c15c8d 365ac646 3f5b9377 "
+    "3fb3366a 4ace0d04 54887647 6dc475b3 7c41b892 7cd600e8 89762edc 9f7f5644 a2a1c203 a72a0f95 b080aa3e "
+    "b3c9f19f c0971887 c99abcb5 cf9ebd92 d2b5075e d5950a0b d94e4b76 dd8da11a e84d6190".split()
 )
 _TWO_SIDED = frozenset({"arc_stance", "read_labels", "arguana", "theperspective"})
 

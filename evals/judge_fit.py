@@ -44,7 +44,14 @@ def fit(x: NDArray[np.float32], labels: NDArray[np.int64], seed: int) -> Feature
 
     mean, scale = x.mean(axis=0), x.std(axis=0) + 1e-6
     network = MLPClassifier(
-        (_HIDDEN,), activation="tanh", alpha=0.01, early_stopping=True, validation_fraction=0.15, n_iter_no_change=12, max_iter=200, random_state=seed
+        (_HIDDEN,),
+        activation="tanh",
+        alpha=0.01,
+        early_stopping=True,
+        validation_fraction=0.15,
+        n_iter_no_change=12,
+        max_iter=200,
+        random_state=seed,
     )
     network.fit((x - mean) / scale, labels)
     hidden, output = (np.asarray(w, np.float32) for w in network.coefs_)
@@ -52,7 +59,9 @@ def fit(x: NDArray[np.float32], labels: NDArray[np.int64], seed: int) -> Feature
     return FeatureModel(mean, scale, hidden, hidden_bias, output, output_bias)
 
 
-def measure(p: NDArray[np.float32], examples: Sequence[Example], developed: NDArray[np.float32], truth: NDArray[np.bool_]) -> dict[str, float]:
+def measure(
+    p: NDArray[np.float32], examples: Sequence[Example], developed: NDArray[np.float32], truth: NDArray[np.bool_]
+) -> dict[str, float]:
     """Stance accuracy on held-out sentences and passages, and the development pairs' AUC and best F1."""
     labels = np.array([e.label for e in examples])
     short = np.array([e.is_sentence for e in examples])
@@ -79,7 +88,12 @@ def ablation(data: Path, encoder: "Encoder", seed: int) -> tuple[FeatureModel, l
     for plan, names in plans.items():
         columns = [FEATURES.index(f) for f in names]
         model = fit(x[:, columns], labels, seed)
-        table.append({"features": plan, **measure(model.classify(held_x[:, columns]), held, model.classify(dev_x[:, columns]), truth)})
+        table.append(
+            {
+                "features": plan,
+                **measure(model.classify(held_x[:, columns]), held, model.classify(dev_x[:, columns]), truth),
+            }
+        )
     return fit(x, labels, seed), table
 
 

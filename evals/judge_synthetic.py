@@ -7,29 +7,64 @@ the same thing to teach that.
 
 import random
 
-_SINGULAR = ["nuclear power", "remote work", "home schooling", "genetic engineering", "the death penalty", "mass tourism", "online voting", "surge pricing", "factory farming", "animal testing", "artificial intelligence", "gambling", "foreign aid", "free trade", "compulsory voting", "space travel", "social media", "offshore drilling", "fracking", "facial recognition", "the four-day week", "rent control", "the monarchy", "daylight saving", "private health care", "standardised testing", "surrogacy", "organ trading", "assisted dying", "conscription", "immigration", "urban farming", "bottled water", "fast fashion", "advertising to children", "tuition", "single-sex education", "video surveillance", "cash", "boxing", "positive discrimination", "the minimum wage", "the inheritance tax", "a carbon tax", "a sugar tax", "a universal basic income", "public broadcasting", "zoning", "bilingual teaching", "whaling", "trophy hunting", "geoengineering", "prostitution", "military service", "plea bargaining", "early retirement", "congestion pricing", "high-speed rail", "nuclear deterrence", "vaccination", "meat eating", "competitive sport", "celebrity culture", "working from home", "religious education", "the jury system", "plastic packaging"]
-_PLURAL = ["zoos", "school uniforms", "electric cars", "electronic cigarettes", "speed cameras", "private schools", "trade unions", "labour markets", "charter schools", "genetically modified crops", "violent video games", "smartphones in schools", "wind farms", "hedge funds", "term limits", "body cameras", "drones", "circuses with animals", "beauty contests", "tax cuts", "grammar schools", "sanctions", "dams", "border walls", "gated communities", "nuclear weapons", "referendums", "parking charges", "bicycle lanes", "credit cards", "boarding schools", "unpaid internships", "gender quotas", "food banks", "sports betting shops", "plastic bags", "fireworks", "open borders", "lotteries", "hate speech laws", "safe injection sites", "self-driving cars", "school exams", "homework assignments", "cryptocurrencies", "reality shows"]
-_PEOPLE = ["children", "families", "workers", "patients", "pupils", "the poor", "citizens", "women", "young people", "small firms", "communities", "taxpayers", "voters"]
-_GOOD = ["safety", "trust", "health", "freedom", "prosperity", "fairness", "opportunity", "productivity", "social cohesion", "innovation", "equality", "learning", "well-being", "choice", "growth", "privacy", "biodiversity", "accountability", "employment", "creativity", "dignity", "public confidence", "peace"]
-_BAD = ["crime", "poverty", "pollution", "disease", "inequality", "unemployment", "debt", "stress", "accidents", "violence", "corruption", "addiction", "waste", "exploitation", "loneliness", "discrimination", "fraud", "congestion", "suffering", "bullying", "dependence", "resentment", "anxiety", "cruelty"]
+_SINGULAR = (
+    "nuclear power|remote work|home schooling|genetic engineering|the death penalty|mass tourism|"
+    "online voting|surge pricing|factory farming|animal testing|artificial intelligence|gambling|"
+    "foreign aid|free trade|compulsory voting|space travel|social media|offshore drilling|fracking|"
+    "facial recognition|the four-day week|rent control|the monarchy|daylight saving|private health care|"
+    "standardised testing|surrogacy|organ trading|assisted dying|conscription|immigration|urban farming|"
+    "bottled water|fast fashion|advertising to children|tuition|single-sex education|video surveillance|"
+    "cash|boxing|positive discrimination|the minimum wage|the inheritance tax|a carbon tax|a sugar tax|"
+    "a universal basic income|public broadcasting|zoning|bilingual teaching|whaling|trophy hunting|"
+    "geoengineering|prostitution|military service|plea bargaining|early retirement|congestion pricing|"
+    "high-speed rail|nuclear deterrence|vaccination|meat eating|competitive sport|celebrity culture|"
+    "working from home|religious education|the jury system|plastic packaging"
+).split("|")
+_PLURAL = (
+    "zoos|school uniforms|electric cars|electronic cigarettes|speed cameras|private schools|trade unions|"
+    "labour markets|charter schools|genetically modified crops|violent video games|smartphones in schools|"
+    "wind farms|hedge funds|term limits|body cameras|drones|circuses with animals|beauty contests|"
+    "tax cuts|grammar schools|sanctions|dams|border walls|gated communities|nuclear weapons|referendums|"
+    "parking charges|bicycle lanes|credit cards|boarding schools|unpaid internships|gender quotas|"
+    "food banks|sports betting shops|plastic bags|fireworks|open borders|lotteries|hate speech laws|"
+    "safe injection sites|self-driving cars|school exams|homework assignments|cryptocurrencies|reality shows"
+).split("|")
+_PEOPLE = (
+    "children|families|workers|patients|pupils|the poor|citizens|women|young people|small firms|"
+    "communities|taxpayers|voters"
+).split("|")
+_GOOD = (
+    "safety|trust|health|freedom|prosperity|fairness|opportunity|productivity|social cohesion|"
+    "innovation|equality|learning|well-being|choice|growth|privacy|biodiversity|accountability|"
+    "employment|creativity|dignity|public confidence|peace"
+).split("|")
+_BAD = (
+    "crime|poverty|pollution|disease|inequality|unemployment|debt|stress|accidents|violence|corruption|"
+    "addiction|waste|exploitation|loneliness|discrimination|fraud|congestion|suffering|bullying|"
+    "dependence|resentment|anxiety|cruelty"
+).split("|")
 _FOR_VERB = (
-    ["support", "keep", "allow", "legalise", "fund", "subsidise", "promote", "expand", "encourage", "protect", "adopt", "introduce", "defend", "welcome"]
-)
+    "support|keep|allow|legalise|fund|subsidise|promote|expand|encourage|protect|adopt|introduce|defend|welcome"
+).split("|")
 _AGAINST_VERB = (
-    ["ban", "abolish", "oppose", "end", "restrict", "prohibit", "outlaw", "phase out", "reject", "forbid", "stop", "discourage", "get rid of", "abandon"]
-)
-_FOR_PAST = ["allowed", "legal", "kept", "funded", "encouraged", "expanded", "protected", "supported", "subsidised", "permitted", "available to all", "promoted"]
+    "ban|abolish|oppose|end|restrict|prohibit|outlaw|phase out|reject|forbid|stop|discourage|get rid of|abandon"
+).split("|")
+_FOR_PAST = (
+    "allowed|legal|kept|funded|encouraged|expanded|protected|supported|subsidised|permitted|available to all|promoted"
+).split("|")
 _AGAINST_PAST = (
-    ["banned", "abolished", "illegal", "ended", "restricted", "prohibited", "outlawed", "phased out", "rejected", "forbidden", "discouraged"]
-)
-_FOR_ADJECTIVE = ["good", "beneficial", "safe", "effective", "necessary", "worth the cost", "justified", "useful", "a good idea", "fair", "desirable", "positive"]
+    "banned|abolished|illegal|ended|restricted|prohibited|outlawed|phased out|rejected|forbidden|discouraged"
+).split("|")
+_FOR_ADJECTIVE = (
+    "good|beneficial|safe|effective|necessary|worth the cost|justified|useful|a good idea|fair|desirable|positive"
+).split("|")
 _AGAINST_ADJECTIVE = (
-    ["bad", "harmful", "dangerous", "useless", "unnecessary", "a waste of money", "unjustified", "unfair", "a bad idea", "wrong", "risky"]
-)
-_LIFTS = ["increases", "strengthens", "fosters", "improves", "promotes", "brings", "creates", "supports", "adds to", "encourages"]
-_CUTS = ["reduces", "weakens", "undermines", "prevents", "erodes", "limits", "lowers", "destroys", "relieves", "gets rid of"]
-_HELPS = ["helps", "benefits", "protects", "empowers", "serves", "enriches", "saves"]
-_HARMS = ["harms", "hurts", "fails", "endangers", "exploits", "deceives", "burdens", "punishes"]
+    "bad|harmful|dangerous|useless|unnecessary|a waste of money|unjustified|unfair|a bad idea|wrong|risky"
+).split("|")
+_LIFTS = ("increases|strengthens|fosters|improves|promotes|brings|creates|supports|adds to|encourages").split("|")
+_CUTS = ("reduces|weakens|undermines|prevents|erodes|limits|lowers|destroys|relieves|gets rid of").split("|")
+_HELPS = ("helps|benefits|protects|empowers|serves|enriches|saves").split("|")
+_HARMS = ("harms|hurts|fails|endangers|exploits|deceives|burdens|punishes").split("|")
 
 
 class _Writer:

@@ -21,7 +21,8 @@ _PREDICATE = re.compile(
     re.IGNORECASE,
 )
 _STOP = frozenset(
-    ["the", "a", "an", "of", "to", "in", "and", "or", "is", "are", "be", "should", "that", "for", "it", "this", "on", "as", "with", "by", "not", "we", "do", "does", "would", "will", "can", "have", "has", "their", "they", "than", "more", "from", "at", "was", "were", "which", "who", "what", "if", "but", "no", "so", "its", "his", "her", "our", "you", "i"]
+    "the a an of to in and or is are be should that for it this on as with by not we do does would will can have "
+    "has their they than more from at was were which who what if but no so its his her our you i".split()
 )
 SHINGLE = 12
 """Words in a run that two texts share only when one was copied from the other."""

@@ -109,6 +109,18 @@ Will we ever colonise Mars?
 Are children raised by two mothers happier?
     Children raised by two mothers are happier.
     Children raised by two mothers are not happier.
+Does the gender pay gap exist?
+    The gender pay gap exists.
+    The gender pay gap does not exist.
+Is drinking wine every day healthy?
+    Drinking wine every day is healthy.
+    Drinking wine every day is not healthy.
+Did the New Deal end the Great Depression?
+    The New Deal ended the Great Depression.
+    The New Deal did not end the Great Depression.
+Should Gay Men Be Allowed To Give Blood?
+    Gay men should be allowed to give blood.
+    Gay men should not be allowed to give blood.
 Is social media making teenagers unhappy?
     Social media is making teenagers unhappy.
     Social media is not making teenagers unhappy.
@@ -186,6 +198,9 @@ The benefits of vaccines outweigh the risks
 The belief that we live in a dream has no use
     The belief that we live in a dream has use.
     The belief that we live in a dream has no use.
+Free will is an illusion
+    Free will is an illusion.
+    Free will is not an illusion.
 People who smoke should pay more
     People who smoke should pay more.
     People who smoke should not pay more.

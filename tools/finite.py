@@ -34,6 +34,8 @@ def _finite_score(words: Sequence[Word], i: int) -> float:
         return IMPOSSIBLE
     left = words[i - 1]
     if word.core in AUXILIARIES:
+        if i + 1 < len(words) and words[i + 1].core in AUXILIARIES:
+            return IMPOSSIBLE
         noun_may = word.core in ("will", "can", "may", "might", "must") and left.determiner
         return IMPOSSIBLE if noun_may or left.core in ("to", "and") or left.core in PREPOSITIONS else 9.0
     closing = can_close(words, i)

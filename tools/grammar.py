@@ -141,7 +141,10 @@ def _lead(text: str) -> tuple[str, str]:
 def _after_title(text: str) -> tuple[str, str]:
     """'Brexit: was it a good choice?' as title and question; the title is empty where there is none."""
     title, colon, body = text.partition(": ")
-    if not colon or len(title.split()) > 8 or not body or words_of(title)[0].core in AUXILIARIES or _WH.match(title):
+    head = words_of(title)
+    if not colon or not head or len(head) > 8 or not body.strip(" ?.!"):
+        return "", text
+    if head[0].core in AUXILIARIES or _WH.match(title):
         return "", text
     if _OR_TITLE.search(title):
         return "", text

@@ -33,7 +33,9 @@ FEATURES: tuple[str, ...] = tuple(name for names in GROUPS.values() for name in 
 WEIGHTS = Path(__file__).parent / "weights" / "judge_features.npz"
 
 _WORD = re.compile(r"[a-z]+(?:n't)?")
-_NEGATORS = frozenset("not no never cannot without nor neither none nobody nothing hardly barely lack lacks fails failed".split())
+_NEGATORS = frozenset(
+    "not no never cannot without nor neither none nobody nothing hardly barely lack lacks fails failed".split()
+)
 _STOP = frozenset(
     "the a an of to in and or is are be should that for it this on as with by we do does would will can have has their they than more "
     "from at was were which who what if but so its his her our you i not no must may there these those".split()
@@ -77,7 +79,9 @@ def load_feature_model(path: Path = WEIGHTS) -> FeatureModel:
         with np.load(path) as archive:
             model = FeatureModel(**{name: archive[name] for name in FeatureModel.__slots__})
     except (OSError, KeyError, ValueError) as exc:
-        raise ModelError(f"the weights {path} cannot be read ({exc}). Fit them: `python -m evals judge-fit --data DIR`.") from exc
+        raise ModelError(
+            f"the weights {path} cannot be read ({exc}). Fit them: `python -m evals judge-fit --data DIR`."
+        ) from exc
     if model.mean.shape != (len(FEATURES),):
         raise ModelError(f"{path} was fitted for other features. Fit it again: `python -m evals judge-fit --data DIR`.")
     return model
@@ -144,7 +148,7 @@ def _tone(text: str) -> float:
 
 @lru_cache(maxsize=1)
 def _leaning() -> dict[str, int]:
-    return {stem: 1 for stem in _LIFTS.split()} | {stem: -1 for stem in _LOWERS.split()}
+    return dict.fromkeys(_LIFTS.split(), 1) | dict.fromkeys(_LOWERS.split(), -1)
 
 
 @lru_cache(maxsize=4096)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from tools.boundary import head_noun
 from tools.clause import Clause
 from tools.lexicon import lookup, words_of
+from tools.word_classes import ADVERBS, AUXILIARIES, CONJUNCTIONS, DEGREES, DETERMINERS, PREPOSITIONS
 
 _AUX = r"(?:is|are|was|were|am|do|does|did|has|have|had|should|would|will|can|could|may|might|must|shall|ought)"
 _PRONOUN = r"(?:it|they|he|she|we|you|i|this|that|there|one)"
@@ -51,6 +52,7 @@ _OPENERS: tuple[str, ...] = (
 )
 _OPENER = re.compile("|".join(f"(?:{opener})" for opener in _OPENERS), re.I)
 _HOUSE = re.compile(r"^this house (would|should|will|supports?|opposes?|regrets?|welcomes?|rejects?|wants? to) ", re.I)
+_SMALL = PREPOSITIONS | CONJUNCTIONS | DETERMINERS | AUXILIARIES | ADVERBS | DEGREES | {"be", "been", "to"}
 _ASKS_YOU = re.compile(r"^(?:do|did|would) you\b", re.I)
 _RATED = re.compile(r"(?:describe|rate|consider|regard|see|view|call) (?P<what>.+?) (?:as|to be) (?P<how>.+)", re.I)
 _AGAINST = re.compile(r"^are you (?:not )?(?:strongly )?(?:against|opposed to) ", re.I)
@@ -81,10 +83,10 @@ def _lowered(text: str) -> str:
     words = text.split()
     if text.isupper() and len(words) > 2:
         return text[:1] + text[1:].lower()
-    content = [word for word in words[1:] if len(word.strip("\"'?.,!()")) > 3 and word[0].isalpha()]
+    content = [word for word in words[1:] if word[0].isalpha() and word.strip("\"'?.,!():;").lower() not in _SMALL]
     capitals = [word for word in content if word[0].isupper()]
     common = [word for word in capitals if _common(word)]
-    titled = len(content) >= 2 and len(capitals) >= 0.75 * len(content) and len(common) >= 0.5 * len(capitals) and any(
+    titled = len(content) >= 2 and len(capitals) == len(content) and len(common) >= 0.5 * len(capitals) and any(
         lookup(word.strip("?.,!").lower())[:2] in ("VB", "JJ", "RB", "MD") for word in common
     )  # fmt: skip
     if not titled:

@@ -70,7 +70,22 @@ def _base_verb_score(words: Sequence[Word], i: int, aux: str) -> float:
         value += 0.8
     if aux in DO:
         value += _agreement(words[:i], aux)
+    if _inside_compound(words, i):
+        value -= 2.5
     return value - 0.15 * i
+
+
+def _inside_compound(words: Sequence[Word], i: int) -> bool:
+    """'the gender pay gap exist': a noun that could be a verb, while a surer verb closes the question."""
+    last = words[-1]
+    between = words[i + 1 : -1]
+    return (
+        bool(between)
+        and all(word.noun and not word.plural for word in between)
+        and words[i - 1].noun
+        and not words[i - 1].plural
+        and verb_strength(last.core) >= 3
+    )
 
 
 def _before_verb(words: Sequence[Word], i: int) -> float:
@@ -139,6 +154,8 @@ def _predicate_start(words: Sequence[Word], i: int) -> float:
     right = words[i + 1] if i + 1 < len(words) and not word.closes else None
     if word.possessive:
         return IMPOSSIBLE if word.text[0].isupper() and words[i - 1].text[0].isupper() else 3.0
+    if right is not None and right.core in ("day", "week", "month", "year", "night", "time") and word.core != "a":
+        return IMPOSSIBLE
     if word.determiner or (word.core == "one" and right is not None and right.core == "of"):
         return 3.0
     if word.core in DEGREES and right is not None and (word.core != "as" or right.adjective):

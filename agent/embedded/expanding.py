@@ -19,19 +19,24 @@ _READ = 24  # passages of the first search that are mined
 
 # A third way words itself as one, in its main clause: a limit, a substitute, a mixture, another who decides.
 _THIRD_WAY = re.compile(
-    r"\b(?:only|instead|rather than|short of|middle|compromise|mix(?:ed|ture|es)?|both|except|unless|less|fewer|partial\w*|"
-    r"part of|charges?|charged|alongside|combin\w+|(?:decide|choose|judge) for|left to|case by case|tax|robots)\b",
+    r"\b(?:only|instead|rather than|short of|middle|compromise|mix(?:ed|ture|es)?|both|except|unless|less|fewer|"
+    r"partial\w*|part of|charges?|charged|alongside|combin\w+|(?:decide|choose|judge) for|left to|case by case|tax|"
+    r"by robots)\b",
     re.IGNORECASE,
 )
+_CONDITION = re.compile(r"^(?:When|If|While|Although|Where|Unless|Once|As)\b[^,]*,\s*")
 _REASON = re.compile(r",? (?:because|since|so that|for the reason|as long as)\b", re.IGNORECASE)
-_PROPOSES = re.compile(r"\b(?:should|must|ought to|needs? to|best|better)\b(?! not)", re.IGNORECASE)
+_PROPOSES = re.compile(r"\b(?:should|ought to|best|better)\b(?! not)", re.IGNORECASE)
 _DENIES = re.compile(r"\b(?:should|must|is|are|do|does|will|can)(?: not|n't)\b|\bcannot\b|\bwould\b", re.IGNORECASE)
 _ANSWERS = re.compile(
-    r"\b(?:should|must|ought|need(?:s)? to|best|better|way|surest|fastest|works?|key|only)\b", re.IGNORECASE
+    r"(?<!who )(?<!which )(?<!that )\b(?:should|ought to|works? best|is best|best learned|"
+    r"(?:best|surest|fastest|quickest|easiest|soundest|better|only|most \w+) (?:way|means|method|route|chance|policy|"
+    r"answer|remedy|tool))\b",
+    re.IGNORECASE,
 )
 
 _NEAR_QUESTION = 0.45  # cosine of an answer to the question, at least
-_ON_THE_POINT = 0.6  # cosine of a third way to the question, at least
+_ON_THE_POINT = 0.5  # cosine of a third way to the question or to one of its sides, at least
 _SAME_SIDE = 0.93  # cosine at which a statement says what a planned side says already
 _SAME_POINT = 0.85  # cosine at which two sentences make one cluster
 _SAME_ANSWER = 0.6
@@ -65,7 +70,7 @@ class EmbeddedExpander:
         vectors = await self._models.encode([s.text for s in sentences])
         known = await self._models.encode([framing["neutral"], *(p["statement"] for p in sides)])
         nearness = vectors @ known.T
-        fits = (nearness[:, 0] >= _ON_THE_POINT) & (nearness[:, 1:].max(axis=1) < _SAME_SIDE)
+        fits = (nearness.max(axis=1) >= _ON_THE_POINT) & (nearness[:, 1:].max(axis=1) < _SAME_SIDE)
         kept = np.flatnonzero(fits)
         centres = _centres([sentences[int(i)] for i in kept], vectors[kept], nearness[kept, 0], _SAME_POINT)
         statements = [sentences[int(kept[c])].text for c in centres[:MOST_ASPECTS]]
@@ -73,7 +78,7 @@ class EmbeddedExpander:
 
     async def _answers(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
         """The different answers to an open question: one statement a cluster of sentences that answer it."""
-        sentences = [s for s in _sentences(passages) if _ANSWERS.search(s.text)]
+        sentences = [s for s in _sentences(passages) if _ANSWERS.search(_main_clause(s.text))]
         if not sentences:
             return []
         vectors = await self._models.encode([s.text for s in sentences])
@@ -86,9 +91,13 @@ class EmbeddedExpander:
 
 def words_a_third_way(sentence: str) -> bool:
     """Whether the sentence's main clause proposes something, and neither plain yes nor plain no."""
-    main = _REASON.split(sentence)[0]
+    main = _main_clause(sentence)
     named = _THIRD_WAY.search(main) and _PROPOSES.search(main)
     return bool(named) and not _DENIES.search(main) and "better than" not in main
+
+
+def _main_clause(sentence: str) -> str:
+    return _REASON.split(_CONDITION.sub("", sentence))[0]
 
 
 def _planned(framing: FramingState) -> list[Perspective]:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from agent.state import FramingState, Perspective
 
 _FUNCTION_WORDS = frozenset(
-    "a an the of to in on for and or is are was were be been being should would could will can may might must do does did "
-    "not no it its this that these those by with as at from than then there their they who which what how so such have "
-    "has had more most very into about over under only all any some".split()
+    "a an the of to in on for and or is are was were be been being should would could will can may might must do does "
+    "did not no it its this that these those by with as at from than then there their they who which what how so such "
+    "have has had more most very into about over under only all any some".split()
 )
 _ANGLES: dict[str, tuple[str, ...]] = {
     "supports": ("benefits and advantages of {topic}", "why {topic} is right", "arguments in favour of {topic}"),

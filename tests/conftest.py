@@ -1,0 +1,104 @@
+"""No test reaches the internet or inherits the environment; what is slow to build is built once."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from tools.encoder import MiniLM, load_encoder  # noqa: E402  # needs the path above
+from tools.locks import index_lock  # noqa: E402
+
+_VENDORS = (
+    *("STEELMAN_", "OPENAI_", "ANTHROPIC_", "AZURE_", "GOOGLE_", "GEMINI_", "MISTRAL_", "COHERE_", "GROQ_", "VLLM_"),
+    *("OLLAMA_", "HF_", "HUGGINGFACE", "LANGCHAIN_", "LANGSMITH_", "LANGFUSE_", "TAVILY_", "BRAVE_", "SERPER_"),
+    *("SERPAPI_", "EXA_", "CHROMA_", "POSTGRES_", "PG"),
+)
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+_HERE = ("127.0.0.1", "::1", "localhost", "0.0.0.0", "::", "", None)
+
+Spawn = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections and name look-ups other than to this machine raise."""
+    real_connect, real_connect_ex, real_lookup = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
+
+    def check(host: object) -> None:
+        name = host.decode() if isinstance(host, bytes) else host
+        if name not in _HERE and not str(name).startswith("127."):
+            raise RuntimeError(f"a test tried to reach {name!r}")
+
+    def connect(self: socket.socket, address: Any) -> None:
+        if self.family != socket.AF_UNIX:
+            check(address[0])
+        real_connect(self, address)
+
+    def connect_ex(self: socket.socket, address: Any) -> int:
+        if self.family != socket.AF_UNIX:
+            check(address[0])
+        return real_connect_ex(self, address)
+
+    def lookup(host: Any, *args: Any, **kwargs: Any) -> Any:
+        check(host)
+        return real_lookup(host, *args, **kwargs)
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    monkeypatch.setattr(socket.socket, "connect_ex", connect_ex)
+    monkeypatch.setattr(socket, "getaddrinfo", lookup)
+
+
+@pytest.fixture(autouse=True)
+def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in list(os.environ):
+        if name.upper().startswith(_VENDORS) or name.lower() in _PROXIES:
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("STEELMAN_DATA_DIR", str(tmp_path / "data"))
+
+
+@pytest.fixture(scope="session")
+def models_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache folder with the encoder built; the workers of a parallel run share one."""
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "models"
+    with index_lock(shared / "lock", exclusive=True, timeout=100):
+        load_encoder(shared)
+    return shared
+
+
+@pytest.fixture(scope="session")
+def encoder(models_dir: Path) -> MiniLM:
+    return load_encoder(models_dir)
+
+
+@pytest.fixture
+def spawn() -> Iterator[Spawn]:
+    """Starts Python on the code given, with the repository and the tests importable; ended with the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(code: str, *arguments: object) -> "subprocess.Popen[str]":
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))}
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()

@@ -1,0 +1,57 @@
+"""Small stand-ins for slow parts, for tests of what is around them."""
+
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.database import Database
+from tools.hybrid import HybridSearch
+from tools.ingest import Ingester
+from tools.passages import SourceDocument
+from tools.sentences import cut
+from tools.store import PreparedDocument, Store
+
+
+class ToyEncoder:
+    """Bags of hashed words, as unit vectors."""
+
+    def __init__(self, name: str = "toy", dimensions: int = 32) -> None:
+        self.name = name
+        self.dimensions = dimensions
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = np.full((len(texts), self.dimensions), 1e-3, np.float32)
+        for row, text in zip(vectors, texts, strict=True):
+            for word in text.lower().split():
+                row[zlib.crc32(f"{self.name}{word.strip('.,')}".encode()) % self.dimensions] += 1
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / norms, np.float32)
+
+
+class House:
+    """Store, search and ingester over one folder, as a process has them."""
+
+    def __init__(self, folder: Path, encoder: ToyEncoder | None = None) -> None:
+        self.encoder = encoder or ToyEncoder()
+        self.database = Database(folder / "steelman.db")
+        self.store = Store(self.database)
+        self.search = HybridSearch(self.store, folder / "index", self.encoder)
+        self.ingester = Ingester(self.store, self.search, self.encoder)
+
+    def put(self, collection: str, **texts: str) -> int:
+        """Stores texts under their names, without bringing the indexes up to date."""
+        prepared = [self.prepared(SourceDocument(name, text)) for name, text in texts.items()]
+        return self.store.put(self.store.ensure_collection(collection, self.encoder.name), prepared)
+
+    def prepared(self, source: SourceDocument) -> PreparedDocument:
+        passages = tuple(cut(source.text))
+        return PreparedDocument(source, passages, self.encoder.encode(passages))
+
+    def find(self, query: str, *collections: str, k: int = 5) -> list[str]:
+        """Names of the documents found, best first."""
+        hits = self.search.search(query, self.encoder.encode([query])[0], collections or ("c",), k)
+        passages = self.store.passages(h.passage_id for h in hits)
+        return [passages[h.passage_id].document_id for h in hits]
