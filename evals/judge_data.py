@@ -34,8 +34,8 @@ _OTHER_SIDE = (0.0, 0.5, 0.5)
 _KEEP_NONE = {"read_labels": 0.6, "argkp21": 0.25, "ibm_gpr_sentence": 0.4, "fnc_arc": 0.3}
 _UNRELATED = 0.05
 _SUPPORT_ONLY = ("arc_gist", "debatepedia", "ibm_ce_emnlp15", "perspectrum_support")
-# The first sixteenths of the SHA-1 of one key point per topic, on the side that is for the topic's statement: the set gives
-# the two sides of a topic (points that share no argument) and not which is which; assigned by reading the points.
+# The first digits of the SHA-1 of one key point per topic, on the side that is for the topic's statement. The set gives
+# the two sides of a topic (points that share no argument) but not which is which; assigned by reading the points.
 _FOR_TOPIC = frozenset(
     "0231dce5 1176b845 1b37cf95 1e4a3d5c 20b222c7 22a9499d 2ab3edaf 2c45c253 31c15c8d 365ac646 3f5b9377 "
     "3fb3366a 4ace0d04 54887647 6dc475b3 7c41b892 7cd600e8 89762edc 9f7f5644 a2a1c203 a72a0f95 b080aa3e "
@@ -219,7 +219,7 @@ class Sampler:
     state: dict[str, int] = field(default_factory=dict)
 
     def draw(self, mixture: dict[str, float], count: int, whole: float) -> list[Example]:
-        """`count` pairs; a text longer than a sentence stays whole with probability `whole`, else a part of it is taken."""
+        """`count` pairs; a passage stays whole with probability `whole`, else a part of it is taken."""
         chunk = self.state["chunk"] = self.state.get("chunk", 0) + 1
         rng = random.Random(f"{self.seed}/{chunk}")
         names = rng.choices(list(mixture), weights=list(mixture.values()), k=count)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from tools.encoder import Encoder
 
 _SETS = {
-    "read_labels": 1800, "argkp_topic": 900, "berds": 900, "procon20": 500, "arc_stance": 400, "arguana": 500, "theperspective": 300,
+    "read_labels": 1800, "argkp_topic": 900, "berds": 900,
+    "procon20": 500, "arc_stance": 400, "arguana": 500, "theperspective": 300,
     "argkp21": 400, "ibm_gpr_sentence": 300, "perspectrum_support": 300,
 }  # fmt: skip
 _HIDDEN = 16

@@ -19,7 +19,10 @@ def roc_auc(positive: NDArray[np.bool_], score: Floats) -> float:
 
 
 def best_f1(positive: NDArray[np.bool_], score: Floats) -> tuple[float, float, float]:
-    """The highest F1 over thresholds, the threshold, and the accuracy there. Optimistic: the threshold is read off the same pairs."""
+    """The highest F1 over thresholds, the threshold, and the accuracy there.
+
+    Optimistic: the threshold is read off the same pairs.
+    """
     order = np.argsort(-score)
     hits = np.cumsum(positive[order])
     f1 = 2 * hits / (np.arange(1, len(order) + 1) + positive.sum())

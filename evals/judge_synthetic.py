@@ -95,12 +95,13 @@ class _Writer:
         past = self.pick(_FOR_PAST if lean > 0 else _AGAINST_PAST)
         adjective = self.pick(_FOR_ADJECTIVE if lean > 0 else _AGAINST_ADJECTIVE)
         good, harm = ("good", "harm") if sign > 0 else ("harm", "good")
+        gains, losses = ("benefits", "harms") if sign > 0 else ("harms", "benefits")
         forms = [
             f"We should{no} {verb} {self.thing}",
             f"{self.thing} should{no} be {past}",
             f"{self.thing} {self.be}{no} {adjective}",
             f"{self.thing} {self.do} more {good} than {harm}",
-            f"The {'benefits' if sign > 0 else 'harms'} of {self.thing} outweigh the {'harms' if sign > 0 else 'benefits'}",
+            f"The {gains} of {self.thing} outweigh the {losses}",
             f"Governments should{no} {verb} {self.thing}",
             f"{self.thing} {self.be}{no} {adjective} for {self.pick(_PEOPLE)}",
         ]
@@ -119,9 +120,8 @@ class _Writer:
             f"{self.verb('makes')} {people} {'safer' if sign > 0 else 'worse off'}",
         ]
         if not plain:
-            forms.append(
-                f"{self.do} not {self.pick(('harm', 'hurt', 'endanger') if sign > 0 else ('help', 'serve', 'protect'))} {people}"
-            )
+            denied = ("harm", "hurt", "endanger") if sign > 0 else ("help", "serve", "protect")
+            forms.append(f"{self.do} not {self.pick(denied)} {people}")
         return self.pick(forms)
 
     def consequence(self, sign: int) -> str:
@@ -138,20 +138,23 @@ class _Writer:
 
     def text(self, sign: int) -> str:
         """A text for (1) or against (-1) the thing."""
-        thing, people = self.thing, self.pick(_PEOPLE)
-        good_thing = self.pick(_GOOD)
+        thing, people, good, good_for = self.thing, self.pick(_PEOPLE), self.pick(_GOOD), sign > 0
+        they = "they" if self.plural else "it"
+        allowed = self.pick(("allowed", "widespread", "promoted"))
+        banned = self.pick(("banned", "restricted", "given up"))
+        doubted = self.pick(("exaggerated", "a myth", "overstated", "unproven"))
+        turn, most = self.pick(("in truth", "in fact", "really")), self.pick(("Many", "Most"))
         forms = [
             f"{thing} {self.effect(sign)}",
             f"{thing} {self.effect(sign)} and {self.effect(sign, plain=True)}",
             f"Banning {thing} would {self.consequence(-sign)}",
-            f"Without {thing}, {people} would have {'less' if sign > 0 else 'more'} {good_thing}",
-            f"Although some say that {thing} {self.effect(-sign, plain=True)}, {self.pick(('in truth', 'in fact', 'really'))} "
-            f"{'they' if self.plural else 'it'} {self.effect(sign)}",
-            f"The {'dangers' if sign > 0 else 'benefits'} of {thing} are {self.pick(('exaggerated', 'a myth', 'overstated', 'unproven'))}",
+            f"Without {thing}, {people} would have {'less' if good_for else 'more'} {good}",
+            f"Although some say that {thing} {self.effect(-sign, plain=True)}, {turn} {they} {self.effect(sign)}",
+            f"The {'dangers' if good_for else 'benefits'} of {thing} are {doubted}",
             f"There is no evidence that {thing} {self.effect(-sign, plain=True)}",
-            f"{people} {'gain' if sign > 0 else 'suffer'} when {thing} {self.be} {self.pick(('allowed', 'widespread', 'promoted'))}",
-            f"{people} {'lose' if sign > 0 else 'gain'} when {thing} {self.be} {self.pick(('banned', 'restricted', 'given up'))}",
-            f"{'Many' if self.chance() < 0.5 else 'Most'} {people} are {'better' if sign > 0 else 'worse'} off because of {thing}",
+            f"{people} {'gain' if good_for else 'suffer'} when {thing} {self.be} {allowed}",
+            f"{people} {'lose' if good_for else 'gain'} when {thing} {self.be} {banned}",
+            f"{most} {people} are {'better' if good_for else 'worse'} off because of {thing}",
             f"{thing} {self.be} {'not ' if self.chance() < 0.5 else ''}",
         ]
         chosen = self.pick(forms)
@@ -171,7 +174,7 @@ class _Writer:
                     f"The rules on {self.thing} differ from place to place",
                     f"The history of {self.thing} goes back a long way",
                     f"{self.pick(_PEOPLE)} were asked what they think about {self.thing}",
-                    f"Whether {self.thing} {self.verb('harms')} {self.pick(_PEOPLE)} or {self.verb('helps')} them is disputed",
+                    f"Whether {self.thing} {self.verb('harms')} or {self.verb('helps')} people is disputed",
                     f"Parliament will debate {self.thing} in the autumn",
                 ]
             )

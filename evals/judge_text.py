@@ -16,8 +16,8 @@ _CLAIM_QUESTION = re.compile(
     r"^(should|is|are|was|were|does|do|did|can|will|would|has|have)\s+(.+?)\?*$", re.IGNORECASE
 )
 _PREDICATE = re.compile(
-    r"\s(be|have|continue|receive|pay|use|allow|ban|adopt|remain|take|provide|play|get|make|keep|go|support|require|eat|vote"
-    r"|abolish|legalize|return|lead|cause|help|increase|reduce|wear|benefit|harm|improve|work|need|carry)\s",
+    r"\s(be|have|continue|receive|pay|use|allow|ban|adopt|remain|take|provide|play|get|make|keep|go|support|require|eat"
+    r"|vote|abolish|legalize|return|lead|cause|help|increase|reduce|wear|benefit|harm|improve|work|need|carry)\s",
     re.IGNORECASE,
 )
 _STOP = frozenset(

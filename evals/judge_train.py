@@ -1,7 +1,7 @@
 """Trains the embedded judge: a BERT cross-encoder over [CLS] statement [SEP] text [SEP] with three labels.
 
 Needs torch, transformers and safetensors (the extra `models`):
-`python -m evals.judge_train --data DIR --out DIR --minutes 70`. A run that was stopped goes on from its last checkpoint.
+`python -m evals.judge_train --data DIR --out DIR --minutes 70`. A stopped run goes on from its last checkpoint.
 The base is all-MiniLM-L6-v2; its word embeddings stay fixed. The learning rate rises over the first few hundredths of
 the planned time and then falls in a line to nothing at its end; the last third draws from the sets nearest to the use.
 """
@@ -24,13 +24,15 @@ from evals.judge_model import MAX_LENGTH, build_model, logits, predict, softmax
 
 _CHUNK = 3072
 _BROAD = {
-    "synthetic": 12.0, "argkp_topic": 14, "argkp21": 7, "berds": 13, "arguana": 6, "arc_stance": 6, "procon20": 8, "read_labels": 8,
+    "synthetic": 12.0, "argkp_topic": 14, "argkp21": 7, "berds": 13,
+    "arguana": 6, "arc_stance": 6, "procon20": 8, "read_labels": 8,
     "ibm_gpr_sentence": 3, "ibm_ce_emnlp15": 4, "arc_gist": 2, "debatepedia": 4, "climate_fever": 4, "healthver": 3,
     "perspectrum_support": 5, "theperspective": 3, "fnc_arc": 2, "iam_window": 3, "vast_sentswap": 0.5, "wice": 0.5,
     "control": 1, "claimdiff": 1, "perspectrum_amt_pilot": 0.2,
 }  # fmt: skip
 _NEAR = {
-    "read_labels": 30.0, "procon20": 11, "arc_stance": 7, "arguana": 8, "perspectrum_support": 5, "theperspective": 5, "argkp_topic": 9,
+    "read_labels": 30.0, "procon20": 11, "arc_stance": 7,
+    "arguana": 8, "perspectrum_support": 5, "theperspective": 5, "argkp_topic": 9,
     "berds": 10, "iam_window": 4, "fnc_arc": 3, "synthetic": 3, "argkp21": 3, "debatepedia": 2,
 }  # fmt: skip
 _WHOLE = (0.15, 0.55)  # how often a passage stays whole, in the broad and in the near part
@@ -98,7 +100,7 @@ def _bucketed(run: Run, drawn: list[Example]) -> list[list[Example]]:
             current = []
         current.append(drawn[i])
     random.Random(run.sampler.state["chunk"]).shuffle(batches)
-    return batches + [current] if len(current) > 4 else batches
+    return [*batches, current] if len(current) > 4 else batches
 
 
 @dataclass
@@ -111,7 +113,7 @@ class Pace:
 
     @contextmanager
     def timed(self, step: int) -> Iterator[None]:
-        """Sets the threads for a step and takes its time; two steps in every 32 try each number. Steps cost about the same."""
+        """Sets the threads for a step and takes its time; in every 32 two try each number, for all cost the same."""
         import torch
 
         turn = step % 32
@@ -200,7 +202,8 @@ def export(run: Run, folder: Path) -> None:
     run.tokenizer.save(str(folder / "tokenizer.json"))
     settings = run.model["bert"].config
     config = {
-        "labels": list(LABELS), "max_length": MAX_LENGTH, "layers": settings.num_hidden_layers, "heads": settings.num_attention_heads,
+        "labels": list(LABELS), "max_length": MAX_LENGTH, "layers": settings.num_hidden_layers,
+        "heads": settings.num_attention_heads,
         "width": settings.hidden_size, "inner": settings.intermediate_size, "base": "all-MiniLM-L6-v2",
         "steps": run.step, "seconds": round(run.seconds), "plan": vars(run.plan),
     }  # fmt: skip

@@ -5,6 +5,8 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from evals.expand import folded, predict, read_rows
 from tools.errors import InputError
@@ -325,6 +327,20 @@ def test_verb_forms() -> None:
     assert [past(v) for v in ("ban", "lead", "carry", "use", "open")] == ["banned", "led", "carried", "used", "opened"]
     assert [gerund(v) for v in ("ban", "make", "lie", "see")] == ["banning", "making", "lying", "seeing"]
     assert verb_strength("be") > verb_strength("harm") > verb_strength("table of") == 0
+
+
+_PIECES = st.sampled_from(
+    "is should do not the a that who why what x : ? , ( - or no never isn't it ban bad US :".split()
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(st.text(max_size=60), st.lists(_PIECES, max_size=9).map(" ".join)))
+def test_any_text_can_be_framed_and_negated(text: str) -> None:
+    framing = frame(text)
+    assert bool(framing.claim) == bool(framing.negation)
+    assert framing.form not in ("polar", "claim") or framing.neutral.endswith("?")
+    assert negate(text).endswith(".")
 
 
 def test_framing_is_quick() -> None:

@@ -123,7 +123,7 @@ def _inflected(rest: str, aux: str) -> str:
     joined = [at]
     if at + 2 < len(cores) and cores[at + 1].core in ("and", "or") and verb_strength(cores[at + 2].core) >= 1.5:
         joined.append(at + 2)
-    for i in joined if aux != "do" else []:
+    for i in joined if aux != "do" and cores else []:
         form = third_person(cores[i].core) if aux == "does" else past(cores[i].core)
         words[i] = words[i].lower().replace(cores[i].core, form, 1)
     return " ".join(words)

@@ -6,6 +6,7 @@ subject ends, `clause` builds statement, denial and question, `openers` takes of
 
 import re
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal
 
 from tools.alternatives import choices, comparison, split_clauses
@@ -23,6 +24,7 @@ _POLICY = frozenset(
     "ban end stop tax cap limit cut raise fund scrap axe close open free fix boycott stop start".split()
 )
 _LEADS = PREPOSITIONS | SUBORDINATORS | {"to", "now", "today", "according", "nowadays", "once", "currently"}
+_MOST_COMMAS = 6  # a clause that introduces a question has no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ def _lead(text: str) -> tuple[str, str]:
     if not opening or opening[0].core in AUXILIARIES or (_WH.match(text) and opening[0].core not in _LEADS):
         return "", text
     introduces = opening[0].core in _LEADS
-    for match in re.finditer(r",\s+", text):
+    for match in islice(re.finditer(r",\s+", text), _MOST_COMMAS):
         rest = text[match.end() :]
         after = words_of(rest)
         inverted = len(after) > 3 and after[0].core in AUXILIARIES and not verb_strength(after[1].core)

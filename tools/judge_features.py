@@ -37,19 +37,22 @@ _NEGATORS = frozenset(
     "not no never cannot without nor neither none nobody nothing hardly barely lack lacks fails failed".split()
 )
 _STOP = frozenset(
-    "the a an of to in and or is are be should that for it this on as with by we do does would will can have has their they than more "
-    "from at was were which who what if but so its his her our you i not no must may there these those".split()
+    "the a an of to in and or is are be should that for it this on as with by we do does would will can have has "
+    "their they than more from at was were which who what if but so its his her our you i not no must may there "
+    "these those".split()
 )
 _LIFTS = (
-    "allow keep support legalis legaliz fund promot expand encourag protect adopt benefit good help safe effectiv worth success improv gain "
-    "increas strengthen freedom fair right rights healthi valu advantag need necessari essenti import justifi better best prevent reduc save "
-    "enabl empow deserv opportun secur trust progress equal dignifi creat grow growth positiv love cheap reliabl useful enjoy respect"
+    "allow keep support legalis legaliz fund promot expand encourag protect adopt benefit good help safe effectiv "
+    "worth success improv gain increas strengthen freedom fair right rights healthi valu advantag need necessari "
+    "essenti import justifi better best prevent reduc save enabl empow deserv opportun secur trust progress equal "
+    "dignifi creat grow growth positiv love cheap reliabl useful enjoy respect"
 )
 _LOWERS = (
-    "ban abolish oppos end restrict prohibit outlaw reject forbid stop abandon remov eliminat harm bad danger dangerous threat threaten risk "
-    "wast wors worst fail failur cost costli expens crime violenc abus exploit unfair unjust wrong cruel suffer destroy damag hurt kill death "
-    "loss lose useless unnecessari ineffect undermin problem addict pollut disast poison corrupt burden discrimin immor oppress illegal "
-    "punish fear sick disea povert unequ distract lie mislead myth weak"
+    "ban abolish oppos end restrict prohibit outlaw reject forbid stop abandon remov eliminat harm bad danger "
+    "dangerous threat threaten risk wast wors worst fail failur cost costli expens crime violenc abus exploit "
+    "unfair unjust wrong cruel suffer destroy damag hurt kill death loss lose useless unnecessari ineffect "
+    "undermin problem addict pollut disast poison corrupt burden discrimin immor oppress illegal punish fear sick "
+    "disea povert unequ distract lie mislead myth weak"
 )
 _NEAR = 3  # words before a leaning word in which a negator turns it round
 
@@ -115,7 +118,8 @@ def _row(statement: str, denial: str, text: str, parts: list[str], vectors: dict
     return [
         float(vectors[text] @ stated), float(near.max()), float(near.mean()),
         float(vectors[text] @ (stated - denied)), float(margins[np.argmax(np.abs(margins))]), float(stated @ denied),
-        _recall(wanted, text), max(recalls), float(np.log1p(len(text.split()))), float(np.log1p(len(statement.split()))),
+        _recall(wanted, text), max(recalls), float(np.log1p(len(text.split()))),
+        float(np.log1p(len(statement.split()))),
         float(negators), float(_negators(text)), parity, parity * max(recalls),
         *tones, tones[1] * tones[2],
         *leans, leans[0] * leans[2], leans[1] * leans[2], tones[1] * leans[2],

@@ -37,7 +37,7 @@ def _words(text: str) -> list[str]:
 
 
 def _negators(words: list[str]) -> int:
-    followed = zip(words, [*words[1:], ""], strict=True)
+    followed = zip(words, [*words[1:], ""], strict=False)
     return sum(
         word in _NEGATORS and after not in ("only", "just", "merely", "doubt", "matter") for word, after in followed
     )

@@ -1,0 +1,240 @@
+"""The SQLite file: migrations, and what happens when it cannot be used."""
+
+import gc
+import os
+import resource
+import sqlite3
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+from conftest import Spawn
+from toys import House
+
+from tools.database import MIGRATIONS, Database
+from tools.errors import StoreBusyError, StoreDamagedError, StoreError, StoreFullError
+
+TEXT = "Bees dance to tell the others where the flowers are. " * 200
+
+
+def version(path: Path) -> int:
+    with sqlite3.connect(path) as db:
+        found = db.execute("PRAGMA user_version").fetchone()[0]
+    db.close()
+    return int(found)
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_new_or_empty_file_gets_the_schema(tmp_path: Path, exists: bool) -> None:
+    path = tmp_path / "deep" / "down" / "steelman.db"
+    if exists:
+        path.parent.mkdir(parents=True)
+        path.touch()
+    Database(path).close()
+    assert version(path) == len(MIGRATIONS)
+    with Database(path).read() as db:
+        assert db.execute("SELECT COUNT(*) FROM passages").fetchone()[0] == 0
+
+
+def test_opening_again_keeps_what_is_there(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.put("c", a=TEXT)
+    before = house.store.scan(0, 100)
+    house.database.close()
+    assert House(tmp_path).store.scan(0, 100) == before
+
+
+def test_a_migration_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "steelman.db"
+    Database(path).close()
+    broken = (*MIGRATIONS, "CREATE TABLE extra (x); INSERT INTO nowhere VALUES (1)")
+    monkeypatch.setattr("tools.database.MIGRATIONS", broken)
+    with pytest.raises(StoreError):
+        Database(path)
+    monkeypatch.setattr("tools.database.MIGRATIONS", (*MIGRATIONS, "CREATE TABLE extra (x)"))
+    with Database(path).read() as db:
+        assert db.execute("SELECT COUNT(*) FROM extra").fetchone()[0] == 0
+    assert version(path) == len(MIGRATIONS) + 1
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    path = tmp_path / "steelman.db"
+    path.write_bytes(b"Dear diary, " * 1000)
+    with pytest.raises(StoreDamagedError, match="Move the file away"):
+        Database(path)
+    assert path.read_bytes() == b"Dear diary, " * 1000
+
+
+def test_a_file_damaged_in_the_middle(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.put("c", **{f"d{i}": TEXT for i in range(50)})
+    house.database.close()
+    path = tmp_path / "steelman.db"
+    data = bytearray(path.read_bytes())
+    data[8192:] = os.urandom(len(data) - 8192)
+    path.write_bytes(data)
+    with pytest.raises(StoreDamagedError, match="restore a copy"):
+        House(tmp_path).store.scan(0, 1000)
+
+
+def test_a_newer_schema(tmp_path: Path) -> None:
+    path = tmp_path / "steelman.db"
+    Database(path).close()
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    with pytest.raises(StoreError, match=r"newer version.*schema 99.*Update Steelman"):
+        Database(path)
+    assert version(path) == 99
+
+
+def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("not a folder")
+    with pytest.raises(StoreError, match="STEELMAN_DATA_DIR"):
+        Database(tmp_path / "data" / "steelman.db")
+
+
+AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from tools.database import Database
+from tools.errors import StoreError
+if os.getuid() == 0:
+    os.setuid(65534)
+try:
+    database = Database(Path(sys.argv[1]))
+    with database.write() as db:
+        db.execute("INSERT INTO meta VALUES ('a', 'b')")
+except StoreError as exc:
+    print(type(exc).__name__, exc)
+"""
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_folder_that_cannot_be_written(spawn: Spawn, exists: bool) -> None:
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        if exists:
+            Database(folder / "steelman.db").close()
+            (folder / "steelman.db").chmod(0o444)
+        folder.chmod(0o555)
+        said, trouble = spawn(AS_NOBODY, folder / "steelman.db").communicate(timeout=30)
+        folder.chmod(0o755)
+    assert said.startswith("StoreError"), trouble
+    assert "cannot be written" in said
+    assert "STEELMAN_DATA_DIR" in said
+
+
+def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.put("c", a="Bees dance.")
+    before = house.store.scan(0, 100)
+    pages = house.database.connection().execute("PRAGMA page_count").fetchone()[0]
+    house.database.connection().execute(f"PRAGMA max_page_count = {pages + 2}")
+    with pytest.raises(StoreFullError, match=r"full.*Free some room"):
+        house.put("c", **{f"d{i}": TEXT for i in range(20)})
+    assert house.store.scan(0, 100) == before
+    house.database.connection().execute("PRAGMA max_page_count = 1000000")
+    house.put("c", b="Ants march.")
+    assert len(house.store.scan(0, 100)) == 2
+
+
+FILE_LIMIT = """
+import resource, signal, sys
+from pathlib import Path
+from toys import House
+from tools.errors import StoreError
+house = House(Path(sys.argv[1]))
+house.put("c", a="Bees dance.")
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
+try:
+    house.put("c", **{f"d{i}": "Ants march in lines. " * 500 for i in range(60)})
+except StoreError as exc:
+    print(type(exc).__name__, exc)
+print([p.document_id for _, p in house.store.scan(0, 100)])
+"""
+
+
+@pytest.mark.skipif(not hasattr(resource, "RLIMIT_FSIZE"), reason="no limit on file sizes here")
+def test_a_write_that_the_system_refuses_loses_nothing(tmp_path: Path, spawn: Spawn) -> None:
+    said, trouble = spawn(FILE_LIMIT, tmp_path).communicate(timeout=30)
+    assert said.startswith("StoreError"), trouble
+    assert "What was finished before is kept" in said
+    assert said.splitlines()[-1] == "['a']"
+    assert [p.document_id for _, p in House(tmp_path).store.scan(0, 100)] == ["a"]
+
+
+def test_a_writer_that_does_not_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.database._BUSY_SECONDS", 0.2)
+    first, second = Database(tmp_path / "x.db"), Database(tmp_path / "x.db")
+    with (
+        first.write(),
+        pytest.raises(StoreBusyError, match="another process"),
+        second.write(),
+    ):
+        pass
+    with second.write() as db:
+        db.execute("INSERT INTO meta VALUES ('a', 'b')")
+
+
+OPEN = """
+import sys
+from pathlib import Path
+from tools.database import Database
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(20):
+    Database(Path(sys.argv[1]) / f"{i}.db").close()
+print("done")
+"""
+
+
+def test_processes_that_open_a_new_file_at_once(tmp_path: Path, spawn: Spawn) -> None:
+    processes = [spawn(OPEN, tmp_path) for _ in range(3)]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in processes:
+        said, trouble = process.communicate(timeout=60)
+        assert said == "done\n", trouble
+
+
+def test_connections_of_ended_threads_are_closed(tmp_path: Path) -> None:
+    database = Database(tmp_path / "x.db")
+
+    def use() -> None:
+        with database.read() as db:
+            db.execute("SELECT 1")
+
+    def open_files() -> int:
+        gc.collect()
+        links = [link for link in Path("/proc/self/fd").iterdir() if link.is_symlink() and link.exists()]
+        return sum(link.resolve().name == "x.db" for link in links)
+
+    for _ in range(20):
+        thread = threading.Thread(target=use)
+        thread.start()
+        thread.join()
+    assert open_files() <= 2
+    database.close()
+    assert open_files() == 0
+
+
+def test_a_transaction_that_fails_is_undone(tmp_path: Path) -> None:
+    database = Database(tmp_path / "x.db")
+    with pytest.raises(sqlite3.ProgrammingError), database.write() as db:
+        db.execute("INSERT INTO meta VALUES ('a', 'b')").execute("SELECT ?", ())
+    with database.read() as db:
+        assert db.execute("SELECT COUNT(*) FROM meta").fetchone()[0] == 0
+
+
+def test_a_mistake_in_the_calling_code_is_not_blamed_on_the_file(tmp_path: Path) -> None:
+    database = Database(tmp_path / "x.db")
+    with pytest.raises(sqlite3.ProgrammingError), database.read() as db:
+        db.execute("SELECT ?", (1, 2))

@@ -1,0 +1,192 @@
+"""The store: what is put in is there, what is taken out leaves nothing, and ids are never used twice."""
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from toys import House, ToyEncoder
+
+from tools.errors import EncoderMismatchError, StoreError, UnknownCollectionError
+from tools.passages import SourceDocument
+from tools.store import PreparedDocument, content_hash
+
+TABLES = ("documents", "passages", "vectors")
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+def counts(house: House) -> dict[str, int]:
+    with house.database.read() as db:
+        return {t: db.execute(f"SELECT COUNT(*) FROM {t}").fetchone()[0] for t in TABLES}
+
+
+def orphans(house: House) -> int:
+    with house.database.read() as db:
+        loose = db.execute("SELECT COUNT(*) FROM vectors WHERE passage_id NOT IN (SELECT id FROM passages)").fetchone()
+        bare = db.execute("SELECT COUNT(*) FROM passages WHERE id NOT IN (SELECT passage_id FROM vectors)").fetchone()
+        lost = db.execute(
+            "SELECT COUNT(*) FROM passages WHERE document_id NOT IN (SELECT id FROM documents)"
+        ).fetchone()
+    return int(loose[0] + bare[0] + lost[0])
+
+
+LONG = " ".join(f"Sentence number {i} speaks about rivers and dams." for i in range(60))
+
+
+def test_what_was_put_comes_back(house: House) -> None:
+    source = SourceDocument("a.txt", "Dams store water.", "On dams", "https://d.example", "Gazette", "news", "2026-03")
+    collection = house.store.ensure_collection("c", "toy")
+    assert house.store.put(collection, [house.prepared(source)]) == 1
+    [(_, passage)] = house.store.scan(0, 10)
+    assert (passage.document_id, passage.collection, passage.text) == ("a.txt", "c", "Dams store water.")
+    assert (passage.title, passage.url, passage.publisher) == ("On dams", "https://d.example", "Gazette")
+    assert (passage.kind, passage.date, passage.position, passage.source) == ("news", "2026-03", 0, "gazette")
+    assert house.store.passages([passage.id]) == {passage.id: passage}
+    expected = house.encoder.encode(["Dams store water."])[0]
+    np.testing.assert_allclose(house.store.vectors([passage.id])[passage.id], expected, atol=1e-3)
+    assert [dict(r)["passages"] for r in house.store.documents("c")] == [1]
+
+
+def test_passages_keep_their_order_and_places(house: House) -> None:
+    stored = house.put("c", a=LONG)
+    found = [p for _, p in house.store.scan(0, 100)]
+    assert stored == len(found) > 3
+    assert [p.position for p in found] == list(range(len(found)))
+    assert " ".join(p.text for p in found) == LONG
+
+
+def test_replacing_leaves_no_orphans_and_uses_no_id_again(house: House) -> None:
+    house.put("c", a=LONG, b="Bees dance.")
+    before = {p.id for _, p in house.store.scan(0, 100)}
+    house.put("c", a="Now it is short.")
+    after = {p.id: p.document_id for _, p in house.store.scan(0, 100)}
+    assert sorted(after.values()) == ["a", "b"]
+    assert counts(house) == {"documents": 2, "passages": 2, "vectors": 2}
+    assert orphans(house) == 0
+    assert {i for i, d in after.items() if d == "a"}.isdisjoint(before)
+    removed = {c.passage_id for c in house.store.changes(0, 1000) if c.op == "remove"}
+    assert removed == before - set(after)
+
+
+def test_ids_are_not_used_again_when_the_newest_are_deleted(house: House) -> None:
+    house.put("c", a="Bees dance.")
+    [(_, old)] = house.store.scan(0, 10)
+    house.store.delete_document("c", "a")
+    house.put("c", b="Ants march.")
+    [(_, new)] = house.store.scan(0, 10)
+    assert new.id > old.id
+
+
+def test_deleting_a_document(house: House) -> None:
+    house.put("c", a=LONG, b="Bees dance.")
+    assert house.store.delete_document("c", "a") > 3
+    assert house.store.delete_document("c", "a") == 0
+    assert counts(house) == {"documents": 1, "passages": 1, "vectors": 1}
+    assert orphans(house) == 0
+
+
+def test_deleting_a_collection_takes_everything_and_only_its_own(house: House) -> None:
+    house.put("c", a=LONG)
+    house.put("d", a="Bees dance.")
+    house.store.delete_collection("c")
+    assert [c.name for c in house.store.collections()] == ["d"]
+    assert counts(house) == {"documents": 1, "passages": 1, "vectors": 1}
+    with pytest.raises(UnknownCollectionError, match=r"no collection 'c'.*There are: d.*ingest"):
+        house.store.delete_collection("c")
+
+
+def test_a_collection_knows_its_size_and_encoder(house: House) -> None:
+    house.store.ensure_collection("empty", "toy")
+    house.put("c", a=LONG, b="Bees dance.")
+    info = {c.name: (c.encoder, c.documents, c.passages > 3) for c in house.store.collections()}
+    assert info == {"c": ("toy", 2, True), "empty": ("toy", 0, False)}
+    assert house.store.has_collection("c")
+    assert not house.store.has_collection("x")
+
+
+def test_another_encoder_is_refused(house: House) -> None:
+    house.store.ensure_collection("c", "toy")
+    with pytest.raises(EncoderMismatchError, match=r"toy.*other.*rebuild"):
+        house.store.ensure_collection("c", "other")
+
+
+def test_a_failed_put_changes_nothing(house: House) -> None:
+    house.put("c", a="Bees dance.")
+    collection, _ = house.store.collection("c")
+    good = house.prepared(SourceDocument("a", "Ants march."))
+    bad = PreparedDocument(SourceDocument("b", "x"), ("one", "two"), ToyEncoder().encode(["one"]))
+    last = house.store.last_seq()
+    with pytest.raises(ValueError, match="zip"):
+        house.store.put(collection, [good, bad])
+    assert [p.text for _, p in house.store.scan(0, 10)] == ["Bees dance."]
+    assert house.store.last_seq() == last
+
+
+def test_putting_into_a_collection_that_was_deleted_says_so(house: House) -> None:
+    collection = house.store.ensure_collection("c", "toy")
+    house.store.delete_collection("c")
+    with pytest.raises(StoreError, match="another process changed") as caught:
+        house.store.put(collection, [house.prepared(SourceDocument("a", "Bees dance."))])
+    assert "Move the file away" not in str(caught.value)
+
+
+def test_other_vectors_do_not_bring_back_what_was_deleted(house: House) -> None:
+    house.put("c", a="Bees dance.")
+    [(_, passage)] = house.store.scan(0, 10)
+    house.store.replace_vectors({passage.id: np.ones(32, np.float32), 999: np.ones(32, np.float32)})
+    assert house.store.vectors([passage.id, 999]).keys() == {passage.id}
+    assert house.store.vectors([passage.id])[passage.id].tolist() == [1.0] * 32
+
+
+def test_many_ids_at_once(house: House) -> None:
+    house.put("c", **{f"d{i}": f"Text number {i}." for i in range(1200)})
+    ids = [p.id for _, p in house.store.scan(0, 5000)]
+    assert len(house.store.passages([*ids, 10**9])) == len(house.store.vectors(ids)) == 1200
+
+
+def test_the_hash_changes_with_every_stored_field() -> None:
+    plain = SourceDocument("a", "text")
+    others = [
+        SourceDocument("a", "text", **{field: "forum"})  # type: ignore[arg-type]  # any word does
+        for field in ("title", "url", "publisher", "kind", "date")
+    ]
+    assert len({content_hash(s) for s in [plain, SourceDocument("a", "texts"), *others]}) == 7
+    assert content_hash(plain) == content_hash(SourceDocument("b", "text"))
+
+
+def test_notes(house: House) -> None:
+    assert house.store.note("samples") == ""
+    house.store.set_note("samples", "1")
+    house.store.set_note("samples", "2")
+    assert house.store.note("samples") == "2"
+
+
+def test_the_journal_drops_only_what_every_index_has_applied(house: House) -> None:
+    house.put("c", a="Bees dance.", b="Ants march.")
+    house.store.set_projection("dense", "s", 2, None)
+    house.store.set_projection("lexical", "s", 0, None)
+    house.put("c", d="Owls wait.")
+    assert [c.seq for c in house.store.changes(0, 10)] == [3]  # dense alone had applied the first two
+    house.store.set_projection("dense", "s", 3, None)
+    assert [c.seq for c in house.store.changes(0, 10)] == [3]
+    house.store.set_projection("lexical", "s", 3, None)
+    assert house.store.changes(0, 10) == []
+    assert house.store.last_seq() == 3
+
+
+def test_several_threads_write_and_read(house: House) -> None:
+    def work(name: str) -> None:
+        for i in range(10):
+            house.put("c", **{f"{name}{i}": "Bees dance."})
+            house.store.collections()
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counts(house)["documents"] == 40
