@@ -64,8 +64,6 @@ class Providers:
 
 def build_providers(settings: "Settings", store: Store) -> Providers:
     """The providers that the settings turn on. Raises ModelError when the embedded weights cannot be used."""
-    from tools.judge_embedded import load_judge
-
     from agent.embedded.expanding import EmbeddedExpander
     from agent.embedded.framing import EmbeddedFramer
     from agent.embedded.requerying import EmbeddedRequerier
@@ -73,6 +71,7 @@ def build_providers(settings: "Settings", store: Store) -> Providers:
     from tools.cache import VectorCache
     from tools.encoder import load_encoder
     from tools.hybrid import HybridSearch
+    from tools.judge_embedded import load_judge
     from tools.worker import Worker
 
     encoder = load_encoder(settings.cache_dir)

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 from tools.encoder import Encoder, load_encoder
 from tools.errors import InputError
 from tools.grammar import Framing, frame
-from tools.negation import same_polarity
-from tools.openers import tidy
+from tools.grammar.negation import same_polarity
+from tools.grammar.openers import tidy
 
 CLOSE = 0.9
 MEASURES = ("exact", "close", "wrong_polarity", "nearest_opposite", "no_claim")

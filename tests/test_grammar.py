@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from evals.expand import folded, predict, read_rows
 from tools.errors import InputError
 from tools.grammar import frame
-from tools.inflect import gerund, past, third_person, verb_strength
-from tools.negation import negate, same_polarity
+from tools.grammar.inflect import gerund, past, third_person, verb_strength
+from tools.grammar.negation import negate, same_polarity
 
 PAIRS = """
 Should schools ban smartphones?

@@ -53,8 +53,6 @@ def _encoder(settings: Settings) -> str:
 def _judge(settings: Settings) -> str:
     from tools.judge_embedded import load_judge
 
-    from tools.encoder import load_encoder
-
     judge = load_judge(settings.cache_dir)
     return f"{judge.name}, accepts a passage from {judge.threshold:.2f} on, embedded"
 

@@ -3,11 +3,11 @@
 import re
 from dataclasses import replace
 
-from tools.boundary import head_noun
-from tools.clause import Clause, from_question, lower_first
-from tools.inflect import verb_strength
-from tools.lexicon import Word, join, words_of
-from tools.word_classes import AUXILIARIES, BE
+from tools.grammar.boundary import head_noun
+from tools.grammar.clause import Clause, from_question, lower_first
+from tools.grammar.inflect import verb_strength
+from tools.grammar.lexicon import Word, join, words_of
+from tools.grammar.word_classes import AUXILIARIES, BE
 
 _OR = re.compile(r",?\s+(?:or|vs\.?|v\.?|versus)\s+", re.I)
 _COMPARISON = re.compile(

@@ -3,12 +3,12 @@
 import re
 from dataclasses import dataclass, replace
 
-from tools.boundary import head_noun
-from tools.finite import finite_verb
-from tools.inflect import base_form, gerund, is_gerund, is_participle, past, third_person, verb_strength
-from tools.lexicon import Word, is_name, join, lookup, words_of
-from tools.subject import subject_end
-from tools.word_classes import ADVERBS, AUXILIARIES, BE, DO, HAVE
+from tools.grammar.boundary import head_noun
+from tools.grammar.finite import finite_verb
+from tools.grammar.inflect import base_form, gerund, is_gerund, is_participle, past, third_person, verb_strength
+from tools.grammar.lexicon import Word, is_name, join, lookup, words_of
+from tools.grammar.subject import subject_end
+from tools.grammar.word_classes import ADVERBS, AUXILIARIES, BE, DO, HAVE
 
 _UNIVERSAL = re.compile(r"(?:everyone|everybody|everything|every|each|all)\b", re.I)
 _ANY_SUBJECT = re.compile(r"(anyone|anybody|anything|any)\b", re.I)

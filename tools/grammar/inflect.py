@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from tools.lexicon import lookup
+from tools.grammar.lexicon import lookup
 
 _IRREGULAR = """
 arise arose arisen|awake awoke awoken|bear bore borne|beat beat beaten|become became become|begin began begun

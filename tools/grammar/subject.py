@@ -7,10 +7,18 @@ inside an English noun phrase adjectives and articles stand before the noun. A r
 
 from collections.abc import Callable, Sequence
 
-from tools.boundary import EVIDENCE, IMPOSSIBLE, can_close, head_noun, left_of, relative_positions, right_of_verb
-from tools.inflect import base_form, is_gerund, is_participle, verb_strength
-from tools.lexicon import Word
-from tools.word_classes import BE, CONJUNCTIONS, DEGREES, DO, HAVE, RELATIVES, SUBJECT_PRONOUNS, SUBORDINATORS
+from tools.grammar.boundary import (
+    EVIDENCE,
+    IMPOSSIBLE,
+    can_close,
+    head_noun,
+    left_of,
+    relative_positions,
+    right_of_verb,
+)
+from tools.grammar.inflect import base_form, is_gerund, is_participle, verb_strength
+from tools.grammar.lexicon import Word
+from tools.grammar.word_classes import BE, CONJUNCTIONS, DEGREES, DO, HAVE, RELATIVES, SUBJECT_PRONOUNS, SUBORDINATORS
 
 _CAUSATIVE = frozenset("make keep leave render drive turn get consider find hold put set".split())
 _DEMONSTRATIVE = frozenset(["this", "that", "these", "those", "all", "both"])

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tools.errors import ModelError
-from tools.word_classes import ADVERBS, DETERMINERS, PREPOSITIONS, QUANTIFIERS, RELATIVES, SUBORDINATORS
+from tools.grammar.word_classes import ADVERBS, DETERMINERS, PREPOSITIONS, QUANTIFIERS, RELATIVES, SUBORDINATORS
 
 _SUFFIXES: tuple[tuple[str, str], ...] = (
     (r"(?:is|iz|yz|ys|if)ing$|[a-z]{3,}ing$", "VBG"),
@@ -68,6 +68,11 @@ class Word:
     @property
     def preposition(self) -> bool:
         return self.core in PREPOSITIONS or (self.tag == "IN" and self.core not in SUBORDINATORS | RELATIVES)
+
+
+def is_word(text: str) -> bool:
+    """Whether the lexicon knows the word, as written or in lower case."""
+    return text in _entries() or text.lower() in _entries()
 
 
 @cache

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
-from tools.alternatives import choices, comparison, split_clauses
-from tools.clause import Clause, from_question, from_statement
-from tools.inflect import base_form, is_gerund, verb_strength
-from tools.lexicon import Word, join, lookup, words_of
-from tools.openers import asks_opinion, denies, inner_claim, person_swapped, rating, strip_tail, tidy
-from tools.word_classes import AUXILIARIES, BE, CONJUNCTIONS, MODALS, PREPOSITIONS, SUBORDINATORS
+from tools.grammar.alternatives import choices, comparison, split_clauses
+from tools.grammar.clause import Clause, from_question, from_statement
+from tools.grammar.inflect import base_form, is_gerund, verb_strength
+from tools.grammar.lexicon import Word, join, lookup, words_of
+from tools.grammar.openers import asks_opinion, denies, inner_claim, person_swapped, rating, strip_tail, tidy
+from tools.grammar.word_classes import AUXILIARIES, BE, CONJUNCTIONS, MODALS, PREPOSITIONS, SUBORDINATORS
 
 Form = Literal["polar", "choice", "open", "claim", "none"]
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from tools.inflect import base_form, is_gerund, is_participle, verb_strength
-from tools.lexicon import Word
-from tools.word_classes import (
+from tools.grammar.inflect import base_form, is_gerund, is_participle, verb_strength
+from tools.grammar.lexicon import Word
+from tools.grammar.word_classes import (
     AUXILIARIES,
     CONJUNCTIONS,
     DEGREES,

@@ -3,10 +3,10 @@
 import re
 from dataclasses import replace
 
-from tools.boundary import head_noun
-from tools.clause import Clause
-from tools.lexicon import lookup, words_of
-from tools.word_classes import ADVERBS, AUXILIARIES, CONJUNCTIONS, DEGREES, DETERMINERS, PREPOSITIONS
+from tools.grammar.boundary import head_noun
+from tools.grammar.clause import Clause
+from tools.grammar.lexicon import lookup, words_of
+from tools.grammar.word_classes import ADVERBS, AUXILIARIES, CONJUNCTIONS, DEGREES, DETERMINERS, PREPOSITIONS
 
 _AUX = r"(?:is|are|was|were|am|do|does|did|has|have|had|should|would|will|can|could|may|might|must|shall|ought)"
 _PRONOUN = r"(?:it|they|he|she|we|you|i|this|that|there|one)"

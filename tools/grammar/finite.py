@@ -2,10 +2,18 @@
 
 from collections.abc import Sequence
 
-from tools.boundary import EVIDENCE, IMPOSSIBLE, can_close, left_of, may_be_finite, relative_positions, right_of_verb
-from tools.inflect import base_form, is_gerund, verb_strength
-from tools.lexicon import Word
-from tools.word_classes import AUXILIARIES, PREPOSITIONS, SUBJECT_PRONOUNS, SUBORDINATORS
+from tools.grammar.boundary import (
+    EVIDENCE,
+    IMPOSSIBLE,
+    can_close,
+    left_of,
+    may_be_finite,
+    relative_positions,
+    right_of_verb,
+)
+from tools.grammar.inflect import base_form, is_gerund, verb_strength
+from tools.grammar.lexicon import Word
+from tools.grammar.word_classes import AUXILIARIES, PREPOSITIONS, SUBJECT_PRONOUNS, SUBORDINATORS
 
 _OPENS_CLAUSE = SUBORDINATORS | frozenset("how why what that than".split())
 
