@@ -19,7 +19,9 @@ from tools.errors import StoreDamagedError, StoreError
 from tools.passages import Passage
 
 STAMP = "STAMP"
-_SPELLINGS = itertools.count()
+# Chroma keeps one client for all that name the same path, with what it holds in memory, and keeps it even when it could
+# not be opened; a spelling of its own ('x//', 'x/.', 'x/.//', …) gives every opening a client of its own.
+_SPELLINGS = ("".join("/." if bit == "1" else "//" for bit in f"{n:b}") for n in itertools.count())
 _PART = 2000  # Chroma refuses larger batches than its SQLite build allows
 
 
@@ -55,9 +57,6 @@ class DenseIndex:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._files = folder / "chroma"
-        # Chroma shares one client among all that name the same path, and with it what it holds in memory; a spelling
-        # of its own ('x//', 'x/.', …) gives each index a client that it can close and open again.
-        self._path = str(self._files) + "".join("/." if bit == "1" else "//" for bit in f"{next(_SPELLINGS):b}")
         self._client: Any = None
         self._opening = threading.Lock()
 
@@ -140,7 +139,8 @@ class DenseIndex:
 
                 # It logs a traceback for its telemetry's own failures; the telemetry is off.
                 logging.getLogger("chromadb.telemetry").setLevel(logging.CRITICAL)
-                self._client = chromadb.PersistentClient(self._path, settings=Settings(anonymized_telemetry=False))
+                path = f"{self._files}{next(_SPELLINGS)}"
+                self._client = chromadb.PersistentClient(path, settings=Settings(anonymized_telemetry=False))
             return self._client
 
 

@@ -3,15 +3,13 @@
 import argparse
 
 from agent.__main__ import OK
-from agent.commands.storage import open_store
-from tools.encoder import load_encoder
+from agent.commands.storage import open_indexes
 from tools.errors import InputError
-from tools.hybrid import HybridSearch
 
 
 def run(args: argparse.Namespace) -> int:
     """Removes and says how many passages went."""
-    store, settings = open_store()
+    store, search, _ = open_indexes()
     if args.document:
         removed = store.delete_document(args.name, args.document)
         if not removed:
@@ -21,6 +19,6 @@ def run(args: argparse.Namespace) -> int:
             )
     else:
         removed = store.delete_collection(args.name)
-    HybridSearch(store, settings.index_dir, load_encoder(settings.cache_dir)).refresh()
+    search.refresh()
     print(f"{removed} passages removed.")
     return OK

@@ -1,11 +1,10 @@
 """`ingest`: documents into a collection."""
 
 import argparse
-import asyncio
 import sys
 
 from agent.__main__ import FAILED, OK
-from agent.commands.session import open_runs
+from agent.commands.storage import open_indexes
 from tools.ingest import Ingester, IngestReport
 
 _SHOWN = 10
@@ -13,13 +12,8 @@ _SHOWN = 10
 
 def run(args: argparse.Namespace) -> int:
     """Says what was stored and names what could not be read; exit status 1 when something could not."""
-    return asyncio.run(_ingest(args))
-
-
-async def _ingest(args: argparse.Namespace) -> int:
-    async with open_runs() as runs:
-        ingester = Ingester(runs.store, runs.providers.search, runs.providers.models.encoder)
-        report = await asyncio.to_thread(ingester.ingest_files, args.paths, args.collection, _progress)
+    ingester = Ingester(*open_indexes())
+    report = ingester.ingest_files(args.paths, args.collection, _progress)
     if sys.stderr.isatty():
         print(file=sys.stderr)
     print(

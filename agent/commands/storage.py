@@ -1,11 +1,27 @@
-"""What the commands that only touch the store share: the store without models, or with the encoder and the indexes."""
+"""What the commands that only touch the store share: the store alone, or with the encoder and the indexes."""
+
+from typing import TYPE_CHECKING
 
 from agent.settings import Settings, load_settings
 from tools.database import Database
 from tools.store import Store
+
+if TYPE_CHECKING:
+    from tools.encoder import Encoder
+    from tools.hybrid import HybridSearch
 
 
 def open_store() -> tuple[Store, Settings]:
     """The store of the settings in force."""
     settings = load_settings()
     return Store(Database(settings.database_path)), settings
+
+
+def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
+    """The store with its indexes and the encoder that fills them."""
+    from tools.encoder import load_encoder
+    from tools.hybrid import HybridSearch
+
+    store, settings = open_store()
+    encoder = load_encoder(settings.cache_dir)
+    return store, HybridSearch(store, settings.index_dir, encoder), encoder

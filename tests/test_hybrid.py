@@ -1,0 +1,387 @@
+"""Hybrid search over real Chroma and real tantivy: fusion, and indexes that heal whatever happens to them."""
+
+import shutil
+import sqlite3
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Spawn
+from toys import House, ToyEncoder
+
+from tools.errors import EncoderMismatchError, StoreDamagedError, StoreFullError, UnknownCollectionError
+from tools.hybrid import fuse, passage_text
+from tools.passages import SourceDocument
+
+BEES = "Bees dance to tell the others where the flowers are."
+ANTS = "Ants march in long lines along the scent of food."
+OWLS = "Owls wait without a sound until the mouse moves."
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    made = House(tmp_path)
+    made.put("c", bees=BEES, ants=ANTS, owls=OWLS)
+    return made
+
+
+def lexical_size(folder: Path) -> int:
+    from tantivy import Index
+
+    return int(Index.open(str(folder / "index" / "lexical" / "tantivy")).searcher().num_docs)
+
+
+def chroma_rows(folder: Path, table: str) -> int:
+    db = sqlite3.connect(folder / "index" / "dense" / "chroma" / "chroma.sqlite3")
+    found = int(db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
+    db.close()
+    return found
+
+
+def indexed(folder: Path) -> tuple[int, int]:
+    return chroma_rows(folder, "embeddings"), lexical_size(folder)
+
+
+# Fusion
+
+
+def test_fusion_by_hand() -> None:
+    # k = 60. 1: 1/61 + 1/62 = 0.0325225; 2: 1/62 + 1/61, the same, so the smaller id comes first; 3: 1/63 = 0.0158730.
+    fused = fuse([[1, 2, 3], [2, 1]])
+    assert [i for i, _ in fused] == [1, 2, 3]
+    assert [s for _, s in fused] == pytest.approx([0.0325225, 0.0325225, 0.0158730], abs=1e-7)
+
+
+def test_fusion_with_another_constant() -> None:
+    # k = 0. 7: 1/1 + 1/2 = 1.5; 5: 1/2 + 1/3 = 0.8333; 6: 1/3 + 1/1 = 1.3333.
+    assert fuse([[7, 5, 6], [6, 7, 5]], k=0) == [
+        (7, 1.5),
+        (6, pytest.approx(4 / 3)),
+        (5, pytest.approx(5 / 6)),
+    ]
+
+
+def test_fusion_of_nothing() -> None:
+    assert fuse([]) == fuse([[], []]) == []
+
+
+def test_the_order_of_the_rankings_does_not_matter() -> None:
+    assert fuse([[1, 2], [3, 4]]) == fuse([[3, 4], [1, 2]])
+
+
+# Searching
+
+
+def test_finds_by_words_and_by_meaning(house: House) -> None:
+    assert house.find("where bees dance")[0] == "bees"
+    assert house.find("marching ant")[0] == "ants"  # by the stem
+
+
+def test_hits_carry_score_and_cosine(house: House) -> None:
+    vector = house.encoder.encode([BEES])[0]
+    best, *rest = house.search.search("bees", vector, ["c"], 5)
+    assert best.cosine == pytest.approx(1.0, abs=1e-3)
+    assert best.score == pytest.approx(2 / 61)  # first in both
+    assert all(hit.cosine < 1 and hit.score < best.score for hit in rest)
+
+
+def test_more_asked_for_than_there_is(house: House) -> None:
+    assert sorted(house.find("bees", k=500)) == ["ants", "bees", "owls"]
+    assert len(house.find("bees", k=2)) == 2
+    assert house.find("bees", k=0) == []
+
+
+def test_an_empty_collection(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.store.ensure_collection("c", "toy")
+    assert house.find("bees") == []
+    assert house.find("bees", k=1) == []
+
+
+def test_an_unknown_collection(house: House) -> None:
+    with pytest.raises(UnknownCollectionError, match="There are: c"):
+        house.find("bees", "nowhere")
+
+
+def test_only_the_collections_asked_for_and_each_once(house: House) -> None:
+    house.put("d", wasps="Wasps and bees dance apart.")
+    assert house.find("bees dance", "d") == ["wasps"]
+    assert set(house.find("bees dance", "c", "d")) == {"wasps", "bees", "ants", "owls"}
+    vector = house.encoder.encode(["bees"])[0]
+    once = house.search.search("bees", vector, ["c"], 5)
+    assert house.search.search("bees", vector, ["c", "c"], 5) == once
+
+
+@pytest.mark.parametrize(
+    "words", ["the of and", "", "?!", "日本語", "🐝", "x" * 70_000, 'bees AND (OR ) " * : ^ ~', "\x00"]
+)
+def test_words_that_mean_nothing_to_the_lexical_index(house: House, words: str) -> None:
+    vector = house.encoder.encode([BEES])[0]
+    hits = house.search.search(words, vector, ["c"], 5)
+    assert len(hits) == 3
+    assert house.store.passages([hits[0].passage_id])[hits[0].passage_id].document_id == "bees"
+
+
+def test_other_alphabets_and_accents(house: House) -> None:
+    house.put("c", cafe="Le café est fermé aujourd'hui.", russian="Пчёлы танцуют в улье.", blob="z" * 100_000)
+    assert house.search.lexical.search("x", [1], 5) == []
+    house.find("x")
+    collection, _ = house.store.collection("c")
+    names = {p.id: p.document_id for _, p in house.store.scan(0, 100)}
+    for query, name in (("CAFE", "cafe"), ("fermé", "cafe"), ("пчёлы", "russian")):
+        assert [names[i] for i, _ in house.search.lexical.search(query, [collection], 5)] == [name]
+
+
+def test_the_title_counts(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    collection = house.store.ensure_collection("c", "toy")
+    house.store.put(collection, [house.prepared(SourceDocument("a", ANTS, title="On beekeeping"))])
+    house.find("x")
+    assert len(house.search.lexical.search("beekeeping", [collection], 5)) == 1
+    assert passage_text("On beekeeping", ANTS) == f"On beekeeping. {ANTS}"
+    assert passage_text("", ANTS) == ANTS
+
+
+# Keeping up
+
+
+def test_what_was_never_indexed_is_found_by_the_next_process(house: House, tmp_path: Path) -> None:
+    house.find("bees")
+    house.put("c", wasps="Wasps build with paper.")  # and here the process ends, without a refresh
+    house.database.close()
+    assert House(tmp_path).find("wasps paper")[0] == "wasps"
+
+
+def test_deleting_leaves_nothing_in_either_index(house: House, tmp_path: Path) -> None:
+    house.search.refresh()
+    assert indexed(tmp_path) == (3, 3)
+    house.store.delete_document("c", "bees")
+    house.search.refresh()
+    assert indexed(tmp_path) == (2, 2)
+    house.store.delete_collection("c")
+    house.search.refresh()
+    assert indexed(tmp_path) == (0, 0)
+    assert chroma_rows(tmp_path, "collections") == 0
+    assert [p.name for p in (tmp_path / "index" / "dense" / "chroma").iterdir() if p.is_dir()] == []
+    house.put("c", bees=BEES)
+    assert house.find("bees") == ["bees"]
+
+
+def test_replacing_leaves_one_of_each(house: House, tmp_path: Path) -> None:
+    house.search.refresh()
+    house.put("c", bees="Bees sleep in winter.")
+    house.search.refresh()
+    house.search.refresh()
+    assert indexed(tmp_path) == (3, 3)
+    assert house.find("bees winter")[0] == "bees"
+
+
+def test_a_deleted_passage_is_no_hit_even_before_the_indexes_know(house: House) -> None:
+    house.find("bees")
+    house.store.delete_document("c", "bees")
+    assert "bees" not in house.find("bees dance")
+
+
+@pytest.mark.parametrize("lost", ["", "dense", "lexical", "dense/chroma", "dense/STAMP", "lexical/tantivy/meta.json"])
+def test_a_lost_part_is_made_again(house: House, tmp_path: Path, lost: str) -> None:
+    house.find("bees")
+    part = tmp_path / "index" / lost
+    shutil.rmtree(part) if part.is_dir() else part.unlink()
+    for again in (House(tmp_path), house):  # a new process, and one that had the files open
+        assert again.find("bees dance")[0] == "bees"
+        assert indexed(tmp_path) == (3, 3)
+
+
+def damage(file: Path, how: str) -> None:
+    data = file.read_bytes()
+    file.write_bytes(b"\xff" * len(data) if how == "overwritten" else data[: len(data) // 2])
+
+
+@pytest.mark.parametrize("how", ["overwritten", "cut off"])
+@pytest.mark.parametrize("index", ["dense", "lexical"])
+def test_a_damaged_index_says_so_and_is_mended_by_rebuild(house: House, tmp_path: Path, index: str, how: str) -> None:
+    house.find("bees")
+    if index == "dense":
+        damage(tmp_path / "index" / "dense" / "chroma" / "chroma.sqlite3", how)
+    else:
+        for file in (tmp_path / "index" / "lexical" / "tantivy").iterdir():
+            damage(file, how)
+    fresh = House(tmp_path)
+    with pytest.raises(StoreDamagedError, match=rf"{index} index.*python -m agent rebuild.*safe in the store"):
+        fresh.find("bees")
+    fresh.search.rebuild()
+    assert fresh.find("bees dance")[0] == "bees"
+    assert house.find("bees dance")[0] == "bees"
+    assert indexed(tmp_path) == (3, 3)
+
+
+def test_a_full_disk_is_not_taken_for_damage(tmp_path: Path) -> None:
+    from tools.dense import index_error
+
+    for words in ("No space left on device (os error 28)", "(code: 13) database or disk is full"):
+        assert isinstance(index_error("dense", tmp_path, RuntimeError(words)), StoreFullError)
+    assert isinstance(index_error("dense", tmp_path, RuntimeError("code: 11")), StoreDamagedError)
+
+
+def test_rebuilding_reports_its_progress(house: House) -> None:
+    seen: list[tuple[str, int]] = []
+    house.search.rebuild(lambda name, n: seen.append((name, n)))
+    assert seen == [("dense", 3), ("lexical", 3)]
+
+
+# Another encoder
+
+
+def test_vectors_of_another_encoder(house: House, tmp_path: Path) -> None:
+    house.find("bees")
+    house.database.close()
+    other = House(tmp_path, ToyEncoder("other", 48))
+    with pytest.raises(EncoderMismatchError, match=r"toy.*other.*rebuild"):
+        other.find("bees")
+    other.search.rebuild()
+    assert other.find("bees dance")[0] == "bees"
+    [best, *_] = other.search.search("", other.encoder.encode([BEES])[0], ["c"], 5)
+    assert best.cosine == pytest.approx(1.0, abs=1e-3)
+
+
+class Stops(ToyEncoder):
+    def encode(self, texts: "object") -> "object":  # type: ignore[override]  # it never answers
+        raise KeyboardInterrupt
+
+
+def test_an_encoding_that_was_interrupted_is_never_searched(house: House, tmp_path: Path) -> None:
+    house.find("bees")
+    with pytest.raises(KeyboardInterrupt):
+        House(tmp_path, Stops("other")).search.rebuild()
+    for encoder in (ToyEncoder("other"), ToyEncoder()):
+        with pytest.raises(EncoderMismatchError, match="unfinished"):
+            House(tmp_path, encoder).find("bees")
+    again = House(tmp_path)
+    again.search.rebuild()
+    assert again.find("bees dance")[0] == "bees"
+
+
+# Processes that end or work at the same time
+
+MANY = """
+import sys
+from pathlib import Path
+from toys import House
+house = House(Path(sys.argv[1]))
+if sys.argv[2] == "refresh":
+    house.put("c", **{f"more{i}": f"Text {i} about the {w} of bees." for i in range(2500) for w in ["honey"]})
+def told(name, n):
+    print(name, flush=True)
+getattr(house.search, sys.argv[2])(told)
+print("done", flush=True)
+"""
+
+
+def killed_after(process: "subprocess.Popen[str]", lines: int) -> None:
+    assert process.stdout is not None
+    for _ in range(lines):
+        assert process.stdout.readline().strip() in ("dense", "lexical")
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.parametrize("lines", [1, 4])
+@pytest.mark.parametrize("work", ["refresh", "rebuild"])
+def test_a_process_killed_half_way_heals(house: House, tmp_path: Path, spawn: Spawn, work: str, lines: int) -> None:
+    if work == "rebuild":
+        house.put("c", **{f"more{i}": f"Text {i} about the honey of bees." for i in range(2500)})
+    assert house.find("bees dance")[0] == "bees"
+    killed_after(spawn(MANY, tmp_path, work), lines)
+    for again in (house, House(tmp_path)):
+        assert again.find("bees dance flowers")[0] == "bees"
+        assert "more2499" in again.find("text 2499")
+        assert indexed(tmp_path) == (2503, 2503)
+
+
+SEARCH = """
+import sys
+from pathlib import Path
+from toys import House
+house = House(Path(sys.argv[1]))
+print("ready", flush=True)
+n = 0
+while house.find("bees dance")[0] == "bees" and not (Path(sys.argv[1]) / "stop").exists():
+    n += 1
+print("searched", n, "owls" in house.find("owls wait"), house.find("the late hornet")[0], flush=True)
+"""
+
+
+def test_one_process_ingests_while_others_search(house: House, tmp_path: Path, spawn: Spawn) -> None:
+    house.search.refresh()
+    readers = [spawn(SEARCH, tmp_path) for _ in range(2)]
+    for reader in readers:
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == "ready\n"
+    house.store.delete_document("c", "owls")
+    for i in range(8):
+        sources = [SourceDocument(f"{i}-{j}", f"Text {j} of round {i} about the moths.") for j in range(30)]
+        house.ingester.ingest(sources, "c")
+    house.search.rebuild()
+    house.ingester.ingest([SourceDocument("hornet", "The hornet came late.")], "c")
+    (tmp_path / "stop").touch()
+    for reader in readers:
+        said, trouble = reader.communicate(timeout=30)
+        word, number, owls, latest = said.split()
+        assert (word, owls, latest) == ("searched", "False", "hornet"), trouble
+        assert int(number) > 0
+    assert indexed(tmp_path) == (243, 243)
+
+
+def test_a_long_living_instance_sees_what_another_process_did(house: House, tmp_path: Path, spawn: Spawn) -> None:
+    assert house.find("bees dance")[0] == "bees"
+    code = """
+import sys
+from pathlib import Path
+from toys import House
+house = House(Path(sys.argv[1]))
+house.put("c", wasps="Wasps build with paper.")
+house.store.delete_document("c", "bees")
+house.search.refresh()
+"""
+    assert spawn(code, tmp_path).wait(30) == 0
+    wasps = house.encoder.encode(["Wasps build with paper."])[0]
+    collection, _ = house.store.collection("c")
+    assert house.find("paper wasps")[0] == "wasps"
+    assert "bees" not in house.find("bees dance", k=50)
+    [(nearest, cosine), *_] = house.search.dense.search(wasps, [collection], 1)
+    assert cosine == pytest.approx(1, abs=1e-3)
+    assert house.store.passages([nearest])[nearest].document_id == "wasps"
+
+
+def test_two_instances_in_one_process_do_not_share_what_is_stale(house: House, tmp_path: Path) -> None:
+    other = House(tmp_path)
+    assert house.find("bees")[0] == other.find("bees")[0] == "bees"
+    other.search.rebuild()
+    assert house.find("bees dance")[0] == "bees"
+    house.search.rebuild()
+    assert other.find("bees dance")[0] == "bees"
+
+
+def test_threads_search_while_one_ingests(house: House) -> None:
+    house.search.refresh()
+    problems: list[BaseException] = []
+    until = time.monotonic() + 1.5
+
+    def look() -> None:
+        try:
+            while time.monotonic() < until:
+                assert house.find("bees dance")[0] == "bees"
+        except BaseException as exc:  # noqa: BLE001  # shown by the test
+            problems.append(exc)
+
+    threads = [threading.Thread(target=look) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    other = House(house.database.path.parent)
+    for i in range(10):
+        other.ingester.ingest([SourceDocument(f"n{i}", f"Moth number {i}.")], "c")
+    for thread in threads:
+        thread.join()
+    assert problems == []

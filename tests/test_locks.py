@@ -1,0 +1,88 @@
+"""The lock of the data directory, over real processes."""
+
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Spawn
+
+from tools.errors import StoreBusyError, StoreError
+from tools.locks import index_lock
+
+HOLD = """
+import sys
+from pathlib import Path
+from tools.locks import index_lock
+with index_lock(Path(sys.argv[1]), exclusive=sys.argv[2] == "write", timeout=5):
+    print("held", flush=True)
+    sys.stdin.readline()
+print("let go", flush=True)
+"""
+
+
+def said(process: "object") -> str:
+    return str(process.stdout.readline())  # type: ignore[attr-defined]  # a Popen with a pipe
+
+
+def test_readers_share(tmp_path: Path, spawn: Spawn) -> None:
+    assert said(spawn(HOLD, tmp_path / "lock", "read")) == "held\n"
+    assert said(spawn(HOLD, tmp_path / "lock", "read")) == "held\n"
+    with index_lock(tmp_path / "lock", exclusive=False, timeout=0):
+        pass
+
+
+@pytest.mark.parametrize(("held", "wanted"), [("write", False), ("write", True), ("read", True)])
+def test_a_writer_excludes(tmp_path: Path, spawn: Spawn, held: str, wanted: bool) -> None:
+    assert said(spawn(HOLD, tmp_path / "lock", held)) == "held\n"
+    begun = time.monotonic()
+    with (
+        pytest.raises(StoreBusyError, match=r"another process.*for 0 seconds.*nothing is lost"),
+        index_lock(tmp_path / "lock", exclusive=wanted, timeout=0.2),
+    ):
+        pass
+    assert 0.2 <= time.monotonic() - begun < 2
+
+
+def test_a_waiting_process_gets_it_when_the_other_lets_go(tmp_path: Path, spawn: Spawn) -> None:
+    holder = spawn(HOLD, tmp_path / "lock", "write")
+    assert said(holder) == "held\n"
+    waiting = spawn(HOLD, tmp_path / "lock", "write")
+    assert holder.stdin is not None
+    holder.stdin.write("\n")
+    holder.stdin.flush()
+    assert said(holder) == "let go\n"
+    assert said(waiting) == "held\n"
+
+
+def test_a_killed_process_lets_go(tmp_path: Path, spawn: Spawn) -> None:
+    holder = spawn(HOLD, tmp_path / "lock", "write")
+    assert said(holder) == "held\n"
+    holder.kill()
+    holder.wait()
+    with index_lock(tmp_path / "lock", exclusive=True, timeout=1):
+        pass
+
+
+def test_threads_of_one_process_exclude_each_other_too(tmp_path: Path) -> None:
+    with (
+        index_lock(tmp_path / "lock", exclusive=True, timeout=1),
+        pytest.raises(StoreBusyError),
+        index_lock(tmp_path / "lock", exclusive=False, timeout=0.1),
+    ):
+        pass
+
+
+def test_it_is_free_after_an_error_inside(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), index_lock(tmp_path / "lock", exclusive=True, timeout=1):
+        raise KeyError
+    with index_lock(tmp_path / "lock", exclusive=True, timeout=0):
+        pass
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(StoreError, match="STEELMAN_DATA_DIR"),
+        index_lock(tmp_path / "file" / "lock", exclusive=True, timeout=0),
+    ):
+        pass
