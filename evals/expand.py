@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.settings import load_settings
 from tools.encoder import Encoder, load_encoder
 from tools.errors import InputError
 from tools.grammar import Framing, frame
@@ -69,7 +70,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data", type=Path, required=True, metavar="DIR", help="folder of *.jsonl with two perspectives"
     )
-    parser.add_argument("--cache", type=Path, metavar="DIR", help="where the built encoder is kept")
     parser.add_argument("--failures", type=Path, metavar="FILE", help="write the rows that are not close as jsonl")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--limit", type=int, metavar="N", help="a sample of N rows")
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.limit is not None and args.limit < len(rows):
         rows = random.Random(args.seed).sample(rows, args.limit)
-    verdicts = judge(rows, load_encoder(args.cache or _cache()))
+    verdicts = judge(rows, load_encoder(load_settings().cache_dir))
     if args.failures:
         _write_failures(args.failures, verdicts)
     report = summarise(verdicts)
@@ -191,9 +191,3 @@ def _table(report: dict[str, dict[str, float]]) -> str:
 def _write_failures(path: Path, verdicts: Sequence[Verdict]) -> None:
     failed = [verdict for verdict in verdicts if not verdict.close or verdict.wrong_polarity]
     path.write_text("".join(json.dumps(asdict(v), ensure_ascii=False) + "\n" for v in failed), encoding="utf-8")
-
-
-def _cache() -> Path:
-    from platformdirs import user_data_path
-
-    return user_data_path("steelman") / "cache"
