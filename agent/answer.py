@@ -63,13 +63,13 @@ class Citation(_Part):
 
 
 class CoverageLine(_Part):
-    """The ledger's line of one side: supporting passages (copies once), independent publishers, best support."""
+    """The ledger's line of one side: supporting passages (copies once), independent sources, best support."""
 
     perspective: str
     status: Literal["supported", "thin", "not_found"]
     strength: Strength
     passages: int
-    publishers: int
+    sources: int
     copies: int
     strongest: float
     queries: list[str]
@@ -112,7 +112,7 @@ class Answer(_Part):
 
 
 def strength(status: str, passages: int, sources: int) -> Strength:
-    """The word for how well a side is evidenced: strong from five passages of three publishers on."""
+    """The word for how well a side is evidenced: strong from five passages of three sources on."""
     if status == "supported":
         return "strong" if passages >= _STRONG_PASSAGES and sources >= _STRONG_SOURCES else "some"
     return "weak" if status == "thin" else "none"

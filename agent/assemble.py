@@ -20,7 +20,7 @@ from tools.passages import Passage
 from tools.store import SAMPLES
 
 SETTLED_PASSAGES, SETTLED_SOURCES, SETTLED_RATIO = 5, 3, 5
-"""'The sources found agree': at least so many passages and publishers on one side, and so many times the other's."""
+"""'The sources found agree': at least so many passages and sources on one side, and so many times the other's."""
 
 
 @dataclass
@@ -125,7 +125,7 @@ def _line(side: Perspective, state: RunState) -> CoverageLine:
         perspective=side["id"],
         status=found["status"],
         passages=found["passages"],
-        publishers=found["sources"],
+        sources=found["sources"],
         strength=strength(found["status"], found["passages"], found["sources"]),
         copies=found["copies"],
         strongest=round(found["strongest"], 3),
@@ -170,7 +170,7 @@ def is_settled(one: Coverage, other: Coverage) -> bool:
 
 
 def _weight(coverage: Coverage) -> str:
-    return f"{_count(coverage['passages'], 'passage')} from {_count(coverage['sources'], 'publisher')}"
+    return f"{_count(coverage['passages'], 'passage')} from {_count(coverage['sources'], 'source')}"
 
 
 def _beside(others: Sequence[Perspective]) -> str:

@@ -20,15 +20,10 @@ from agent.answer import Answer
 from tools.errors import InputError, SteelmanError
 from tools.passages import SourceDocument
 
+# A set that numbers its sides tells the affirmative one first.
 _SIDES = {
-    "pro": "supports",
-    "support": "supports",
-    "SUPPORT": "supports",
-    "supports": "supports",
-    "con": "opposes",
-    "undermine": "opposes",
-    "UNDERMINE": "opposes",
-    "opposes": "opposes",
+    **dict.fromkeys(("pro", "support", "SUPPORT", "supports", "1"), "supports"),
+    **dict.fromkeys(("con", "undermine", "UNDERMINE", "opposes", "2"), "opposes"),
 }
 _SAMPLES_GOLD = Path(__file__).parent / "gold" / "samples"
 

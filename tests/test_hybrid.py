@@ -126,8 +126,7 @@ def test_words_that_mean_nothing_to_the_lexical_index(house: House, words: str) 
 
 def test_other_alphabets_and_accents(house: House) -> None:
     house.put("c", cafe="Le café est fermé aujourd'hui.", russian="Пчёлы танцуют в улье.", blob="z" * 100_000)
-    assert house.search.lexical.search("x", [1], 5) == []
-    house.find("x")
+    house.search.refresh()
     collection, _ = house.store.collection("c")
     names = {p.id: p.document_id for _, p in house.store.scan(0, 100)}
     for query, name in (("CAFE", "cafe"), ("fermé", "cafe"), ("пчёлы", "russian")):
@@ -320,7 +319,7 @@ def test_one_process_ingests_while_others_search(house: House, tmp_path: Path, s
         assert reader.stdout is not None
         assert reader.stdout.readline() == "ready\n"
     house.store.delete_document("c", "owls")
-    for i in range(8):
+    for i in range(4):
         sources = [SourceDocument(f"{i}-{j}", f"Text {j} of round {i} about the moths.") for j in range(30)]
         house.ingester.ingest(sources, "c")
     house.search.rebuild()
@@ -331,7 +330,7 @@ def test_one_process_ingests_while_others_search(house: House, tmp_path: Path, s
         word, number, owls, latest = said.split()
         assert (word, owls, latest) == ("searched", "False", "hornet"), trouble
         assert int(number) > 0
-    assert indexed(tmp_path) == (243, 243)
+    assert indexed(tmp_path) == (123, 123)
 
 
 def test_a_long_living_instance_sees_what_another_process_did(house: House, tmp_path: Path, spawn: Spawn) -> None:

@@ -7,9 +7,9 @@ weights: a network of one small hidden layer over the features, written as a num
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,12 +126,16 @@ def _row(statement: str, denial: str, text: str, parts: list[str], vectors: dict
     ]  # fmt: skip
 
 
+@cache
+def _stemmer() -> Any:
+    from snowballstemmer import stemmer  # type: ignore[import-untyped]  # it ships no types
+
+    return stemmer("english")
+
+
 @lru_cache(maxsize=4096)
 def _stems(text: str) -> frozenset[str]:
-    from snowballstemmer import stemmer
-
-    words = [w for w in _WORD.findall(text.lower()) if w not in _STOP]
-    return frozenset(stemmer("english").stemWords(words))
+    return frozenset(_stemmer().stemWords([w for w in _WORD.findall(text.lower()) if w not in _STOP]))
 
 
 def _recall(wanted: frozenset[str], text: str) -> float:
@@ -150,7 +154,7 @@ def _tone(text: str) -> float:
     return float(textblob_en().sentiment(text)[0])
 
 
-@lru_cache(maxsize=1)
+@cache
 def _leaning() -> dict[str, int]:
     return dict.fromkeys(_LIFTS.split(), 1) | dict.fromkeys(_LOWERS.split(), -1)
 
@@ -158,12 +162,10 @@ def _leaning() -> dict[str, int]:
 @lru_cache(maxsize=4096)
 def _lean(text: str) -> float:
     """Leaning words for and against, a negator shortly before turning one round; their balance, -1 to 1."""
-    from snowballstemmer import stemmer
-
     words = _WORD.findall(text.lower())
     leaning = _leaning()
     signs = []
-    for i, stem in enumerate(stemmer("english").stemWords(words)):
+    for i, stem in enumerate(_stemmer().stemWords(words)):
         if sign := leaning.get(stem, 0):
             turned = any(w in _NEGATORS or w.endswith("n't") for w in words[max(i - _NEAR, 0) : i])
             signs.append(-sign if turned else sign)

@@ -38,14 +38,14 @@ class LexicalIndex:
         self._index = None
 
     def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
-        from tantivy import Document
+        from tantivy import Document, Query
 
+        # By a query: tantivy's `delete_documents_by_term` finds nothing in a field of unsigned numbers.
+        gone = [i for _, i in removes] + [p.id for _, p, _ in adds]
         try:
             writer = self._open().writer(_WRITER_BYTES, 1)
-            for _, passage_id in removes:
-                writer.delete_documents_by_term("id", passage_id)
+            writer.delete_documents_by_query(Query.term_set_query(_schema(), "id", gone))
             for collection_id, passage, _ in adds:
-                writer.delete_documents_by_term("id", passage.id)
                 document = Document()
                 document.add_unsigned("id", passage.id)
                 document.add_unsigned("collection", collection_id)

@@ -11,12 +11,16 @@ _SPACES = re.compile(r"\s+")
 _LINE_END = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")  # whatever str.splitlines takes for one
 # Half of a surrogate pair is no character: no database and no tokenizer takes it.
 _INVISIBLE = re.compile(r"[\x00-\x08\x0e-\x1b\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+_GLUED = re.compile(r"(?<=[a-z]{2}[.!?])(?=[A-Z][a-z]+ )")
 _CLAUSE_END = re.compile(r"(?<=[;:,])\s+")
 
 
 def clean(text: str) -> str:
-    """Without control, invisible and direction-changing characters; line ends as plain newlines."""
-    return _INVISIBLE.sub("", _LINE_END.sub("\n", text))
+    """Without control, invisible and direction-changing characters; line ends as plain newlines.
+
+    Sentences that lost the space between them ('the end.Then') get it back.
+    """
+    return _GLUED.sub(" ", _INVISIBLE.sub("", _LINE_END.sub("\n", text)))
 
 
 def split_sentences(text: str) -> list[str]:
@@ -25,8 +29,14 @@ def split_sentences(text: str) -> list[str]:
 
     found: list[str] = []
     for line in clean(text).split("\n"):
-        if folded := _SPACES.sub(" ", line).strip():
-            found += [s for part in segment("en", folded) if (s := part.strip())]
+        rest = ""
+        for part in segment("en", _SPACES.sub(" ", line).strip()):
+            rest += part
+            if rest.endswith(" "):  # it also ends sentences inside a word: 'See p. 3.)', 'www.example.org/?q=A'
+                found.append(rest.strip())
+                rest = ""
+        if rest:
+            found.append(rest)
     return found
 
 

@@ -35,6 +35,17 @@ _POINTS_AWAY = re.compile(
     re.IGNORECASE,
 )
 _DEMONSTRATIVE = re.compile(r"\b(?:this|these|those|such)\s+(?!as\b|who\b|that\b)\w+", re.IGNORECASE)
+_THAT = re.compile(
+    r"\bthat (?:problem|way|case|reason|point|idea|argument|kind|sort|time|moment|policy|system|country|amount|level|"
+    r"sense|fact|view|claim|regard|respect|end|goal|day|period|group|state|law|rule|approach|question|issue|position|"
+    r"choice|vast|same|much|many)\b",
+    re.IGNORECASE,
+)
+_MIDWAY = re.compile(
+    r"\b(?:however|therefore|moreover|furthermore|thus|hence|nevertheless|nonetheless|likewise|previously mentioned)\b|"
+    r"^(?:\S+ ){1,4}(?:also|too|though)\b|,? (?:too|as well|though|either|instead)[.!]$",
+    re.IGNORECASE,
+)
 _FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'd|I'll|me|my|mine|we've|you|your|you're)\b")
 _REFERENCE = re.compile(r"\[\d+\]|\[[a-z]{1,4}\]|https?://|www\.|\bet al\b|\bibid\b|\bpp?\.\s*\d", re.IGNORECASE)
 _ENDS = re.compile(r"[.!][\"'”’)]*$")
@@ -54,7 +65,9 @@ def stands_alone(sentence: str) -> bool:
         return False
     if _REFERENCE.search(sentence) or _FIRST_PERSON.search(sentence) or not _balanced(sentence):
         return False
-    return _DEMONSTRATIVE.search(sentence) is None and _reads_as_prose(words)
+    if _DEMONSTRATIVE.search(sentence) or _THAT.search(sentence) or _MIDWAY.search(sentence):
+        return False
+    return _reads_as_prose(words)
 
 
 def _balanced(sentence: str) -> bool:

@@ -14,6 +14,7 @@ from tools.sentences import split_sentences
 from tools.standalone import stands_alone
 
 _SPARES = 3
+_ABOUT = 0.35  # cosine to the side's statement below which a sentence is about something else
 _REPEATS = 0.72  # cosine at which a sentence says what another one has said
 _A_PASSAGE = 2  # sentences of one passage at most
 
@@ -52,7 +53,7 @@ class EmbeddedWriter:
             for (s, p), score, near in zip(found, scores, nearness, strict=True)
         ]
         threshold = self._models.judge.sentence_threshold
-        kept = [i for i, c in enumerate(candidates) if c.support >= threshold]
+        kept = [i for i, c in enumerate(candidates) if c.support >= threshold and nearness[i] >= _ABOUT]
         picked = _pick([candidates[i] for i in kept], vectors[1:][kept], limit + _SPARES)
         claims = [_claim(perspective, c, "case") for c in picked]
         return _thesis_first(claims[:limit]), claims[limit:]

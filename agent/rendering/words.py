@@ -36,10 +36,10 @@ def line_of(answer: Answer, side: AnswerPerspective) -> CoverageLine:
 
 
 def strength_of(line: CoverageLine) -> str:
-    """'strong: 7 passages, 5 publishers', or the plain word that nothing was found."""
+    """'strong: 7 passages, 5 sources', or the plain word that nothing was found."""
     if line.status == "not_found":
         return "not found"
-    counts = f"{_count(line.passages, 'passage')}, {_count(line.publishers, 'publisher')}"
+    counts = f"{_count(line.passages, 'passage')}, {_count(line.sources, 'source')}"
     copies = f", {'1 copy' if line.copies == 1 else f'{line.copies} copies'} not counted" if line.copies else ""
     return f"{line.strength}: {counts}{copies}"
 
@@ -51,7 +51,7 @@ def hole(line: CoverageLine, shown: int) -> str:
     if shown == 0:
         return "Passages lean this way, but none holds a sentence that states the case by itself."
     if line.status == "thin":
-        return "Too little for a case: " + ("a single passage." if line.passages == 1 else "one publisher only.")
+        return "Too little for a case: " + ("a single passage." if line.passages == 1 else "one source only.")
     return ""
 
 

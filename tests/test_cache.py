@@ -1,0 +1,158 @@
+"""The cache: what is known is not computed again, and no state of the file makes a caller fail."""
+
+import os
+import sqlite3
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Spawn
+from numpy.typing import NDArray
+
+from tools.cache import VectorCache
+
+
+class Lengths:
+    """Computes the length of each key and counts how often it is asked."""
+
+    def __init__(self, *keys: str) -> None:
+        self.keys = keys
+        self.asked: list[str] = []
+
+    def __call__(self, missing: list[int]) -> NDArray[np.float32]:
+        self.asked += [self.keys[i] for i in missing]
+        return np.array([[len(self.keys[i]), 0.5] for i in missing], np.float32)
+
+
+def rows(cache: VectorCache, *keys: str, space: str = "s") -> tuple[list[float], list[str]]:
+    """The first column, and the keys that had to be computed."""
+    compute = Lengths(*keys)
+    found = cache.rows(space, keys, compute)
+    assert found.shape == (len(keys), 2 if keys else 0)
+    return found[:, :1].ravel().tolist(), compute.asked
+
+
+def test_what_is_known_is_not_computed_again(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path / "deep" / "cache.db")
+    assert rows(cache, "a", "bbb") == ([1, 3], ["a", "bbb"])
+    assert rows(cache, "bbb", "cc", "a") == ([3, 2, 1], ["cc"])
+    assert rows(VectorCache(tmp_path / "deep" / "cache.db"), "cc", "a") == ([2, 1], [])
+
+
+def test_spaces_are_apart(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path / "cache.db")
+    rows(cache, "a", space="one")
+    assert rows(cache, "a", space="two")[1] == ["a"]
+
+
+def test_equal_keys_are_computed_once(tmp_path: Path) -> None:
+    assert rows(VectorCache(tmp_path / "cache.db"), "a", "bb", "a", "a") == ([1, 2, 1, 1], ["a", "bb"])
+
+
+def test_nothing_asked(tmp_path: Path) -> None:
+    assert rows(VectorCache(tmp_path / "cache.db")) == ([], [])
+
+
+def test_many_keys(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path / "cache.db")
+    keys = ["x" * i for i in range(1200)]
+    assert rows(cache, *keys)[0] == list(range(1200))
+    assert rows(cache, *keys) == (list(range(1200)), [])
+
+
+def test_one_number_a_key(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path / "cache.db")
+    for _ in range(2):
+        assert cache.rows("s", ["a", "b"], lambda missing: np.array([0.25, 0.75], np.float64)).shape == (2, 1)
+
+
+@pytest.mark.parametrize("data", [b"no database " * 1000, b"", b"SQLite format 3\x00" + b"\xff" * 5000])
+def test_a_damaged_file_is_begun_again(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "cache.db"
+    path.write_bytes(data)
+    assert rows(VectorCache(path), "a")[0] == [1]
+    rows(VectorCache(path), "a")
+    assert rows(VectorCache(path), "a") == ([1], [])
+
+
+def test_a_file_damaged_while_it_is_open(tmp_path: Path) -> None:
+    path = tmp_path / "cache.db"
+    cache = VectorCache(path)
+    keys = [f"{i}" * 50 for i in range(500)]
+    rows(cache, *keys)
+    del cache
+    data = path.read_bytes()
+    path.write_bytes(data[:4096] + os.urandom(len(data) - 4096))
+    cache = VectorCache(path)
+    for _ in range(3):
+        assert rows(cache, *keys)[0] == [len(k) for k in keys]
+    assert rows(cache, *keys)[1] == []
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    cache = VectorCache(tmp_path / "file" / "cache.db")
+    assert rows(cache, "a") == rows(cache, "a") == ([1], ["a"])
+
+
+def test_a_locked_file(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path / "cache.db")
+    rows(cache, "a")
+    other = sqlite3.connect(tmp_path / "cache.db", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    assert rows(cache, "bb") == ([2], ["bb"])
+    other.execute("ROLLBACK")
+    other.close()
+    assert rows(cache, "a", "bb")[0] == [1, 2]
+    assert rows(cache, "a", "bb")[1] == []
+
+
+def test_the_oldest_go_when_there_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.cache._LARGEST", 3)
+    path = tmp_path / "cache.db"
+    rows(VectorCache(path), "a", "b")
+    db = sqlite3.connect(path)
+    db.execute("UPDATE rows SET made = 0")
+    db.commit()
+    db.close()
+    rows(VectorCache(path), "c", "d", "e")
+    assert rows(VectorCache(path), "c", "d", "e", "a") == ([1, 1, 1, 1], ["a"])
+
+
+def test_several_threads(tmp_path: Path) -> None:
+    cache = VectorCache(tmp_path / "cache.db")
+    wrong: list[object] = []
+
+    def work() -> None:
+        for i in range(30):
+            found, _ = rows(cache, "x" * i, "y" * (i + 1))
+            if found != [i, i + 1]:
+                wrong.append(found)
+
+    threads = [threading.Thread(target=work) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+TWO = """
+import sys
+from pathlib import Path
+import numpy as np
+from tools.cache import VectorCache
+cache = VectorCache(Path(sys.argv[1]))
+for i in range(150):
+    keys = [f"{sys.argv[2]}{i}", f"both{i}"]
+    found = cache.rows("s", keys, lambda missing: np.array([[len(keys[j])] for j in missing], np.float32))
+    assert found.ravel().tolist() == [len(k) for k in keys]
+print("done")
+"""
+
+
+def test_two_processes(tmp_path: Path, spawn: Spawn) -> None:
+    for process in [spawn(TWO, tmp_path / "cache.db", name) for name in ("one", "two")]:
+        said, trouble = process.communicate(timeout=60)
+        assert said == "done\n", trouble

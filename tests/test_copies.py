@@ -1,0 +1,75 @@
+"""Copies of one text count once; texts that only share their subject do not."""
+
+import random
+import time
+
+from tools.copies import copy_groups
+
+PHONES = (
+    "A phone within reach costs attention even when it stays silent. The pupil who resists it spends on resisting what "
+    "the lesson needed. Teachers report that a rule for the whole school is easier to keep than a rule for each room. "
+    "Parents worry about not reaching their children, but the office has a telephone. After one year the school found "
+    "fewer quarrels in the breaks and more games in the yard. Nobody asked for the old rule to come back."
+)
+SAME_SUBJECT = (
+    "Banning phones from school hides the problem instead of solving it. Pupils have to learn how to live with what "
+    "will be in their pockets all their lives, and where else should they learn it than at school? A rule for the "
+    "whole school takes the decision from the teachers who know their rooms. The phone is also a camera, a dictionary "
+    "and a calculator, and many families could not pay for these one by one."
+)
+SENTENCES = PHONES.split(". ")
+
+
+def groups(*texts: str) -> list[int]:
+    return copy_groups(texts)
+
+
+def test_the_same_text_in_other_dress() -> None:
+    assert groups(PHONES, PHONES.upper(), PHONES.replace(" ", "\n"), PHONES.replace(".", " —")) == [0, 0, 0, 0]
+
+
+def test_words_changed() -> None:
+    changed = PHONES.replace("pupil", "student").replace("Teachers", "Staff").replace("worry", "fret")
+    assert groups(PHONES, changed) == [0, 0]
+
+
+def test_a_sentence_dropped() -> None:
+    for i in range(len(SENTENCES)):
+        assert groups(PHONES, ". ".join(SENTENCES[:i] + SENTENCES[i + 1 :])) == [0, 0]
+
+
+def test_a_sentence_added() -> None:
+    assert groups(PHONES, f"Our paper reports from a town by the sea. {PHONES} Read more on page nine.") == [0, 0]
+
+
+def test_a_short_extract_in_either_order() -> None:
+    extract = ". ".join(SENTENCES[1:3])
+    assert groups(PHONES, extract) == groups(extract, PHONES) == [0, 0]
+
+
+def test_the_same_subject_is_no_copy() -> None:
+    assert groups(PHONES, SAME_SUBJECT) == [0, 1]
+
+
+def test_half_of_another_text() -> None:
+    half = ". ".join(SENTENCES[:2])
+    assert groups(PHONES, f"{SAME_SUBJECT} {SAME_SUBJECT.upper()[::-1]} {half}") == [0, 1]
+
+
+def test_groups_name_their_first_member() -> None:
+    assert groups(SAME_SUBJECT, PHONES, SAME_SUBJECT + " Yes.", PHONES + " No.", "Bees dance.") == [0, 1, 0, 1, 4]
+
+
+def test_texts_of_few_or_no_words() -> None:
+    assert groups("", "", "Yes.", "yes", "No.") == [0, 1, 2, 2, 4]
+    assert copy_groups([]) == []
+
+
+def test_three_hundred_passages_take_less_than_a_second() -> None:
+    chance = random.Random(7)
+    vocabulary = [f"word{i}" for i in range(60)]
+    texts = [" ".join(chance.choices(vocabulary, k=110)) for _ in range(290)]
+    begun = time.monotonic()
+    found = copy_groups(texts + texts[:10])
+    assert time.monotonic() - begun < 1
+    assert found == [*range(290), *range(10)]

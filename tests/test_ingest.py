@@ -1,0 +1,207 @@
+"""Ingest: everything once, whatever happened before."""
+
+import os
+from pathlib import Path
+
+import pytest
+from conftest import Spawn
+from toys import House, ToyEncoder
+
+from tools.errors import EncoderMismatchError, InputError, StoreFullError
+from tools.ingest import LARGEST_TEXT, IngestReport, find_files
+from tools.passages import SourceDocument
+
+BEES = "Bees dance to tell the others where the flowers are."
+ANTS = "Ants march in long lines along the scent of food."
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path / "data")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "files"
+    (made / "deep").mkdir(parents=True)
+    (made / "bees.txt").write_text(BEES)
+    (made / "deep" / "ants.md").write_text(ANTS)
+    (made / "deep" / "rows.jsonl").write_text(
+        '{"id": "owls", "text": "Owls wait."}\n{"id": "moths", "text": "Moths fly."}'
+    )
+    (made / "ignored.xyz").write_text("nothing")
+    return made
+
+
+def stored(house: House) -> dict[str, str]:
+    return {p.document_id: p.text for _, p in house.store.scan(0, 10_000)}
+
+
+def test_a_folder(house: House, folder: Path) -> None:
+    report = house.ingester.ingest_files([str(folder)], "c")
+    assert report == IngestReport(stored=4, unchanged=0, passages=4, problems=[])
+    assert set(stored(house)) == {f"{folder}/bees.txt", f"{folder}/deep/ants.md", "owls", "moths"}
+    assert house.find("bees dance")[0] == f"{folder}/bees.txt"
+    assert house.store.last_seq() > 0
+    assert house.store.changes(0, 10) == []  # both indexes are up to date
+
+
+def test_doing_it_twice_changes_nothing(house: House, folder: Path) -> None:
+    house.ingester.ingest_files([str(folder)], "c")
+    before = house.store.scan(0, 100)
+    report = house.ingester.ingest_files([str(folder)], "c")
+    assert report == IngestReport(stored=0, unchanged=4, passages=0, problems=[])
+    assert house.store.scan(0, 100) == before
+
+
+def test_a_changed_document_replaces_the_old_one(house: House, folder: Path) -> None:
+    house.ingester.ingest_files([str(folder)], "c")
+    (folder / "bees.txt").write_text("Wasps build with paper.")
+    report = house.ingester.ingest_files([str(folder)], "c")
+    assert (report.stored, report.unchanged) == (1, 3)
+    assert stored(house)[f"{folder}/bees.txt"] == "Wasps build with paper."
+    assert len(stored(house)) == 4
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_goes_on(house: House, folder: Path) -> None:
+    (folder / "broken.pdf").write_bytes(b"PK\x03\x04zip")
+    (folder / "broken.docx").write_text("text")
+    (folder / "picture.txt").write_bytes(b"\x89PNG\x00\x00")
+    (folder / "empty.txt").touch()
+    (folder / "rows.csv").write_text("id,text\nwrens,Wrens sing.\n,nobody\nlarks,Larks rise.\n")
+    report = house.ingester.ingest_files([str(folder)], "c")
+    assert {"wrens", "larks", "owls", f"{folder}/bees.txt"} <= set(stored(house))
+    assert report.stored == 6
+    told = "\n".join(report.problems)
+    assert len(report.problems) == 5
+    for name in ("broken.pdf", "broken.docx", "picture.txt", "empty.txt: holds no text", "rows.csv, line 3"):
+        assert name in told
+
+
+def test_one_file_that_cannot_be_read(house: House, folder: Path) -> None:
+    report = house.ingester.ingest_files([str(folder / "ignored.xyz")], "c")
+    assert report.stored == 0
+    assert "cannot be read" in report.problems[0]
+
+
+@pytest.mark.parametrize("given", ["nowhere", "empty"])
+def test_nothing_to_read(house: House, tmp_path: Path, given: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=rf"(?:no file or folder|nothing to read in).*{given}"):
+        house.ingester.ingest_files([str(tmp_path / given)], "c")
+
+
+def test_files_come_in_a_stable_order(folder: Path) -> None:
+    names = [name for _, name in find_files([str(folder), str(folder / "bees.txt")])]
+    assert names == [f"{folder}/bees.txt", f"{folder}/deep/ants.md", f"{folder}/deep/rows.jsonl", f"{folder}/bees.txt"]
+
+
+def test_a_file_given_twice_is_taken_once(house: House, folder: Path) -> None:
+    report = house.ingester.ingest_files([str(folder), str(folder / "bees.txt")], "c")
+    assert (report.stored, report.problems) == (4, [])
+
+
+def test_one_id_for_two_texts(house: House) -> None:
+    sources = [SourceDocument("a", BEES), SourceDocument("a", ANTS)]
+    report = house.ingester.ingest(sources, "c")
+    assert (report.stored, stored(house)) == (1, {"a": BEES})
+    assert report.problems == ["a: this id occurs twice; only the first was taken."]
+    again = house.ingester.ingest(sources, "c")
+    assert (again.stored, again.unchanged) == (0, 1)
+
+
+def test_a_document_that_is_too_long(house: House) -> None:
+    report = house.ingester.ingest([SourceDocument("a", "x" * (LARGEST_TEXT + 1)), SourceDocument("b", ANTS)], "c")
+    assert list(stored(house)) == ["b"]
+    assert report.problems == ["a: longer than 20,000,000 characters. Split it."]
+
+
+def test_a_file_name_that_is_not_unicode(house: House, tmp_path: Path) -> None:
+    try:
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt")).write_text(BEES)
+    except OSError:
+        pytest.skip("this file system takes only Unicode names")
+    for expected in (1, 0):
+        assert house.ingester.ingest_files([str(tmp_path)], "c").stored == expected
+    assert list(stored(house)) == [f"{tmp_path}/caf\\udce9.txt"]
+
+
+def test_the_title_is_part_of_the_vector(house: House) -> None:
+    house.ingester.ingest([SourceDocument("a", ANTS, title="On ants")], "c")
+    [(_, passage)] = house.store.scan(0, 10)
+    expected = house.encoder.encode([f"On ants. {ANTS}"])[0]
+    assert float(house.store.vectors([passage.id])[passage.id] @ expected) > 0.999
+
+
+def test_progress_and_many_batches(house: House) -> None:
+    seen: list[int] = []
+    sources = [SourceDocument(f"d{i}", f"{BEES} " * 30) for i in range(150)]
+    report = house.ingester.ingest(sources, "c", lambda r: seen.append(r.stored))
+    assert len(seen) > 1
+    assert seen == sorted(seen)
+    assert seen[-1] == report.stored == 150
+    assert report.passages == len(house.store.scan(0, 10_000))
+    for document, count in [(r["external_id"], r["passages"]) for r in house.store.documents("c")]:
+        assert (document[0], count) == ("d", report.passages // 150)
+
+
+def test_another_encoder(house: House, folder: Path, tmp_path: Path) -> None:
+    house.ingester.ingest_files([str(folder)], "c")
+    with pytest.raises(EncoderMismatchError):
+        House(tmp_path / "data", ToyEncoder("other")).ingester.ingest_files([str(folder)], "c")
+
+
+def test_a_full_disk_keeps_what_was_stored(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, calls = house.store.put, []
+
+    def limited(collection: int, documents: object) -> int:
+        calls.append(1)
+        if len(calls) == 2:
+            connection = house.database.connection()
+            pages = connection.execute("PRAGMA page_count").fetchone()[0]
+            connection.execute(f"PRAGMA max_page_count = {pages + 1}")
+        return real(collection, documents)  # type: ignore[arg-type]  # passed on as it came
+
+    monkeypatch.setattr(house.store, "put", limited)
+    sources = [SourceDocument(f"d{i}", f"{BEES} " * 30) for i in range(400)]
+    with pytest.raises(StoreFullError, match="goes on"):
+        house.ingester.ingest(sources, "c")
+    kept = len(house.store.documents("c"))
+    assert 0 < kept < 400
+    report = House(house.database.path.parent).ingester.ingest(sources, "c")
+    assert (report.unchanged, report.stored) == (kept, 400 - kept)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from toys import House
+from tools.passages import SourceDocument
+house = House(Path(sys.argv[1]))
+def sources():
+    for i in range(1000):
+        yield SourceDocument(f"d{i}", f"Text number {i} says that bees dance. " * 40)
+def told(report):
+    print(report.stored, flush=True)
+house.ingester.ingest(sources(), "c", told)
+print("done", flush=True)
+"""
+
+
+def test_killed_half_way_and_run_again(tmp_path: Path, spawn: Spawn) -> None:
+    process = spawn(KILLED, tmp_path)
+    assert process.stdout is not None
+    for _ in range(3):
+        assert process.stdout.readline().strip().isdigit()
+    process.kill()
+    process.wait()
+    house = House(tmp_path)
+    half = len(house.store.documents("c"))
+    assert 0 < half < 1000
+    again = spawn(KILLED, tmp_path)
+    said, trouble = again.communicate(timeout=60)
+    assert said.endswith("done\n"), trouble
+    passages = [(p.document_id, p.position) for _, p in house.store.scan(0, 100_000)]
+    assert len(passages) == len(set(passages)) == sum(r["passages"] for r in house.store.documents("c"))
+    assert len({d for d, _ in passages}) == 1000
+    assert "d999" in house.find("text number 999")

@@ -1,0 +1,407 @@
+"""Reading files: every format as people have it, and every way in which a file is not what its name says."""
+
+import codecs
+import logging
+import re
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tools.errors import SourceError
+from tools.passages import SourceDocument
+from tools.readers import READERS, html_document, printable, read_file
+
+SPEECH = "The harbour was closed in May. Nobody had asked the fishermen."
+
+
+def read(path: Path, skipped: list[str] | None = None) -> list[SourceDocument]:
+    if skipped is None:
+        return list(read_file(path, path.name))
+    return list(read_file(path, path.name, lambda exc: skipped.append(str(exc))))
+
+
+def one(path: Path) -> SourceDocument:
+    [found] = read(path)
+    return found
+
+
+def write(path: Path, data: str | bytes) -> Path:
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+def pdf(pages: Sequence[str], title: str = "") -> bytes:
+    """A PDF written by hand: one line of Helvetica a page."""
+    bodies = ["<< /Type /Catalog /Pages 2 0 R >>", "", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
+    kids = []
+    for text in pages:
+        stream = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET" if text else "0 0 100 100 re f"
+        kids.append(f"{len(bodies) + 1} 0 R")
+        bodies.append(
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> "
+            f"/Contents {len(bodies) + 2} 0 R >>"
+        )
+        bodies.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+    bodies[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
+    bodies.append(f"<< /Title ({title}) >>")
+    data, offsets = b"%PDF-1.4\n", []
+    for number, body in enumerate(bodies, start=1):
+        offsets.append(len(data))
+        data += f"{number} 0 obj\n{body}\nendobj\n".encode()
+    table = "".join(f"{offset:010d} 00000 n \n" for offset in offsets)
+    trailer = f"<< /Size {len(bodies) + 1} /Root 1 0 R /Info {len(bodies)} 0 R >>"
+    end = f"xref\n0 {len(bodies) + 1}\n0000000000 65535 f \n{table}trailer\n{trailer}\nstartxref\n{len(data)}\n%%EOF\n"
+    return data + end.encode()
+
+
+def encrypted(tmp_path: Path, password: str, algorithm: str) -> Path:
+    from pypdf import PdfReader, PdfWriter
+
+    plain = write(tmp_path / "plain.pdf", pdf([SPEECH]))
+    writer = PdfWriter(clone_from=PdfReader(plain))
+    writer.encrypt(password, owner_password="owner", algorithm=algorithm)
+    writer.write(tmp_path / "locked.pdf")
+    return tmp_path / "locked.pdf"
+
+
+# Text
+
+
+def test_plain_text(tmp_path: Path) -> None:
+    found = one(write(tmp_path / "the_old-harbour.txt", SPEECH))
+    assert found == SourceDocument("the_old-harbour.txt", SPEECH, title="the old harbour")
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (codecs.BOM_UTF8 + b"Caf\xc3\xa9", "Café"),
+        (b"Caf\xe9 \x93quoted\x94 \x96 5\x80", "Café “quoted” – 5€"),
+        ("Café".encode("utf-16"), "Café"),
+        (codecs.BOM_UTF16_BE + "Café".encode("utf-16-be"), "Café"),
+        (b"one\r\ntwo\rthree", "one\ntwo\nthree"),
+        (b"", ""),
+    ],
+)
+def test_encodings_and_line_ends(tmp_path: Path, data: bytes, expected: str) -> None:
+    assert one(write(tmp_path / "a.txt", data)).text == expected
+
+
+@pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n\x00\x00", pdf([SPEECH]), b"PK\x03\x04" + b"z" * 100])
+@pytest.mark.parametrize("ending", ["txt", "md", "html", "csv", "jsonl"])
+def test_a_binary_file_under_a_text_name(tmp_path: Path, data: bytes, ending: str) -> None:
+    with pytest.raises(SourceError, match=rf"a\.{ending}: this is not a text file.*right ending"):
+        read(write(tmp_path / f"a.{ending}", data))
+
+
+def test_an_ending_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"'\.xlsx' cannot be read.*\.txt.*\.jsonl"):
+        read(write(tmp_path / "a.xlsx", b""))
+
+
+def test_a_file_that_is_gone(tmp_path: Path) -> None:
+    for ending in READERS:
+        with pytest.raises(SourceError, match=f"gone{ending}"):
+            read(tmp_path / f"gone{ending}")
+
+
+def test_a_name_that_is_not_unicode() -> None:
+    assert printable("caf\udce9.txt") == "caf\\udce9.txt"
+    assert printable("café.txt") == "café.txt"
+
+
+# Markdown
+
+MARKDOWN = """---
+title: The harbour
+publisher: Sample Gazette
+kind: News
+date: 2026-03-12
+url: https://h.example/1
+---
+# Another heading
+
+The **harbour** was [closed](https://x.example) in `May`.
+
+![a picture of boats](boats.png)
+
+---
+
+> Nobody had *asked*.
+
+- the fishermen
+"""
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_markdown_with_front_matter(tmp_path: Path, ends: str) -> None:
+    found = one(write(tmp_path / "a.md", MARKDOWN.replace("\n", ends)))
+    assert (found.title, found.publisher, found.kind) == ("The harbour", "Sample Gazette", "news")
+    assert (found.date, found.url) == ("2026-03-12", "https://h.example/1")
+    lines = [line for line in found.text.split("\n") if line]
+    assert lines == ["Another heading", "The harbour was closed in May.", "Nobody had *asked*.", "the fishermen"]
+
+
+def test_markdown_without_front_matter_takes_its_heading(tmp_path: Path) -> None:
+    assert one(write(tmp_path / "a.md", "# The harbour\n\nIt was closed.")).title == "The harbour"
+    assert one(write(tmp_path / "old_harbour.md", "It was closed.")).title == "old harbour"
+    assert one(write(tmp_path / "a.md", "---\ntitle:\nkind: blog\n---\n# The harbour\n")).title == "The harbour"
+
+
+def test_text_between_two_rules_is_no_front_matter(tmp_path: Path) -> None:
+    found = one(write(tmp_path / "a.md", "---\nThe harbour was closed.\n\n---\nNobody had asked."))
+    assert found.text.split() == "The harbour was closed. Nobody had asked.".split()
+
+
+@pytest.mark.parametrize("block", ["title: [unclosed", "title: a: b", "date: 2026-02-31"])
+def test_broken_front_matter(tmp_path: Path, block: str) -> None:
+    with pytest.raises(SourceError, match=r"a\.md: .*not valid YAML.*Mend or remove"):
+        read(write(tmp_path / "a.md", f"---\n{block}\n---\nText."))
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [("2026", "2026"), ("2026-03", "2026-03"), ("2026-03-12 10:30:00", "2026-03-12"), ("spring", ""), ("20260312", "")],
+)
+def test_dates_are_iso_or_empty(tmp_path: Path, given: str, kept: str) -> None:
+    assert one(write(tmp_path / "a.md", f"---\ndate: '{given}'\n---\nText.")).date == kept
+
+
+# HTML
+
+PAGE = f"""<!doctype html><html><head><title>The old harbour</title>
+<meta property="og:site_name" content="Sample Gazette"><meta name="date" content="2026-03-12">
+<link rel="canonical" href="https://gazette.example/harbour"></head><body>
+<nav><a href="/">Home</a> <a href="/sport">Sport</a> <a href="/login">Log in to your account</a></nav>
+<article><h1>The old harbour</h1><p>{SPEECH} {"The boats lay idle for a whole season. " * 8}</p>
+<p>{"The mayor said that the walls had to be mended first. " * 8}</p></article>
+<footer>Copyright Sample Gazette. All rights reserved. Subscribe to our newsletter.</footer>
+<script>alert("x")</script></body></html>"""
+
+
+def test_a_page_without_its_furniture(tmp_path: Path) -> None:
+    found = one(write(tmp_path / "a.html", PAGE))
+    assert "Nobody had asked the fishermen." in found.text
+    assert "The mayor said" in found.text
+    for furniture in ("Log in", "Sport", "newsletter", "alert"):
+        assert furniture not in found.text
+    assert (found.title, found.publisher, found.date) == ("The old harbour", "Sample Gazette", "2026-03-12")
+    assert found.url == "https://gazette.example/harbour"
+    assert found.external_id == "a.html"
+
+
+def test_a_page_from_the_web_keeps_its_address() -> None:
+    page = PAGE.replace('<link rel="canonical" href="https://gazette.example/harbour">', "")
+    found = html_document(page, "n", "https://w.example/1")
+    assert found.url == "https://w.example/1"
+
+
+@pytest.mark.parametrize("data", ["", "<html><body></body></html>", "<nav><a href='/'>Home</a></nav>"])
+def test_a_page_without_text(tmp_path: Path, data: str) -> None:
+    with pytest.raises(SourceError, match="no readable text"):
+        read(write(tmp_path / "a.htm", data))
+
+
+# PDF
+
+
+def test_pdf(tmp_path: Path) -> None:
+    found = one(write(tmp_path / "a.pdf", pdf([SPEECH, "It opened again in June."], "The harbour")))
+    assert found.title == "The harbour"
+    assert found.text == f"{SPEECH}\n\nIt opened again in June."
+    assert one(write(tmp_path / "old_harbour.pdf", pdf([SPEECH]))).title == "old harbour"
+
+
+@pytest.mark.parametrize("algorithm", ["RC4-128", "AES-256"])
+def test_an_encrypted_pdf(tmp_path: Path, algorithm: str) -> None:
+    with pytest.raises(SourceError, match=r"encrypted.*without a password"):
+        read(encrypted(tmp_path, "secret", algorithm))
+
+
+def test_a_pdf_that_opens_without_a_password(tmp_path: Path) -> None:
+    assert one(encrypted(tmp_path, "", "AES-256")).text == SPEECH
+
+
+def test_a_scanned_pdf(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"no text, only images.*text recognition"):
+        read(write(tmp_path / "a.pdf", pdf(["", ""])))
+
+
+def test_what_is_no_pdf(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.pdf", "w") as archive:
+        archive.writestr("x.txt", SPEECH)
+    with pytest.raises(SourceError, match=r"a\.pdf: this PDF is damaged"):
+        read(tmp_path / "a.pdf")
+    for data in (b"", b"hello", pdf([SPEECH])[:200]):
+        with pytest.raises(SourceError, match=r"a\.pdf: this PDF"):
+            read(write(tmp_path / "a.pdf", data))
+
+
+def test_a_pdf_damaged_anywhere_is_read_or_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    whole = pdf([SPEECH, SPEECH])
+    for start in range(0, len(whole), 23):
+        data = whole[:start] + b"<[/9 R" + whole[start + 6 :]
+        try:
+            read(write(tmp_path / "a.pdf", data))
+        except SourceError as exc:
+            assert "a.pdf" in str(exc)
+    assert [r for r in caplog.records if r.levelno >= logging.WARNING] == []
+
+
+# Word
+
+
+def word_file(path: Path, title: str = "") -> Path:
+    import docx
+
+    file = docx.Document()
+    file.core_properties.title = title
+    file.add_heading("On the harbour", 1)
+    file.add_paragraph("First paragraph.")
+    table = file.add_table(rows=2, cols=2)
+    for cell, text in zip((c for row in table.rows for c in row.cells), ("Year", "Boats", "1990", "40"), strict=True):
+        cell.text = text
+    file.add_paragraph("Last paragraph.")
+    file.save(str(path))
+    return path
+
+
+def test_word_in_the_order_of_the_document(tmp_path: Path) -> None:
+    found = one(word_file(tmp_path / "a.docx", "The harbour"))
+    assert found.title == "The harbour"
+    assert found.text.split("\n") == ["On the harbour", "First paragraph.", "Year Boats", "1990 40", "Last paragraph."]
+
+
+def test_a_word_file_without_a_title(tmp_path: Path) -> None:
+    assert one(word_file(tmp_path / "old_harbour.docx")).title == "old harbour"
+    with (
+        zipfile.ZipFile(tmp_path / "old_harbour.docx") as whole,
+        zipfile.ZipFile(tmp_path / "bare.docx", "w") as bare,
+    ):
+        for name in whole.namelist():
+            if not name.startswith("docProps/"):
+                bare.writestr(name, re.sub(rb"<Relationship [^>]*docProps/[^>]*>", b"", whole.read(name)))
+    assert one(tmp_path / "bare.docx").title == "bare"
+
+
+def test_what_is_no_word_file(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "zip.docx", "w") as archive:
+        archive.writestr("x.txt", SPEECH)
+    write(tmp_path / "text.docx", SPEECH)
+    write(tmp_path / "empty.docx", b"")
+    write(tmp_path / "locked.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 2000)
+    for name in ("zip", "text", "empty", "locked"):
+        with pytest.raises(SourceError, match=f"{name}.docx: this is not a Word document"):
+            read(tmp_path / f"{name}.docx")
+
+
+def test_a_word_file_damaged_anywhere_is_read_or_refused(tmp_path: Path) -> None:
+    whole = word_file(tmp_path / "whole.docx").read_bytes()
+    for start in range(0, len(whole), len(whole) // 60):
+        data = whole[:start] + b"\xff<&\x00damage" + whole[start + 10 :]
+        try:
+            read(write(tmp_path / "a.docx", data))
+        except SourceError as exc:
+            assert "a.docx" in str(exc)
+
+
+@pytest.mark.parametrize("part", ["word/document.xml", "[Content_Types].xml", "docProps/core.xml", "word/styles.xml"])
+@pytest.mark.parametrize("data", [b"", b"<not-closed", b"<a/>"])
+def test_a_word_file_with_a_damaged_part(tmp_path: Path, part: str, data: bytes) -> None:
+    with (
+        zipfile.ZipFile(word_file(tmp_path / "whole.docx")) as whole,
+        zipfile.ZipFile(tmp_path / "a.docx", "w") as broken,
+    ):
+        for name in whole.namelist():
+            broken.writestr(name, data if name == part else whole.read(name))
+    try:
+        read(tmp_path / "a.docx")
+    except SourceError as exc:
+        assert "a.docx" in str(exc)
+
+
+# Rows
+
+LINES = """{"id": "h1", "text": "The harbour was closed.", "title": "Harbour", "url": "https://h.example", "kind": "forum"}
+
+{"id": 2, "text": "Nobody had asked.", "date": 2026, "unknown": [1]}
+"""
+
+
+def test_jsonl(tmp_path: Path) -> None:
+    first, second = read(write(tmp_path / "a.jsonl", codecs.BOM_UTF8 + LINES.encode()))
+    assert first == SourceDocument("h1", "The harbour was closed.", "Harbour", "https://h.example", kind="forum")
+    assert second == SourceDocument("2", "Nobody had asked.", date="2026")
+
+
+WRONG = [
+    ("{", "not valid JSON"),
+    ("[" * 100_000, "not valid JSON"),
+    ('{"id": "a", "text": ' + "9" * 5000 + "}", "not valid JSON"),
+    ("[1, 2]", "has to be an object"),
+    ('{"text": "x"}', "'id' is missing"),
+    ('{"id": "a", "text": ""}', "'text' is missing"),
+    ('{"id": "a", "text": ["x"]}', "'text' has to be text"),
+    ('{"id": {}, "text": "x"}', "'id' has to be text"),
+]
+
+
+@pytest.mark.parametrize(("line", "problem"), WRONG)
+def test_a_wrong_line_is_named_and_the_rest_is_read(tmp_path: Path, line: str, problem: str) -> None:
+    path = write(tmp_path / "a.jsonl", LINES + line + '\n{"id": "h3", "text": "It opened again."}\n')
+    skipped: list[str] = []
+    assert [d.external_id for d in read(path, skipped)] == ["h1", "2", "h3"]
+    assert len(skipped) == 1
+    assert skipped[0].startswith("a.jsonl, line 4: ")
+    assert problem in skipped[0]
+    with pytest.raises(SourceError, match="line 4"):
+        read(path)
+
+
+def test_a_file_of_wrong_lines_is_given_up(tmp_path: Path) -> None:
+    skipped: list[str] = []
+    with pytest.raises(SourceError, match="line 21"):
+        read(write(tmp_path / "a.jsonl", '{"body": "x"}\n' * 1000), skipped)
+    assert len(skipped) == 20
+
+
+def test_jsonl_without_rows(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="no rows"):
+        read(write(tmp_path / "a.jsonl", "\n\n"))
+
+
+def test_half_a_surrogate_pair_is_dropped(tmp_path: Path) -> None:
+    found = one(
+        write(tmp_path / "a.jsonl", r'{"id": "a\ud83d", "text": "Bees \ud83d dance", "title": "\udc00On bees"}')
+    )
+    assert (found.external_id, found.text.split(), found.title) == ("a\\ud83d", ["Bees", "dance"], "On bees")
+
+
+def test_csv(tmp_path: Path) -> None:
+    data = 'id,text,publisher\r\n1,"The harbour\r\nwas closed.",Gazette\r\n2,"He said ""no"".",\r\n'
+    first, second = read(write(tmp_path / "a.csv", codecs.BOM_UTF8 + data.encode()))
+    assert first == SourceDocument("1", "The harbour\nwas closed.", publisher="Gazette")
+    assert second == SourceDocument("2", 'He said "no".')
+
+
+def test_csv_with_the_line_ends_of_old_macs(tmp_path: Path) -> None:
+    assert [d.text for d in read(write(tmp_path / "a.csv", "id,text\r1,one\r2,two\r"))] == ["one", "two"]
+
+
+def test_csv_with_a_very_long_field(tmp_path: Path) -> None:
+    assert len(one(write(tmp_path / "a.csv", "id,text\n1," + "x" * 300_000)).text) == 300_000
+
+
+@pytest.mark.parametrize("data", ["", "a,b\n1,2\n", "id;text\n1;x\n"])
+def test_csv_without_the_columns(tmp_path: Path, data: str) -> None:
+    with pytest.raises(SourceError, match=r"first line has to name the columns, 'id' and 'text'"):
+        read(write(tmp_path / "a.csv", data))
+
+
+def test_csv_with_wrong_rows(tmp_path: Path) -> None:
+    skipped: list[str] = []
+    found = read(write(tmp_path / "a.csv", "id,text\n1,one\n2\n,three\n4,four,five\n"), skipped)
+    assert [d.external_id for d in found] == ["1", "4"]
+    assert ["line 3: the field 'text'" in skipped[0], "line 4: the field 'id'" in skipped[1]] == [True, True]

@@ -1,0 +1,111 @@
+"""Cutting text into sentences and passages: nothing is lost, nothing is doubled."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tools.sentences import PASSAGE_WORDS, clean, cut, split_sentences
+
+SENTENCE = "The river rose again in spring, and the people of the lower town moved their animals up the hill. "
+
+words = st.text(alphabet=st.sampled_from("abzABZ09äß日é'-"), min_size=1, max_size=8)
+ends = st.sampled_from(["", "", "", "", ".", ",", "?", "!", ";", '."', ".)", "...", ":"])
+gaps = st.sampled_from([" ", " ", " ", "  ", "\n", "\n\n", "\r\n", "\t", "\x0c", "\u2028", "\xa0", "\x1f"])
+texts = st.lists(st.tuples(words, ends, gaps), max_size=400).map(lambda parts: "".join("".join(p) for p in parts))
+
+
+@given(texts)
+@settings(max_examples=80, deadline=None)
+def test_every_word_is_in_exactly_one_passage(text: str) -> None:
+    passages = cut(text)
+    assert [w for p in passages for w in p.split()] == text.split()
+    assert all(p.strip() for p in passages)
+    assert all(len(p.split()) <= 1.75 * PASSAGE_WORDS for p in passages)
+
+
+@given(st.text(max_size=300))
+@settings(max_examples=150, deadline=None)
+def test_any_text_at_all(text: str) -> None:
+    expected = clean(text).split()
+    assert [w for p in cut(text) for w in p.split()] == expected
+    assert [w for s in split_sentences(text) for w in s.split()] == expected
+
+
+@given(st.integers(1, 1000), st.integers(20, 300))
+@settings(max_examples=30, deadline=None)
+def test_other_lengths(sentences: int, length: int) -> None:
+    text = SENTENCE * (sentences // 10 + 1)
+    passages = cut(text, length)
+    assert " ".join(passages).split() == text.split()
+    assert max(len(p.split()) for p in passages) <= 1.75 * max(length, 60)
+
+
+def test_lengths_are_about_a_hundred_words() -> None:
+    lengths = [len(p.split()) for p in cut(SENTENCE * 100)]
+    assert all(80 <= n <= 125 for n in lengths)
+    assert sum(lengths) == 1900
+
+
+def test_passages_end_where_a_sentence_ends() -> None:
+    assert all(p.endswith("hill.") and p.startswith("The river") for p in cut(SENTENCE * 40))
+
+
+def test_a_small_rest_joins_the_passage_before() -> None:
+    passages = cut(SENTENCE * 5 + "Then it fell.")
+    assert len(passages) == 1
+    assert passages[0].endswith("Then it fell.")
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n\t", "\u200b", "\ufeff\n"])
+def test_nothing(text: str) -> None:
+    assert cut(text) == split_sentences(text) == []
+
+
+def test_a_hundred_thousand_words_without_punctuation() -> None:
+    text = " ".join(f"word{i}" for i in range(100_000))
+    begun = time.monotonic()
+    passages = cut(text)
+    assert time.monotonic() - begun < 5
+    assert " ".join(passages) == text
+    assert {len(p.split()) for p in passages} == {100}
+
+
+def test_a_very_long_sentence_is_cut_at_its_clauses() -> None:
+    clause = " ".join(["word"] * 39) + " end;"
+    passages = cut(" ".join([clause] * 10))
+    assert all(p.endswith("end;") for p in passages)
+    assert {len(p.split()) for p in passages} == {80}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Dr. Smith met Mrs. Jones at 5 p.m. on Main St. in Dover. They spoke.", 2),
+        ("The U.S. economy grew by 3.5 per cent. Prices rose, too.", 2),
+        ("Costs fell, e.g. for wind and solar power. Nobody had expected it.", 2),
+        ("Is it safe? Yes! It is.", 3),
+        ('"It is safe," she said. "We tested it."', 2),
+        ("One line\nAnother line", 2),
+        ("First paragraph.\n\nSecond paragraph.", 2),
+        ("Look at www.example.org/?q=A and at a.b! Then decide.", 2),
+        ("No end at all", 1),
+    ],
+)
+def test_sentences(text: str, expected: int) -> None:
+    found = split_sentences(text)
+    assert len(found) == expected, found
+    assert " ".join(found).split() == text.split()
+
+
+def test_lines_that_the_width_of_a_page_broke_are_joined() -> None:
+    passage = cut("Many bees\nlive in hives,\nothers live\n(mostly alone) in the ground.\n\nants march.")[0]
+    assert split_sentences(passage)[0] == "Many bees live in hives, others live (mostly alone) in the ground."
+
+
+def test_what_cannot_be_seen_goes_and_what_parts_words_stays() -> None:
+    assert clean("so\u00adlar\u200b po\u202ewer\ufeff\x00\x07") == "solar power"
+    assert clean("page one\x0cpage two\r\nline\rline\u2028end").split() == "page one page two line line end".split()
+    assert clean("broken \ud83d pair").split() == ["broken", "pair"]
+    clean("broken \ud83d pair").encode()

@@ -1,0 +1,153 @@
+"""The worker: merging, order, errors and cancelling."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tools.errors import ModelError
+from tools.worker import Worker
+
+
+class Doubles:
+    """A model that doubles numbers, refuses negative ones, and can be held up."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[int]] = []
+        self.go = threading.Event()
+        self.go.set()
+        self.begun = threading.Event()
+
+    def __call__(self, items: Sequence[Any]) -> NDArray[np.float32]:
+        self.begun.set()
+        assert self.go.wait(10)
+        self.batches.append(list(items))
+        if any(i < 0 for i in items):
+            raise ValueError(f"negative: {[i for i in items if i < 0]}")
+        return np.array([[2 * i, i] for i in items], np.float32).reshape(-1, 2)
+
+    def hold(self, worker: Worker) -> threading.Thread:
+        """Occupies the worker until `go` is set."""
+        self.go.clear()
+        self.begun.clear()
+        thread = threading.Thread(target=worker.run, args=("held", self, [0]))
+        thread.start()
+        assert self.begun.wait(10)
+        return thread
+
+
+def waiting(worker: Worker, number: int) -> None:
+    """Returns once so many requests are queued."""
+    until = time.monotonic() + 10
+    while worker._queue.qsize() < number:
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+def test_rows_in_the_order_of_the_items() -> None:
+    rows = Worker().run("a", Doubles(), [3, 1, 2])
+    assert rows.tolist() == [[6, 3], [2, 1], [4, 2]]
+
+
+def test_no_items() -> None:
+    assert Worker().run("a", Doubles(), []).shape == (0, 2)
+    assert asyncio.run(Worker().arun("a", Doubles(), [])).shape == (0, 2)
+
+
+def test_waiting_requests_of_one_key_run_together() -> None:
+    worker, model = Worker(), Doubles()
+    held = model.hold(worker)
+    with ThreadPoolExecutor(8) as pool:
+        futures = [pool.submit(worker.run, "a", model, [i, i + 100]) for i in range(8)]
+        waiting(worker, 8)
+        model.go.set()
+        assert [f.result()[:, 1].tolist() for f in futures] == [[i, i + 100] for i in range(8)]
+    held.join()
+    assert len(model.batches) == 2
+    assert sorted(model.batches[1]) == [*range(8), *range(100, 108)]
+
+
+def test_requests_of_different_keys_run_apart() -> None:
+    worker, model = Worker(), Doubles()
+    held = model.hold(worker)
+    with ThreadPoolExecutor(6) as pool:
+        futures = [pool.submit(worker.run, f"key{i % 2}", model, [i]) for i in range(6)]
+        waiting(worker, 6)
+        model.go.set()
+        assert [f.result()[0, 1] for f in futures] == [*range(6)]
+    held.join()
+    assert all(len({i % 2 for i in batch}) == 1 for batch in model.batches)
+
+
+def test_a_large_request_is_run_in_parts_so_that_others_need_not_wait() -> None:
+    worker, model = Worker(), Doubles()
+    assert worker.run("a", model, range(1000))[:, 1].tolist() == list(range(1000))
+    assert max(len(b) for b in model.batches) <= 128
+    model.batches.clear()
+    assert asyncio.run(worker.arun("a", model, range(1000)))[:, 1].tolist() == list(range(1000))
+    assert max(len(b) for b in model.batches) <= 128
+
+
+def test_an_error_reaches_only_whose_item_it_was() -> None:
+    worker, model = Worker(), Doubles()
+    held = model.hold(worker)
+    with ThreadPoolExecutor(4) as pool:
+        futures = [pool.submit(worker.run, "a", model, [i]) for i in (1, -2, 3, -4)]
+        waiting(worker, 4)
+        model.go.set()
+        assert futures[0].result().tolist() == [[2, 1]]
+        assert futures[2].result().tolist() == [[6, 3]]
+        with pytest.raises(ValueError, match=r"\[-2\]"):
+            futures[1].result()
+        with pytest.raises(ValueError, match=r"\[-4\]"):
+            futures[3].result()
+    held.join()
+    assert worker.run("a", model, [5]).tolist() == [[10, 5]]
+
+
+@pytest.mark.parametrize("wrong", [np.zeros((1, 2), np.float32), None])
+def test_a_model_that_returns_something_else_stops_nobody_else(wrong: Any) -> None:
+    worker = Worker()
+    with pytest.raises((ModelError, TypeError)):
+        worker.run("bad", lambda items: wrong, [1, 2])
+    assert worker.run("a", Doubles(), [1]).tolist() == [[2, 1]]
+
+
+async def test_a_cancelled_request_is_never_computed() -> None:
+    worker, model = Worker(), Doubles()
+    held = model.hold(worker)
+    kept = asyncio.create_task(worker.arun("a", model, [1]))
+    dropped = asyncio.create_task(worker.arun("a", model, [7]))
+    await asyncio.to_thread(waiting, worker, 2)
+    dropped.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await dropped
+    model.go.set()
+    assert (await kept).tolist() == [[2, 1]]
+    await asyncio.to_thread(held.join)
+    assert 7 not in [i for batch in model.batches for i in batch]
+
+
+async def test_the_event_loop_runs_on_while_the_model_works() -> None:
+    worker, model = Worker(), Doubles()
+    held = model.hold(worker)
+    tasks = [asyncio.create_task(worker.arun("a", model, items)) for items in ([1], [])]
+    for _ in range(5):
+        await asyncio.sleep(0.01)
+    assert not any(t.done() for t in tasks)
+    model.go.set()
+    assert [len(await t) for t in tasks] == [1, 0]
+    await asyncio.to_thread(held.join)
+
+
+def test_more_threads_than_may_wait() -> None:
+    worker, model = Worker(), Doubles()
+    with ThreadPoolExecutor(40) as pool:
+        results = list(pool.map(lambda i: worker.run(i % 3, model, [i, i + 1]), range(1500)))
+    assert [r[:, 1].tolist() for r in results] == [[i, i + 1] for i in range(1500)]
