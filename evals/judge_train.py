@@ -31,11 +31,10 @@ _BROAD = {
     "control": 1, "claimdiff": 1, "perspectrum_amt_pilot": 0.2,
 }  # fmt: skip
 _NEAR = {
-    "read_labels": 30.0, "procon20": 11, "arc_stance": 7,
-    "arguana": 8, "perspectrum_support": 5, "theperspective": 5, "argkp_topic": 9,
-    "berds": 10, "iam_window": 4, "fnc_arc": 3, "synthetic": 3, "argkp21": 3, "debatepedia": 2,
+    "read_labels": 20.0, "berds": 20, "argkp_topic": 16, "procon20": 10, "arguana": 8, "synthetic": 7, "arc_stance": 5,
+    "perspectrum_support": 4, "theperspective": 3, "argkp21": 4, "iam_window": 2, "debatepedia": 1,
 }  # fmt: skip
-_WHOLE = (0.15, 0.55)  # how often a passage stays whole, in the broad and in the near part
+_WHOLE = (0.15, 0.4)  # how often a passage stays whole, in the broad and in the near part
 
 
 @dataclass
@@ -47,7 +46,7 @@ class Plan:
     rate: float = 2e-4
     tokens: int = 3072
     warm_up: float = 0.04
-    near_from: float = 0.62
+    near_from: float = 0.55
     seed: int = 7
     threads: int = 2
     measure_every: float = 8.0

@@ -28,6 +28,10 @@ _HERE = ("127.0.0.1", "::1", "localhost", "0.0.0.0", "::", "", None)
 Spawn = Callable[..., "subprocess.Popen[str]"]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("filterwarnings", "ignore:unclosed file .*textblob:ResourceWarning")  # its own oversight
+
+
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     """Connections and name look-ups other than to this machine raise."""

@@ -92,7 +92,7 @@ def load_feature_model(path: Path = WEIGHTS) -> FeatureModel:
 
 def features(pairs: Sequence[tuple[str, str]], encoder: "Encoder") -> Floats:
     """Features of (statement, text) pairs, shape (n, len(FEATURES))."""
-    from tools.grammar.negation import negate
+    from tools.grammar import negate
     from tools.sentences import split_sentences
 
     parts = {text: (split_sentences(text) or [text]) for _, text in pairs}

@@ -87,9 +87,13 @@ def _front_matter(block: str, name: str) -> dict[str, Any] | None:
         fields = yaml.safe_load(block)
     except (yaml.YAMLError, ValueError) as exc:  # a ValueError is a date that no calendar has
         raise SourceError(
-            f"{name}: the block between the '---' lines is not valid YAML ({exc}). Mend or remove it."
+            f"{name}: the block between the '---' lines is not valid YAML ({_folded(exc)}). Mend or remove it."
         ) from exc
     return fields if isinstance(fields, dict) else None
+
+
+def _folded(exc: Exception) -> str:
+    return " ".join(str(exc).split())
 
 
 def _read_html(path: Path, name: str) -> Iterator[SourceDocument]:

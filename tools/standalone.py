@@ -8,25 +8,33 @@ SHORTEST, LONGEST = 7, 45
 # A sentence that opens with one of these leans on the one before it.
 _LEANING = re.compile(
     r"""^["'“‘(]?(?:
-    this|that(?!\s+(?:is\s+why\s+)?\w+\s+(?:who|which))|these|those(?!\s+who)|it|its|they|their|them|he|she|his|her|him|here|there(?:fore|by)|such|
+    this|that(?!\s+(?:is\s+why\s+)?\w+\s+(?:who|which))|these|those(?!\s+who)|it|its|they|their|them|he|she|his|her|him|here(?!\s+and\s+there)|there(?:fore|by)|such(?!\s+(?:\w+\s+){1,2}as\b)|
     however|but|and|or|nor|so|yet|thus|hence|then|also|moreover|furthermore|besides|additionally|similarly|likewise|
     indeed|instead|otherwise|nevertheless|nonetheless|meanwhile|consequently|accordingly|finally|lastly|first(?:ly)?,|
-    second(?:ly)?,|third(?:ly)?,|next|again|still,|rather,|conversely|overall|in\s+(?:this|that|these|those|such|addition|contrast|conclusion|
+    second(?:ly)?,|third(?:ly)?,|next|again(?!\s+and\s+again)|still,|rather,|conversely|overall|in\s+(?:this|that|these|those|such|addition|contrast|conclusion|
     short|turn|fact|other\s+words|either\s+case|both\s+cases|the\s+(?:same|first|second|latter|former))|on\s+the\s+(?:other|contrary|one\s+hand)|
     as\s+(?:a\s+result|such|well|mentioned|noted|above)|for\s+(?:example|instance|this|that|these|the\s+same)|at\s+the\s+same\s+time|after\s+all|of\s+course|
     because\s+of\s+(?:this|that|it)|due\s+to\s+(?:this|that)|if\s+(?:so|not|this|that|it|they)|when\s+(?:this|that|it|they)|while\s+(?:this|that|it|they)|
     another|the\s+(?:same|other|others|latter|former|above|following)|both(?=\s+(?:of\s+)?(?:these|those|are|were|have))|
-    neither|either|one\s+(?:of\s+(?:these|them)|such)|some\s+of\s+(?:these|them)|many\s+of\s+(?:these|them)|most\s+of\s+(?:these|them)|what\s+is\s+more|
-    not\s+only|even\s+so|even\s+(?:this|that|then|if\s+(?:this|that|it|they))|perhaps,|yes|no,|well,|secondly|thirdly|firstly|
+    neither(?!.*\bnor\b)|either(?!.*\bor\b)|one\s+(?:of\s+(?:these|them)|such)|some\s+of\s+(?:these|them)|many\s+of\s+(?:these|them)|most\s+of\s+(?:these|them)|what\s+is\s+more|
+    not\s+only|even\s+so|even\s+(?:this|that|then|if\s+(?:this|that|it|they))|perhaps,|yes,|no,|well,|secondly|thirdly|firstly|
     all\s+(?:of\s+)?(?:this|these|those|that)|with\s+(?:this|that|these)|by\s+(?:this|that|these|doing\s+(?:this|so))|
     without\s+(?:this|that|it|them)|under\s+(?:this|that|such)|to\s+do\s+(?:this|so|that)|doing\s+so|given\s+(?:this|that)|
-    who|which|whose|whereas|where(?:by)?|e\.g|i\.e|see|figure|table|fig|source|photo|image|read\s+more|click|sign\s+up|subscribe|share|copyright
+    who|which|whose|whereas|whereby|where(?![^,]+,)|e\.g|i\.e|see|(?:figure|table|fig\.?)\s+\d+|(?:sources?|photos?|images?)(?:\s*:|\s+(?:by|credit))|
+    read\s+more|click|sign\s+up|subscribe|share\s+(?:this|on|via)|copyright(?:\s+by|(?=\s*[©\d(]))
     )(?!\w)""",
     re.IGNORECASE | re.VERBOSE,
 )
-# A pronoun early in the sentence with nothing before it that it could stand for.
+# A pronoun early in the sentence with nothing before it that it could stand for: 'they' and 'its' after words that name
+# nothing, 'she' unless one person was named; an 'it' that only prepares a clause ('make it harder to …') is no pronoun.
 _EARLY_PRONOUN = re.compile(
-    r"^(?:\S+\s+){1,3}(?:it|they|them|this|these|he|she|him|its|their|his|her)\b", re.IGNORECASE
+    r"""^(?:
+    (?:(?:about|according|after|all|although|and|as|at|because|before|by|despite|during|even|for|from|if|in|into|like|most|of|on|once|only|
+    over|since|so|some|through|to|today|under|unless|until|when|while|with|within|without|yesterday|yet)\s+){1,3}(?:they|them|their|its)|
+    (?:\S+\s+){1,3}(?:it(?!\s+(?:\S+\s+){1,3}(?:to|that|for)\b)|this|these)|
+    (?!(?:the|an?|each|every|no|any|one)\s)(?:\S+\s+){1,3}(?:he|she|him|his|her)
+    )\b""",
+    re.IGNORECASE | re.VERBOSE,
 )
 _POINTS_AWAY = re.compile(
     r"\b(?:(?:the|this|that|these|those)\s+(?:above|aforementioned|motion|proposition|opposition|opponent|policy|proposal|measure|resolution|"
@@ -34,7 +42,9 @@ _POINTS_AWAY = re.compile(
     r"above|aforesaid|former|latter|do(?:es|ing)?\s+so|(?:your|you|my|me|mine|our|us)\s+(?:argument|opponent|point|case))\b",
     re.IGNORECASE,
 )
-_DEMONSTRATIVE = re.compile(r"\b(?:this|these|those|such)\s+(?!as\b|who\b|that\b)\w+", re.IGNORECASE)
+_DEMONSTRATIVE = re.compile(
+    r"\b(?:(?:this|these|those)\s+(?!as\b|who\b|that\b)|such\s+(?!as\b|(?:\w+\s+){1,2}as\b))\w+", re.IGNORECASE
+)
 _THAT = re.compile(
     r"\bthat (?:problem|way|case|reason|point|idea|argument|kind|sort|time|moment|policy|system|country|amount|level|"
     r"sense|fact|view|claim|regard|respect|end|goal|day|period|group|state|law|rule|approach|question|issue|position|"

@@ -1,0 +1,298 @@
+"""The graph built from weights computes what BERT computes, files in the cache heal, and the encoder keeps its word."""
+
+import math
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Spawn
+from numpy.typing import NDArray
+
+from tools import onnx_model
+from tools.encoder import MiniLM, load_encoder, minilm_recipe
+from tools.errors import ModelError, StoreError
+from tools.onnx_bert import Head, build_bert
+from tools.onnx_model import OnnxModel, Recipe, load_model
+
+Array = NDArray[np.float32]
+HIDDEN, LAYERS, HEADS, INNER = 32, 2, 4, 64
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"bees dance ants march owls wait and the".split()]
+
+
+def random_weights(seed: int = 0, pooler: bool = True) -> dict[str, Array]:
+    chance = np.random.default_rng(seed)
+
+    def draw(*shape: int) -> Array:
+        return chance.normal(0, 0.3, shape).astype(np.float32)
+
+    weights = {
+        "embeddings.word_embeddings.weight": draw(len(WORDS), HIDDEN),
+        "embeddings.position_embeddings.weight": draw(48, HIDDEN),
+        "embeddings.token_type_embeddings.weight": draw(2, HIDDEN),
+        "classifier.weight": draw(2, HIDDEN),
+        "classifier.bias": draw(2),
+    }
+    norms, denses = ["embeddings.LayerNorm"], {"pooler.dense": (HIDDEN, HIDDEN)} if pooler else {}
+    for layer in range(LAYERS):
+        at = f"encoder.layer.{layer}"
+        norms += [f"{at}.attention.output.LayerNorm", f"{at}.output.LayerNorm"]
+        for name in ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"):
+            denses[f"{at}.{name}"] = (HIDDEN, HIDDEN)
+        denses[f"{at}.intermediate.dense"] = (INNER, HIDDEN)
+        denses[f"{at}.output.dense"] = (HIDDEN, INNER)
+    for name, shape in denses.items():
+        weights |= {f"{name}.weight": draw(*shape), f"{name}.bias": draw(shape[0])}
+    for name in norms:
+        weights |= {f"{name}.weight": 1 + draw(HIDDEN), f"{name}.bias": draw(HIDDEN)}
+    return weights
+
+
+class PlainBert:
+    """BERT's forward pass for one text without padding, written from Devlin et al. 2019 and Vaswani et al. 2017."""
+
+    def __init__(self, weights: Mapping[str, Array]) -> None:
+        self.w = {name: value.astype(np.float64) for name, value in weights.items()}
+
+    def dense(self, x: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+        return np.asarray(x @ self.w[f"{name}.weight"].T + self.w[f"{name}.bias"])
+
+    def norm(self, x: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+        centred = x - x.mean(-1, keepdims=True)
+        scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-12)
+        return np.asarray(scaled * self.w[f"{name}.weight"] + self.w[f"{name}.bias"])
+
+    def attention(self, x: NDArray[np.float64], at: str) -> NDArray[np.float64]:
+        q, k, v = (self.dense(x, f"{at}.attention.self.{n}") for n in ("query", "key", "value"))
+        size = HIDDEN // HEADS
+        mixed = []
+        for h in range(HEADS):
+            part = slice(h * size, (h + 1) * size)
+            scores = np.exp(q[:, part] @ k[:, part].T / math.sqrt(size))
+            mixed.append(scores / scores.sum(-1, keepdims=True) @ v[:, part])
+        return np.concatenate(mixed, axis=-1)
+
+    def tokens(self, ids: list[int], types: list[int]) -> NDArray[np.float64]:
+        w = self.w
+        x = w["embeddings.word_embeddings.weight"][ids] + w["embeddings.token_type_embeddings.weight"][types]
+        x = self.norm(x + w["embeddings.position_embeddings.weight"][: len(ids)], "embeddings.LayerNorm")
+        for layer in range(LAYERS):
+            at = f"encoder.layer.{layer}"
+            mixed = self.dense(self.attention(x, at), f"{at}.attention.output.dense")
+            x = self.norm(x + mixed, f"{at}.attention.output.LayerNorm")
+            inner = self.dense(x, f"{at}.intermediate.dense")
+            gelu = inner * 0.5 * (1 + np.vectorize(math.erf)(inner / math.sqrt(2)))
+            x = self.norm(x + self.dense(gelu, f"{at}.output.dense"), f"{at}.output.LayerNorm")
+        return x
+
+    def output(self, ids: list[int], types: list[int], head: Head) -> NDArray[np.float64]:
+        x = self.tokens(ids, types)
+        if head == "mean":
+            mean = x.mean(0)
+            return np.asarray(mean / np.linalg.norm(mean))
+        first = x[0]
+        if "pooler.dense.weight" in self.w:
+            first = np.tanh(self.dense(first, "pooler.dense"))
+        return self.dense(first, "classifier")
+
+
+TOKENS = [([2, 4, 5, 3], [0, 0, 0, 0]), ([2, 6, 3, 7, 8, 9, 3], [0, 0, 0, 1, 1, 1, 1]), ([2, 3], [0, 0])]
+
+
+def padded() -> dict[str, NDArray[np.int64]]:
+    feeds = {name: np.zeros((len(TOKENS), 9), np.int64) for name in ("ids", "mask", "types")}
+    for row, (ids, types) in enumerate(TOKENS):
+        feeds["ids"][row, : len(ids)] = ids
+        feeds["mask"][row, : len(ids)] = 1
+        feeds["types"][row, : len(ids)] = types
+    return feeds
+
+
+@pytest.mark.parametrize(("head", "pooler"), [("mean", False), ("classifier", True), ("classifier", False)])
+def test_the_graph_agrees_with_a_plain_forward_pass(head: Head, pooler: bool) -> None:
+    import onnx
+    import onnxruntime
+
+    weights = random_weights(pooler=pooler)
+    model = build_bert(weights, HEADS, head)
+    onnx.checker.check_model(model, full_check=True)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    found = session.run(None, padded())[0]
+    expected = np.array([PlainBert(weights).output(ids, types, head) for ids, types in TOKENS])
+    np.testing.assert_allclose(found, expected, atol=2e-5)
+
+
+# The cache
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Recipe:
+    from safetensors.numpy import save_file
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    save_file(random_weights(), tmp_path / "model.safetensors")
+    return Recipe(tmp_path / "model.safetensors", tmp_path / "tokenizer.json", HEADS, "classifier", 32)
+
+
+def agrees(model: OnnxModel) -> bool:
+    """int8 is coarse on random weights, but near."""
+    [found] = model.run(["bees dance"])
+    expected = PlainBert(random_weights()).output([2, 4, 5, 3], [0, 0, 0, 0], "classifier")
+    return bool(np.abs(found - expected).max() < 0.5)
+
+
+def test_built_once_then_loaded(recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = tmp_path / "deep" / "cache"
+    before = load_model(recipe, cache, agrees, "tiny").run(["ants march", ("bees", "dance")])
+    assert before.shape == (2, 2)
+    assert [p.name for p in cache.iterdir()] == [f"tiny-{recipe.fingerprint()}.onnx"]
+    monkeypatch.delattr(onnx_model, "_build")
+    after = load_model(recipe, cache, agrees, "tiny").run(["ants march", ("bees", "dance")])
+    np.testing.assert_array_equal(before, after)
+
+
+def test_a_damaged_file_is_built_again(recipe: Recipe, tmp_path: Path) -> None:
+    load_model(recipe, tmp_path, agrees, "tiny")
+    [path] = tmp_path.glob("*.onnx")
+    whole = path.read_bytes()
+    chance = np.random.default_rng(1)
+    damaged = [b"", b"not a model", whole[: len(whole) // 2], whole[:-1], bytes(len(whole))]
+    for _ in range(12):
+        noisy = bytearray(whole)
+        for at in chance.integers(0, len(whole), 40):
+            noisy[at] ^= 0xFF
+        damaged.append(bytes(noisy))
+    for data in damaged:
+        path.write_bytes(data)
+        assert agrees(load_model(recipe, tmp_path, agrees, "tiny"))
+
+
+def test_another_models_file_under_the_name_is_built_again(recipe: Recipe, tmp_path: Path) -> None:
+    load_model(recipe, tmp_path, agrees, "tiny")
+    [path] = tmp_path.glob("*.onnx")
+    onnx_model.quantise(build_bert(random_weights(seed=9), HEADS, "classifier"), path)
+    assert agrees(load_model(recipe, tmp_path, agrees, "tiny"))
+
+
+def test_wrong_numbers_are_refused(recipe: Recipe, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"'tiny' computes wrong numbers.*doctor"):
+        load_model(recipe, tmp_path, lambda model: False, "tiny")
+
+
+@pytest.mark.parametrize("part", ["weights", "tokenizer"])
+def test_missing_files(recipe: Recipe, tmp_path: Path, part: str) -> None:
+    getattr(recipe, part).unlink()
+    with pytest.raises(ModelError, match=r"missing.*make install"):
+        load_model(recipe, tmp_path, agrees, "tiny")
+
+
+def test_damaged_weights(recipe: Recipe, tmp_path: Path) -> None:
+    recipe.weights.write_bytes(b"\xff" * 1000)
+    with pytest.raises(ModelError, match=r"cannot be read.*make install"):
+        load_model(recipe, tmp_path, agrees, "tiny")
+
+
+def test_a_cache_that_cannot_be_written(recipe: Recipe, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="STEELMAN_DATA_DIR"):
+        load_model(recipe, tmp_path / "file" / "cache", agrees, "tiny")
+
+
+def test_the_fingerprint_follows_the_weights_and_the_head(recipe: Recipe, tmp_path: Path) -> None:
+    before = recipe.fingerprint()
+    assert Recipe(recipe.weights, recipe.tokenizer, HEADS, "mean", 32).fingerprint() != before
+    data = bytearray(recipe.weights.read_bytes())
+    data[-1] ^= 1
+    recipe.weights.write_bytes(data)
+    assert recipe.fingerprint() != before
+
+
+BUILD = """
+import sys
+from pathlib import Path
+from tools.onnx_model import Recipe, load_model
+folder = Path(sys.argv[1])
+recipe = Recipe(folder / "model.safetensors", folder / "tokenizer.json", 4, "classifier", 32)
+for i in range(3):
+    print(load_model(recipe, folder / f"cache{i}", lambda model: True, "tiny").run(["bees dance"]).tolist())
+"""
+
+
+def test_two_processes_build_at_once(recipe: Recipe, tmp_path: Path, spawn: Spawn) -> None:
+    processes = [spawn(BUILD, tmp_path) for _ in range(2)]
+    (first, trouble), (second, more) = (p.communicate(timeout=60) for p in processes)
+    assert first == second, trouble + more
+    assert len(first.splitlines()) == 3, trouble
+    assert [len(os.listdir(tmp_path / f"cache{i}")) for i in range(3)] == [1, 1, 1]  # noqa: PTH208  # names suffice
+
+
+# The encoder
+
+
+def test_rows_of_unit_length_in_the_order_given(encoder: MiniLM) -> None:
+    texts = [" ".join(["bees dance"] * (1 + (37 * i) % 50)) + f" {i}" for i in range(90)]
+    vectors = encoder.encode(texts)
+    assert vectors.shape == (90, encoder.dimensions) == (90, 384)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-4)
+    alone = np.concatenate([encoder.encode([texts[i]]) for i in (0, 17, 80)])
+    # The scales of int8 activations depend a little on what else is in the batch.
+    assert np.sum(alone * vectors[[0, 17, 80]], axis=1).min() > 0.97
+
+
+def test_meaning(encoder: MiniLM) -> None:
+    a, b, c = encoder.encode(["The cat sat on the mat.", "A kitten rests on a rug.", "Interest rates rose in March."])
+    assert a @ b > 0.4 > 0.2 > a @ c
+
+
+def test_no_texts_and_odd_texts(encoder: MiniLM) -> None:
+    assert encoder.encode([]).shape == (0, 384)
+    odd = ["", " ", "\n", "🐝", "日本語", "\x00", "x" * 5000, "word " * 100_000]
+    vectors = encoder.encode(odd)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-4)
+
+
+def test_what_comes_after_the_limit_is_not_read(encoder: MiniLM) -> None:
+    long = "The harbour was closed in May. " * 100
+    a, b = encoder.encode([long, long + "Bees dance."])
+    assert a @ b == pytest.approx(1, abs=1e-4)
+
+
+def test_several_threads(encoder: MiniLM) -> None:
+    texts = [f"Bees dance {i} times." for i in range(8)]
+    expected = encoder.encode(texts)
+    wrong: list[float] = []
+
+    def work() -> None:
+        for _ in range(5):
+            lowest = float(np.sum(encoder.encode(texts) * expected, axis=1).min())
+            if lowest < 0.9999:
+                wrong.append(lowest)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_the_name_tells_the_weights(encoder: MiniLM) -> None:
+    assert encoder.name == f"minilm-int8-{minilm_recipe().fingerprint()}"
+
+
+def test_loading_again_is_quick_and_the_same(encoder: MiniLM, models_dir: Path) -> None:
+    again = load_encoder(models_dir)
+    np.testing.assert_array_equal(again.encode(["Bees dance."]), encoder.encode(["Bees dance."]))
+
+
+def test_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ModelError, match=r"package is missing.*requirements\.lock"):
+        minilm_recipe()
