@@ -260,21 +260,12 @@ def _remove_document(db: sqlite3.Connection, collection_id: int, external_id: st
 
 def _insert_document(db: sqlite3.Connection, collection_id: int, document: PreparedDocument) -> int:
     source, now = document.source, datetime.now(UTC).isoformat(timespec="seconds")
+    described = (source.title, source.url, source.publisher, source.kind, source.date)
     cursor = db.execute(
         "INSERT INTO documents"
         " (collection_id, external_id, content_hash, title, url, publisher, kind, date, ingested_at)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            collection_id,
-            source.external_id,
-            document.content_hash,
-            source.title,
-            source.url,
-            source.publisher,
-            source.kind,
-            source.date,
-            now,
-        ),
+        (collection_id, source.external_id, document.content_hash, *described, now),
     )
     ids: list[int] = []
     for position, text in enumerate(document.passages):
