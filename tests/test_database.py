@@ -12,7 +12,7 @@ import pytest
 from conftest import Spawn
 from toys import House
 
-from tools.database import MIGRATIONS, Database
+from tools.database import MIGRATIONS, Database, _to_wal
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError, StoreFullError
 
 TEXT = "Bees dance to tell the others where the flowers are. " * 200
@@ -203,6 +203,21 @@ def test_processes_that_open_a_new_file_at_once(tmp_path: Path, spawn: Spawn) ->
     for process in processes:
         said, trouble = process.communicate(timeout=60)
         assert said == "done\n", trouble
+
+
+def test_a_refused_switch_to_write_ahead_logging_is_tried_again(tmp_path: Path) -> None:
+    other = sqlite3.connect(tmp_path / "x.db", isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN EXCLUSIVE")
+    impatient = sqlite3.connect(tmp_path / "x.db", timeout=0)
+    with pytest.raises(sqlite3.OperationalError):
+        impatient.execute("PRAGMA journal_mode = WAL")
+    release = threading.Timer(0.2, other.execute, ("ROLLBACK",))
+    release.start()
+    _to_wal(impatient)
+    assert impatient.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    release.join()
+    impatient.close()
+    other.close()
 
 
 def test_connections_of_ended_threads_are_closed(tmp_path: Path) -> None:
