@@ -103,8 +103,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs one command; every error that is meant for the user becomes one line and an exit status."""
     args = build_parser().parse_args(arguments)
     try:
+        _check_text(args)
         command = importlib.import_module(f"agent.commands.{args.command}")
-        return int(command.run(args))
+        status = int(command.run(args))
+        sys.stdout.flush()
+        return status
     except InputError as exc:
         return _refuse(exc, BAD_INPUT)
     except SteelmanError as exc:
@@ -118,8 +121,19 @@ def main(arguments: list[str] | None = None) -> int:
         return 128 + signal.SIGPIPE
 
 
+def _check_text(args: argparse.Namespace) -> None:
+    """Names that are no UTF-8 exist as files only; raises InputError for any other argument that is none."""
+    for name in ("question", "resume", "collection", "name", "document"):
+        given = getattr(args, name, None)
+        for text in given if isinstance(given, list) else [given or ""]:
+            if any("\ud800" <= c <= "\udfff" for c in text):
+                raise InputError(f"the {name} holds bytes that are no text (not UTF-8). Type it again.")
+
+
 def _refuse(exc: SteelmanError, status: int) -> int:
-    print(f"steelman: {exc}", file=sys.stderr)
+    from agent.rendering.words import plain
+
+    print(f"steelman: {plain(str(exc))}", file=sys.stderr)
     return status
 
 

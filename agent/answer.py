@@ -1,5 +1,6 @@
 """The one public result of a run, for the command line, the page, programs and evals."""
 
+import json
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -116,3 +117,7 @@ def strength(status: str, passages: int, sources: int) -> Strength:
     if status == "supported":
         return "strong" if passages >= _STRONG_PASSAGES and sources >= _STRONG_SOURCES else "some"
     return "weak" if status == "thin" else "none"
+
+
+if __name__ == "__main__":  # python -m agent.answer > docs/answer.schema.json
+    print(json.dumps(Answer.model_json_schema(), indent=2))

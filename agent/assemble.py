@@ -55,7 +55,9 @@ def assemble(
 ) -> Answer:
     """The public answer; `passages` hold at least every passage that a claim cites."""
     numbering = _Numbering(passages)
-    claims, coverage = state.get("claims", []), state.get("coverage", {})
+    # A source may have been deleted since it was verified.
+    claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
+    coverage = state.get("coverage", {})
     sides = [_perspective(p, coverage.get(p["id"]), claims, numbering) for p in state["perspectives"]]
     plain = [_claim(c, numbering) for c in claims if c["role"] == "plain"]
     outcome = _outcome(state, sides)
@@ -147,9 +149,10 @@ def summarise(outcome: Outcome, state: RunState) -> str:
         return "Nothing was found that makes a case for any side of this question."
     coverage = state["coverage"]
     by_stance = {p["stance"]: coverage[p["id"]] for p in state["perspectives"] if p["stance"] != "other"}
-    others = [p for p in state["perspectives"] if p["stance"] == "other" and coverage[p["id"]]["status"] != "not_found"]
-    if len(by_stance) < 2:
-        return f"The sources found give {_count(len(others), 'different answer')}."
+    found = [p for p in state["perspectives"] if coverage[p["id"]]["status"] != "not_found"]
+    others = [p for p in found if p["stance"] == "other"]
+    if len(by_stance) < 2 or len(others) == len(found):
+        return f"The sources found give {'one answer' if len(found) == 1 else f'{len(found)} different answers'}."
     return _verdict(by_stance["supports"], by_stance["opposes"]) + _beside(others)
 
 

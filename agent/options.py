@@ -1,10 +1,14 @@
 """What a caller can ask of one run: plain values that are stored with the run and go into the graph's context."""
 
+import math
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tools.errors import SettingsError
 from tools.store import SAMPLES
+
+if TYPE_CHECKING:
+    from langgraph.runtime import Runtime
 
 Depth = Literal["quick", "normal", "deep"]
 
@@ -40,6 +44,12 @@ class RunOptions:
     @classmethod
     def of(cls, depth: Depth = "normal", **changes: Any) -> "RunOptions":
         """The options of a depth with some of them changed; raises SettingsError for one that cannot be."""
+        if depth not in _DEPTHS:
+            raise SettingsError(f"depth has to be one of {', '.join(_DEPTHS)}, not '{depth}'.")
+        if unknown := sorted(set(changes) - {f.name for f in fields(cls)}):
+            raise SettingsError(
+                f"there is no option '{unknown[0]}'. There are: {', '.join(f.name for f in fields(cls))}."
+            )
         options = replace(cls(depth=depth), **_DEPTHS[depth])  # type: ignore[arg-type]  # values fit their fields by construction
         options = replace(options, **changes)
         options.check()
@@ -51,7 +61,7 @@ class RunOptions:
                 "no collection to search. Name one with --collection, or see `python -m agent collections`."
             )
         for name in ("max_pairs", "pool", "claims_per_side", "deadline_seconds"):
-            if getattr(self, name) <= 0:
+            if not 0 < getattr(self, name) < math.inf:
                 raise SettingsError(f"{name} has to be more than 0, not {getattr(self, name)}.")
         if self.max_rounds < 0:
             raise SettingsError(f"max_rounds cannot be negative ({self.max_rounds}); 0 never searches again.")
@@ -65,3 +75,8 @@ class RunOptions:
         known = {f.name for f in fields(cls)}
         values = {k: v for k, v in stored.items() if k in known}
         return cls(**values | {"collections": tuple(values.get("collections", (SAMPLES,)))})
+
+
+def options_of(runtime: "Runtime[RunOptions]") -> RunOptions:
+    """The run's options from the graph's context; the usual ones where a caller of the bare graph gave none."""
+    return runtime.context or RunOptions.of()

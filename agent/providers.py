@@ -75,7 +75,7 @@ def build_providers(settings: "Settings", store: Store) -> Providers:
     from tools.worker import Worker
 
     encoder = load_encoder(settings.cache_dir)
-    judge = load_judge(encoder)
+    judge = load_judge(settings.cache_dir)
     models = Models(encoder, judge, Worker(), VectorCache(settings.cache_dir / "cache.db"))
     return Providers(
         store=store,

@@ -7,11 +7,12 @@ from typing import Literal
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
-from agent.options import RunOptions
+from agent.options import RunOptions, options_of
 from agent.state import BranchState, RunState
 
 KEPT_FOR_WRITING = 0.25
 """The share of a run's time that searching may not use, so that a slow search still ends in an answer."""
+_KEPT = {"search": KEPT_FOR_WRITING, "judge": 0.15, "write": 0.05, "verify": 0.0}
 
 
 def after_frame(state: RunState) -> Literal["expand", "lookup"]:
@@ -37,7 +38,7 @@ def after_expand(state: RunState) -> list[Send] | Literal["write"]:
 def after_judge(state: RunState, runtime: Runtime[RunOptions]) -> Literal["requery", "select"]:
     """Searches again while a side is uncovered, rounds are left and the time for searching is not used up."""
     uncovered = [p for p in state["perspectives"] if state["coverage"][p["id"]]["status"] != "supported"]
-    options = runtime.context
+    options = options_of(runtime)
     late = searching_time_left(options, time.time()) <= 0
     return "requery" if uncovered and state.get("round", 0) < options.max_rounds and not late else "select"
 
@@ -48,7 +49,12 @@ def after_requery(state: RunState) -> list[Send] | Literal["select"]:
 
 
 def searching_time_left(options: RunOptions, now: float) -> float:
-    """Seconds until searching has to end, so that writing keeps its share; infinite without a deadline."""
+    """Seconds until searching has to end, so that what follows keeps its share; infinite without a deadline."""
+    return time_left(options, "search", now)
+
+
+def time_left(options: RunOptions, stage: Literal["search", "judge", "write", "verify"], now: float) -> float:
+    """Seconds until the stage has to end; each one ends before the next, so that what was found is still written up."""
     if not options.deadline_at:
         return math.inf
-    return options.deadline_at - KEPT_FOR_WRITING * options.deadline_seconds - now
+    return options.deadline_at - _KEPT[stage] * options.deadline_seconds - now

@@ -3,7 +3,6 @@
 import json
 import sqlite3
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -14,6 +13,7 @@ from tools.errors import RunBusyError, UnknownRunError
 RunStatus = Literal["running", "waiting", "done", "failed", "cancelled"]
 STALE_SECONDS = 10.0
 """A run whose owner has not been heard of for so long may be continued by another process."""
+_OWNED = "owner = ? AND status = 'running'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,11 @@ class RunRow:
     heartbeat: float | None
     error: str | None
     answer: str | None
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether the run counts as running while nobody works on it, as after its process was killed."""
+        return self.status == "running" and time.time() - (self.heartbeat or 0.0) > STALE_SECONDS
 
 
 class RunStore:
@@ -79,65 +84,89 @@ class RunStore:
         with self._db.read() as db:
             return [r["answer"] for r in db.execute(query, (thread,))]
 
-    def claim(self, run_id: str, owner: str) -> None:
-        """Makes `owner` the run's only worker; raises RunBusyError while another one is alive."""
-        stale = time.time() - STALE_SECONDS
+    def claim(self, run_id: str, owner: str) -> bool:
+        """Makes `owner` the run's only worker; False when the run is done, which it stays.
+
+        Raises RunBusyError while somebody works on it.
+        """
         with self._db.write() as db:
             changed = db.execute(
                 "UPDATE runs SET owner = ?, heartbeat = ?, status = 'running', error = NULL, finished_at = NULL"
-                " WHERE id = ? AND (owner IS NULL OR owner = ? OR heartbeat < ?)",
-                (owner, time.time(), run_id, owner, stale),
+                " WHERE id = ? AND status <> 'done' AND (owner IS NULL OR heartbeat < ?)",
+                (owner, time.time(), run_id, time.time() - STALE_SECONDS),
             ).rowcount
-        if not changed:
-            raise RunBusyError(f"another process is working on run {run_id}. Wait for it, or cancel the run first.")
+        if not changed and self.get(run_id).status != "done":
+            raise RunBusyError(f"somebody is working on run {run_id} already. Wait for it, or cancel the run first.")
+        return bool(changed)
 
     def beat(self, run_id: str, owner: str) -> bool:
         """Shows that the owner is alive; False when the run is not its own any more, as after a cancel."""
         with self._db.write() as db:
-            query = "UPDATE runs SET heartbeat = ? WHERE id = ? AND owner = ? AND status = 'running'"
+            query = f"UPDATE runs SET heartbeat = ? WHERE id = ? AND {_OWNED}"
             return db.execute(query, (time.time(), run_id, owner)).rowcount == 1
 
     def finish(
-        self, run_id: str, owner: str, status: RunStatus, answer: str | None = None, error: str | None = None
+        self,
+        run_id: str,
+        owner: str,
+        status: RunStatus,
+        data: dict[str, Any],
+        answer: str | None = None,
+        error: str | None = None,
     ) -> bool:
-        """Records how the owner's part ended; False, and nothing recorded, when the run was taken from it meanwhile."""
+        """Records how the owner's part ended, with its last event, and lets go of the run.
+
+        False when the run had been cancelled or taken over meanwhile: then it is only let go of.
+        """
+        query = f"UPDATE runs SET status = ?, finished_at = ?, answer = ?, error = ? WHERE id = ? AND {_OWNED}"
         with self._db.write() as db:
-            query = (
-                "UPDATE runs SET status = ?, finished_at = ?, owner = NULL, heartbeat = NULL, answer = ?, error = ?"
-                " WHERE id = ? AND owner = ?"
-            )
-            return db.execute(query, (status, _now(), answer, error, run_id, owner)).rowcount == 1
+            ended = db.execute(query, (status, _now(), answer, error, run_id, owner)).rowcount == 1
+            if ended:
+                _append(db, run_id, status, data)
+            db.execute("UPDATE runs SET owner = NULL, heartbeat = NULL WHERE id = ? AND owner = ?", (run_id, owner))
+        return ended
+
+    def let_go(self, owner: str) -> None:
+        """Cancels whatever the owner still holds."""
+        with self._db.read() as db:
+            held = [r["id"] for r in db.execute("SELECT id FROM runs WHERE owner = ?", (owner,))]
+        for run_id in held:
+            self.finish(run_id, owner, "cancelled", {})
 
     def mark_cancelled(self, run_id: str) -> bool:
-        """Takes a running or waiting run from its owner; False when it had ended already."""
+        """Ends a running or waiting run; False when it had ended already. Its owner, if any, has yet to let go."""
         with self._db.write() as db:
             query = (
-                "UPDATE runs SET status = 'cancelled', finished_at = ?, owner = NULL, heartbeat = NULL"
+                "UPDATE runs SET status = 'cancelled', finished_at = ?"
                 " WHERE id = ? AND status IN ('running', 'waiting')"
             )
-            return db.execute(query, (_now(), run_id)).rowcount == 1
+            ended = db.execute(query, (_now(), run_id)).rowcount == 1
+            if ended:
+                _append(db, run_id, "cancelled", {})
+        return ended
 
     def delete(self, run_id: str) -> None:
         with self._db.write() as db:
             db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
 
-    def add_events(self, run_id: str, events: Sequence[tuple[str, dict[str, Any]]]) -> list[Event]:
-        """Appends events; their numbers go on from the last one."""
-        added: list[Event] = []
+    def add_event(self, run_id: str, owner: str, kind: str, data: dict[str, Any]) -> None:
+        """Appends an event, numbered on from the last one. Raises RunBusyError when the run is not the owner's."""
         with self._db.write() as db:
-            last = db.execute("SELECT COALESCE(MAX(number), 0) FROM events WHERE run_id = ?", (run_id,)).fetchone()[0]
-            for number, (kind, data) in enumerate(events, start=last + 1):
-                event = Event(number, time.time(), kind, data)
-                db.execute(
-                    "INSERT INTO events VALUES (?, ?, ?, ?, ?)", (run_id, number, event.at, kind, json.dumps(data))
-                )
-                added.append(event)
-        return added
+            if db.execute(f"SELECT 1 FROM runs WHERE id = ? AND {_OWNED}", (run_id, owner)).fetchone() is None:
+                raise RunBusyError(f"run {run_id} was cancelled, or another process has taken it over.")
+            _append(db, run_id, kind, data)
 
     def events(self, run_id: str, after: int) -> list[Event]:
         with self._db.read() as db:
             rows = db.execute("SELECT * FROM events WHERE run_id = ? AND number > ? ORDER BY number", (run_id, after))
             return [Event(r["number"], r["at"], r["kind"], json.loads(r["data"])) for r in rows]
+
+
+def _append(db: sqlite3.Connection, run_id: str, kind: str, data: dict[str, Any]) -> None:
+    db.execute(
+        "INSERT INTO events SELECT ?, COALESCE(MAX(number), 0) + 1, ?, ?, ? FROM events WHERE run_id = ?",
+        (run_id, time.time(), kind, json.dumps(data), run_id),
+    )
 
 
 def _row(row: sqlite3.Row) -> RunRow:

@@ -10,30 +10,35 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from agent.answer import Answer
 from agent.assemble import assemble
 from agent.options import RunOptions
 from agent.providers import Providers, build_providers
 from agent.question import check_form, check_question
-from agent.run_store import Event, RunRow, RunStore
+from agent.run_store import Event, RunRow, RunStatus, RunStore
 from agent.samples import nearest_questions
 from agent.settings import Settings
 from agent.state import RunState
 from tools.database import Database
-from tools.errors import RunCancelledError, RunError, SteelmanError
-from tools.store import Store
+from tools.errors import DeadlineError, RunCancelledError, RunError, SteelmanError, StoreError
+from tools.store import Store, check_encoder
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
 HEARTBEAT_SECONDS = 2.0
 _POLL_SECONDS = 0.2
-ENDED = ("done", "failed", "cancelled")
+_THREADS = 32
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Runs:
@@ -44,22 +49,29 @@ class Runs:
         self._build = build
         self._owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._news: dict[str, asyncio.Event] = {}
+        self._news: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()  # alive while somebody follows
+        self._unrecorded: dict[str, SteelmanError] = {}
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> "Runs":
-        self.database = await asyncio.to_thread(Database, self.settings.database_path)
-        self._stack.callback(self.database.close)
-        self.store = Store(self.database)
-        self.runs = RunStore(self.database)
-        self.providers = await asyncio.to_thread(self._build, self.settings, self.store)
-        self._graph = await self._open_graph()
+        # Providers may hang; the loop's few default threads must not all wait for them.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "steelman"))
+        async with AsyncExitStack() as opening:
+            self._desk = opening.enter_context(ThreadPoolExecutor(1, "steelman-runs"))
+            self.database = await asyncio.to_thread(Database, self.settings.database_path)
+            opening.callback(self.database.close)
+            self.store = Store(self.database)
+            self.runs = RunStore(self.database)
+            self.providers = await asyncio.to_thread(self._build, self.settings, self.store)
+            self._graph = await self._open_graph(opening)
+            self._stack = opening.pop_all()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        for task in self._tasks.values():
-            task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        for run_id in list(self._tasks):
+            await self.cancel(run_id)
+        with contextlib.suppress(StoreError):  # a run that cannot be let go of is free once its heartbeat is stale
+            await self._at_desk(self.runs.let_go, self._owner)  # also of a run whose start was cut short
         await self._stack.aclose()
 
     async def start(self, question: str, options: RunOptions | None = None, thread: str | None = None) -> str:
@@ -71,29 +83,45 @@ class Runs:
         options = options or RunOptions.of()
         options.check()
         question = await asyncio.to_thread(check_question, question)
-        earlier = await asyncio.to_thread(self._earlier, thread) if thread else []
+        run_id = uuid.uuid4().hex[:12]
+        thread = (await self._at_desk(self.runs.get, thread)).thread if thread else run_id
+        earlier = await self._at_desk(self._earlier, thread)
         framing = await self.providers.framer.frame(question, earlier)
         check_form(framing["form"], question)
         for collection in options.collections:
-            await asyncio.to_thread(self.store.collection, collection)
-        run_id = uuid.uuid4().hex[:12]
-        await asyncio.to_thread(self.runs.create, run_id, thread or run_id, question, options.to_dict(), self._owner)
-        await self._tell(run_id, [("started", {"question": question})])
-        self._launch(run_id, RunState(question=question, earlier=earlier), options)
+            _, made_by = await asyncio.to_thread(self.store.collection, collection)
+            check_encoder(collection, made_by, self.providers.models.encoder.name)
+        await self._at_desk(self.runs.create, run_id, thread, question, options.to_dict(), self._owner)
+        await self._tell(run_id, "started", {"question": question})
+
+        async def begin() -> RunState:
+            return RunState(question=question, earlier=earlier)
+
+        self._launch(run_id, begin, options)
         return run_id
 
     async def events(self, run_id: str, after: int = 0) -> AsyncIterator[Event]:
-        """The run's events with numbers above `after`, as they come, until the run ends or waits for a person."""
-        run = await asyncio.to_thread(self.runs.get, run_id)
+        """The run's events with numbers above `after`, as they come, until the run ends or waits for a person.
+
+        Raises RunError when the process that worked on the run is gone.
+        """
+        run = await self._at_desk(self.runs.get, run_id)
+        news = self._news.setdefault(run.id, asyncio.Event())
         while True:
-            news = self._news.setdefault(run.id, asyncio.Event())
             news.clear()
-            run = await asyncio.to_thread(self.runs.get, run.id)
-            for event in await asyncio.to_thread(self.runs.events, run.id, after):
+            run = await self._at_desk(self.runs.get, run.id)
+            for event in await self._at_desk(self.runs.events, run.id, after):
                 after = event.number
                 yield event
             if run.status != "running":
                 return
+            if exc := self._unrecorded.get(run.id):
+                raise exc
+            if run.abandoned:
+                raise RunError(
+                    f"the process that worked on run {run.id} is gone. "
+                    f"Go on with it: `python -m agent ask --resume {run.id}`."
+                )
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(news.wait(), _POLL_SECONDS)
 
@@ -104,7 +132,7 @@ class Runs:
         """
         async for _ in self.events(run_id):
             pass
-        run = await asyncio.to_thread(self.runs.get, run_id)
+        run = await self._at_desk(self.runs.get, run_id)
         if run.answer is not None:
             return Answer.model_validate_json(run.answer)
         if run.status == "cancelled":
@@ -117,83 +145,88 @@ class Runs:
 
     async def cancel(self, run_id: str) -> bool:
         """Stops the run, here or in whichever process works on it; False when it had ended already."""
-        run = await asyncio.to_thread(self.runs.get, run_id)
-        taken = await asyncio.to_thread(self.runs.mark_cancelled, run.id)
-        if taken:
-            await self._tell(run.id, [("cancelled", {})])
+        run = await self._at_desk(self.runs.get, run_id)
+        stopped = await self._at_desk(self.runs.mark_cancelled, run.id)
         if task := self._tasks.get(run.id):
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        return taken
+            await self._end(run.id, "cancelled", {})  # a task that had not begun could not do it itself
+        return stopped
 
     async def resume(self, run_id: str, sides: list[dict[str, Any]] | None = None) -> str:
         """Goes on from the run's last finished stage, with a new deadline; `sides` answer a run that waits for review.
 
-        A run that is done stays as it is. Raises RunBusyError while another process works on it.
+        A run that is done stays as it is. Raises RunBusyError while another process works on it, InputError for sides
+        that cannot be searched for.
         """
-        run = await asyncio.to_thread(self.runs.get, run_id)
-        if run.status == "done" or run.id in self._tasks:
+        from agent.nodes.review import reviewed
+
+        run = await self._at_desk(self.runs.get, run_id)
+        if run.status == "running" and run.id in self._tasks:
             return run.id
         if run.status == "waiting" and sides is None:
             raise RunError(f"run {run.id} waits for its sides: send them with the resume.")
-        await asyncio.to_thread(self.runs.claim, run.id, self._owner)
-        await self._tell(run.id, [("resumed", {})])
-        self._launch(run.id, await self._continuation(run, sides), RunOptions.from_dict(run.options))
+        if sides is not None:
+            reviewed(sides)
+        if await self._at_desk(self.runs.claim, run.id, self._owner):
+            await self._tell(run.id, "resumed", {})
+            self._launch(run.id, partial(self._continuation, run, sides), RunOptions.from_dict(run.options))
         return run.id
 
     # Inside
 
-    async def _open_graph(self) -> "CompiledStateGraph[RunState, RunOptions, RunState, RunState]":
+    async def _open_graph(
+        self, opening: AsyncExitStack
+    ) -> "CompiledStateGraph[RunState, RunOptions, RunState, RunState]":
         from agent.checkpoints import open_checkpointer
         from agent.graph import build_graph
 
-        return build_graph(self.providers, await self._stack.enter_async_context(open_checkpointer(self.settings)))
+        return build_graph(self.providers, await opening.enter_async_context(open_checkpointer(self.settings)))
 
     def _earlier(self, thread: str) -> list[str]:
-        root = self.runs.get(thread).thread
-        return [Answer.model_validate_json(a).neutral_question for a in self.runs.thread_answers(root)]
+        return [Answer.model_validate_json(a).neutral_question for a in self.runs.thread_answers(thread)]
 
     async def _continuation(self, run: RunRow, sides: list[dict[str, Any]] | None) -> Any:
-        if run.status == "waiting":
-            from langgraph.types import Command
+        from langgraph.types import Command
 
-            return Command(resume=sides)
-        begun = (await self._graph.aget_state(_config(run.id))).values
-        return (
-            None
-            if begun
-            else RunState(question=run.question, earlier=await asyncio.to_thread(self._earlier, run.thread))
-        )
+        state = await self._graph.aget_state(_config(run.id))
+        if not state.values:
+            return RunState(question=run.question, earlier=await self._at_desk(self._earlier, run.thread))
+        return Command(resume=sides) if sides is not None and state.interrupts else None
 
-    def _launch(self, run_id: str, graph_input: Any, options: RunOptions) -> None:
+    def _launch(self, run_id: str, begin: Callable[[], Awaitable[Any]], options: RunOptions) -> None:
+        self._unrecorded.pop(run_id, None)
         options = replace(options, deadline_at=time.time() + options.deadline_seconds)
-        task = asyncio.create_task(self._work(run_id, graph_input, options), name=f"run-{run_id}")
+        task = asyncio.create_task(self._work(run_id, begin, options), name=f"run-{run_id}")
         self._tasks[run_id] = task
         task.add_done_callback(lambda _: self._tasks.pop(run_id, None))
 
-    async def _work(self, run_id: str, graph_input: Any, options: RunOptions) -> None:
+    async def _work(self, run_id: str, begin: Callable[[], Awaitable[Any]], options: RunOptions) -> None:
         heart = asyncio.create_task(self._beat(run_id))
-        began = time.monotonic()
         try:
-            await self._follow_graph(run_id, graph_input, options)
-            snapshot = await self._graph.aget_state(_config(run_id))
-            if snapshot.next:
-                await self._end(run_id, "waiting", "waiting", {"sides": snapshot.values["perspectives"]})
-            else:
-                answer = await self._answer(run_id, cast(RunState, snapshot.values), time.monotonic() - began)
-                await self._end(run_id, "done", "done", {"outcome": answer.outcome}, answer=answer.model_dump_json())
+            await self._carry_out(run_id, await begin(), options)
         except SteelmanError as exc:
-            await self._end(run_id, "failed", "failed", {"error": str(exc)}, error=str(exc))
+            await self._end(run_id, "failed", {"error": str(exc)}, error=str(exc))
         except asyncio.CancelledError:
-            await asyncio.shield(self._end(run_id, "cancelled", "cancelled", {}))
+            await asyncio.shield(self._end(run_id, "cancelled", {}))
             raise
         except BaseException as exc:
             what = f"something went wrong inside Steelman ({type(exc).__name__}: {exc})."
             message = f"{what} Go on with `python -m agent ask --resume {run_id}`."
-            await self._end(run_id, "failed", "failed", {"error": message}, error=message)
+            await self._end(run_id, "failed", {"error": message}, error=message)
             raise
         finally:
             heart.cancel()
+
+    async def _carry_out(self, run_id: str, graph_input: Any, options: RunOptions) -> None:
+        began = time.monotonic()
+        await self._follow_graph(run_id, graph_input, options)
+        snapshot = await self._graph.aget_state(_config(run_id))
+        if snapshot.next:
+            await self._end(run_id, "waiting", {"sides": snapshot.values["perspectives"]})
+        else:
+            answer = await self._answer(run_id, cast(RunState, snapshot.values), options, began)
+            await self._end(run_id, "done", {"outcome": answer.outcome}, answer=answer.model_dump_json())
 
     async def _follow_graph(self, run_id: str, graph_input: Any, options: RunOptions) -> None:
         stream = self._graph.astream(
@@ -201,42 +234,54 @@ class Runs:
         )
         async for event in stream:
             data = dict(event)
-            await self._tell(run_id, [(data.pop("kind"), data)])
+            await self._tell(run_id, data.pop("kind"), data)
 
-    async def _answer(self, run_id: str, state: RunState, seconds: float) -> Answer:
+    async def _answer(self, run_id: str, state: RunState, options: RunOptions, began: float) -> Answer:
+        from agent.nodes.reporting import in_time
+
         cited = {i for c in state.get("claims", []) for i in c["passages"]}
         passages = await asyncio.to_thread(self.store.passages, cited)
-        nearest = await nearest_questions(state["framing"]["neutral"], self.providers.models) if not cited else []
-        return assemble(run_id, state, passages, self.providers.names, nearest, seconds)
+        nearest: list[str] = []
+        if not cited:
+            with contextlib.suppress(DeadlineError):  # a courtesy that an answer does not wait for
+                asked = nearest_questions(state["framing"]["neutral"], self.providers.models)
+                nearest = await in_time(options, "verify", asked)
+        return assemble(run_id, state, passages, self.providers.names, nearest, time.monotonic() - began)
 
     async def _end(
         self,
         run_id: str,
-        status: Any,
-        kind: str,
+        status: RunStatus,
         data: dict[str, Any],
         answer: str | None = None,
         error: str | None = None,
     ) -> None:
-        # The event comes first: a follower that sees the run ended has then seen all of its events.
-        if await asyncio.to_thread(self.runs.beat, run_id, self._owner):
-            await self._tell(run_id, [(kind, data)])
-            await asyncio.to_thread(self.runs.finish, run_id, self._owner, status, answer, error)
-        if news := self._news.get(run_id):
-            news.set()
+        try:
+            await self._at_desk(self.runs.finish, run_id, self._owner, status, data, answer, error)
+        except SteelmanError as exc:  # a full disk, say: whoever follows the run has to hear of it all the same
+            self._unrecorded[run_id] = exc
+        self._wake(run_id)
 
     async def _beat(self, run_id: str) -> None:
-        while True:
+        alive = True
+        while alive:
             await asyncio.sleep(HEARTBEAT_SECONDS)
-            if not await asyncio.to_thread(self.runs.beat, run_id, self._owner):
-                if task := self._tasks.get(run_id):  # cancelled from another process, or taken over by one
-                    task.cancel()
-                return
+            with contextlib.suppress(StoreError):  # the next beat may come through
+                alive = await self._at_desk(self.runs.beat, run_id, self._owner)
+        if task := self._tasks.get(run_id):  # cancelled from another process, or taken over by one
+            task.cancel()
 
-    async def _tell(self, run_id: str, events: list[tuple[str, dict[str, Any]]]) -> None:
-        await asyncio.to_thread(self.runs.add_events, run_id, events)
+    async def _tell(self, run_id: str, kind: str, data: dict[str, Any]) -> None:
+        await self._at_desk(self.runs.add_event, run_id, self._owner, kind, data)
+        self._wake(run_id)
+
+    def _wake(self, run_id: str) -> None:
         if news := self._news.get(run_id):
             news.set()
+
+    async def _at_desk(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Reads or writes the run tables in a thread of their own, which no slow provider can hold up."""
+        return await asyncio.get_running_loop().run_in_executor(self._desk, partial(work, *args, **kwargs))
 
 
 def _config(run_id: str) -> Any:

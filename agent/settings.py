@@ -14,7 +14,9 @@ from tools.errors import SettingsError
 class Settings(BaseSettings):
     """What is configured for this machine. Options of a single run are in `agent.options`."""
 
-    model_config = SettingsConfigDict(env_prefix="STEELMAN_", env_file=".env", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="STEELMAN_", env_file=".env", env_ignore_empty=True, extra="ignore", frozen=True
+    )
 
     data_dir: Path = Field(
         default_factory=lambda: Path(user_data_dir("steelman", appauthor=False)),
@@ -32,7 +34,10 @@ class Settings(BaseSettings):
     @field_validator("data_dir", mode="after")
     @classmethod
     def _home(cls, value: Path) -> Path:
-        return value.expanduser()
+        try:
+            return value.expanduser()
+        except RuntimeError as exc:
+            raise ValueError(str(exc)) from exc
 
     @cached_property
     def cache_dir(self) -> Path:

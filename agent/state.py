@@ -34,12 +34,17 @@ class FramingState(TypedDict):
     focus: str
 
 
-class Coverage(TypedDict):
-    """How well one side is covered: passages above the threshold, copies counted once, and who stands behind them."""
+class Standing(TypedDict):
+    """A side's evidence in numbers, and what they amount to."""
 
     status: Status
     passages: int
     sources: int
+
+
+class Coverage(Standing):
+    """How well one side is covered: passages above the threshold, copies counted once, and who stands behind them."""
+
     strongest: float
     ids: list[int]
     copies: int
@@ -118,7 +123,7 @@ class RunState(TypedDict, total=False):
     found: Annotated[dict[str, list[int]], merge_found]  # retrieve: per perspective, best first
     support: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: per perspective and passage
     unjudged: int  # judge: pairs that the budget or the deadline left out
-    coverage: dict[str, Coverage]  # judge
+    coverage: dict[str, Coverage]  # judge; verify counts the passages of its claims
     round: int  # requery: how often it has searched again
     planned: dict[str, list[str]]  # requery: the queries that the next retrieve is to try
     chosen: dict[str, list[int]]  # select: per perspective, the passages to write from

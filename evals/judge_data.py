@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.judge_synthetic import synthetic_pair
-from evals.judge_text import claim, fraction, negated, sentences, shingles, tidy, words_in_common
+from evals.judge_text import claim, fraction, key, negated, sentences, shingles, tidy, words_in_common
 
 LABELS = ("support", "oppose", "none")
 HELD_OUT = 0.1
@@ -78,12 +78,15 @@ def load_corpus(data: Path, seed: int = 0) -> Corpus:
     rng = random.Random(seed)
     corpus = Corpus(development=load_development(data))
     everything = _read_all(data, rng)
+    asked = _development_questions(data)
     blocked: set[int] = {s for _, text, _ in corpus.development for s in shingles(text)}
     for name, examples in everything.items():
         corpus.held_out[name] = [e for e in examples if fraction(e.group, _SALT) < HELD_OUT]
         blocked.update(s for e in corpus.held_out[name] for s in shingles(e.text))
     for name, examples in everything.items():
-        apart = [e for e in examples if fraction(e.group, _SALT) >= HELD_OUT]
+        apart = [
+            e for e in examples if fraction(e.group, _SALT) >= HELD_OUT and not {key(e.group), key(e.statement)} & asked
+        ]
         seen: dict[str, bool] = {}
         for e in apart:
             if e.text not in seen:
@@ -94,8 +97,17 @@ def load_corpus(data: Path, seed: int = 0) -> Corpus:
 
 def load_development(data: Path) -> list[tuple[str, str, int]]:
     """The human-labelled development pairs: statement, text, 1 where the text supports it."""
+    return [(r["perspective"], tidy(r["document"]), int(r["label"])) for r in _development_rows(data)]
+
+
+def _development_questions(data: Path) -> set[str]:
+    """Keys of the development pairs' questions and statements."""
+    return {key(r[name]) for r in _development_rows(data) for name in ("question", "perspective")}
+
+
+def _development_rows(data: Path) -> list[dict[str, Any]]:
     lines = (data / "judge" / "berds_pairs.dev.jsonl").read_text(encoding="utf-8").splitlines()
-    return [(r["perspective"], tidy(r["document"]), int(r["label"])) for r in map(json.loads, lines)]
+    return [json.loads(line) for line in lines]
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

@@ -1,7 +1,6 @@
-"""Fits the judge of features (`tools/judge_features.py`) and says what each group of features adds.
+"""The judge of features (`evals/judge_features.py`), fitted and measured: what the trained judge has to beat.
 
-`python -m evals judge-fit --data DIR --out FILE`. The network is chosen by nothing but the seed and the plan below; its
-output is calibrated by its own softmax, since it is fitted with as many pairs of each label as the sets have.
+`python -m evals judge-fit --data DIR`. The network is chosen by nothing but the seed and the plan below.
 """
 
 import argparse
@@ -15,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.judge_data import Example, hard, load_corpus
+from evals.judge_features import FEATURES, GROUPS, FeatureModel, features
 from evals.judge_metrics import best_f1, roc_auc, stance_accuracy
-from tools.judge_features import FEATURES, GROUPS, WEIGHTS, FeatureModel, features
 
 if TYPE_CHECKING:
     from tools.encoder import Encoder
@@ -74,8 +73,8 @@ def measure(
     return {name: round(value, 3) for name, value in found.items()}
 
 
-def ablation(data: Path, encoder: "Encoder", seed: int) -> tuple[FeatureModel, list[dict[str, object]]]:
-    """The model of all features, and a table: all, each group alone, all without each group."""
+def ablation(data: Path, encoder: "Encoder", seed: int) -> list[dict[str, object]]:
+    """A table: all features, each group alone, all without each group."""
     corpus = load_corpus(data, seed)
     training, held = sample(corpus.training, 1.0, seed), sample(corpus.held_out, 0.25, seed)
     x, held_x = (features([(e.statement, e.text) for e in part], encoder) for part in (training, held))
@@ -95,25 +94,21 @@ def ablation(data: Path, encoder: "Encoder", seed: int) -> tuple[FeatureModel, l
                 **measure(model.classify(held_x[:, columns]), held, model.classify(dev_x[:, columns]), truth),
             }
         )
-    return fit(x, labels, seed), table
+    return table
 
 
-def main() -> None:
-    """Command line."""
-    from platformdirs import user_cache_path
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data", type=Path, required=True, metavar="DIR", help="the folder that holds judge/ and berds/"
+    )
+    parser.add_argument("--seed", type=int, default=0)
 
+
+def run(args: argparse.Namespace) -> int:
+    """Prints a line for all features, for each group alone and for all without it."""
+    from agent.settings import load_settings
     from tools.encoder import load_encoder
 
-    parser = argparse.ArgumentParser(prog="python -m evals judge-fit", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--out", type=Path, default=WEIGHTS)
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    model, table = ablation(given.data, load_encoder(user_cache_path("steelman")), given.seed)
-    for row in table:
+    for row in ablation(args.data, load_encoder(load_settings().cache_dir), args.seed):
         print(json.dumps(row))
-    np.savez_compressed(given.out, **{name: getattr(model, name) for name in FeatureModel.__slots__})
-
-
-if __name__ == "__main__":
-    main()
+    return 0

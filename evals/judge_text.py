@@ -8,8 +8,8 @@ _WORD = re.compile(r"[a-z0-9]+")
 _NOISE = re.compile(r"https?://\S+|\[\[?[^\]]{0,80}\]\]?|\[REF\b")
 _BREAK = re.compile(r"(?<=[.!?])[\"'”’)]*\s+(?=[\"'“‘(]?[A-Z0-9])|\s*\n+\s*")
 _AUXILIARY = re.compile(
-    r"\b(should|would|could|can|will|must|may|might|is|are|was|were|cannot|does not|do not|did not|doesn't|don't|didn't"
-    r"|isn't|aren't|shouldn't|won't|wouldn't|can't)\b( not\b)?",
+    r"\b(isn't|aren't|shouldn't|wouldn't|couldn't|won't|can't|doesn't|don't|didn't|cannot|does not|do not|did not"
+    r"|should|would|could|can|will|must|may|might|is|are|was|were)\b( not\b)?",
     re.IGNORECASE,
 )
 _CLAIM_QUESTION = re.compile(
@@ -82,8 +82,7 @@ def _flipped(auxiliary: str, has_not: bool) -> str:
     if has_not:
         return auxiliary
     if word.endswith("n't"):
-        base = {"won't": "will", "can't": "can"}.get(word, word[:-3])
-        return {"does": "does", "do": "do", "did": "did"}.get(base, base)
+        return {"won't": "will", "can't": "can"}.get(word, word[:-3])
     if word == "cannot":
         return "can"
     return word.removesuffix(" not") if word.endswith(" not") else f"{auxiliary} not"
@@ -97,8 +96,7 @@ def claim(question: str) -> str:
     verb, rest = found[1].lower(), found[2].strip()
     place = _PREDICATE.search(f"{rest} ")
     if verb in {"should", "will", "would", "can", "does", "do", "did"} and place:
-        link = verb if verb in {"should", "will", "would", "can"} else "do"
-        return _capital(f"{rest[: place.start()]} {link}{rest[place.start() :]}.")
+        return _capital(f"{rest[: place.start()]} {verb}{rest[place.start() :]}.")
     return question
 
 

@@ -361,3 +361,20 @@ def test_the_suite_reads_pairs_and_refuses_other_files(tmp_path: Path) -> None:
     file.write_text("[]\n")
     with pytest.raises(InputError, match="line 1"):
         list(read_rows(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("question", "claim"),
+    [
+        ("(Ballet) Could the swan have been saved?", "The swan could have been saved."),
+        ("Night trains: yes or no?", "Night trains are a good thing."),
+        ("Remote voting: good or bad?", "Remote voting is a good thing."),
+    ],
+)
+def test_what_stands_around_the_question(question: str, claim: str) -> None:
+    assert frame(question).claim == claim
+
+
+def test_a_choice_of_two_predicates() -> None:
+    framing = frame("Should old theatres be restored or demolished?")
+    assert framing.alternatives == ("Old theatres should be restored.", "Old theatres should be demolished.")

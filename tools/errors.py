@@ -14,6 +14,7 @@ SteelmanError
 │   └── EncoderMismatchError  vectors made by another encoder
 ├── ModelError                weights or a model file on this machine cannot be used
 ├── ProviderError             a provider did not do its part
+│   └── DeadlineError         not before the run's deadline
 └── RunError                  a run cannot be continued
     ├── RunBusyError          another process is working on it
     └── RunCancelledError
@@ -77,6 +78,10 @@ class ModelError(SteelmanError):
 
 class ProviderError(SteelmanError):
     """A provider (a model, a search engine, a store) did not do its part."""
+
+
+class DeadlineError(ProviderError):
+    """A provider did not come back before the run's deadline; the run goes on without it."""
 
 
 class RunError(SteelmanError):

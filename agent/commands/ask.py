@@ -33,11 +33,11 @@ async def _ask(args: argparse.Namespace) -> int:
     async with open_runs() as runs:
         run_id = await (runs.resume(args.resume) if args.resume else runs.start(args.question, options_of(args, runs)))
         answer = await follow(runs, run_id)
+    print_answer(answer, as_json=args.json)
     if args.out:
         write_answer(answer, Path(args.out))
-    print_answer(answer, as_json=args.json)
-    if args.out and not args.json:
-        print(f"Written to {args.out}")
+        if not args.json:
+            print(f"Written to {args.out}")
     return (
         NOTHING_FOUND
         if answer.outcome == "nothing_found" or (answer.outcome == "no_sides" and not answer.plain)
@@ -54,14 +54,14 @@ async def follow(runs: Runs, run_id: str) -> Answer:
         return await runs.answer(run_id)
     except asyncio.CancelledError:
         await runs.cancel(run_id)
-        print(f"\nStopped. Go on with: python -m agent ask --resume {run_id}", file=sys.stderr)
+        print(f"\nGo on with: python -m agent ask --resume {run_id}", file=sys.stderr)
         raise
 
 
 def print_answer(answer: Answer, *, as_json: bool) -> None:
     """The answer on standard output: JSON, or text for a terminal."""
     if as_json:
-        print(answer.model_dump_json(indent=2))
+        print(answer.model_dump_json(indent=2), flush=True)
         return
     width = shutil.get_terminal_size((88, 24)).columns
-    print(to_terminal(answer, width, bold=sys.stdout.isatty()), end="")
+    print(to_terminal(answer, width, bold=sys.stdout.isatty()), end="", flush=True)

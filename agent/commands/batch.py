@@ -11,6 +11,7 @@ from agent.__main__ import FAILED, OK
 from agent.commands.session import open_runs, options_of
 from agent.options import RunOptions
 from agent.runs import Runs
+from tools.database import translated
 from tools.errors import InputError, SteelmanError
 
 
@@ -19,6 +20,8 @@ def run(args: argparse.Namespace) -> int:
     if args.parallel < 1:
         raise InputError(f"--parallel has to be 1 or more, not {args.parallel}.")
     questions = _read_questions(Path(args.questions))
+    if not Path(args.out).absolute().parent.is_dir():
+        raise InputError(f"there is no folder '{Path(args.out).parent}' to write the answers into. Make it first.")
     done = _read_done(Path(args.out))
     waiting = [q for q in questions if q not in done]
     return asyncio.run(_batch(args, waiting, len(questions) - len(waiting)))
@@ -28,17 +31,23 @@ async def _batch(args: argparse.Namespace, waiting: list[str], already: int) -> 
     from tqdm import tqdm
 
     failed = 0
+    path, total = Path(args.out), len(waiting) + already
     async with open_runs() as runs:
         options, turn = options_of(args, runs), asyncio.Semaphore(args.parallel)
         with (
-            Path(args.out).open("a", encoding="utf-8") as out,
-            tqdm(
-                total=len(waiting) + already, initial=already, unit="question", disable=not sys.stderr.isatty()
-            ) as bar,
+            translated(path),
+            path.open("a", encoding="utf-8") as out,
+            tqdm(total=total, initial=already, unit="question", disable=not sys.stderr.isatty()) as bar,
         ):
-            for finished in asyncio.as_completed([_one(runs, q, options, turn, out) for q in waiting]):
-                failed += not await finished
-                bar.update()
+            tasks = [asyncio.create_task(_one(runs, q, options, turn, out)) for q in waiting]
+            try:
+                for finished in asyncio.as_completed(tasks):
+                    failed += not await finished
+                    bar.update()
+            finally:  # stopped, none may begin another question while the door closes
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
     print(
         f"{len(waiting) - failed} answered, {failed} failed, {already} were there already: {args.out}", file=sys.stderr
     )
@@ -58,7 +67,7 @@ async def _one(runs: Runs, question: str, options: RunOptions, turn: asyncio.Sem
 
 def _read_questions(path: Path) -> list[str]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").split("\n")
     except OSError as exc:
         raise InputError(f"'{path}' cannot be read ({exc.strerror}).") from exc
     except UnicodeDecodeError as exc:
@@ -74,17 +83,27 @@ def _question(line: str, where: str) -> str:
     question = row.get("question") if row else None
     if not isinstance(question, str):
         raise InputError(f'{where}: no question. A line is an object: {{"question": "…"}}.')
-    return question
+    return " ".join(question.split())  # as the answer will repeat it
 
 
 def _read_done(path: Path) -> set[str]:
-    """The questions that have an answer; a line cut short by a kill and lines of failures are asked again."""
+    """The questions that have an answer; a last line cut short by a kill and lines of failures are asked again.
+
+    Raises InputError for a file that holds anything else, which would be lost.
+    """
     if not path.exists():
         return set()
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    rows = [row for line in lines if (row := _object(line)) is not None]
-    kept = [row for row in rows if "schema_version" in row]
-    if len(kept) != len(lines):
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError as exc:
+        raise InputError(f"'{path}' cannot be read ({exc.strerror}).") from exc
+    rows = [_object(line) for line in lines]
+    for number, (line, row) in enumerate(zip(lines, rows, strict=True), start=1):
+        ours = row is not None and "question" in row and ("schema_version" in row or "error" in row)
+        if line.strip() and not ours and not (row is None and number == len(lines)):
+            raise InputError(f"{path}, line {number}: not an answer. Give --out a file of its own.")
+    kept = [row for row in rows if row is not None and "schema_version" in row]
+    if len(kept) != len(lines) - 1 or lines[-1]:
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept)
         scratch = path.with_suffix(path.suffix + ".part")
         scratch.write_text(text, encoding="utf-8")
@@ -95,6 +114,6 @@ def _read_done(path: Path) -> set[str]:
 def _object(line: str) -> dict[str, Any] | None:
     try:
         row = json.loads(line)
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, RecursionError):
         return None
     return row if isinstance(row, dict) else None

@@ -7,6 +7,9 @@ import sys
 from agent.__main__ import OK
 from agent.commands.ask import follow, print_answer
 from agent.commands.session import open_runs, options_of
+from agent.options import RunOptions
+from agent.rendering.words import plain
+from agent.runs import Runs
 from tools.errors import SteelmanError
 
 _HELLO = "Ask a contentious question; follow up with 'what about the cost?'. 'new' begins another subject, Ctrl-D ends."
@@ -14,28 +17,38 @@ _HELLO = "Ask a contentious question; follow up with 'what about the cost?'. 'ne
 
 def run(args: argparse.Namespace) -> int:
     """Reads questions from standard input until it ends."""
-    return asyncio.run(_chat(args))
-
-
-async def _chat(args: argparse.Namespace) -> int:
     terminal = sys.stdin.isatty()
     if terminal:
         print(_HELLO)
-    thread: str | None = None
-    async with open_runs() as runs:
-        options = options_of(args, runs)
-        while line := await asyncio.to_thread(_read, terminal):
-            question = line.strip()
-            if question in ("", "new"):
-                thread = None if question == "new" else thread
-                continue
-            try:
-                run_id = await runs.start(question, options, thread)
-                print_answer(await follow(runs, run_id), as_json=False)
-                thread = thread or run_id
-            except SteelmanError as exc:
-                print(f"steelman: {exc}", file=sys.stderr)
+    # The event loop rests while a line is read, so that Ctrl-C at the prompt ends the chat at once.
+    with asyncio.Runner() as runner:
+        door = open_runs()
+        runs = runner.run(door.__aenter__())
+        try:
+            _converse(runner, runs, options_of(args, runs), terminal)
+        finally:
+            runner.run(door.__aexit__(None, None, None))
     return OK
+
+
+def _converse(runner: asyncio.Runner, runs: Runs, options: RunOptions, terminal: bool) -> None:
+    thread: str | None = None
+    while line := _read(terminal):
+        question = line.strip()
+        if question in ("", "new"):
+            thread = None if question == "new" else thread
+            continue
+        try:
+            thread = runner.run(_reply(runs, question, options, thread))
+        except SteelmanError as exc:
+            print(f"steelman: {plain(str(exc))}", file=sys.stderr)
+
+
+async def _reply(runs: Runs, question: str, options: RunOptions, thread: str | None) -> str:
+    """Prints the answer; returns the id of the thread for what follows."""
+    run_id = await runs.start(question, options, thread)
+    print_answer(await follow(runs, run_id), as_json=False)
+    return thread or run_id
 
 
 def _read(terminal: bool) -> str:

@@ -4,6 +4,7 @@ import argparse
 
 from agent.__main__ import OK
 from agent.commands.storage import open_store
+from agent.rendering.words import plain
 
 
 def run(args: argparse.Namespace) -> int:
@@ -12,9 +13,9 @@ def run(args: argparse.Namespace) -> int:
     if args.name:
         for row in store.documents(args.name):
             about = ", ".join(filter(None, [row["title"], row["publisher"], row["date"]]))
-            print(f"{row['external_id']}  ({row['passages']} passages)  {about}")
+            print(plain(f"{row['external_id']} ({row['passages']} passages) {about}"))
         return OK
     for c in store.collections():
-        print(f"{c.name}: {c.documents} documents, {c.passages} passages, encoder {c.encoder}")
+        print(plain(f"{c.name}: {c.documents} documents, {c.passages} passages, encoder {c.encoder}"))
     print(f"Kept in {settings.data_dir}")
     return OK

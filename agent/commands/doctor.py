@@ -51,10 +51,9 @@ def _encoder(settings: Settings) -> str:
 
 
 def _judge(settings: Settings) -> str:
-    from tools.encoder import load_encoder
     from tools.judge_embedded import load_judge
 
-    judge = load_judge(load_encoder(settings.cache_dir))
+    judge = load_judge(settings.cache_dir)
     return f"{judge.name}, accepts a passage from {judge.threshold:.2f} on, embedded"
 
 

@@ -4,6 +4,7 @@ import sys
 import time
 from typing import TextIO
 
+from agent.rendering.words import plain
 from agent.run_store import Event
 
 _STAGES = {
@@ -53,7 +54,8 @@ class Progress:
 
     def _draw(self, end: str) -> None:
         name = _STAGES.get(self._stage, self._stage)
-        detail = self._detail if len(self._detail) <= 78 else self._detail[:77] + "…"
+        detail = plain(self._detail)
+        detail = detail if len(detail) <= 78 else detail[:77] + "…"
         self._stream.write(f"\r\x1b[2K  {name:<9}  {detail:<78} {time.monotonic() - self._began:5.1f} s{end}")
         self._stream.flush()
 

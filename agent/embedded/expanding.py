@@ -102,9 +102,17 @@ def _main_clause(sentence: str) -> str:
 
 def _planned(framing: FramingState) -> list[Perspective]:
     if framing["alternatives"]:
+        pair = len(framing["alternatives"]) == 2  # of two alternatives, what speaks for one speaks against the other
         return [
-            Perspective(id=f"p{i}", name=_name(s), statement=s, stance="other", contrary="", origin="question")
-            for i, s in enumerate(framing["alternatives"], start=1)
+            Perspective(
+                id=f"p{i}",
+                name=_name(statement),
+                statement=statement,
+                stance="other",
+                contrary=f"p{3 - i}" if pair else "",
+                origin="question",
+            )
+            for i, statement in enumerate(framing["alternatives"], start=1)
         ]
     if not framing["claim"]:
         return []

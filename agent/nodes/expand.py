@@ -4,22 +4,34 @@ import asyncio
 
 from langgraph.runtime import Runtime
 
-from agent.nodes.reporting import Stage, report, timed
-from agent.options import RunOptions
+from agent.nodes.reporting import Stage, in_time, report, timed
+from agent.options import RunOptions, options_of
 from agent.providers import Providers
-from agent.state import RunState
+from agent.state import Failure, Perspective, RunState
+from tools.errors import DeadlineError
 
 
 def node(providers: Providers) -> Stage[RunState]:
     async def expand(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        framing, options = state["framing"], runtime.context
+        framing, options = state["framing"], options_of(runtime)
         query = " ".join(filter(None, [framing["neutral"], framing["focus"]]))
-        vector = (await providers.models.encode([query]))[0]
-        hits = await asyncio.to_thread(providers.search.search, query, vector, options.collections, options.pool)
-        ids = [h.passage_id for h in hits]
-        passages = await asyncio.to_thread(providers.store.passages, ids)
-        sides = await providers.expander.expand(framing, [passages[i] for i in ids if i in passages])
+        ids: list[int] = []
+        sides: list[Perspective] = []
+        failures: list[Failure] = []
+        try:
+            ids = await in_time(options, "search", _first_pass(providers, query, options))
+            passages = await asyncio.to_thread(providers.store.passages, ids)
+            ranked = [passages[i] for i in ids if i in passages]
+            sides = await in_time(options, "search", providers.expander.expand(framing, ranked))
+        except DeadlineError as exc:
+            failures = [Failure(stage="expand", message=f"The sides could not be planned: {exc}")]
         report(runtime, "sides", sides=[{"id": p["id"], "name": p["name"], "statement": p["statement"]} for p in sides])
-        return RunState(perspectives=sides, first_pass=ids)
+        return RunState(perspectives=sides, first_pass=ids, failures=failures)
 
     return timed("expand", expand)
+
+
+async def _first_pass(providers: Providers, query: str, options: RunOptions) -> list[int]:
+    vector = (await providers.models.encode([query]))[0]
+    hits = await asyncio.to_thread(providers.search.search, query, vector, options.collections, options.pool)
+    return [h.passage_id for h in hits]

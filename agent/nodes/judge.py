@@ -6,41 +6,52 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from agent.nodes.reporting import Stage, report, timed
-from agent.options import RunOptions
+from agent.nodes.reporting import Stage, in_time, report, timed
+from agent.options import RunOptions, options_of
 from agent.providers import Providers
-from agent.routing import searching_time_left
-from agent.state import Coverage, Perspective, RunState, merge_scores
+from agent.routing import time_left
+from agent.state import Coverage, Perspective, RunState, Standing, Status, merge_scores
 from tools.copies import copy_groups
+from tools.errors import DeadlineError
 from tools.judge import Pair
 from tools.passages import Passage
 
 ENOUGH_PASSAGES = 2
 ENOUGH_SOURCES = 2
+KEPT_FOR_LATER = 0.25
+"""The share of the pair budget that is kept while another search may follow, so that what it finds can be judged."""
 _BATCH = 64
+_PROBE = 16  # pairs that show how fast the judge is, so that no batch outlasts the time there is
 
 
 def node(providers: Providers) -> Stage[RunState]:
     async def judge(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        sides, options = state["perspectives"], runtime.context
+        sides, options = state["perspectives"], options_of(runtime)
         passages = await asyncio.to_thread(
             providers.store.passages, {i for ids in state["found"].values() for i in ids}
         )
         originals = _originals(passages)
-        spent = int(state.get("counts", {}).get("pairs", 0))
         wanted = _wanted(sides, state["found"], state.get("support", {}), originals)
-        pairs = fair_share(wanted, options.max_pairs - spent)
-        fresh, late = await _score(providers, state, pairs, passages, options)
+        searched = [p for p in sides if p["id"] in (state.get("planned") or wanted)]
+        concerned = {i for p in searched for i in (p["id"], p["contrary"])}
+        budget = pair_budget(options, state.get("round", 0), int(state.get("counts", {}).get("pairs", 0)))
+        pairs = fair_share({s: w for s, w in wanted.items() if s in concerned}, budget)
+        fresh = await _score(providers, state, pairs, passages, options)
         support = merge_scores(state.get("support", {}), fresh)
         threshold = providers.models.judge.threshold
-        coverage = {p["id"]: covered(support.get(p["id"], {}), threshold, passages, originals) for p in sides}
+        coverage = {
+            p["id"]: covered(
+                leaning(support.get(p["id"], {}), support.get(p["contrary"], {})), threshold, passages, originals
+            )
+            for p in sides
+        }
         for side in sides:
             report(runtime, "judged", side=side["id"], **_seen(coverage[side["id"]]))
         judged = sum(len(s) for s in fresh.values())
         return RunState(
             support=fresh,
             coverage=coverage,
-            unjudged=sum(len(w) for w in wanted.values()) - len(pairs) + late,
+            unjudged=sum(len(w) for w in wanted.values()) - judged,
             counts={"pairs": judged},
         )
 
@@ -67,15 +78,22 @@ def _wanted(
         longest = max((len(o) for o in others), default=0)
         mixed = [o[rank] for rank in range(longest) for o in others if rank < len(o)]
         firsts = [originals[i] for i in [*own, *mixed] if i in originals]
-        wanted[side["id"]] = [i for i in dict.fromkeys(firsts) if i not in judged.get(side["id"], {})]
+        known = {originals.get(i, i) for i in judged.get(side["id"], {})}
+        wanted[side["id"]] = [i for i in dict.fromkeys(firsts) if i not in known]
     return wanted
+
+
+def pair_budget(options: RunOptions, done_rounds: int, spent: int) -> int:
+    """Pairs that may be judged now: each search that may still follow keeps its part of the share that is kept."""
+    to_come = (options.max_rounds - done_rounds) / options.max_rounds if options.max_rounds else 0.0
+    return max(0, options.max_pairs - spent - round(KEPT_FOR_LATER * to_come * options.max_pairs))
 
 
 def fair_share(wanted: dict[str, list[int]], budget: int) -> list[tuple[str, int]]:
     """(side, passage) pairs within the budget, dealt out rank by rank so that every side has the same chance."""
     longest = max((len(w) for w in wanted.values()), default=0)
     dealt = [(side, ids[rank]) for rank in range(longest) for side, ids in wanted.items() if rank < len(ids)]
-    return dealt[: max(0, budget)]
+    return dealt[:budget]
 
 
 async def _score(
@@ -84,36 +102,54 @@ async def _score(
     pairs: Sequence[tuple[str, int]],
     passages: dict[int, Passage],
     options: RunOptions,
-) -> tuple[dict[str, dict[int, float]], int]:
-    """Support by side and passage, and how many pairs the deadline left out."""
+) -> dict[str, dict[int, float]]:
+    """Support by side and passage, as far as the deadline allows."""
     statements = {p["id"]: p["statement"] for p in state["perspectives"]}
     contrary = {p["id"]: statements.get(p["contrary"], "") for p in state["perspectives"]}
     scores: dict[str, dict[int, float]] = {}
-    for start in range(0, len(pairs), _BATCH):
-        if start and searching_time_left(options, time.time()) <= 0:
-            return scores, len(pairs) - start
-        part = pairs[start : start + _BATCH]
-        values = await providers.models.support([Pair(statements[s], passages[i].text, contrary[s]) for s, i in part])
+    size = _PROBE
+    while size and (part := pairs[sum(map(len, scores.values())) :][:size]):
+        began = time.time()
+        asked = [Pair(statements[s], passages[i].text, contrary[s]) for s, i in part]
+        try:
+            values = await in_time(options, "judge", providers.models.support(asked))
+        except DeadlineError:  # what is left stays unjudged, and the answer counts it
+            break
+        a_pair = max(time.time() - began, 1e-6) / len(part)
+        size = int(min(_BATCH, max(0.0, time_left(options, "judge", time.time())) / a_pair))
         for (side, passage), value in zip(part, values, strict=True):
             scores.setdefault(side, {})[passage] = float(value)
-    return scores, 0
+    return scores
+
+
+def leaning(support: dict[int, float], contrary: dict[int, float]) -> dict[int, float]:
+    """The passages that support a side at least as much as they support the side that says the opposite."""
+    return {i: s for i, s in support.items() if s >= contrary.get(i, 0.0)}
 
 
 def covered(
     support: dict[int, float], threshold: float, passages: dict[int, Passage], originals: dict[int, int]
 ) -> Coverage:
     """How well a side is covered by its passages at or above the threshold, copies counted once."""
-    ids = sorted((i for i, s in support.items() if s >= threshold and i in passages), key=lambda i: (-support[i], i))
+    above = sorted((i for i, s in support.items() if s >= threshold and i in passages), key=lambda i: (-support[i], i))
+    best: dict[int, int] = {}
+    for i in above:
+        best.setdefault(originals.get(i, i), i)
+    ids = list(best.values())
     sources = {passages[i].source for i in ids}
-    enough = len(ids) >= ENOUGH_PASSAGES and len(sources) >= ENOUGH_SOURCES
     return Coverage(
-        status="supported" if enough else "thin" if ids else "not_found",
-        passages=len(ids),
-        sources=len(sources),
+        **standing(len(ids), len(sources)),
         strongest=max((support[i] for i in ids), default=0.0),
         ids=ids,
-        copies=sum(1 for i, first in originals.items() if first in ids and i != first),
+        copies=sum(first in best for first in originals.values()) - len(ids),
     )
+
+
+def standing(passages: int, sources: int) -> Standing:
+    """What so many passages from so many independent sources amount to."""
+    enough = passages >= ENOUGH_PASSAGES and sources >= ENOUGH_SOURCES
+    status: Status = "supported" if enough else "thin" if passages else "not_found"
+    return Standing(status=status, passages=passages, sources=sources)
 
 
 def _seen(coverage: Coverage) -> dict[str, object]:

@@ -5,10 +5,11 @@ import asyncio
 import numpy as np
 from langgraph.runtime import Runtime
 
-from agent.nodes.reporting import Stage, report, timed
-from agent.options import RunOptions
+from agent.nodes.reporting import Stage, in_time, report, timed
+from agent.options import RunOptions, options_of
 from agent.providers import Providers
-from agent.state import Claim, RunState
+from agent.state import Claim, Failure, RunState
+from tools.errors import DeadlineError
 from tools.sentences import split_sentences
 from tools.standalone import stands_alone
 
@@ -18,18 +19,29 @@ _MOST = 2
 
 def node(providers: Providers) -> Stage[RunState]:
     async def lookup(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        question, options = state["framing"]["neutral"], runtime.context
-        vector = (await providers.models.encode([question]))[0]
-        hits = await asyncio.to_thread(providers.search.search, question, vector, options.collections, options.pool)
-        passages = await asyncio.to_thread(providers.store.passages, [h.passage_id for h in hits])
-        sentences = [(s, i) for i, p in passages.items() for s in split_sentences(p.text) if stands_alone(s)]
-        nearness = (await providers.models.encode([s for s, _ in sentences])) @ vector
-        best = [int(i) for i in np.argsort(-nearness)[:_MOST] if nearness[i] >= _ANSWERS]
-        drafts = [
-            Claim(perspective="", text=sentences[i][0], passages=[sentences[i][1]], support=0.0, role="plain")
-            for i in best
-        ]
+        drafts: list[Claim] = []
+        failures: list[Failure] = []
+        options = options_of(runtime)
+        try:
+            drafts = await in_time(options, "write", _plain_claims(providers, state["framing"]["neutral"], options))
+        except DeadlineError as exc:
+            failures = [Failure(stage="lookup", message=f"Nothing could be looked up: {exc}")]
         report(runtime, "written", claims=len(drafts))
-        return RunState(perspectives=[], first_pass=[h.passage_id for h in hits], drafts=drafts)
+        return RunState(perspectives=[], drafts=drafts, failures=failures)
 
     return timed("lookup", lookup)
+
+
+async def _plain_claims(providers: Providers, question: str, options: RunOptions) -> list[Claim]:
+    """The sentences nearest to the question, each once."""
+    vector = (await providers.models.encode([question]))[0]
+    hits = await asyncio.to_thread(providers.search.search, question, vector, options.collections, options.pool)
+    passages = await asyncio.to_thread(providers.store.passages, [h.passage_id for h in hits])
+    holders: dict[str, int] = {}
+    for passage in (passages[h.passage_id] for h in hits if h.passage_id in passages):
+        for sentence in filter(stands_alone, split_sentences(passage.text)):
+            holders.setdefault(sentence, passage.id)
+    sentences = list(holders)
+    nearness = (await providers.models.encode(sentences)) @ vector
+    best = [sentences[int(i)] for i in np.argsort(-nearness)[:_MOST] if nearness[i] >= _ANSWERS]
+    return [Claim(perspective="", text=s, passages=[holders[s]], support=0.0, role="plain") for s in best]

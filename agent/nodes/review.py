@@ -1,12 +1,12 @@
 """Review: where a caller asked for it, the run waits here until a person has edited, added or dropped sides."""
 
-from typing import cast
+from typing import cast, get_args
 
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from agent.nodes.reporting import Stage
-from agent.options import RunOptions
+from agent.options import RunOptions, options_of
 from agent.providers import Providers
 from agent.state import Perspective, RunState, Stance
 from tools.errors import InputError
@@ -16,7 +16,7 @@ _MOST_SIDES = 12
 
 def node(_: Providers) -> Stage[RunState]:
     async def review(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        if not runtime.context.review:
+        if not options_of(runtime).review:
             return RunState()
         edited = interrupt({"sides": [dict(p) for p in state["perspectives"]]})
         return RunState(perspectives=reviewed(edited))
@@ -30,21 +30,26 @@ def reviewed(edited: object) -> list[Perspective]:
         raise InputError("at least one side is needed to search for. Send a list of sides, each with a statement.")
     if len(edited) > _MOST_SIDES:
         raise InputError(f"at most {_MOST_SIDES} sides can be searched for at once, not {len(edited)}. Drop some.")
-    sides: list[Perspective] = []
-    for i, side in enumerate(edited, start=1):
-        statement = str(side.get("statement", "")).strip() if isinstance(side, dict) else ""
-        if not statement:
-            raise InputError(f"side {i} has no statement. Give it a sentence that could be true or false.")
-        stance = side.get("stance", "other")
-        sides.append(
-            Perspective(
-                id=str(side.get("id") or f"u{i}"),
-                name=str(side.get("name") or statement),
-                statement=statement,
-                stance=cast(Stance, stance if stance in ("supports", "opposes") else "other"),
-                contrary=str(side.get("contrary", "")),
-                origin="person" if not side.get("origin") else side["origin"],
-            )
-        )
-    known = {s["id"] for s in sides}
+    sides = [_side(i, side) for i, side in enumerate(edited, start=1)]
+    known = [s["id"] for s in sides]
+    if twice := [i for i in known if known.count(i) > 1]:
+        raise InputError(f"two sides have the id '{twice[0]}'. Give each its own, or leave the ids out.")
     return [Perspective(**{**s, "contrary": s["contrary"] if s["contrary"] in known else ""}) for s in sides]
+
+
+def _side(number: int, side: object) -> Perspective:
+    given = side if isinstance(side, dict) else {}
+    statement = " ".join(str(given.get("statement") or "").split())
+    if not statement:
+        raise InputError(f"side {number} has no statement. Give it a sentence that could be true or false.")
+    stance, origin = given.get("stance", "other"), given.get("origin")
+    if stance not in get_args(Stance):
+        raise InputError(f"side {number} has the stance '{stance}'. It can be {', '.join(get_args(Stance))}.")
+    return Perspective(
+        id=str(given.get("id") or f"u{number}"),
+        name=str(given.get("name") or statement),
+        statement=statement,
+        stance=cast(Stance, stance),
+        contrary=str(given.get("contrary") or ""),
+        origin=origin if origin in ("question", "sources", "model") else "person",
+    )

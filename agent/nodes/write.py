@@ -4,32 +4,55 @@ import asyncio
 
 from langgraph.runtime import Runtime
 
-from agent.nodes.reporting import Stage, report, timed
-from agent.options import RunOptions
+from agent.nodes.reporting import Stage, in_time, report, timed
+from agent.options import RunOptions, options_of
 from agent.providers import Providers
-from agent.state import Claim, RunState
+from agent.state import Claim, Failure, Perspective, RunState
+from tools.errors import DeadlineError
 
 
 def node(providers: Providers) -> Stage[RunState]:
     async def write(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        chosen = state.get("chosen", {})
-        passages = await asyncio.to_thread(providers.store.passages, {i for ids in chosen.values() for i in ids})
-        statements = {p["id"]: p["statement"] for p in state["perspectives"]}
+        options, sides = options_of(runtime), state["perspectives"]
+        cases = await asyncio.gather(
+            *(in_time(options, "write", _case(providers, state, side, options)) for side in sides),
+            return_exceptions=True,
+        )
         written: dict[str, list[Claim]] = {}
         spares: list[Claim] = []
-        for side in state["perspectives"]:
-            mine = [passages[i] for i in chosen.get(side["id"], []) if i in passages]
-            support = state["support"].get(side["id"], {})
-            limit = runtime.context.claims_per_side
-            contrary = statements.get(side["contrary"], "")
-            written[side["id"]], more = await providers.writer.write(side, contrary, mine, support, limit)
-            spares += more
+        failures: list[Failure] = []
+        for side, case in zip(sides, cases, strict=True):
+            if isinstance(case, DeadlineError):
+                failures.append(
+                    Failure(stage="write", message=f"The case for '{side['name']}' was not written: {case}")
+                )
+            elif isinstance(case, BaseException):
+                raise case
+            else:
+                written[side["id"]], more = case
+                spares += more
         room = comparable_room({k: len(v) for k, v in written.items()})
         drafts = once([c for side, claims in written.items() for c in claims[: room[side]]])
         report(runtime, "written", claims=len(drafts))
-        return RunState(drafts=drafts, spares=spares)
+        return RunState(drafts=drafts, spares=spares, failures=failures)
 
     return timed("write", write)
+
+
+async def _case(
+    providers: Providers, state: RunState, side: Perspective, options: RunOptions
+) -> tuple[list[Claim], list[Claim]]:
+    """One side's claims and spares, from the passages chosen for it."""
+    chosen = state.get("chosen", {}).get(side["id"], [])
+    passages = await asyncio.to_thread(providers.store.passages, chosen)
+    contrary = next((p["statement"] for p in state["perspectives"] if p["id"] == side["contrary"]), "")
+    return await providers.writer.write(
+        side,
+        contrary,
+        [passages[i] for i in chosen if i in passages],
+        state["support"].get(side["id"], {}),
+        options.claims_per_side,
+    )
 
 
 def comparable_room(claims: dict[str, int]) -> dict[str, int]:

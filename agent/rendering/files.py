@@ -20,11 +20,12 @@ def check_ending(path: Path) -> None:
 def write_answer(answer: Answer, path: Path) -> None:
     """Writes the whole file or nothing: an older file stays until the new one is complete."""
     check_ending(path)
+    content = _bytes(answer, path.suffix.lower())
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as scratch:
-            scratch.write(_bytes(answer, path.suffix.lower()))
-        Path(scratch.name).chmod(0o644)
-        Path(scratch.name).replace(path)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".steelman-") as folder:
+            scratch = Path(folder) / path.name
+            scratch.write_bytes(content)
+            scratch.replace(path)
     except OSError as exc:
         raise StoreError(
             f"'{path}' cannot be written ({exc.strerror}). The answer is kept as run {answer.run_id}."

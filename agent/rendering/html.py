@@ -3,7 +3,18 @@
 from html import escape
 
 from agent.answer import Answer, AnswerClaim, AnswerPerspective, Citation
-from agent.rendering.words import ADD_SOURCES, case, closing, head, hole, label, line_of, source_line, strength_of
+from agent.rendering.words import (
+    ADD_SOURCES,
+    case,
+    closing,
+    head,
+    hole,
+    label,
+    line_of,
+    shown,
+    source_line,
+    strength_of,
+)
 
 _STYLE = (
     "body{max-width:46rem;margin:2rem auto;padding:0 1rem;font:1rem/1.55 Georgia,serif;color:#1d2430;background:#fff}"
@@ -14,6 +25,7 @@ _STYLE = (
 
 def to_html(answer: Answer) -> str:
     """A whole page; every text is escaped, and only http(s) addresses become links."""
+    answer = shown(answer)
     body = [f"<h1>{escape(answer.question)}</h1>", f"<p>{escape(answer.summary)}</p>"]
     body += [f"<p>{_claim(c)}</p>" for c in answer.plain]
     body += [_side(answer, side) for side in answer.perspectives]
@@ -29,10 +41,10 @@ def to_html(answer: Answer) -> str:
     body.append(
         f"<footer><p>{escape(closing(answer))}</p><p>More sources: <code>{escape(ADD_SOURCES)}</code></p></footer>"
     )
-    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-    head += f"<title>{escape(answer.question)}</title>"
+    meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    meta += f"<title>{escape(answer.question)}</title>"
     return (
-        f'<!doctype html>\n<html lang="en"><head>{head}<style>{_STYLE}</style></head>\n<body>\n'
+        f'<!doctype html>\n<html lang="en"><head>{meta}<style>{_STYLE}</style></head>\n<body>\n'
         + "\n".join(body)
         + "\n</body></html>\n"
     )

@@ -12,16 +12,18 @@ from agent.rendering.words import (
     label,
     line_of,
     numbers,
+    shown,
     source_line,
     strength_of,
 )
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
-_BLOCK = re.compile(r"^(\s*)([-+=]|\d+[.)])(?=\s|$)")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
+_BLOCK = re.compile(r"^(\d*)([-+=.)])")
 
 
 def to_markdown(answer: Answer) -> str:
     """A document of headings, bullets and a numbered list of sources; text from sources is escaped."""
+    answer = shown(answer)
     lines = [f"# {escape(answer.question)}", "", escape(answer.summary), ""]
     lines += [f"- {_claim(c)}" for c in answer.plain] + ([""] if answer.plain else [])
     for side in answer.perspectives:

@@ -12,6 +12,7 @@ from agent.rendering.words import (
     label,
     line_of,
     numbers,
+    shown,
     source_line,
     strength_of,
 )
@@ -22,8 +23,10 @@ _NARROWEST, _WIDEST = 60, 104
 
 def to_terminal(answer: Answer, width: int, bold: bool) -> str:
     """Plain text of at most `width` columns (60 to 104), with ANSI bold headings if `bold`."""
+    answer = shown(answer)
     page = _Page(max(_NARROWEST, min(width, _WIDEST)), bold)
-    page.line(page.strong(answer.question))
+    for line in textwrap.wrap(answer.question, page.width):
+        page.line(page.strong(line))
     page.wrap(answer.summary)
     for claim in answer.plain:
         page.bullet(_quoted(claim), indent=2)
@@ -96,7 +99,7 @@ def _end(page: _Page, answer: Answer) -> None:
             page.bullet(question, indent=2)
     if answer.outcome == "answered":
         page.wrap(closing(answer))
-    page.line(f"More sources: {ADD_SOURCES}")
+    page.wrap(f"More sources: {ADD_SOURCES}")
 
 
 def _quoted(claim: AnswerClaim) -> str:

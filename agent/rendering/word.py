@@ -13,6 +13,7 @@ from agent.rendering.words import (
     label,
     line_of,
     numbers,
+    shown,
     source_line,
     strength_of,
 )
@@ -24,6 +25,7 @@ def to_docx(answer: Answer) -> bytes:
     """The file's bytes; characters that XML cannot hold are left out."""
     import docx
 
+    answer = shown(answer)
     document = docx.Document()
     document.core_properties.title = _xml(answer.question)[:255]
     document.add_heading(_xml(answer.question), 0)

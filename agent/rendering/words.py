@@ -1,12 +1,34 @@
 """The words that every rendering of an answer shares."""
 
+import unicodedata
 from datetime import date
+from typing import Any
 
 from agent.answer import Answer, AnswerClaim, AnswerPerspective, Citation, CoverageLine
 
 REMINDER = "Check what matters to you against the sources."
 ADD_SOURCES = "python -m agent ingest YOUR_FOLDER --collection mine"
+_JOINERS = "\u200c\u200d"  # shape the letters of some scripts
 _LABELS = {"supports": "For", "opposes": "Against", "other": "Other"}
+
+
+def plain(text: str) -> str:
+    """The text on one line without what a terminal or a page would obey: control, direction and other unseen marks."""
+    kept = (c for c in text if c.isspace() or c in _JOINERS or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co"))
+    return " ".join("".join(kept).split())
+
+
+def shown(answer: Answer) -> Answer:
+    """The answer as every rendering begins with it: all its texts plain."""
+    return Answer.model_validate(_plain_all(answer.model_dump()))
+
+
+def _plain_all(value: Any) -> Any:
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, list):
+        return [_plain_all(v) for v in value]
+    return {k: _plain_all(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def label(side: AnswerPerspective) -> str:

@@ -119,6 +119,8 @@ def _first_choice(clause: Clause, words: list[Word], at: int) -> int | None:
     if (either := next((i for i, word in enumerate(words[:at]) if word.core == "either"), None)) is not None:
         return either
     tail = words[at + 1 :]
+    if words[0].core == "be" and at == 2 and len(tail) == 1:
+        return 1  # 'should be admired or criticised'
     if len(tail) > 6 or any(word.core in AUXILIARIES for word in words):
         return None
     if clause.aux in BE and clause.subject.lower() != "there":

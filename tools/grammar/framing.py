@@ -23,6 +23,7 @@ _ASKS_OPENLY = re.compile(r"(?:tell|explain|describe|discuss|compare|list|name|s
 _POLICY = frozenset(
     "ban end stop tax cap limit cut raise fund scrap axe close open free fix boycott stop start".split()
 )
+_VERDICT = re.compile(r"(?:yes or no|for or against|good or bad|pros? (?:or|and|vs\.?) cons?)\W*$", re.I)
 _LEADS = PREPOSITIONS | SUBORDINATORS | {"to", "now", "today", "according", "nowadays", "once", "currently"}
 _MOST_COMMAS = 6  # a clause that introduces a question has no more
 
@@ -49,6 +50,8 @@ def frame(question: str) -> Framing:
     if not any(any(c.isalpha() for c in word.core) for word in words) or _foreign(words):
         return Framing("none", _asked(text))
     title, body = _after_title(text)
+    if title and _VERDICT.match(body):
+        return _answered(Clause(title, "are" if words_of(title)[-1].plural else "is", "a good thing"), "polar")
     found = _framed(body, asked=text.endswith("?"))
     if title and found.form in ("polar", "claim", "choice"):
         return _resolved(found, title)

@@ -62,6 +62,7 @@ def tidy(question: str) -> str:
     """The last question of the text in one line: plain quotes, contractions written out, Title Case lowered."""
     text = question.replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"')
     text = re.sub(r"\s+", " ", text).strip()
+    text = re.sub(r"^\([^()]*\)\s+(?=\w)", "", text)
     text = _last_question(text)
     text = _lowered(text)
     for pattern, written in _CONTRACTIONS:

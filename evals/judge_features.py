@@ -1,20 +1,16 @@
-"""A judge of features: does a text support a statement, told from similarity, words, negation and tone.
+"""A judge of features: does a text support a statement, told from similarity, words, negation and tone?
 
-The weakest of the judges, and the one that needs nothing but the sentence encoder. `python -m evals judge-fit` fits the
-weights: a network of one small hidden layer over the features, written as a numpy archive.
+The baseline for the trained judge; `python -m evals judge-fit` fits and measures it.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from tools.errors import ModelError
 
 if TYPE_CHECKING:
     from tools.encoder import Encoder
@@ -30,7 +26,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "direction": ("text_lean", "best_lean", "statement_lean", "lean_product", "best_lean_product", "lean_tone"),
 }
 FEATURES: tuple[str, ...] = tuple(name for names in GROUPS.values() for name in names)
-WEIGHTS = Path(__file__).parent / "weights" / "judge_features.npz"
 
 _WORD = re.compile(r"[a-z]+(?:n't)?")
 _NEGATORS = frozenset(
@@ -74,20 +69,6 @@ class FeatureModel:
         logits = inner @ self.output + self.output_bias
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
         return np.asarray(powers / powers.sum(axis=1, keepdims=True), np.float32)
-
-
-def load_feature_model(path: Path = WEIGHTS) -> FeatureModel:
-    """The fitted weights. Raises ModelError when the file is missing or was fitted for other features."""
-    try:
-        with np.load(path) as archive:
-            model = FeatureModel(**{name: archive[name] for name in FeatureModel.__slots__})
-    except (OSError, KeyError, ValueError) as exc:
-        raise ModelError(
-            f"the weights {path} cannot be read ({exc}). Fit them: `python -m evals judge-fit --data DIR`."
-        ) from exc
-    if model.mean.shape != (len(FEATURES),):
-        raise ModelError(f"{path} was fitted for other features. Fit it again: `python -m evals judge-fit --data DIR`.")
-    return model
 
 
 def features(pairs: Sequence[tuple[str, str]], encoder: "Encoder") -> Floats:
@@ -149,7 +130,7 @@ def _negators(text: str) -> int:
 @lru_cache(maxsize=4096)
 def _tone(text: str) -> float:
     """TextBlob's polarity of the adjectives, -1 to 1."""
-    from tools.english import textblob_en
+    from evals.english import textblob_en
 
     return float(textblob_en().sentiment(text)[0])
 

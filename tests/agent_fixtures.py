@@ -1,0 +1,40 @@
+"""Fixtures of the agent's tests: a data folder with the instant collection, and the door over it."""
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from providers import Build, build
+
+from agent.runs import Runs
+from agent.settings import Settings
+from evals.instant import instant_providers
+from tools.database import Database
+from tools.store import Store
+
+QUESTION = "Should towns build bridges?"
+
+
+@pytest.fixture(scope="session")
+def instant_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder in which the instant providers' collection is stored and indexed."""
+    settings = Settings(data_dir=tmp_path_factory.mktemp("instant"))
+    database = Database(settings.database_path)
+    instant_providers(settings, Store(database))
+    database.close()
+    return settings.data_dir
+
+
+@pytest.fixture
+def settings(instant_template: Path, tmp_path: Path) -> Settings:
+    """Settings over a copy of that folder, the one that STEELMAN_DATA_DIR names."""
+    shutil.copytree(instant_template, tmp_path / "data")
+    return Settings(data_dir=tmp_path / "data")
+
+
+@asynccontextmanager
+async def door(settings: Settings, made: Build | None = None) -> AsyncIterator[Runs]:
+    async with Runs(settings, made or build()) as runs:
+        yield runs

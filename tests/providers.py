@@ -1,0 +1,95 @@
+"""Providers that answer at once, and ones that wait, fail or count, for tests of what the agent makes of them."""
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.models import Models
+from agent.providers import Providers
+from agent.settings import Settings
+from agent.state import FramingState, Perspective
+from evals.instant import InstantEncoder, instant_providers
+from tools.cache import VectorCache
+from tools.hybrid import Hit
+from tools.judge import Pair
+from tools.passages import Passage
+from tools.store import Store
+from tools.worker import Worker
+
+Build = Callable[[Settings, Store], Providers]
+
+
+class ScriptedJudge:
+    """Scores each pair by a function."""
+
+    threshold = 0.5
+    sentence_threshold = 0.5
+
+    def __init__(self, score: Callable[[Pair], float]) -> None:
+        self.name = f"scripted-{uuid.uuid4().hex}"
+        self.pairs: list[Pair] = []
+        self._score = score
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        self.pairs += pairs
+        return np.array([self._score(p) for p in pairs], np.float32)
+
+
+class WatchedSearch:
+    """The real search, with something that happens before each query."""
+
+    def __init__(self, inner: Any, before: Callable[[str], object]) -> None:
+        self._inner = inner
+        self._before = before
+        self.queries: list[str] = []
+
+    def search(self, text: str, vector: NDArray[np.float32], collections: Sequence[str], k: int) -> list[Hit]:
+        self.queries.append(text)
+        self._before(text)
+        return list(self._inner.search(text, vector, collections, k))
+
+
+class ScriptedExpander:
+    """The sides that it was given."""
+
+    def __init__(self, *sides: Perspective) -> None:
+        self._sides = list(sides)
+
+    async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
+        return self._sides
+
+
+def with_judge(providers: Providers, settings: Settings, judge: Any) -> Providers:
+    cache = VectorCache(settings.cache_dir / "scripted.db")
+    return replace(providers, models=Models(InstantEncoder(), judge, Worker(), cache))
+
+
+def build(
+    judge: ScriptedJudge | None = None, before_search: Callable[[str], object] | None = None, **stages: Any
+) -> Build:
+    """The instant providers with some of them replaced."""
+
+    def made(settings: Settings, store: Store) -> Providers:
+        providers = instant_providers(settings, store)
+        if judge is not None:
+            providers = with_judge(providers, settings, judge)
+        if before_search is not None:
+            providers = replace(providers, search=WatchedSearch(providers.search, before_search))  # type: ignore[arg-type]
+        return replace(providers, **stages)
+
+    return made
+
+
+def side(number: int, statement: str = "", stance: Any = "other", contrary: str = "") -> Perspective:
+    return Perspective(
+        id=f"p{number}",
+        name=f"side {number}",
+        statement=statement or f"Bridges should be number {number}.",
+        stance=stance,
+        contrary=contrary,
+        origin="question",
+    )

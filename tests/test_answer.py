@@ -1,0 +1,192 @@
+"""The public answer: numbers that resolve, words for evidence, the schema that is published."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from conftest import ROOT
+from providers import side
+
+from agent.answer import Answer, strength
+from agent.assemble import assemble, is_settled, summarise
+from agent.state import Claim, Coverage, FramingState, RunState
+from tools.passages import Passage
+
+FRAMING = FramingState(
+    form="yes_no", neutral="Should towns build bridges?", claim="", negation="", alternatives=[], topic="", focus=""
+)
+
+
+def coverage(passages: int, sources: int, status: Any = None) -> Coverage:
+    status = status or ("supported" if passages > 1 and sources > 1 else "thin" if passages else "not_found")
+    return Coverage(status=status, passages=passages, sources=sources, strongest=0.9, ids=[], copies=0)
+
+
+def claim(perspective: str, text: str, *passages: int, role: Any = "case") -> Claim:
+    return Claim(perspective=perspective, text=text, passages=list(passages), support=0.87654, role=role)
+
+
+def state(claims: list[Claim], **more: Any) -> RunState:
+    sides = [side(1, "Yes.", "supports", "p2"), side(2, "No.", "opposes", "p1"), side(3, "Later.")]
+    found = {"p1": coverage(7, 3), "p2": coverage(2, 2), "p3": coverage(0, 0)}
+    made = RunState(
+        question="Bridges?",
+        framing=FRAMING,
+        perspectives=sides,
+        coverage=found,
+        claims=claims,
+        queries={"p3": ["when"]},
+    )
+    made.update(more)  # type: ignore[typeddict-item]  # fields of the state
+    return made
+
+
+# Documents a and b: passages 1 and 2 are of one document, 3 of another; 4 has the same name in another collection.
+PASSAGES = {
+    1: Passage(1, "a", "samples", "One.", title="A", publisher="Sample Press", kind="news", date="2026-01-02"),
+    2: Passage(2, "a", "samples", "Two.", title="A", publisher="Sample Press", kind="news", date="2026-01-02"),
+    3: Passage(3, "b", "mine", "Three."),
+    4: Passage(4, "a", "mine", "Four."),
+}
+
+
+def made(run: RunState, passages: dict[int, Passage] | None = None) -> Answer:
+    return assemble("run", run, PASSAGES if passages is None else passages, {"all": "test"}, ["Q1?"], 1.5)
+
+
+def test_numbers_are_dense_in_order_of_use_and_a_document_has_one() -> None:
+    claims = [claim("p1", "Three.", 3, role="thesis"), claim("p1", "One.", 1), claim("p2", "Two.", 2, 4)]
+    answer = made(state(claims))
+    assert [c.citations for p in answer.perspectives for c in p.claims] == [[1], [2], [2, 3]]
+    assert [(c.number, c.document_id, c.collection) for c in answer.citations] == [
+        (1, "b", "mine"),
+        (2, "a", "samples"),
+        (3, "a", "mine"),
+    ]
+    cited = answer.citations[1]
+    assert (cited.quote, cited.passage_id, cited.sample, cited.support) == ("One.", 1, True, 0.877)
+    assert [(q.passage_id, q.quote) for q in cited.more] == [(2, "Two.")]
+    assert not answer.citations[0].sample
+
+
+def test_the_ledger_has_a_line_for_every_side_also_for_the_hole() -> None:
+    answer = made(state([claim("p1", "One.", 1)]))
+    assert [(c.perspective, c.status, c.strength, c.queries) for c in answer.coverage] == [
+        ("p1", "supported", "strong", []),
+        ("p2", "supported", "some", []),
+        ("p3", "not_found", "none", ["when"]),
+    ]
+
+
+def test_the_answer_survives_json() -> None:
+    answer = made(state([claim("p1", "One.", 1), claim("p2", "Two.", 2)]))
+    assert Answer.model_validate_json(answer.model_dump_json()) == answer
+    assert Answer.model_validate(json.loads(answer.model_dump_json())) == answer
+
+
+def test_a_claim_whose_source_is_gone_is_left_out() -> None:
+    answer = made(state([claim("p1", "One.", 1), claim("p2", "Three.", 3)]), {1: PASSAGES[1]})
+    assert [c.text for p in answer.perspectives for c in p.claims] == ["One."]
+    assert [c.number for c in answer.citations] == [1]
+
+
+def test_without_a_claim_nothing_was_found() -> None:
+    answer = made(state([], failures=[{"stage": "search", "message": "It failed."}]))
+    assert (answer.outcome, answer.perspectives, answer.nearest_questions) == ("nothing_found", [], ["Q1?"])
+    assert [n.text for n in answer.notes] == ["It failed."]
+
+
+def test_a_question_of_fact_shows_plain_sentences_only() -> None:
+    run = state([claim("", "Four.", 4, role="plain")], framing={**FRAMING, "form": "plain"}, perspectives=[])
+    answer = made(run)
+    assert (answer.outcome, [c.text for c in answer.plain], answer.citations[0].support) == (
+        "no_sides",
+        ["Four."],
+        None,
+    )
+    assert answer.nearest_questions == []
+
+
+def test_times_are_those_that_a_stage_was_busy() -> None:
+    run = state([claim("p1", "One.", 1)], intervals={"search": [(0.0, 1.0), (0.5, 1.25)]}, counts={"pairs": 12.0})
+    answer = made(run)
+    assert answer.timings == {"search": 1.25, "total": 1.5}
+    assert answer.usage.pairs_judged == 12
+
+
+def test_notes_tell_what_was_dropped_unjudged_and_unequal() -> None:
+    claims = [claim("p1", f"{n}.", 1) for n in range(5)] + [claim("p2", "Two.", 2)]
+    dropped = [{"perspective": "p1", "text": "x", "check": "side"}]
+    notes = {n.kind: n.text for n in made(state(claims, dropped=dropped, unjudged=3)).notes}
+    assert notes["dropped"] == "1 sentence did not pass verification and was left out."
+    assert notes["unjudged"].startswith("3 pairs of side and passage stayed unjudged")
+    assert "unequal" in notes["balance"]
+
+
+@pytest.mark.parametrize(
+    ("status", "passages", "sources", "word"),
+    [
+        ("supported", 5, 3, "strong"),
+        ("supported", 4, 4, "some"),
+        ("supported", 9, 2, "some"),
+        ("thin", 9, 1, "weak"),
+        ("not_found", 0, 0, "none"),
+    ],
+)
+def test_words_for_evidence(status: str, passages: int, sources: int, word: str) -> None:
+    assert strength(status, passages, sources) == word
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "settled"),
+    [
+        ((5, 3), (1, 1), True),
+        ((5, 3), (0, 0), True),
+        ((5, 2), (0, 0), False),
+        ((4, 4), (0, 0), False),
+        ((10, 5), (2, 2), True),
+        ((9, 5), (2, 2), False),
+    ],
+)
+def test_when_the_sources_found_agree(one: tuple[int, int], other: tuple[int, int], settled: bool) -> None:
+    assert is_settled(coverage(*one), coverage(*other)) is settled
+
+
+def summary(*found: tuple[Any, Coverage], outcome: Any = "answered") -> str:
+    sides = [side(i, f"S{i}.", stance) for i, (stance, _) in enumerate(found)]
+    return summarise(
+        outcome, RunState(perspectives=sides, coverage={f"p{i}": c for i, (_, c) in enumerate(found)}, framing=FRAMING)
+    )
+
+
+def test_the_summary_in_every_case() -> None:
+    yes, no, other = "supports", "opposes", "other"
+    some, none = coverage(3, 2), coverage(0, 0)
+    assert summary((yes, some), (no, coverage(1, 1))) == (
+        "The sources found disagree: 3 passages from 2 sources for, 1 passage from 1 source against."
+    )
+    assert summary((yes, coverage(10, 4)), (no, coverage(2, 2))) == (
+        "The sources found agree for it: 10 passages from 4 sources, with dissent in 2 passages from 2 sources."
+    )
+    assert summary((yes, coverage(1, 1)), (no, coverage(6, 4))).startswith("The sources found agree against it")
+    assert summary((yes, none), (no, some)).startswith("Every source found argues against it")
+    assert summary((yes, some), (no, none)).startswith("Every source found argues for it")
+    assert summary((yes, some), (no, some), (other, some)).endswith("Some propose something else beside yes and no.")
+    assert summary((yes, some), (no, some), (other, some), (other, some)).endswith("other ways beside yes and no.")
+    assert summary((yes, some), (no, some), (other, none)).count("beside") == 0
+    assert summary((other, some), (other, some), (other, none)) == "The sources found give 2 different answers."
+    assert summary((yes, none), (no, none), (other, some)) == "The sources found give one answer."
+    assert summary((yes, some)) == "The sources found give one answer."  # a person dropped the other side
+    assert "question of fact" in summary(outcome="no_sides")
+    assert "Nothing was found" in summary(outcome="nothing_found")
+
+
+def test_the_published_schema_is_the_models() -> None:
+    command = [sys.executable, "-m", "agent.answer"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert (ROOT / "docs" / "answer.schema.json").read_text() == printed, (
+        "make it again: python -m agent.answer > docs/answer.schema.json"
+    )
+    assert json.loads(printed)["properties"]["schema_version"]["const"] == "1.0"

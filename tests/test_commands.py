@@ -1,0 +1,411 @@
+"""The command line: what it prints where, its exit status, and one line for everything that the user did wrong."""
+
+import io
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_fixtures import QUESTION, instant_template, settings
+from conftest import ROOT, Spawn
+from providers import build
+
+from agent.__main__ import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FOUND, OK, main
+from agent.answer import Answer
+from agent.commands import session
+from agent.run_store import RunStore
+from agent.runs import Runs
+from agent.settings import Settings
+from tools.database import Database
+
+__all__ = ["instant_template", "settings"]
+
+Cli = Callable[..., "tuple[int, str, str]"]
+
+
+@pytest.fixture
+def cli(
+    settings: Settings, models_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Cli:
+    """Runs a command in this process, over instant providers; returns status, output and error output."""
+    monkeypatch.setattr(session, "Runs", partial(Runs, build=build()))
+    monkeypatch.setattr(session, "index_samples", lambda *_: None)  # the instant collection stands in for them
+    (settings.data_dir / "cache").symlink_to(models_dir)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        status = main(list(arguments))
+        return status, *capsys.readouterr()
+
+    return run
+
+
+LAUNCHER = """
+import sys, time
+from functools import partial
+from agent.__main__ import main
+from agent.commands import session
+from agent.runs import Runs
+from providers import build
+
+def before(query):
+    if sys.argv[1] in query:
+        time.sleep(2)
+
+session.Runs = partial(Runs, build=build(before_search=before))
+session.index_samples = lambda *_: None
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+def one_line(error: str) -> bool:
+    return error.startswith("steelman: ") and error.count("\n") == 1 and "Traceback" not in error
+
+
+# Asking
+
+
+def test_ask_prints_the_answer_and_nothing_else_when_nobody_watches(cli: Cli) -> None:
+    status, out, err = cli("ask", QUESTION)
+    assert (status, err) == (OK, "")
+    assert out.splitlines()[0] == QUESTION
+    assert "\x1b" not in out
+
+
+def test_ask_json_is_one_object(cli: Cli) -> None:
+    status, out, err = cli("ask", QUESTION, "--json")
+    assert (status, err) == (OK, "")
+    assert Answer.model_validate_json(out).question == QUESTION
+    assert isinstance(json.loads(out), dict)
+
+
+@pytest.mark.parametrize("ending", [".md", ".html", ".docx", ".json"])
+def test_ask_writes_a_file_as_well(cli: Cli, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"answer{ending}"
+    status, out, _ = cli("ask", QUESTION, "--out", str(path))
+    assert status == OK
+    assert out.endswith(f"Written to {path}\n")
+    assert path.stat().st_size > 500
+
+
+def test_ask_exits_with_three_when_nothing_was_found(cli: Cli, settings: Settings) -> None:
+    database = Database(settings.database_path)
+    with database.write() as db:
+        db.execute("DELETE FROM passages")
+    database.close()
+    status, out, _ = cli("ask", QUESTION)
+    assert status == NOTHING_FOUND
+    assert "Nothing was found" in out
+    assert "Nearest sample questions:" in out
+
+
+def test_a_finished_run_is_shown_again(cli: Cli, settings: Settings) -> None:
+    _, out, _ = cli("ask", QUESTION, "--json")
+    run_id = json.loads(out)["run_id"]
+    assert cli("ask", "--resume", run_id[:6], "--json")[1] == out
+    assert f"{run_id}  " in cli("runs")[1]
+
+
+BAD = {
+    "empty": ["ask", ""],
+    "white space": ["ask", " \t\n"],
+    "too long": ["ask", "x" * 4001],
+    "control characters": ["ask", "Should \x07 schools ban phones?"],
+    "German": ["ask", "Sollte man Handys in der Schule verbieten?"],
+    "Chinese": ["ask", "学校应该禁止手机吗？"],
+    "no word": ["ask", "???"],
+    "greeting": ["ask", "Hello there!"],
+    "no question": ["ask"],
+    "question and resume": ["ask", QUESTION, "--resume", "abc"],
+    "no text": ["ask", "Should \udcff schools?"],
+    "collection of no text": ["ask", QUESTION, "--collection", "\udcff"],
+    "unknown collection": ["ask", QUESTION, "--collection", "shelf"],
+    "hostile collection": ["ask", QUESTION, "--collection", "\x1b[31mred"],
+    "unknown run": ["ask", "--resume", "zzz"],
+    "bad ending": ["ask", QUESTION, "--out", "answer.pdf"],
+    "missing folder": ["ask", QUESTION, "--out", "missing/answer.md"],
+    "missing batch": ["batch", "missing.jsonl", "--out", "out.jsonl"],
+    "unknown documents": ["collections", "shelf"],
+    "unknown delete": ["delete", "shelf"],
+    "missing path": ["ingest", "missing.txt"],
+    "no runs": ["runs", "--limit", "0"],
+}
+
+
+@pytest.mark.parametrize("arguments", BAD.values(), ids=BAD.keys())
+def test_bad_input_is_one_line_and_status_two(
+    cli: Cli, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, out, err = cli(*arguments)
+    assert (status, out) == (BAD_INPUT, "")
+    assert one_line(err)
+    assert "\x1b" not in err
+
+
+@pytest.mark.parametrize("command", ["ask", "collections", "runs", "chat"])
+def test_a_data_folder_that_cannot_be_used(
+    cli: Cli, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("STEELMAN_DATA_DIR", str(tmp_path / "file" / "data"))
+    status, out, err = cli(command, *([QUESTION] if command == "ask" else []))
+    assert (status, out) == (FAILED, "")
+    assert one_line(err)
+    assert "STEELMAN_DATA_DIR" in err
+
+
+@pytest.mark.parametrize("name", ["steelman.db", "checkpoints.db"])
+def test_a_damaged_database(cli: Cli, settings: Settings, name: str) -> None:
+    for ending in ("", "-wal", "-shm"):
+        (settings.data_dir / f"{name}{ending}").unlink(missing_ok=True)
+    (settings.data_dir / name).write_bytes(b"no database at all " * 100)
+    status, out, err = cli("ask", QUESTION)
+    assert (status, out) == (FAILED, "")
+    assert one_line(err)
+    assert name in err
+
+
+def test_a_bad_setting_names_its_variable(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEELMAN_PROVIDER", "oracle")
+    status, _, err = cli("ask", QUESTION)
+    assert status == BAD_INPUT
+    assert one_line(err)
+    assert "STEELMAN_PROVIDER" in err
+
+
+# Batch
+
+
+def lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text().split("\n")[:-1]]
+
+
+def write_questions(path: Path, *questions: str) -> str:
+    path.write_text("".join(json.dumps({"question": q}, ensure_ascii=False) + "\n" for q in questions))
+    return str(path)
+
+
+def test_batch_answers_goes_on_and_asks_failed_lines_again(cli: Cli, tmp_path: Path) -> None:
+    questions = write_questions(tmp_path / "q.jsonl", "Should  towns build bridges?", "Are bridges good?\u2028", "???")
+    out = tmp_path / "a.jsonl"
+    status, _, err = cli("batch", questions, "--out", str(out))
+    assert status == FAILED
+    assert "2 answered, 1 failed, 0 were there already" in err
+    assert sorted("error" in row for row in lines(out)) == [False, False, True]
+    out.write_text(out.read_text() + '{"schema_version": "1.0", "quest')  # as a kill leaves it
+    status, _, err = cli("batch", questions, "--out", str(out))
+    assert "0 answered, 1 failed, 2 were there already" in err
+    assert len(lines(out)) == 3
+    fewer = write_questions(tmp_path / "q.jsonl", "Should towns build bridges?", "Are bridges good?")
+    status, _, err = cli("batch", fewer, "--out", str(out))
+    assert status == OK
+    assert "0 answered, 0 failed, 2 were there already" in err
+    assert {Answer.model_validate(row).question for row in lines(out)} == {
+        "Should towns build bridges?",
+        "Are bridges good?",
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "holds no question"),
+        ("\n\n", "holds no question"),
+        ('{"question": "Is it?"}\nno json\n', "line 2"),
+        ('{"ask": "Is it?"}\n', "line 1"),
+        ("[1]\n", "line 1"),
+        ('{"question": 5}\n', "line 1"),
+        ("[" * 100_000, "line 1"),
+        (b"\xff\xfe", "not UTF-8"),
+    ],
+)
+def test_batch_names_the_bad_line(cli: Cli, tmp_path: Path, content: str | bytes, says: str) -> None:
+    path = tmp_path / "q.jsonl"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    status, out, err = cli("batch", str(path), "--out", str(tmp_path / "a.jsonl"))
+    assert (status, out) == (BAD_INPUT, "")
+    assert one_line(err)
+    assert says in err
+    assert not (tmp_path / "a.jsonl").exists()
+
+
+def test_batch_never_overwrites_what_it_did_not_write(cli: Cli, tmp_path: Path) -> None:
+    questions = write_questions(tmp_path / "q.jsonl", QUESTION)
+    before = Path(questions).read_bytes()
+    for out in (questions, str(tmp_path), str(tmp_path / "missing" / "a.jsonl")):
+        status, _, err = cli("batch", questions, "--out", out)
+        assert status == BAD_INPUT
+        assert one_line(err)
+    assert cli("batch", questions, "--out", str(tmp_path / "a.jsonl"), "--parallel", "0")[0] == BAD_INPUT
+    assert Path(questions).read_bytes() == before
+
+
+def test_batch_goes_on_after_a_kill(cli: Cli, spawn: Spawn, tmp_path: Path) -> None:
+    questions = write_questions(tmp_path / "q.jsonl", QUESTION, "Are slow ferries good?")
+    out = tmp_path / "a.jsonl"
+    process = spawn(LAUNCHER, "ferries", "batch", questions, "--out", out, "--parallel", 1)
+    while not out.exists() or not out.read_text():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    assert len(lines(out)) == 1
+    status, _, err = cli("batch", questions, "--out", str(out))
+    assert status == OK
+    assert "1 answered, 0 failed, 1 were there already" in err
+    assert len(lines(out)) == 2
+
+
+# Chat, and what is stored
+
+
+def test_chat_answers_follows_up_and_survives_a_bad_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{QUESTION}\n\n???\nWhat about the cost?\nnew\nAre ferries good?\n"))
+    status, out, err = cli("chat")
+    assert status == OK
+    assert one_line(err)
+    assert [line for line in out.splitlines() if line.endswith("?")] == [
+        QUESTION,
+        "What about the cost?",
+        "Are ferries good?",
+    ]
+
+
+def test_documents_come_are_listed_and_go(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("Ferries leave room for ships. They ask for patience.\n")
+    (tmp_path / "broken.pdf").write_bytes(b"no pdf")
+    status, out, err = cli("ingest", str(tmp_path / "note.md"), str(tmp_path / "broken.pdf"))
+    assert status == FAILED
+    assert out.startswith("1 documents stored (1 passages), 0 unchanged")
+    assert "broken.pdf" in err
+    assert "mine: 1 documents, 1 passages" in cli("collections")[1]
+    assert "note.md (1 passages)" in cli("collections", "mine")[1]
+    assert cli("delete", "mine", "nothing")[0] == BAD_INPUT
+    assert cli("delete", "mine", str(tmp_path / "note.md"))[1] == "1 passages removed.\n"
+    assert cli("delete", "mine")[1] == "0 passages removed.\n"
+    assert cli("rebuild")[0] == OK
+
+
+def test_graph_prints_mermaid(cli: Cli) -> None:
+    status, out, _ = cli("graph")
+    assert status == OK
+    for stage in "frame lookup expand review retrieve judge requery select write verify".split():
+        assert f"{stage}({stage})" in out
+
+
+# As processes
+
+
+def searching(settings: Settings) -> str:
+    """Waits until a run searches for its sides; returns its id."""
+    store = RunStore(Database(settings.database_path))
+    for _ in range(400):
+        for row in store.latest(1):
+            if any(e.kind == "searching" for e in store.events(row.id, 0)):
+                return row.id
+        time.sleep(0.05)
+    raise AssertionError("no run searches")
+
+
+def test_ctrl_c_says_how_to_go_on_and_that_works(cli: Cli, spawn: Spawn, settings: Settings) -> None:
+    process = spawn(LAUNCHER, "should not", "ask", QUESTION)
+    run_id = searching(settings)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == INTERRUPTED
+    assert (out, "Traceback" in err) == ("", False)
+    command = re.search(r"python -m agent (ask --resume \w+)", err)
+    assert command is not None
+    assert command[1].endswith(run_id)
+    status, shown, _ = cli(*command[1].split())
+    assert status == OK
+    assert shown.startswith(QUESTION)
+
+
+def test_ctrl_c_ends_a_batch_without_beginning_another_question(
+    spawn: Spawn, settings: Settings, tmp_path: Path
+) -> None:
+    questions = write_questions(tmp_path / "q.jsonl", *(f"Are {n} ferries good?" for n in ("two", "six", "ten")))
+    process = spawn(LAUNCHER, "ferries", "batch", questions, "--out", tmp_path / "a.jsonl", "--parallel", 1)
+    started(settings)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, "Traceback" in err) == (INTERRUPTED, False), err
+    assert [r.status for r in RunStore(Database(settings.database_path)).latest(9)] == ["cancelled"]
+
+
+def started(settings: Settings) -> None:
+    store = RunStore(Database(settings.database_path))
+    for _ in range(200):
+        if store.latest(1):
+            return
+        time.sleep(0.1)
+    raise AssertionError("no run began")
+
+
+def test_ctrl_c_at_the_prompt_ends_the_chat_at_once(spawn: Spawn, settings: Settings) -> None:
+    process = spawn(LAUNCHER, "nowhere", "chat")
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(f"{QUESTION}\n")
+    process.stdin.flush()
+    while "More sources" not in process.stdout.readline():  # each answer comes when it is there, not at the end
+        assert process.poll() is None
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(5) == INTERRUPTED
+    assert process.stderr is not None
+    assert process.stderr.read() == "\nStopped.\n"
+
+
+def test_whoever_reads_the_output_may_go(spawn: Spawn, settings: Settings) -> None:
+    process = spawn(LAUNCHER, "nowhere", "ask", QUESTION)
+    assert process.stdout is not None
+    process.stdout.close()  # as `head` does
+    process.wait(20)
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    assert process.returncode == 128 + signal.SIGPIPE
+    process.stdout = None
+
+
+def test_progress_is_shown_to_a_terminal_only(settings: Settings) -> None:
+    controller, terminal = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))}
+    process = subprocess.Popen(
+        [sys.executable, "-c", LAUNCHER, "nowhere", "ask", QUESTION, "--json"],
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        env=environment,
+    )
+    os.close(terminal)
+    out, _ = process.communicate(timeout=20)
+    shown = b""
+    try:
+        while part := os.read(controller, 65536):
+            shown += part
+    except OSError:  # the terminal has hung up
+        pass
+    os.close(controller)
+    assert json.loads(out)["outcome"] == "answered"
+    for stage in ("frame", "sides", "search", "judge", "write", "check"):
+        assert stage in shown.decode()
+
+
+@pytest.mark.slow
+def test_ask_with_the_embedded_providers(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "agent", "ask", "Should schools ban smartphones?"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (OK, "")
+    assert "FOR " in done.stdout
+    assert "AGAINST " in done.stdout

@@ -1,0 +1,316 @@
+"""The graph, run through the door over a real store: what it searches, when it stops, what survives a failure."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from agent_fixtures import QUESTION, door, instant_template, settings
+from providers import ScriptedExpander, ScriptedJudge, build, side
+
+from agent.answer import Answer
+from agent.graph import build_graph
+from agent.options import RunOptions
+from agent.providers import Providers
+from agent.run_store import Event
+from agent.runs import Runs
+from agent.settings import Settings
+from agent.state import Claim, RunState
+from tools.database import Database
+from tools.errors import InputError, ProviderError, RunError, StoreError
+from tools.judge import Pair
+from tools.store import Store
+
+__all__ = ["instant_template", "settings"]
+
+
+def against(pair: Pair) -> float:
+    """Nothing supports the negation."""
+    return 0.1 if " not " in pair.statement else 0.9
+
+
+@pytest.fixture
+def release() -> Iterator[threading.Event]:
+    """Set at the end of a test, so that no provider waits any longer."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+async def run(runs: Runs, question: str = QUESTION, **options: Any) -> tuple[Answer, list[Event]]:
+    run_id = await runs.start(question, RunOptions.of(**options))
+    events = [e async for e in runs.events(run_id)]
+    return await runs.answer(run_id), events
+
+
+def of_kind(events: list[Event], kind: str) -> list[dict[str, Any]]:
+    return [e.data for e in events if e.kind == kind]
+
+
+async def test_one_branch_a_perspective(settings: Settings) -> None:
+    sides = [side(1), side(2), side(3)]
+    async with door(settings, build(expander=ScriptedExpander(*sides))) as runs:
+        answer, events = await run(runs)
+    searching = of_kind(events, "searching")
+    assert sorted(s["side"] for s in searching) == ["p1", "p2", "p3"]
+    assert [c.perspective for c in answer.coverage] == ["p1", "p2", "p3"]
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2])
+async def test_only_uncovered_sides_are_searched_again_and_only_so_often(settings: Settings, rounds: int) -> None:
+    async with door(settings, build(judge=ScriptedJudge(against))) as runs:
+        answer, events = await run(runs, max_rounds=rounds)
+    # A third search happens only as long as there are queries that were not tried.
+    assert 0 < len(of_kind(events, "again")) <= rounds if rounds else not of_kind(events, "again")
+    again = of_kind(events, "searching")[2:]
+    assert {s["side"] for s in again} == ({"p2"} if rounds else set())
+    assert [(c.perspective, c.status) for c in answer.coverage] == [("p1", "supported"), ("p2", "not_found")]
+    queries = answer.coverage[1].queries
+    assert len(queries) == len(set(queries)) > (1 if rounds else 0)
+    assert answer.summary.startswith("Every source found argues for it")
+
+
+async def test_the_pair_budget_is_kept_and_what_stayed_unjudged_is_counted(settings: Settings) -> None:
+    judge = ScriptedJudge(against)
+    async with door(settings, build(judge=judge)) as runs:
+        answer, _ = await run(runs, max_pairs=10, pool=24, max_rounds=0)
+    judged_passages = [p for p in judge.pairs if "stands" in p.text]
+    assert len(judged_passages) == answer.usage.pairs_judged == 10
+    assert {p.statement for p in judged_passages} == {p.statement for p in answer.perspectives}
+    assert any(n.kind == "unjudged" and n.text.startswith("38 pairs") for n in answer.notes)  # 2 × 24 - 10
+
+
+async def test_what_the_second_search_finds_is_judged(settings: Settings) -> None:
+    judge = ScriptedJudge(against)
+    async with door(settings, build(judge=judge)) as runs:
+        answer, events = await run(runs, max_pairs=16, pool=24, max_rounds=1)
+    kinds = [e.kind for e in events]
+    assert "again" in kinds
+    assert answer.usage.pairs_judged == 16
+    # 12 of 16 in the first round, 4 are kept for what the second search finds.
+    async with door(settings, build(judge=ScriptedJudge(against))) as runs:
+        first, _ = await run(runs, max_pairs=16, pool=24, max_rounds=0)
+    assert first.usage.pairs_judged == 16
+
+
+async def test_a_failing_branch_gives_a_note_and_the_rest_goes_on(settings: Settings) -> None:
+    def fails(query: str) -> None:
+        if " not " in query:
+            raise StoreError("the drawer is stuck.")
+
+    async with door(settings, build(before_search=fails)) as runs:
+        answer, _ = await run(runs, max_rounds=0)
+    assert answer.outcome == "answered"
+    assert any(n.kind == "failed" and "Against" in n.text and "the drawer is stuck." in n.text for n in answer.notes)
+    assert answer.coverage[0].status == "supported"
+
+
+async def test_of_a_branch_the_queries_that_were_answered_count(settings: Settings) -> None:
+    def fails(query: str) -> None:
+        if query.startswith("arguments against"):
+            raise ProviderError("no answer.")
+
+    async with door(settings, build(judge=ScriptedJudge(against), before_search=fails)) as runs:
+        answer, events = await run(runs, max_rounds=1)
+    assert [f["passages"] > 0 for f in of_kind(events, "found")] == [True, True, True]
+    assert any(n.kind == "failed" and "no answer." in n.text for n in answer.notes)
+
+
+async def test_no_perspectives_is_an_honest_nothing(settings: Settings) -> None:
+    async with door(settings, build(expander=ScriptedExpander())) as runs:
+        answer, events = await run(runs)
+    assert answer.outcome == "nothing_found"
+    assert not of_kind(events, "searching")
+    assert "Nothing was found" in answer.summary
+    assert len(answer.nearest_questions) == 3
+    assert (answer.perspectives, answer.citations) == ([], [])
+
+
+async def test_a_question_of_fact_is_looked_up(settings: Settings) -> None:
+    async with door(settings) as runs:
+        answer, events = await run(runs, "How many arches does the bridge have?")
+    assert answer.outcome == "no_sides"
+    assert [e.data["stage"] for e in events if e.kind == "stage"] == ["frame", "lookup", "verify"]
+    assert [c.role for c in answer.plain] == ["plain", "plain"]
+    assert len({c.text for c in answer.plain}) == 2
+    assert [n for c in answer.plain for n in c.citations] == [1, 2]
+
+
+# The deadline
+
+
+async def timed_out(runs: Runs, seconds: float = 1.5) -> tuple[Answer, float]:
+    began = time.monotonic()
+    answer, _ = await run(runs, deadline_seconds=seconds, max_rounds=1)
+    return answer, time.monotonic() - began
+
+
+async def test_a_judge_that_hangs_still_ends_in_an_answer(settings: Settings, release: threading.Event) -> None:
+    judge = ScriptedJudge(lambda pair: 0.9 * release.wait(20))
+    async with door(settings, build(judge=judge)) as runs:
+        answer, seconds = await timed_out(runs)
+        release.set()
+    assert seconds < 6  # the providers would take 20
+    assert answer.outcome == "nothing_found"
+    assert answer.usage.pairs_judged == 0
+
+
+async def test_what_a_slow_judge_managed_is_what_the_answer_is_made_of(settings: Settings) -> None:
+    def slow(pair: Pair) -> float:
+        time.sleep(0.05 if "stands" in pair.text else 0.0)
+        return 0.9
+
+    sides = [side(i) for i in range(1, 5)]
+    async with door(settings, build(judge=ScriptedJudge(slow), expander=ScriptedExpander(*sides))) as runs:
+        answer, seconds = await timed_out(runs, 5.0)
+    assert seconds < 8
+    assert answer.outcome == "answered"
+    assert 16 <= answer.usage.pairs_judged < 100  # 20 pairs a second at most, until 85 % of the time are gone
+    passages = [c.passages for c in answer.coverage]
+    assert max(passages) - min(passages) <= 1
+    assert any(n.kind == "unjudged" for n in answer.notes)
+
+
+@pytest.mark.parametrize("hangs", ["build bridges?", "should not build"])
+async def test_a_search_that_hangs_still_ends_in_an_answer(
+    settings: Settings, release: threading.Event, hangs: str
+) -> None:
+    async with door(settings, build(before_search=lambda q: hangs in q and release.wait(20))) as runs:
+        answer, seconds = await timed_out(runs)
+        release.set()
+    assert seconds < 6  # the providers would take 20
+    assert any(n.kind == "failed" and "time" in n.text for n in answer.notes)
+    # The first search is everyone's; a side's own search is only its own.
+    assert answer.outcome == ("nothing_found" if "?" in hangs else "answered")
+
+
+class Hanging:
+    """A provider of any stage that never comes back."""
+
+    async def expand(self, *_: Any) -> list[Any]:
+        return await asyncio.Future()
+
+    async def write(self, *_: Any) -> tuple[list[Claim], list[Claim]]:
+        return await asyncio.Future()
+
+    async def queries(self, *_: Any) -> list[str]:
+        return await asyncio.Future()
+
+
+@pytest.mark.parametrize("stage", ["expander", "writer", "requerier"])
+async def test_a_stage_that_hangs_still_ends_in_an_answer(settings: Settings, stage: str) -> None:
+    hanging: dict[str, Any] = {stage: Hanging()}
+    async with door(settings, build(judge=ScriptedJudge(against), **hanging)) as runs:
+        answer, seconds = await timed_out(runs)
+    assert seconds < 6  # the providers would take 20
+    assert answer.outcome == ("answered" if stage == "requerier" else "nothing_found")
+
+
+async def test_a_provider_that_fails_fails_the_run_and_is_not_taken_for_a_late_one(settings: Settings) -> None:
+    def fails(pair: Pair) -> float:
+        raise ProviderError("the judge is ill. Ask again tomorrow.")
+
+    async with door(settings, build(judge=ScriptedJudge(fails))) as runs:
+        run_id = await runs.start(QUESTION)
+        with pytest.raises(RunError, match="ill"):
+            await runs.answer(run_id)
+        assert runs.runs.get(run_id).status == "failed"
+
+
+# Verification
+
+
+class Careless:
+    """Writes, for each side, two sentences that stand nowhere, and has a bad spare before two good ones."""
+
+    def __init__(self, spares: Callable[[list[Any]], list[str]]) -> None:
+        self._spares = spares
+
+    async def write(
+        self, perspective: Any, contrary: str, passages: Any, support: Any, limit: int
+    ) -> tuple[list[Claim], list[Claim]]:
+        def made(text: str, ids: list[int]) -> Claim:
+            return Claim(perspective=perspective["id"], text=text, passages=ids, support=0.9, role="case")
+
+        first = passages[0]
+        spares = [made(text, [first.id]) for text in self._spares(list(passages))]
+        return [made("Nobody wrote this.", [first.id]), made(first.text, [])], spares
+
+
+async def test_what_does_not_hold_is_replaced_once_by_what_does(settings: Settings) -> None:
+    def spares(passages: list[Any]) -> list[str]:
+        return ["Nobody wrote this either.", passages[0].text.split(". ")[0] + "."]
+
+    made = build(writer=Careless(spares), expander=ScriptedExpander(side(1)))
+    async with door(settings, made) as runs:
+        answer, events = await run(runs)
+    assert of_kind(events, "verified") == [{"held": 0, "repaired": 1, "dropped": 2}]
+    assert [c.text for c in answer.perspectives[0].claims] == ["A bridge with 0 arches carries a town."]
+    assert [n.text for n in answer.notes if n.kind == "dropped"] == [
+        "2 sentences did not pass verification and were left out."
+    ]
+
+
+async def test_a_claim_that_does_not_serve_its_side_is_dropped(settings: Settings) -> None:
+    judge = ScriptedJudge(lambda pair: 0.9 if "stands" in pair.text else 0.1)  # passages pass, sentences do not
+    async with door(settings, build(judge=judge)) as runs:
+        answer, events = await run(runs)
+    assert of_kind(events, "verified")[0]["held"] == 0
+    assert answer.outcome == "nothing_found"
+
+
+# Review
+
+
+async def test_review_waits_and_goes_on_with_the_sides_as_edited(settings: Settings) -> None:
+    async with door(settings) as runs:
+        run_id = await runs.start(QUESTION, RunOptions.of(review=True))
+        waiting = [e async for e in runs.events(run_id)]
+        assert waiting[-1].kind == "waiting"
+        assert [s["id"] for s in waiting[-1].data["sides"]] == ["p1", "p2"]
+        with pytest.raises(RunError, match="waits"):
+            await runs.answer(run_id)
+        with pytest.raises(RunError, match="send them"):
+            await runs.resume(run_id)
+        with pytest.raises(InputError, match="no statement"):
+            await runs.resume(run_id, [{"statement": ""}])
+    async with door(settings) as runs:  # the sides may come in another process
+        edited = [waiting[-1].data["sides"][0], {"statement": "Towns should run ferries."}]
+        await runs.resume(run_id, edited)
+        answer = await runs.answer(run_id)
+        later = [e async for e in runs.events(run_id, waiting[-1].number)]
+    assert [p.statement for p in answer.perspectives] == ["Towns should build bridges.", "Towns should run ferries."]
+    assert later[0].kind == "resumed"
+    assert [s["queries"] for s in of_kind(later, "searching")] != []
+    assert not [e for e in later if e.kind == "stage" and e.data["stage"] in ("frame", "expand")]
+
+
+async def test_a_run_cancelled_while_it_waits_can_still_be_answered(settings: Settings) -> None:
+    async with door(settings) as runs:
+        run_id = await runs.start(QUESTION, RunOptions.of(review=True))
+        _ = [e async for e in runs.events(run_id)]
+        assert await runs.cancel(run_id)
+        await runs.resume(run_id, [{"statement": "Towns should run ferries."}])
+        assert [p.id for p in (await runs.answer(run_id)).perspectives] == ["u1"]
+
+
+# The bare graph, as LangGraph's server runs it
+
+
+async def test_the_graph_runs_without_a_checkpointer_and_without_a_context(settings: Settings) -> None:
+    database = Database(settings.database_path)
+    graph = build_graph(build()(settings, Store(database)))
+    state = await graph.ainvoke(RunState(question=QUESTION))
+    assert graph.checkpointer is None
+    assert state["claims"]
+    database.close()
+
+
+def test_the_diagram_has_every_stage() -> None:
+    nothing: Any = None
+    names: Providers = nothing
+    diagram = build_graph(names).get_graph().draw_mermaid()
+    for stage in "frame lookup expand review retrieve judge requery select write verify".split():
+        assert f"{stage}({stage})" in diagram

@@ -1,0 +1,95 @@
+"""The house: who imports whom, how long a module may be, what the command line costs to start."""
+
+import ast
+import asyncio
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from agent_fixtures import instant_template, settings
+from conftest import ROOT
+
+from agent.settings import Settings
+from evals.instant import instant_providers
+
+__all__ = ["instant_template", "settings"]
+
+PACKAGES = ("agent", "tools", "prompts", "evals", "ui", "api")
+MAY_IMPORT = {
+    "prompts": (),
+    "tools": ("prompts",),
+    "agent": ("tools", "prompts"),
+    "evals": ("agent", "tools", "prompts"),
+    "ui": ("agent", "tools", "prompts"),
+    "api": ("agent", "tools", "prompts"),
+}
+HEAVY = (
+    "torch chromadb onnxruntime onnx langgraph scipy sklearn textblob trafilatura docx pypdf rich "
+    "numpy pydantic tokenizers"
+).split()
+
+
+def modules() -> list[Path]:
+    return [f for package in PACKAGES for f in sorted((ROOT / package).rglob("*.py"))]
+
+
+def imported(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative import"
+            yield node.module or ""
+
+
+def test_imports_point_one_way() -> None:
+    assert len(modules()) > 50
+    for file in modules():
+        package = file.relative_to(ROOT).parts[0]
+        ours = {name.partition(".")[0] for name in imported(file)} & set(PACKAGES)
+        assert ours <= {package, *MAY_IMPORT[package]}, f"{file} imports {ours}"
+
+
+def test_modules_are_short() -> None:
+    longest = {f: len(f.read_text().splitlines()) for f in modules()}
+    assert [f"{f}: {n} lines" for f, n in longest.items() if n > 400] == []
+
+
+def test_the_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom agent.__main__ import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "ask" in done.stdout
+    loaded = {name.partition(".")[0] for name in done.stderr.split()}
+    assert "argparse" in loaded
+    assert loaded & set(HEAVY) == set()
+
+
+def test_the_help_of_every_command_shows() -> None:
+    from agent.__main__ import main
+
+    for command in "ask chat batch ingest collections delete rebuild runs doctor graph".split():
+        with pytest.raises(SystemExit) as ended:
+            main([command, "--help"])
+        assert ended.value.code == 0
+        assert callable(importlib.import_module(f"agent.commands.{command}").run)
+
+
+def test_langgraphs_server_gets_a_graph_without_a_checkpointer(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.providers.build_providers", instant_providers)
+    monkeypatch.setattr("agent.samples.index_samples", lambda *_: None)
+    config = json.loads((ROOT / "langgraph.json").read_text())
+    path, _, name = config["graphs"]["steelman"].partition(":")
+    assert (ROOT / path).exists()
+    module = importlib.import_module(path.removeprefix("./").removesuffix(".py").replace("/", "."))
+    graph = asyncio.run(getattr(module, name)())
+    assert graph.checkpointer is None
+    assert "retrieve" in graph.nodes

@@ -1,0 +1,179 @@
+"""The pure parts of the stages: budgets, coverage, room, verification, review."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.nodes.judge import covered, fair_share, leaning, pair_budget
+from agent.nodes.review import reviewed
+from agent.nodes.select import independent_first
+from agent.nodes.verify import verbatim
+from agent.nodes.write import comparable_room, once
+from agent.options import RunOptions
+from agent.state import Claim
+from tools.errors import InputError
+from tools.passages import Passage
+
+
+def passage(number: int, publisher: str = "") -> Passage:
+    return Passage(number, f"d{number}", "c", f"Text {number}.", publisher=publisher)
+
+
+def claim(text: str, perspective: str = "p1", support: float = 0.9) -> Claim:
+    return Claim(perspective=perspective, text=text, passages=[1], support=support, role="case")
+
+
+# The budget
+
+
+def test_pairs_are_dealt_out_rank_by_rank() -> None:
+    wanted = {"a": [1, 2, 3], "b": [4], "c": [5, 6]}
+    assert fair_share(wanted, 5) == [("a", 1), ("b", 4), ("c", 5), ("a", 2), ("c", 6)]
+    assert fair_share(wanted, 0) == []
+    assert len(fair_share(wanted, 100)) == 6
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcd"), st.lists(st.integers(0, 99), unique=True, max_size=8)), st.integers(0, 40)
+)
+def test_every_side_has_the_same_chance_and_the_budget_is_kept(wanted: dict[str, list[int]], budget: int) -> None:
+    dealt = fair_share(wanted, budget)
+    given_to = {side: [i for s, i in dealt if s == side] for side in wanted}
+    assert len(dealt) == min(budget, sum(map(len, wanted.values())))
+    most = max(map(len, given_to.values()), default=0)
+    for side, ids in given_to.items():
+        assert ids == wanted[side][: len(ids)]
+        assert len(ids) >= min(len(wanted[side]), most - 1)
+
+
+def test_what_a_later_search_finds_can_still_be_judged() -> None:
+    two = RunOptions(max_rounds=2, max_pairs=600)
+    # A quarter of 600 is kept for two searches; each gives its half free when it comes.
+    assert pair_budget(two, 0, 0) == 450
+    assert pair_budget(two, 1, 450) == 75
+    assert pair_budget(two, 2, 525) == 75
+    assert pair_budget(RunOptions(max_rounds=0, max_pairs=60), 0, 0) == 60
+    assert pair_budget(RunOptions(max_rounds=0, max_pairs=60), 0, 99) == 0
+
+
+# Coverage
+
+ALONE = {i: i for i in range(1, 9)}
+
+
+def test_two_passages_of_two_sources_cover_a_side() -> None:
+    passages = {1: passage(1, "Press"), 2: passage(2, "Gazette"), 3: passage(3, "press")}
+    found = covered({1: 0.9, 2: 0.6, 3: 0.4}, 0.5, passages, ALONE)
+    assert (found["status"], found["passages"], found["sources"], found["ids"]) == ("supported", 2, 2, [1, 2])
+    assert found["strongest"] == 0.9
+
+
+def test_one_publisher_is_one_source_however_often_and_however_spelt() -> None:
+    passages = {1: passage(1, "Press"), 3: passage(3, "PRESS")}
+    found = covered({1: 0.9, 3: 0.8}, 0.5, passages, ALONE)
+    assert (found["status"], found["passages"], found["sources"]) == ("thin", 2, 1)
+
+
+def test_nothing_above_the_threshold_is_not_found() -> None:
+    found = covered({1: 0.49}, 0.5, {1: passage(1)}, ALONE)
+    assert (found["status"], found["passages"], found["strongest"], found["ids"]) == ("not_found", 0, 0.0, [])
+    assert covered({1: 0.5}, 0.5, {1: passage(1)}, ALONE)["status"] == "thin"  # the threshold itself counts
+
+
+def test_a_passage_that_was_deleted_counts_no_more() -> None:
+    assert covered({1: 0.9, 2: 0.9}, 0.5, {1: passage(1)}, ALONE)["passages"] == 1
+
+
+def test_copies_count_once_also_when_several_of_them_were_judged() -> None:
+    # 4 was judged first; a later search found 2, of which 4 is a copy, and 5, another copy.
+    passages = {i: passage(i, f"Press {i}") for i in (2, 4, 5, 7)}
+    found = covered({4: 0.9, 2: 0.6, 7: 0.8}, 0.5, passages, {2: 2, 4: 2, 5: 2, 7: 7})
+    assert (found["passages"], found["sources"], found["copies"]) == (2, 2, 2)
+    assert found["ids"] == [4, 7]
+
+
+def test_a_passage_leans_to_the_side_that_it_supports_more() -> None:
+    assert leaning({1: 0.9, 2: 0.6, 3: 0.7}, {1: 0.2, 2: 0.8}) == {1: 0.9, 3: 0.7}
+
+
+# Selection and room
+
+
+def test_each_source_comes_once_before_any_comes_again() -> None:
+    ranked = [passage(1, "A"), passage(2, "A"), passage(3, "B"), passage(4, "A"), passage(5, "B"), passage(6, "C")]
+    assert independent_first(ranked) == [1, 3, 6, 2, 5, 4]
+
+
+def test_sides_get_comparable_room() -> None:
+    assert comparable_room({"a": 6, "b": 2}) == {"a": 4, "b": 2}
+    assert comparable_room({"a": 3, "b": 2}) == {"a": 3, "b": 2}
+    # A side without a case is no measure for the other.
+    assert comparable_room({"a": 6, "b": 1, "c": 0}) == {"a": 6, "b": 1, "c": 0}
+    assert comparable_room({"a": 1, "b": 0}) == {"a": 1, "b": 0}
+    assert comparable_room({}) == {}
+
+
+@given(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 9)))
+def test_no_side_with_a_case_has_more_than_two_claims_beyond_another_one(claims: dict[str, int]) -> None:
+    room = comparable_room(claims)
+    cases = [room[s] for s, n in claims.items() if n >= 2]
+    assert all(room[s] <= n for s, n in claims.items())
+    assert not cases or max(cases) - min(cases) <= 2
+
+
+def test_a_sentence_stands_under_the_side_that_it_supports_most() -> None:
+    claims = [claim("A.", "p1", 0.6), claim("B.", "p1"), claim("A.", "p2", 0.8), claim("A.", "p3", 0.8)]
+    assert [(c["text"], c["perspective"]) for c in once(claims)] == [("B.", "p1"), ("A.", "p2")]
+
+
+# Verification
+
+
+def test_verbatim_allows_for_white_space_and_nothing_else() -> None:
+    assert verbatim(" A bridge\ncarries  a town. ", "Then: a town? A bridge carries a\ttown. So.")
+    assert not verbatim("A bridge carries the town.", "A bridge carries a town.")
+    assert not verbatim("a bridge carries a town.", "A bridge carries a town.")
+
+
+@pytest.mark.parametrize("nothing", ["", " ", "\n"])
+def test_no_words_stand_nowhere(nothing: str) -> None:
+    assert not verbatim(nothing, "A bridge carries a town.")
+
+
+# Review
+
+
+def test_sides_as_a_person_left_them() -> None:
+    sides = reviewed(
+        [
+            {"id": "p1", "name": "For", "statement": " Build \n it. ", "stance": "supports", "contrary": "p2"},
+            {"statement": "Rent a ferry.", "origin": "made up"},
+        ]
+    )
+    assert [(s["id"], s["name"], s["statement"], s["stance"], s["origin"]) for s in sides] == [
+        ("p1", "For", "Build it.", "supports", "person"),
+        ("u2", "Rent a ferry.", "Rent a ferry.", "other", "person"),
+    ]
+    assert sides[0]["contrary"] == ""  # the side that it named was dropped
+
+
+@pytest.mark.parametrize(
+    ("edited", "says"),
+    [
+        (None, "at least one side"),
+        ([], "at least one side"),
+        ("Build it.", "at least one side"),
+        ([{}], "side 1 has no statement"),
+        (["Build it."], "side 1 has no statement"),
+        ([{"statement": None}], "side 1 has no statement"),
+        ([{"statement": "A."}, {"statement": " "}], "side 2 has no statement"),
+        ([{"statement": "A.", "stance": "maybe"}], "stance 'maybe'"),
+        ([{"id": "x", "statement": "A."}, {"id": "x", "statement": "B."}], "two sides have the id 'x'"),
+        ([{"statement": f"S{i}."} for i in range(13)], "at most 12"),
+    ],
+)
+def test_sides_that_cannot_be_searched_for_are_refused(edited: Any, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        reviewed(edited)

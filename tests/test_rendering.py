@@ -1,0 +1,212 @@
+"""One answer with hostile text in every field: shown as it is, obeyed by nothing."""
+
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lxml import html as lxml_html  # type: ignore[import-untyped]  # it has no stubs
+from markdown_it import MarkdownIt
+
+from agent.answer import (
+    Answer,
+    AnswerClaim,
+    AnswerPerspective,
+    Citation,
+    CoverageLine,
+    Note,
+    Usage,
+)
+from agent.rendering.files import check_ending, write_answer
+from agent.rendering.html import to_html
+from agent.rendering.markdown import escape, to_markdown
+from agent.rendering.terminal import to_terminal
+from agent.rendering.word import to_docx
+from agent.rendering.words import ADD_SOURCES, plain
+from tools.errors import InputError, StoreError
+
+HOSTILE = [
+    "<script>alert(1)</script><img src=x onerror=alert(1)>",
+    "![picture](http://evil.example/x.png) [link](javascript:alert(1)) <http://evil.example>",
+    "\x1b[2J\x1b]0;owned\x07red \x9b31m",
+    "left \u202eright\u202c \u2066and\u2069 \u200f",
+    "nul \x00 bell \x07 back \x08 \x7f",
+    "&lt;b&gt; &#60;b&#62; &amp;",
+    "# heading\n\n---\n\n> quote\n- item\n1. one\n```\ncode",
+    "| a | b |\n|---|---|\n*bold* _soft_ `code` ~~gone~~",
+    "word " * 2000,
+    "x" * 10_000,
+    '" onmouseover="alert(1)',
+    "\ufffe\uffff \ue000",
+]
+
+
+def answer_with(text: str, **changes: Any) -> Answer:
+    claim = AnswerClaim(text=text, citations=[1])
+    citation = Citation(
+        number=1,
+        passage_id=1,
+        document_id=text,
+        collection="mine",
+        quote=text,
+        title=text,
+        url=f"https://example.org/{text}",
+        publisher=text,
+        kind="news",
+        date=text,
+        support=0.9,
+        sample=False,
+    )
+    line = CoverageLine(
+        perspective="p1",
+        status="thin",
+        strength="weak",
+        passages=1,
+        sources=1,
+        copies=1,
+        strongest=0.9,
+        queries=[text],
+    )
+    answer = Answer(
+        run_id="0123456789ab",
+        question=text,
+        neutral_question=text,
+        outcome="answered",
+        summary=text,
+        perspectives=[
+            AnswerPerspective(id="p1", name=text, statement=text, stance="other", status="thin", claims=[claim]),
+            AnswerPerspective(
+                id="p1",
+                name=text,
+                statement="Another.",
+                stance="supports",
+                status="thin",
+                claims=[claim, claim.model_copy(update={"role": "thesis"})],
+            ),
+        ],
+        plain=[claim],
+        citations=[citation, citation.model_copy(update={"number": 2, "url": "javascript:alert(1)"})],
+        coverage=[line],
+        notes=[Note(kind="failed", text=text)],
+        nearest_questions=[text],
+        providers={"all": text},
+        timings={"total": 1.0},
+        usage=Usage(),
+    )
+    return answer.model_copy(update=changes)
+
+
+def words(text: str) -> str:
+    return re.sub(r"\s+", "", text)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("width", [20, 60, 80, 400])
+def test_the_terminal_is_given_no_escape_sequence_and_its_width_is_kept(text: str, width: int) -> None:
+    shown = to_terminal(answer_with(text), width, bold=False)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown)
+    assert max(map(len, shown.splitlines())) <= min(max(60, width), 104)
+    assert words(plain(text)) in words(shown)
+
+
+def test_bold_is_the_only_escape_sequence() -> None:
+    shown = to_terminal(answer_with("\x1b[31mred"), 80, bold=True)
+    assert set(re.findall(r"\x1b[^m]*m", shown)) == {"\x1b[1m", "\x1b[0m"}
+    assert "\x1b" not in re.sub(r"\x1b\[[01]m", "", shown)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_markdown_shows_the_text_and_obeys_nothing_in_it(text: str) -> None:
+    tokens = MarkdownIt("gfm-like", {"linkify": False, "html": True}).parse(to_markdown(answer_with(text)))
+    inline = [child for token in tokens for child in token.children or []]
+    kinds = {t.type for t in [*tokens, *inline]}
+    assert not kinds & {"html_block", "html_inline", "link_open", "image", "fence", "code_block", "hr", "table_open"}
+    assert not kinds & {"strong_open", "s_open"}
+    assert [t.tag for t in tokens if t.type == "heading_open"] == ["h1", "h2", "h2", "h2"]
+    code = [t.content for t in inline if t.type == "code_inline"]
+    assert code == [ADD_SOURCES]
+    title = next(t for t in tokens if t.type == "inline")
+    assert "".join(c.content for c in title.children or []) == plain(text)
+
+
+@pytest.mark.parametrize("start", ["- ", "+ ", "1. ", "12) ", "= ", "---", "===", ".", "# ", "> "])
+def test_no_text_begins_a_block(start: str) -> None:
+    tokens = MarkdownIt().parse(f"para\n\n{escape(start + 'x')}\n")
+    assert [t.type for t in tokens] == ["paragraph_open", "inline", "paragraph_close"] * 2
+    assert (tokens[4].children or [])[0].content + "".join(c.content for c in (tokens[4].children or [])[1:]) == plain(
+        start + "x"
+    )
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_html_shows_the_text_and_obeys_nothing_in_it(text: str) -> None:
+    page = to_html(answer_with(text))
+    tree = lxml_html.document_fromstring(page.encode())
+    tags = {e.tag for e in tree.iter()}
+    assert not tags & {"script", "img", "b", "iframe"}
+    assert not [k for e in tree.iter() for k in e.attrib if k.startswith("on")]
+    links = [e.get("href") for e in tree.iter("a")]
+    assert all(link.startswith(("#s", "https://example.org/")) for link in links)
+    assert tree.find(".//h1").text_content() == plain(text)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_docx_opens_again_and_holds_the_text(text: str) -> None:
+    import docx
+
+    document = docx.Document(io.BytesIO(to_docx(answer_with(text))))
+    shown = "".join(p.text for p in document.paragraphs)
+    expected = re.sub("[\ufffe\uffff]", "", plain(text))
+    assert words(expected) in words(shown)
+    assert document.part.rels
+    assert not [r for r in document.part.rels.values() if r.is_external]
+
+
+def test_plain_keeps_every_script_and_what_joins_its_letters() -> None:
+    assert plain("  Größe\n中文 \u0627\u0644\u0639 क्\u200dष 👍 ") == "Größe 中文 \u0627\u0644\u0639 क्\u200dष 👍"
+    assert plain("a\u2028b\x85c") == "a b c"
+
+
+def test_a_hole_says_what_was_looked_for() -> None:
+    line = (
+        answer_with("x")
+        .coverage[0]
+        .model_copy(
+            update={"status": "not_found", "strength": "none", "passages": 0, "queries": ["ferry", "rent a boat"]}
+        )
+    )
+    empty = answer_with("x").perspectives[0].model_copy(update={"claims": [], "status": "not_found"})
+    answer = answer_with("x", perspectives=[empty], coverage=[line])
+    for shown in (to_terminal(answer, 80, False), to_markdown(answer), to_html(answer)):
+        assert "No passage was found that makes this case." in shown
+        assert "ferry · rent a boat" in shown
+    assert "NOT FOUND" in to_terminal(answer, 80, False)
+
+
+# Files
+
+
+@pytest.mark.parametrize("ending", [".md", ".html", ".docx", ".json", ".MD"])
+def test_the_ending_says_how(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"answer{ending}"
+    path.write_text("older")
+    write_answer(answer_with("Bridges"), path)
+    content = path.read_bytes()
+    starts = {".md": b"# Bridges", ".html": b"<!doctype html>", ".docx": b"PK", ".json": b"{"}
+    assert content.startswith(starts[ending.lower()])
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("name", ["answer.pdf", "answer", "missing/answer.md"])
+def test_what_cannot_be_written_is_refused_before_any_work(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        check_ending(tmp_path / name)
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "folder.md").mkdir()
+    with pytest.raises(StoreError, match="0123456789ab"):
+        write_answer(answer_with("Bridges"), tmp_path / "folder.md")
+    assert [p.name for p in tmp_path.iterdir()] == ["folder.md"]

@@ -1,0 +1,136 @@
+"""Where the graph goes next, as pure functions; and the options that they read."""
+
+import math
+from typing import Any
+
+import pytest
+from langgraph.runtime import Runtime
+from langgraph.types import Send
+from providers import side
+
+from agent.options import RunOptions, options_of
+from agent.routing import (
+    after_expand,
+    after_frame,
+    after_judge,
+    after_requery,
+    searching_time_left,
+    time_left,
+    to_branches,
+)
+from agent.state import Coverage, FramingState, RunState
+from tools.errors import SettingsError
+
+
+def framing(form: str) -> FramingState:
+    return FramingState(form=form, neutral="Q?", claim="", negation="", alternatives=[], topic="", focus="")
+
+
+def coverage(status: Any) -> Coverage:
+    return Coverage(status=status, passages=0, sources=0, strongest=0.0, ids=[], copies=0)
+
+
+def judged(*statuses: str, done_rounds: int = 0) -> RunState:
+    sides = [side(i) for i in range(len(statuses))]
+    made = {p["id"]: coverage(s) for p, s in zip(sides, statuses, strict=True)}
+    return RunState(perspectives=sides, coverage=made, round=done_rounds)
+
+
+def runtime(**options: Any) -> Runtime[RunOptions]:
+    return Runtime(context=RunOptions(**options))
+
+
+@pytest.mark.parametrize(
+    ("form", "goes_to"), [("plain", "lookup"), ("yes_no", "expand"), ("open", "expand"), ("alternatives", "expand")]
+)
+def test_only_a_question_of_fact_is_looked_up(form: str, goes_to: str) -> None:
+    assert after_frame(RunState(framing=framing(form))) == goes_to
+
+
+def test_a_branch_a_perspective_with_its_statement_as_the_first_query() -> None:
+    sends = to_branches(RunState(perspectives=[side(1, "One."), side(2, "Two.")]))
+    assert [(s.node, s.arg["perspective"]["id"], s.arg["queries"]) for s in sends] == [
+        ("retrieve", "p1", ["One."]),
+        ("retrieve", "p2", ["Two."]),
+    ]
+
+
+def test_after_a_requery_only_sides_with_new_queries_get_a_branch() -> None:
+    state = RunState(perspectives=[side(1), side(2), side(3)], planned={"p2": ["more"], "p3": []})
+    sends = after_requery(state)
+    assert isinstance(sends, list)
+    assert [(s.arg["perspective"]["id"], s.arg["queries"]) for s in sends] == [("p2", ["more"])]
+
+
+def test_nothing_new_to_look_for_ends_the_search() -> None:
+    assert after_requery(RunState(perspectives=[side(1)], planned={"p1": []})) == "select"
+    assert after_requery(RunState(perspectives=[side(1)], planned={})) == "select"
+
+
+def test_without_perspectives_there_is_nothing_to_search_for() -> None:
+    assert after_expand(RunState(perspectives=[])) == "write"
+    assert isinstance(after_expand(RunState(perspectives=[side(1)])), list)
+    assert isinstance(to_branches(RunState(perspectives=[side(1)]))[0], Send)
+
+
+def test_searches_again_while_a_side_is_uncovered_and_rounds_are_left() -> None:
+    assert after_judge(judged("supported", "thin"), runtime(max_rounds=1)) == "requery"
+    assert after_judge(judged("supported", "not_found", done_rounds=1), runtime(max_rounds=1)) == "select"
+    assert after_judge(judged("not_found"), runtime(max_rounds=0)) == "select"
+    assert after_judge(judged("supported", "supported"), runtime(max_rounds=2)) == "select"
+
+
+def test_searches_no_more_once_the_time_for_it_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.routing.time.time", lambda: 1000.0)
+    late = runtime(max_rounds=1, deadline_seconds=100.0, deadline_at=1024.0)
+    early = runtime(max_rounds=1, deadline_seconds=100.0, deadline_at=1026.0)
+    assert after_judge(judged("thin"), late) == "select"
+    assert after_judge(judged("thin"), early) == "requery"
+
+
+def test_the_time_that_is_kept() -> None:
+    options = RunOptions(deadline_seconds=60.0, deadline_at=1000.0)
+    assert searching_time_left(options, 900.0) == pytest.approx(1000 - 0.25 * 60 - 900)
+    assert searching_time_left(RunOptions(), 900.0) == math.inf
+    left = [time_left(options, stage, 900.0) for stage in ("search", "judge", "write", "verify")]
+    assert left == sorted(set(left))
+    assert left[-1] == pytest.approx(100.0)
+
+
+def test_a_bare_graph_runs_with_the_usual_options() -> None:
+    nothing: Any = None
+    assert options_of(Runtime(context=nothing)) == RunOptions.of()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"max_pairs": 0},
+        {"pool": -1},
+        {"claims_per_side": 0},
+        {"deadline_seconds": 0.0},
+        {"deadline_seconds": math.nan},
+        {"deadline_seconds": math.inf},
+        {"max_rounds": -1},
+        {"collections": ()},
+        {"breadth": 3},
+    ],
+)
+def test_an_option_that_cannot_be_is_refused_by_name(changes: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match=r"collection|" + next(iter(changes))):
+        RunOptions.of(**changes)
+
+
+def test_depths_differ_and_an_unknown_one_is_refused() -> None:
+    quick, deep = RunOptions.of("quick"), RunOptions.of("deep")
+    assert (quick.max_rounds, deep.max_rounds) == (0, 2)
+    assert quick.max_pairs < RunOptions.of().max_pairs < deep.max_pairs
+    unknown: Any = "thorough"
+    with pytest.raises(SettingsError, match="thorough"):
+        RunOptions.of(unknown)
+
+
+def test_options_survive_being_stored() -> None:
+    options = RunOptions.of("deep", collections=("a", "b"), review=True, max_pairs=7)
+    assert RunOptions.from_dict(options.to_dict()) == options
+    assert RunOptions.from_dict({**options.to_dict(), "of another version": 1}) == options

@@ -1,0 +1,420 @@
+"""The door: runs, their numbered events, cancelling, resuming, taking over; within one process and across several."""
+
+import asyncio
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_fixtures import QUESTION, door, instant_template, settings
+from conftest import Spawn
+from providers import build
+
+from agent import run_store
+from agent.options import RunOptions
+from agent.providers import Providers
+from agent.run_store import Event, RunStore
+from agent.runs import Runs
+from agent.settings import Settings
+from evals.instant import InstantExpander
+from tools.database import Database
+from tools.errors import (
+    EncoderMismatchError,
+    QuestionError,
+    RunBusyError,
+    RunCancelledError,
+    RunError,
+    StoreFullError,
+    UnknownCollectionError,
+    UnknownRunError,
+)
+
+__all__ = ["instant_template", "settings"]
+
+
+async def followed(runs: Runs, run_id: str, after: int = 0) -> list[Event]:
+    return [e async for e in runs.events(run_id, after)]
+
+
+async def until(runs: Runs, run_id: str, kind: str) -> int:
+    """Follows until an event of the kind has come; returns its number."""
+    async for event in runs.events(run_id):
+        if event.kind == kind:
+            return event.number
+    raise AssertionError(f"no event '{kind}'")
+
+
+class Gate:
+    """Searches wait at it until it is opened; the end of a test opens it."""
+
+    def __init__(self) -> None:
+        self.opened = threading.Event()
+        self.asked: list[str] = []
+
+    def __call__(self, query: str) -> None:
+        self.asked.append(query)
+        self.opened.wait(20)
+
+
+# Events
+
+
+async def test_events_are_numbered_from_one_without_gaps_and_end_with_the_run(settings: Settings) -> None:
+    async with door(settings) as runs:
+        run_id = await runs.start(QUESTION)
+        events = await followed(runs, run_id)
+        assert [e.number for e in events] == list(range(1, len(events) + 1))
+        assert (events[0].kind, events[-1].kind) == ("started", "done")
+        answer = await runs.answer(run_id)
+        assert (answer.run_id, answer.outcome) == (run_id, "answered")
+        assert set(answer.timings) >= {"frame", "expand", "search", "judge", "select", "write", "verify", "total"}
+
+
+@pytest.mark.parametrize("after", [0, 1, 7, 20])
+async def test_who_reconnects_misses_nothing_and_sees_nothing_twice(settings: Settings, after: int) -> None:
+    async with door(settings) as runs:
+        run_id = await runs.start(QUESTION)
+        first: list[Event] = []
+        async for event in runs.events(run_id):
+            first.append(event)
+            if event.number == after:
+                break
+        first = first[:after]
+        rest = await followed(runs, run_id, after)
+        assert [e.number for e in first + rest] == [e.number for e in await followed(runs, run_id)]
+        assert await followed(runs, run_id, rest[-1].number) == []
+
+
+async def test_any_number_may_follow_and_a_beginning_of_the_id_is_enough(settings: Settings) -> None:
+    async with door(settings) as runs:
+        run_id = await runs.start(QUESTION)
+        told = await asyncio.gather(*(followed(runs, run_id[:8]) for _ in range(5)))
+        assert all(t == told[0] for t in told)
+        with pytest.raises(UnknownRunError, match="no run that begins"):
+            await runs.answer("zzz")
+        with pytest.raises(UnknownRunError):
+            await runs.answer("")
+
+
+async def test_eight_runs_at_once(settings: Settings) -> None:
+    async with door(settings) as runs:
+        ids = await asyncio.gather(
+            *(runs.start(f"Should towns build {n} bridges?") for n in "one two six ten".split() * 2)
+        )
+        answers = await asyncio.gather(*(runs.answer(i) for i in ids))
+        logs = await asyncio.gather(*(followed(runs, i) for i in ids))
+    assert {a.outcome for a in answers} == {"answered"}
+    assert [a.run_id for a in answers] == ids
+    assert all([e.number for e in log] == list(range(1, len(log) + 1)) for log in logs)
+
+
+# What is refused before anything is begun
+
+
+async def test_what_cannot_be_answered_is_refused_and_leaves_no_run(settings: Settings) -> None:
+    async with door(settings) as runs:
+        for question in ("", "Hello!", "???", "Sollen Schulen Handys verbieten?"):
+            with pytest.raises(QuestionError):
+                await runs.start(question)
+        with pytest.raises(UnknownCollectionError, match="'shelf'"):
+            await runs.start(QUESTION, RunOptions.of(collections=("samples", "shelf")))
+        with pytest.raises(UnknownRunError):
+            await runs.start(QUESTION, thread="nothing")
+        runs.store.ensure_collection("old", "another encoder")
+        with pytest.raises(EncoderMismatchError, match="another encoder"):
+            await runs.start(QUESTION, RunOptions.of(collections=("old",)))
+        assert runs.runs.latest(9) == []
+
+
+# Threads
+
+
+async def test_a_follow_up_is_read_with_the_threads_earlier_question(settings: Settings) -> None:
+    async with door(settings) as runs:
+        first = await runs.start("Should towns build bridges?")
+        await runs.answer(first)
+        second = await runs.start("What about the cost?", thread=first)
+        answer = await runs.answer(second)
+        assert (answer.question, answer.neutral_question) == ("What about the cost?", "Should towns build bridges?")
+        third = await runs.start("And the noise?", thread=second)  # any run of the thread names it
+        assert (await runs.answer(third)).neutral_question == "Should towns build bridges?"
+        assert [r.thread for r in runs.runs.latest(3)] == [first] * 3
+
+
+# Cancelling
+
+
+async def test_a_cancelled_run_ends_says_so_and_can_be_resumed(settings: Settings) -> None:
+    gate = Gate()
+    async with door(settings, build(before_search=gate)) as runs:
+        run_id = await runs.start(QUESTION)
+        await eventually(lambda: gate.asked)  # frame is finished and kept
+        assert await runs.cancel(run_id)
+        events = await asyncio.wait_for(followed(runs, run_id), 5)
+        assert [e.kind for e in events if e.kind in ("cancelled", "done", "failed")] == ["cancelled"]
+        assert events[-1].kind == "cancelled"
+        with pytest.raises(RunCancelledError, match=f"--resume {run_id}"):
+            await runs.answer(run_id)
+        assert not await runs.cancel(run_id)
+        gate.opened.set()
+        await runs.resume(run_id)
+        assert (await runs.answer(run_id)).outcome == "answered"
+        assert not await runs.cancel(run_id)
+        stages = [e.data["stage"] for e in await followed(runs, run_id) if e.kind == "stage"]
+        assert stages.count("frame") == 1
+
+
+async def test_cancelling_at_once_frees_the_run_at_once(settings: Settings) -> None:
+    async with door(settings) as runs:
+        run_id = await runs.start(QUESTION)
+        await runs.cancel(run_id)
+        assert runs.runs.get(run_id).owner is None
+        await runs.resume(run_id)
+        assert (await runs.answer(run_id)).outcome == "answered"
+
+
+async def test_closing_the_door_leaves_what_runs_resumable(settings: Settings) -> None:
+    gate = Gate()
+    async with door(settings, build(before_search=gate)) as runs:
+        run_id = await runs.start(QUESTION)
+        await until(runs, run_id, "framed")
+    gate.opened.set()
+    async with door(settings) as runs:
+        assert runs.runs.get(run_id).status == "cancelled"
+        await runs.resume(run_id)
+        assert (await runs.answer(run_id)).outcome == "answered"
+
+
+async def test_a_start_that_is_cut_short_leaves_a_run_that_can_be_resumed(settings: Settings) -> None:
+    async with door(settings) as runs:
+        starting = asyncio.create_task(runs.start(QUESTION))
+        await eventually(lambda: runs.runs.latest(1))
+        starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
+    async with door(settings) as runs:
+        run = runs.runs.latest(1)[0]
+        assert (run.status, run.owner) == ("cancelled", None)
+        await runs.resume(run.id)
+        assert (await runs.answer(run.id)).outcome == "answered"
+
+
+# Failing
+
+
+class Breaks(InstantExpander):
+    """Breaks as a mistake in the code would, until it is mended."""
+
+    def __init__(self) -> None:
+        self.broken = True
+
+    async def expand(self, framing: Any, passages: Any) -> Any:
+        if self.broken:
+            raise ZeroDivisionError("a mistake")
+        return await super().expand(framing, passages)
+
+
+async def test_a_mistake_in_a_stage_ends_as_failed_and_the_run_goes_on_once_mended(settings: Settings) -> None:
+    expander = Breaks()
+    async with door(settings, build(expander=expander)) as runs:
+        run_id = await runs.start(QUESTION)
+        events = await asyncio.wait_for(followed(runs, run_id), 5)
+        assert events[-1].kind == "failed"
+        assert "ZeroDivisionError: a mistake" in events[-1].data["error"]
+        with pytest.raises(RunError, match=f"--resume {run_id}"):
+            await runs.answer(run_id)
+        expander.broken = False
+        await runs.resume(run_id)
+        assert (await runs.answer(run_id)).outcome == "answered"
+        assert [e.data["stage"] for e in await followed(runs, run_id) if e.kind == "stage"].count("frame") == 1
+
+
+async def test_who_follows_hears_of_an_end_that_could_not_be_recorded(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> bool:
+        raise StoreFullError("the disk is full.")
+
+    async with door(settings) as runs:
+        monkeypatch.setattr(runs.runs, "finish", full)
+        run_id = await runs.start(QUESTION)
+        with pytest.raises(StoreFullError, match="full"):
+            await asyncio.wait_for(runs.answer(run_id), 5)
+
+
+async def test_an_answer_survives_the_deletion_of_what_it_would_cite(settings: Settings) -> None:
+    async with door(settings) as runs:
+        run_id = await runs.start(QUESTION)
+        await until(runs, run_id, "verified")
+        runs.store.delete_collection("samples")
+        answer = await runs.answer(run_id)
+    assert answer.outcome in ("answered", "nothing_found")
+    numbers = {c.number for c in answer.citations}
+    assert all(set(c.citations) <= numbers for p in answer.perspectives for c in p.claims)
+
+
+async def test_a_door_that_cannot_open_leaves_nothing_open(settings: Settings) -> None:
+    def refuses(*_: object) -> Providers:
+        raise RunError("no providers today.")
+
+    opened = Runs(settings, refuses)
+    with pytest.raises(RunError, match="today"):
+        await opened.__aenter__()
+    assert not opened.database._all
+
+
+# Ownership
+
+
+async def test_a_run_belongs_to_one_worker_until_it_lets_go_or_falls_silent(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = RunStore(Database(settings.database_path))
+    store.create("r", "r", QUESTION, {}, "first")
+    with pytest.raises(RunBusyError):
+        store.claim("r", "second")
+    with pytest.raises(RunBusyError):
+        store.claim("r", "first")  # nor twice in one process
+    monkeypatch.setattr(run_store, "STALE_SECONDS", 0.05)
+    time.sleep(0.1)
+    assert store.get("r").abandoned
+    assert store.claim("r", "second")
+    assert not store.beat("r", "first")
+    with pytest.raises(RunBusyError, match="taken"):
+        store.add_event("r", "first", "late", {})
+    assert not store.finish("r", "first", "done", {}, answer="{}")
+    assert store.finish("r", "second", "done", {}, answer="{}")
+    assert not store.claim("r", "third")
+    assert [e.kind for e in store.events("r", 0)] == ["done"]
+
+
+async def test_a_cancelled_run_is_free_only_when_its_worker_has_let_go(settings: Settings) -> None:
+    store = RunStore(Database(settings.database_path))
+    store.create("r", "r", QUESTION, {}, "first")
+    assert store.mark_cancelled("r")
+    with pytest.raises(RunBusyError):
+        store.claim("r", "second")
+    assert not store.beat("r", "first")
+    store.finish("r", "first", "cancelled", {})
+    assert store.claim("r", "second")
+    assert [e.kind for e in store.events("r", 0)] == ["cancelled"]
+
+
+async def test_two_resumes_at_once_make_one_run(settings: Settings) -> None:
+    gate = Gate()
+    async with door(settings, build(before_search=gate)) as runs:
+        run_id = await runs.start(QUESTION)
+        await until(runs, run_id, "framed")
+        await runs.cancel(run_id)
+        gate.opened.set()
+        outcomes = await asyncio.gather(*(runs.resume(run_id) for _ in range(3)), return_exceptions=True)
+        await runs.answer(run_id)
+        kinds = [e.kind for e in await followed(runs, run_id)]
+    assert all(o == run_id or isinstance(o, RunBusyError) for o in outcomes)
+    assert (kinds.count("resumed"), kinds.count("done")) == (1, 1)
+
+
+async def test_who_follows_an_abandoned_run_is_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with door(settings) as runs:
+        runs.runs.create("r", "r", QUESTION, RunOptions.of().to_dict(), "a process that was killed")
+        monkeypatch.setattr(run_store, "STALE_SECONDS", 0.3)
+        with pytest.raises(RunError, match=r"is gone.*--resume r"):
+            await asyncio.wait_for(followed(runs, "r"), 5)
+
+
+# Across processes
+
+WORKER = """
+import asyncio, os, sys, time
+from pathlib import Path
+from agent import run_store, runs
+from agent.runs import Runs
+from agent.settings import load_settings
+from providers import ScriptedJudge, build
+
+runs.HEARTBEAT_SECONDS = 0.2
+log = Path(sys.argv[1])
+
+def hold(query):
+    with log.open("a") as file:
+        file.write(query + "\\\\n")
+    if {slow!r} in query:
+        time.sleep(20)
+
+async def main():
+    async with Runs(load_settings(), build(before_search=hold)) as door:
+        run_id = await door.start({question!r})
+        print(run_id, flush=True)
+        try:
+            print((await door.answer(run_id)).outcome, flush=True)
+        except Exception as exc:
+            print(type(exc).__name__, flush=True)
+    os._exit(0)  # does not wait for a search that sleeps
+
+asyncio.run(main())
+"""
+
+
+def worker(spawn: Spawn, log: Path, slow: str) -> tuple[Any, str]:
+    process = spawn(WORKER.replace("\\\\n", "\\n").format(slow=slow, question=QUESTION), log)
+    assert process.stdout is not None
+    return process, process.stdout.readline().strip()
+
+
+async def eventually(condition: Callable[[], object]) -> None:
+    for _ in range(200):
+        if condition():
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError("it did not come about")
+
+
+async def test_a_killed_run_goes_on_elsewhere_without_repeating_what_was_finished(
+    settings: Settings, spawn: Spawn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "queries"
+    process, run_id = worker(spawn, log, "should not")
+    async with door(settings) as runs:
+        await eventually(lambda: any(e.kind == "found" for e in runs.runs.events(run_id, 0)))
+        with pytest.raises(RunBusyError):
+            await runs.resume(run_id)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        monkeypatch.setattr(run_store, "STALE_SECONDS", 1.0)
+        with pytest.raises(RunError, match="is gone"):
+            await asyncio.wait_for(followed(runs, run_id), 5)
+    asked: list[str] = []
+    made = build(before_search=asked.append)
+    async with door(settings, made) as runs:
+        await runs.resume(run_id)
+        answer = await runs.answer(run_id)
+        events = await followed(runs, run_id)
+    # The first search and the finished branch are not run again; the branch that was cut off is.
+    assert log.read_text().splitlines().count("Towns should build bridges.") == 1
+    assert asked == ["Towns should not build bridges."]
+    assert [c.status for c in answer.coverage] == ["supported", "supported"]
+    assert answer.outcome == "answered"
+    assert [e.number for e in events] == list(range(1, len(events) + 1))
+
+
+async def test_a_run_is_cancelled_from_another_process(settings: Settings, spawn: Spawn, tmp_path: Path) -> None:
+    process, run_id = worker(spawn, tmp_path / "queries", "should not")
+    async with door(settings) as runs:
+        await eventually(lambda: any(e.kind == "searching" for e in runs.runs.events(run_id, 0)))
+        assert await runs.cancel(run_id)
+        assert process.stdout.readline().strip() == "RunCancelledError"
+        await eventually(lambda: runs.runs.get(run_id).owner is None)
+        assert runs.runs.get(run_id).status == "cancelled"
+        await runs.resume(run_id)
+        assert (await runs.answer(run_id)).outcome == "answered"
+
+
+async def test_a_follower_in_another_process_sees_every_event(settings: Settings, spawn: Spawn, tmp_path: Path) -> None:
+    process, run_id = worker(spawn, tmp_path / "queries", "nowhere")
+    async with door(settings) as runs:
+        events = await asyncio.wait_for(followed(runs, run_id), 20)
+    assert [e.number for e in events] == list(range(1, len(events) + 1))
+    assert events[-1].kind == "done"
+    assert process.stdout.readline().strip() == "answered"

@@ -1,0 +1,93 @@
+"""The starter corpus is complete and marked as what it is, and is indexed when it or the encoder changes."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from conftest import ROOT
+from toys import House, ToyEncoder
+
+from agent import samples
+from agent.models import Models
+from agent.samples import index_samples, nearest_questions, sample_documents, sample_questions
+from evals.instant import InstantJudge
+from tools.cache import VectorCache
+from tools.passages import SOURCE_KINDS
+from tools.store import SAMPLES
+from tools.worker import Worker
+
+FOLDER = ROOT / "samples"
+GOLD = ROOT / "evals" / "gold" / "samples"
+TOPICS = sorted(f.name for f in FOLDER.iterdir() if f.is_dir())
+
+
+def test_the_topics_and_their_questions_match() -> None:
+    assert len(TOPICS) >= 24
+    assert sorted(sample_questions()) == TOPICS
+    assert sorted(f.stem for f in GOLD.glob("*.jsonl")) == TOPICS
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_topics_passages_are_whole(topic: str) -> None:
+    files = sorted((FOLDER / topic).glob("*.md"))
+    assert len(files) >= 12
+    for file in files:
+        _, front, text = file.read_text().split("---\n", 2)
+        about = yaml.safe_load(front)
+        assert sorted(about) == ["date", "kind", "publisher", "title"], file
+        assert all(about.values()), file
+        assert about["publisher"].startswith("Sample "), file
+        assert about["kind"] in SOURCE_KINDS, file
+        assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", str(about["date"])), file
+        assert not re.search(r"\d", text + about["title"]), file
+        assert 40 <= len(text.split()) <= 250, file
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_the_gold_speaks_of_the_files_and_the_question(topic: str) -> None:
+    rows = [json.loads(line) for line in (GOLD / f"{topic}.jsonl").read_text().splitlines()]
+    assert sorted({r["path"] for r in rows}) == sorted(
+        f"samples/{topic}/{f.name}" for f in (FOLDER / topic).glob("*.md")
+    )
+    assert {r["question"] for r in rows} == {sample_questions()[topic]}
+    assert {r["stance"] for r in rows} <= {"supports", "opposes", "other"}
+    assert all(r["side"].endswith(".") for r in rows if r["side"])
+    assert any(r["side"] for r in rows)
+
+
+def test_documents_are_named_by_their_path() -> None:
+    documents = sample_documents()
+    assert len({d.external_id for d in documents}) == len(documents) >= 24 * 12
+    assert all((ROOT / d.external_id).is_file() for d in documents)
+    assert all(d.publisher.startswith("Sample ") and d.title and d.date for d in documents)
+
+
+def test_samples_follow_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "samples"
+    shutil.copytree(FOLDER / "zoos", folder / "zoos")
+    monkeypatch.setattr(samples, "FOLDER", folder)
+    house = House(tmp_path / "data")
+
+    def indexed() -> list[str]:
+        index_samples(house.store, house.ingester, house.encoder.name)
+        return [row["external_id"] for row in house.store.documents(SAMPLES)]
+
+    first = indexed()
+    assert len(first) == len(list((folder / "zoos").glob("*.md")))
+    changes = house.store.last_seq()
+    assert (indexed(), house.store.last_seq()) == (first, changes)  # nothing changed, nothing done
+    (folder / "zoos" / "01.md").unlink()
+    assert indexed() == first[1:]
+    assert "samples/zoos/01.md" not in house.find("zoos", SAMPLES, k=50)
+
+
+async def test_the_nearest_questions_come_first(tmp_path: Path) -> None:
+    models = Models(ToyEncoder(dimensions=256), InstantJudge(), Worker(), VectorCache(tmp_path / "cache.db"))
+    nearest = await nearest_questions("Should schools ban smartphones now?", models)
+    assert nearest[0] == "Should schools ban smartphones?"
+    assert len(nearest) == len(set(nearest)) == 3
+    assert np.isin(nearest, list(sample_questions().values())).all()

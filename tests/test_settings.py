@@ -1,0 +1,53 @@
+"""Settings: what the environment may say, and that `.env.example` lists exactly that."""
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from agent.settings import Settings, load_settings
+from tools.errors import SettingsError
+
+
+def test_the_example_names_exactly_the_settings_with_their_descriptions() -> None:
+    text = (ROOT / ".env.example").read_text()
+    named = re.findall(r"^# ([A-Z_]+)=", text, re.MULTILINE)
+    fields = Settings.model_fields
+    assert named == [f"STEELMAN_{name.upper()}" for name in fields]
+    assert all(f"# {field.description}\n" in text for field in fields.values())
+    assert not re.search(r"^[^#\n]", text, re.MULTILINE)  # nothing is set by copying it
+
+
+def test_the_environment_sets_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("STEELMAN_DATA_DIR", "~/steelman")
+    monkeypatch.setenv("STEELMAN_PROVIDER", "embedded")
+    settings = load_settings()
+    assert settings.data_dir == Path("~/steelman").expanduser()
+    assert settings.provider == "embedded"
+    assert settings.database_path.parent == settings.data_dir
+
+
+def test_a_file_sets_them_and_the_environment_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("STEELMAN_PROVIDER=embedded\nSTEELMAN_DATA_DIR=elsewhere\nOTHER=1\n")
+    settings = load_settings()
+    assert settings.provider == "embedded"
+    assert settings.data_dir == tmp_path / "data"  # from the environment
+
+
+def test_an_empty_value_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEELMAN_DATA_DIR", "")
+    monkeypatch.setenv("STEELMAN_PROVIDER", "")
+    settings = load_settings()
+    assert settings.data_dir.is_absolute()
+    assert settings.provider == "auto"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("STEELMAN_PROVIDER", "oracle"), ("STEELMAN_DATA_DIR", "~nobody-of-this-name/steelman")]
+)
+def test_a_value_that_cannot_be_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=name):
+        load_settings()
