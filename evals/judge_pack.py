@@ -17,10 +17,10 @@ from evals.judge_data import Example, hard, load_corpus
 from evals.judge_metrics import roc_auc
 from tools.grammar import negate
 from tools.int8_weights import load_weights, pack
-from tools.judge import Pair
+from tools.judge import Pair, side_score
 from tools.judge_embedded import FOLDER, Calibration, EmbeddedJudge, judge_recipe, softmax
 
-WRONG_SIDE = 0.06
+WRONG_SIDE = 0.08
 """Share of the samples' accepted sentences that may stand on the wrong side: sets the threshold for showing one."""
 _BETA = 0.5  # a passage that is counted wrongly harms more than one that is missed
 
@@ -72,8 +72,10 @@ def calibrate(judge: EmbeddedJudge, data: Path, seed: int) -> tuple[Calibration,
     chosen, positive = sure[:n] >= threshold, truth[:n].astype(bool)
     f1 = 2 * float(np.sum(chosen & positive)) / max(1, int(chosen.sum() + positive.sum()))
     sentences = sample_sentences()
-    labels = np.array([label for _, label in sentences])
-    scores = _apply(judge.score([pair for pair, _ in sentences]), slope, offset)
+    labels = np.array([label for *_, label in sentences])
+    pairs = [p for sentence, passage, _ in sentences for p in (sentence, passage)]
+    single = _apply(judge.score(pairs), slope, offset).reshape(-1, 2)
+    scores = np.array([side_score(float(s), float(p)) for s, p in single], np.float32)
     sentence_threshold = max(threshold, lowest_threshold(labels, scores, WRONG_SIDE))
     accepted = scores >= sentence_threshold
     figures = {
@@ -123,8 +125,9 @@ def vars_of(calibration: Calibration) -> dict[str, float]:
     return {name: round(float(getattr(calibration, name)), 5) for name in Calibration.__slots__}
 
 
-def sample_sentences() -> list[tuple[Pair, int]]:
-    """The samples' sentences that stand alone, with their own side (0: support) and with the other one (1: oppose)."""
+def sample_sentences() -> list[tuple[Pair, Pair, int]]:
+    """The samples' sentences that stand alone, each with its passage: for their own side (0: support) and for the other
+    one (1: oppose)."""
     from agent.samples import FOLDER
     from evals.answers import load_samples
     from tools.grammar import frame
@@ -132,7 +135,7 @@ def sample_sentences() -> list[tuple[Pair, int]]:
     from tools.sentences import split_sentences
     from tools.standalone import stands_alone
 
-    pairs: list[tuple[Pair, int]] = []
+    pairs: list[tuple[Pair, Pair, int]] = []
     for case in load_samples()[0]:
         framing = frame(case.question)
         sides = {"supports": (framing.claim, framing.negation), "opposes": (framing.negation, framing.claim)}
@@ -140,7 +143,8 @@ def sample_sentences() -> list[tuple[Pair, int]]:
             for name in sorted(case.gold[stance]):
                 document = next(iter(read_file(FOLDER.parent / name, name)))
                 for sentence in filter(stands_alone, split_sentences(document.text)):
-                    pairs += [(Pair(own, sentence, other), 0), (Pair(other, sentence, own), 1)]
+                    for label, (side, contrary) in enumerate(((own, other), (other, own))):
+                        pairs.append((Pair(side, sentence, contrary), Pair(side, document.text, contrary), label))
     return pairs
 
 

@@ -36,3 +36,9 @@ class Judge(Protocol):
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         """Probabilities of support, shape (n,), in the order of the pairs."""
         ...
+
+
+def side_score(sentence: float, passage: float | None) -> float:
+    """How surely a sentence of a passage serves a side: the mean of what the judge says of the sentence and of the
+    passage. A sentence by itself is often ambiguous; of an unjudged passage (None) it has to speak alone."""
+    return sentence if passage is None else (sentence + passage) / 2

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from agent.models import Models
 from agent.state import Claim, Perspective
-from tools.judge import Pair
+from tools.judge import Pair, side_score
 from tools.passages import Passage
 from tools.sentences import split_sentences
 from tools.standalone import stands_alone
@@ -49,8 +49,9 @@ class EmbeddedWriter:
         vectors = await self._models.encode([statement, *(s for s, _ in found)])
         nearness = vectors[1:] @ vectors[0]
         candidates = [
-            _Candidate(s, p, float(score), _rank(float(score), support.get(p.id, 0.0), float(near)))
+            _Candidate(s, p, sure, _rank(sure, float(near)))
             for (s, p), score, near in zip(found, scores, nearness, strict=True)
+            for sure in [side_score(float(score), support.get(p.id))]
         ]
         threshold = self._models.judge.sentence_threshold
         kept = [i for i, c in enumerate(candidates) if c.support >= threshold and nearness[i] >= _ABOUT]
@@ -59,9 +60,9 @@ class EmbeddedWriter:
         return _thesis_first(claims[:limit]), claims[limit:]
 
 
-def _rank(support: float, passage_support: float, nearness: float) -> float:
-    """How good a bullet the sentence makes: clearly on the side, in a passage on the side, and about the statement."""
-    return support * (0.5 + 0.5 * passage_support) * (0.4 + 0.6 * max(0.0, nearness))
+def _rank(sure: float, nearness: float) -> float:
+    """How good a bullet the sentence makes: clearly on the side, and about the statement."""
+    return sure * (0.4 + 0.6 * max(0.0, nearness))
 
 
 def _pick(candidates: Sequence[_Candidate], vectors: NDArray[np.float32], limit: int) -> list[_Candidate]:

@@ -17,7 +17,7 @@ from agent.options import RunOptions, options_of
 from agent.providers import Providers
 from agent.state import Claim, Coverage, Dropped, Failure, RunState
 from tools.errors import DeadlineError
-from tools.judge import Pair
+from tools.judge import Pair, side_score
 from tools.passages import Passage
 
 _SPACES = re.compile(r"\s+")
@@ -83,7 +83,11 @@ async def _check(providers: Providers, state: RunState, claims: Sequence[Claim])
     contrary = {p["id"]: statements.get(p["contrary"], "") for p in state.get("perspectives", [])}
     sided = [c for c in claims if c["role"] != "plain"]
     pairs = [Pair(statements[c["perspective"]], c["text"], contrary[c["perspective"]]) for c in sided]
-    support = {id(c): float(s) for c, s in zip(sided, await providers.models.support(pairs), strict=True)}
+    judged = state.get("support", {})
+    support = {
+        id(c): side_score(float(s), judged.get(c["perspective"], {}).get(c["passages"][0]) if c["passages"] else None)
+        for c, s in zip(sided, await providers.models.support(pairs), strict=True)
+    }
     threshold = providers.models.judge.sentence_threshold
     verdicts: list[Check | None] = []
     for claim in claims:
