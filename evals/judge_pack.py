@@ -20,7 +20,7 @@ from tools.int8_weights import load_weights, pack
 from tools.judge import Pair, side_score
 from tools.judge_embedded import FOLDER, Calibration, EmbeddedJudge, judge_recipe, softmax
 
-WRONG_SIDE = 0.08
+WRONG_SIDE = 0.07
 """Share of the samples' accepted sentences that may stand on the wrong side: sets the threshold for showing one."""
 _BETA = 0.5  # a passage that is counted wrongly harms more than one that is missed
 

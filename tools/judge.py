@@ -38,7 +38,11 @@ class Judge(Protocol):
         ...
 
 
+UNJUDGED = 0.3
+"""What a passage that was not judged counts for: about what one that was found for a side gets on average."""
+
+
 def side_score(sentence: float, passage: float | None) -> float:
     """How surely a sentence of a passage serves a side: the mean of what the judge says of the sentence and of the
-    passage. A sentence by itself is often ambiguous; of an unjudged passage (None) it has to speak alone."""
-    return sentence if passage is None else (sentence + passage) / 2
+    passage, since a sentence by itself is often ambiguous."""
+    return (sentence + (UNJUDGED if passage is None else passage)) / 2

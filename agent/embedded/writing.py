@@ -62,7 +62,7 @@ class EmbeddedWriter:
 
 def _rank(sure: float, nearness: float) -> float:
     """How good a bullet the sentence makes: clearly on the side, and about the statement."""
-    return sure * (0.4 + 0.6 * max(0.0, nearness))
+    return sure * (0.8 + 0.2 * max(0.0, nearness))
 
 
 def _pick(candidates: Sequence[_Candidate], vectors: NDArray[np.float32], limit: int) -> list[_Candidate]:
