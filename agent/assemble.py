@@ -15,7 +15,7 @@ from agent.answer import (
     Usage,
     strength,
 )
-from agent.state import Claim, Coverage, Perspective, RunState, busy_seconds
+from agent.state import Claim, Coverage, Perspective, RunState, Stance, busy_seconds
 from tools.passages import Passage
 from tools.store import SAMPLES
 
@@ -153,13 +153,26 @@ def summarise(outcome: Outcome, state: RunState) -> str:
     others = [p for p in found if p["stance"] == "other"]
     if len(by_stance) < 2 or len(others) == len(found):
         return f"The sources found give {'one answer' if len(found) == 1 else f'{len(found)} different answers'}."
-    return _verdict(by_stance["supports"], by_stance["opposes"]) + _beside(others)
+    claims = state.get("claims", [])
+    quoted = {p["stance"] for p in state["perspectives"] if any(c["perspective"] == p["id"] for c in claims)}
+    if {"supports", "opposes"} <= quoted:
+        return _verdict(by_stance["supports"], by_stance["opposes"]) + _beside(others)
+    return _one_sided(by_stance["supports"], by_stance["opposes"], quoted) + _beside(others)
+
+
+def _one_sided(for_it: Coverage, against: Coverage, quoted: set[Stance]) -> str:
+    """What is said where at most one of the two sides has a sentence to show."""
+    if not {"supports", "opposes"} & quoted:
+        return "Neither yes nor no was found in words that could be quoted."
+    word, one, other = ("for", for_it, against) if "supports" in quoted else ("against", against, for_it)
+    if not other["passages"]:
+        return f"Every source found argues {word} it ({_weight(one)}); no case for the other side was found."
+    lean = "leans" if other["passages"] == 1 else "lean"
+    rest = f"{_weight(other)} {lean} the other way without a sentence to quote."
+    return f"A case {word} it was found ({_weight(one)}); {rest}"
 
 
 def _verdict(for_it: Coverage, against: Coverage) -> str:
-    if for_it["status"] == "not_found" or against["status"] == "not_found":
-        only = "against" if for_it["status"] == "not_found" else "for"
-        return f"Every source found argues {only} it; no case for the other side was found."
     for word, one, other in (("for", for_it, against), ("against", against, for_it)):
         if is_settled(one, other):
             return f"The sources found agree {word} it: {_weight(one)}, with dissent in {_weight(other)}."
@@ -203,14 +216,6 @@ def _notes(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
                 text=f"{_count(state['unjudged'], 'pair')} of side and passage stayed unjudged; --deep judges more.",
             )
         )
-    for side in sides:
-        if side.status == "supported" and not side.claims:
-            notes.append(
-                Note(
-                    kind="thin",
-                    text=f"Passages support '{side.statement}', but no sentence in them states it by itself.",
-                )
-            )
     room = [len(s.claims) for s in sides if s.stance != "other"]
     if len(room) == 2 and max(room) > 2 * max(1, min(room)):
         notes.append(Note(kind="balance", text="The sides have unequal room here because what was found is unequal."))

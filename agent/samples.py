@@ -16,6 +16,7 @@ from tools.store import SAMPLES, Store
 
 FOLDER = Path(__file__).parent.parent / "samples"
 _NEAREST = 3
+_RELATED = 0.25  # cosine of two questions that have something to do with each other
 _SIGNATURE = "samples"
 
 
@@ -55,8 +56,8 @@ def index_samples(store: Store, ingester: Ingester, encoder: str) -> None:
 
 
 async def nearest_questions(question: str, models: Models) -> list[str]:
-    """The sample questions nearest in meaning, nearest first."""
+    """The sample questions nearest in meaning, nearest first; none that is about something else altogether."""
     questions: Sequence[str] = list(sample_questions().values())
     vectors = await models.encode([question, *questions])
-    order = np.argsort(-(vectors[1:] @ vectors[0]))[:_NEAREST]
-    return [questions[i] for i in order]
+    nearness = vectors[1:] @ vectors[0]
+    return [questions[i] for i in np.argsort(-nearness)[:_NEAREST] if nearness[i] >= _RELATED]

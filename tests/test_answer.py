@@ -154,11 +154,11 @@ def test_when_the_sources_found_agree(one: tuple[int, int], other: tuple[int, in
     assert is_settled(coverage(*one), coverage(*other)) is settled
 
 
-def summary(*found: tuple[Any, Coverage], outcome: Any = "answered") -> str:
+def summary(*found: tuple[Any, Coverage], outcome: Any = "answered", silent: tuple[int, ...] = ()) -> str:
     sides = [side(i, f"S{i}.", stance) for i, (stance, _) in enumerate(found)]
-    return summarise(
-        outcome, RunState(perspectives=sides, coverage={f"p{i}": c for i, (_, c) in enumerate(found)}, framing=FRAMING)
-    )
+    ledger = {f"p{i}": c for i, (_, c) in enumerate(found)}
+    claims = [claim(f"p{i}", f"Claim {i}.", i) for i, (_, c) in enumerate(found) if c["passages"] and i not in silent]
+    return summarise(outcome, RunState(perspectives=sides, coverage=ledger, framing=FRAMING, claims=claims))
 
 
 def test_the_summary_in_every_case() -> None:
@@ -179,6 +179,11 @@ def test_the_summary_in_every_case() -> None:
     assert summary((other, some), (other, some), (other, none)) == "The sources found give 2 different answers."
     assert summary((yes, none), (no, none), (other, some)) == "The sources found give one answer."
     assert summary((yes, some)) == "The sources found give one answer."  # a person dropped the other side
+    assert summary((yes, some), (no, some), silent=(1,)) == (
+        "A case for it was found (3 passages from 2 sources); 3 passages from 2 sources lean the other way without a "
+        "sentence to quote."
+    )
+    assert summary((yes, some), (no, some), (other, some), silent=(0, 1)).startswith("Neither yes nor no was found")
     assert "question of fact" in summary(outcome="no_sides")
     assert "Nothing was found" in summary(outcome="nothing_found")
 

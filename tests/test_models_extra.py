@@ -9,7 +9,7 @@ pytestmark = pytest.mark.slow
 
 TEXTS = [
     "Nuclear power is safe.",
-    "A silent phone on the desk still asks to be looked at, and the child who resists it has spent attention on resisting.",
+    "A silent phone on the desk still asks to be looked at, and the child who resists it has spent attention.",
     "Rents rise where many people want to live and little is built. " * 8,
     "Zoos teach.",
 ]

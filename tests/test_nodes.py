@@ -12,7 +12,7 @@ from agent.nodes.select import independent_first
 from agent.nodes.verify import verbatim
 from agent.nodes.write import comparable_room, once
 from agent.options import RunOptions
-from agent.state import Claim
+from agent.state import Claim, Coverage
 from tools.errors import InputError
 from tools.passages import Passage
 
@@ -177,3 +177,17 @@ def test_sides_as_a_person_left_them() -> None:
 def test_sides_that_cannot_be_searched_for_are_refused(edited: Any, says: str) -> None:
     with pytest.raises(InputError, match=says):
         reviewed(edited)
+
+
+def test_a_verified_claim_counts_its_passage_and_a_side_without_one_is_thin() -> None:
+    from agent.nodes.verify import with_passages
+    from tools.passages import Passage
+
+    passages = {i: Passage(i, f"d{i}", "c", "text", publisher=f"P{i}") for i in range(1, 4)}
+    before = Coverage(status="supported", passages=2, sources=2, strongest=0.8, ids=[1, 2], copies=0)
+    assert with_passages(before, [3], passages)["passages"] == 3
+    assert with_passages(before, [3], passages)["status"] == "supported"
+    assert with_passages(before, [], passages)["status"] == "thin"
+    nothing = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[], copies=0)
+    assert with_passages(nothing, [], passages)["status"] == "not_found"
+    assert with_passages(nothing, [2], passages)["status"] == "thin"

@@ -198,7 +198,8 @@ async def test_a_start_that_is_cut_short_leaves_a_run_that_can_be_resumed(settin
         run = runs.runs.latest(1)[0]
         assert (run.status, run.owner) == ("cancelled", None)
         await runs.resume(run.id)
-        assert (await runs.answer(run.id)).outcome == "answered"
+        answer = await runs.answer(run.id)
+        assert answer.outcome == "answered", answer.model_dump_json()
 
 
 # Failing
@@ -394,7 +395,7 @@ async def test_a_killed_run_goes_on_elsewhere_without_repeating_what_was_finishe
     # The first search and the finished branch are not run again; the branch that was cut off is.
     assert log.read_text().splitlines().count("Towns should build bridges.") == 1
     assert asked == ["Towns should not build bridges."]
-    assert [c.status for c in answer.coverage] == ["supported", "supported"]
+    assert all(c.passages for c in answer.coverage)
     assert answer.outcome == "answered"
     assert [e.number for e in events] == list(range(1, len(events) + 1))
 

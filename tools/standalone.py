@@ -51,6 +51,13 @@ _THAT = re.compile(
     r"choice|vast|same|much|many)\b",
     re.IGNORECASE,
 )
+_ORDINAL = re.compile(
+    r"^(?:The|A|Our|One|Another) (?:first|second|third|fourth|fifth|next|final|last|further|other|main|key) "
+    r"(?:benefit|reason|argument|point|problem|advantage|issue|factor|question|concern|aspect|example|way|thing|step)\b|"
+    r"^By (?:comparison|contrast)\b|\bone and not the other\b|\bthe other(?: one)?[.!]$|"
+    r"\b(?:of|for|with|from|by|to|at|on|about|against|behind) that\b(?! of\b)",
+    re.IGNORECASE,
+)
 _MIDWAY = re.compile(
     r"\b(?:however|therefore|moreover|furthermore|thus|hence|nevertheless|nonetheless|likewise|previously mentioned)\b|"
     r"^(?:\S+ ){1,4}(?:also|too|though)\b|,? (?:too|as well|though|either|instead)[.!]$",
@@ -75,7 +82,12 @@ def stands_alone(sentence: str) -> bool:
         return False
     if _REFERENCE.search(sentence) or _FIRST_PERSON.search(sentence) or not _balanced(sentence):
         return False
-    if _DEMONSTRATIVE.search(sentence) or _THAT.search(sentence) or _MIDWAY.search(sentence):
+    if (
+        _DEMONSTRATIVE.search(sentence)
+        or _THAT.search(sentence)
+        or _MIDWAY.search(sentence)
+        or _ORDINAL.search(sentence)
+    ):
         return False
     return _reads_as_prose(words)
 

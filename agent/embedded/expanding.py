@@ -35,6 +35,11 @@ _ANSWERS = re.compile(
     re.IGNORECASE,
 )
 
+_NOT_A_STATEMENT = re.compile(
+    r"[()\[\]\"“”:;]|\d|\b(?:debat\w+|poll|survey|according|said|says|argues?)\b", re.IGNORECASE
+)
+_LONGEST_STATEMENT = 32  # words
+
 _NEAR_QUESTION = 0.45  # cosine of an answer to the question, at least
 _ON_THE_POINT = 0.5  # cosine of a third way to the question or to one of its sides, at least
 _SAME_SIDE = 0.93  # cosine at which a statement says what a planned side says already
@@ -92,6 +97,8 @@ class EmbeddedExpander:
 def words_a_third_way(sentence: str) -> bool:
     """Whether the sentence's main clause proposes something, and neither plain yes nor plain no."""
     main = _main_clause(sentence)
+    if _NOT_A_STATEMENT.search(sentence) or len(sentence.split()) > _LONGEST_STATEMENT:
+        return False
     named = _THIRD_WAY.search(main) and _PROPOSES.search(main)
     return bool(named) and not _DENIES.search(main) and "better than" not in main
 

@@ -86,10 +86,8 @@ def _pick(candidates: Sequence[_Candidate], vectors: NDArray[np.float32], limit:
 
 
 def _thesis_first(claims: list[Claim]) -> list[Claim]:
-    """The best ranked sentence becomes the side's one-line summary, so long as a case remains beside it."""
-    if len(claims) > 1:
-        claims[0] = Claim(**{**claims[0], "role": "thesis"})
-    return claims
+    """The best ranked sentence is the side's one-line summary."""
+    return [Claim(**{**c, "role": "case" if i else "thesis"}) for i, c in enumerate(claims)]
 
 
 def _claim(perspective: Perspective, candidate: _Candidate, role: str) -> Claim:

@@ -55,10 +55,12 @@ def _counted(providers: Providers, state: RunState, claims: Sequence[Claim]) -> 
 
 
 def with_passages(coverage: Coverage, ids: Sequence[int], passages: dict[int, Passage]) -> Coverage:
-    """The side's coverage with these passages counted too."""
+    """The side's coverage with these passages counted too; without any it is thin at best, since evidence that cannot
+    be shown in a sentence makes no case."""
     counted = list(dict.fromkeys([*coverage["ids"], *ids]))
     sources = {passages[i].source for i in counted if i in passages}
-    return Coverage(**{**coverage, **standing(len(counted), len(sources)), "ids": counted})
+    now = Coverage(**{**coverage, **standing(len(counted), len(sources)), "ids": counted})
+    return now if ids or now["status"] == "not_found" else Coverage(**{**now, "status": "thin"})
 
 
 async def _sift(providers: Providers, state: RunState) -> tuple[list[Claim], list[Dropped]]:

@@ -11,6 +11,7 @@ from agent.rendering.words import (
     hole,
     label,
     line_of,
+    looked_for,
     shown,
     source_line,
     strength_of,
@@ -52,14 +53,17 @@ def to_html(answer: Answer) -> str:
 
 def _side(answer: Answer, side: AnswerPerspective) -> str:
     line = line_of(answer, side)
-    parts = [f"<h2>{label(side)}: {escape(head(side))}</h2>", f'<p class="how">{escape(strength_of(line))}</p>']
+    parts = [
+        f"<h2>{label(side)}: {escape(head(side))}</h2>",
+        f'<p class="how">{escape(strength_of(line, len(side.claims)))}</p>',
+    ]
     parts += [f'<p class="thesis">{_claim(c)}</p>' for c in case(side) if c.role == "thesis"]
     bullets = [f"<li>{_claim(c)}</li>" for c in case(side) if c.role != "thesis"]
     parts += ["<ul>", *bullets, "</ul>"] if bullets else []
     if gap := hole(line, len(side.claims)):
         parts.append(f"<p>{escape(gap)}</p>")
-    if line.status != "supported" and line.queries:
-        parts.append(f'<p class="how">Looked for: {escape(" · ".join(line.queries))}</p>')
+    if tried := looked_for(side, line):
+        parts.append(f'<p class="how">{escape(tried)}</p>')
     return "<section>" + "\n".join(parts) + "</section>"
 
 

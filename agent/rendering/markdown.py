@@ -11,6 +11,7 @@ from agent.rendering.words import (
     hole,
     label,
     line_of,
+    looked_for,
     numbers,
     shown,
     source_line,
@@ -45,14 +46,14 @@ def escape(text: str) -> str:
 
 def _side(answer: Answer, side: AnswerPerspective) -> list[str]:
     line = line_of(answer, side)
-    lines = [f"## {label(side)}: {escape(head(side))}", "", f"*{strength_of(line)}*", ""]
+    lines = [f"## {label(side)}: {escape(head(side))}", "", f"*{strength_of(line, len(side.claims))}*", ""]
     thesis = [f"{_claim(c)}\n" for c in case(side) if c.role == "thesis"]
     bullets = [f"- {_claim(c)}" for c in case(side) if c.role != "thesis"]
     lines += thesis + bullets + ([""] if bullets else [])
     if gap := hole(line, len(side.claims)):
         lines += [gap, ""]
-    if line.status != "supported" and line.queries:
-        lines += ["Looked for: " + " · ".join(escape(q) for q in line.queries), ""]
+    if tried := looked_for(side, line):
+        lines += [escape(tried), ""]
     return lines
 
 

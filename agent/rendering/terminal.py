@@ -11,6 +11,7 @@ from agent.rendering.words import (
     hole,
     label,
     line_of,
+    looked_for,
     numbers,
     shown,
     source_line,
@@ -62,7 +63,7 @@ def _side(page: _Page, answer: Answer, side: AnswerPerspective) -> None:
     tag = "NOT FOUND" if line.status == "not_found" else label(side).upper()
     page.line()
     lines = textwrap.wrap(head(side), page.width - _INDENT - 2) or [""]
-    how = strength_of(line) if line.status != "not_found" else ""
+    how = strength_of(line, len(side.claims)) if line.status != "not_found" else ""
     page.line(page.strong(f"{tag:<{_INDENT}}{lines[0]}"))
     for more in lines[1:]:
         page.line(page.strong(" " * _INDENT + more))
@@ -75,8 +76,8 @@ def _side(page: _Page, answer: Answer, side: AnswerPerspective) -> None:
             page.bullet(_quoted(claim))
     if gap := hole(line, len(side.claims)):
         page.wrap(gap, _INDENT)
-    if line.status != "supported" and line.queries:
-        page.wrap("Looked for: " + " · ".join(line.queries), _INDENT)
+    if tried := looked_for(side, line):
+        page.wrap(tried, _INDENT)
 
 
 def _sources(page: _Page, answer: Answer) -> None:

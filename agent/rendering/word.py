@@ -12,6 +12,7 @@ from agent.rendering.words import (
     hole,
     label,
     line_of,
+    looked_for,
     numbers,
     shown,
     source_line,
@@ -35,13 +36,13 @@ def to_docx(answer: Answer) -> bytes:
     for side in answer.perspectives:
         line = line_of(answer, side)
         document.add_heading(_xml(f"{label(side)}: {head(side)}"), 1)
-        document.add_paragraph(strength_of(line)).runs[0].italic = True
+        document.add_paragraph(strength_of(line, len(side.claims))).runs[0].italic = True
         for claim in case(side):
             document.add_paragraph(_claim(claim), style=None if claim.role == "thesis" else "List Bullet")
         if gap := hole(line, len(side.claims)):
             document.add_paragraph(gap)
-        if line.status != "supported" and line.queries:
-            document.add_paragraph(_xml("Looked for: " + " · ".join(line.queries)))
+        if tried := looked_for(side, line):
+            document.add_paragraph(_xml(tried))
     if answer.citations:
         document.add_heading("Sources", 1)
     for citation in answer.citations:

@@ -57,10 +57,12 @@ def line_of(answer: Answer, side: AnswerPerspective) -> CoverageLine:
     return next(line for line in answer.coverage if line.perspective == side.id)
 
 
-def strength_of(line: CoverageLine) -> str:
+def strength_of(line: CoverageLine, shown: int) -> str:
     """'strong: 7 passages, 5 sources', or the plain word that nothing was found."""
     if line.status == "not_found":
         return "not found"
+    if not shown:
+        return f"weak: {_count(line.passages, 'passage')} that {'leans' if line.passages == 1 else 'lean'} this way"
     counts = f"{_count(line.passages, 'passage')}, {_count(line.sources, 'source')}"
     copies = f", {'1 copy' if line.copies == 1 else f'{line.copies} copies'} not counted" if line.copies else ""
     return f"{line.strength}: {counts}{copies}"
@@ -75,6 +77,12 @@ def hole(line: CoverageLine, shown: int) -> str:
     if line.status == "thin":
         return "Too little for a case: " + ("a single passage." if line.passages == 1 else "one source only.")
     return ""
+
+
+def looked_for(side: AnswerPerspective, line: CoverageLine) -> str:
+    """What was tried for a side that is not covered, its own statement apart; empty for a covered one."""
+    tried = [q for q in line.queries if q != side.statement]
+    return "Looked for: " + " · ".join(tried) if tried and line.status != "supported" else ""
 
 
 def source_line(citation: Citation) -> str:

@@ -63,6 +63,7 @@ def tidy(question: str) -> str:
     text = question.replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"')
     text = re.sub(r"\s+", " ", text).strip()
     text = re.sub(r"^\([^()]*\)\s+(?=\w)", "", text)
+    text = re.sub(r"(?<=[\w.?!])\s+\([^()]*\)[.?!]*$", "", text)
     text = _last_question(text)
     text = _lowered(text)
     for pattern, written in _CONTRACTIONS:
