@@ -12,7 +12,7 @@ import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -254,27 +254,24 @@ def _log(run: Run, values: dict[str, float]) -> None:
         log.write(json.dumps(line) + "\n")
 
 
-def main() -> None:
-    """Command line."""
-    parser = argparse.ArgumentParser(prog="python -m evals.judge_train", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data", type=Path, required=True, metavar="DIR", help="the folder that holds judge/ and berds/"
+    )
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="checkpoints, log and weights; resumed if there"
+    )
     for name, kind in (
-        ("minutes", float),
-        ("steps", int),
-        ("rate", float),
-        ("tokens", int),
-        ("seed", int),
-        ("threads", int),
+        ("minutes", float), ("steps", int), ("rate", float), ("tokens", int), ("seed", int), ("threads", int),
         ("measure-every", float),
-    ):
+    ):  # fmt: skip
         parser.add_argument(f"--{name}", type=kind, default=getattr(Plan, name.replace("-", "_")))
-    given = vars(parser.parse_args())
-    data, out = given.pop("data"), given.pop("out")
-    plan = Plan(**given)
-    corpus = load_corpus(data, plan.seed)
-    train(start(plan, corpus, out), corpus)
 
 
-if __name__ == "__main__":
-    main()
+def run(args: argparse.Namespace) -> int:
+    """Trains until the plan is done; needs the extra 'models'."""
+    names = [f.name for f in fields(Plan) if hasattr(args, f.name)]
+    plan = Plan(**{name: getattr(args, name) for name in names})
+    corpus = load_corpus(args.data, plan.seed)
+    train(start(plan, corpus, args.out), corpus)
+    return 0

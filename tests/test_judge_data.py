@@ -1,0 +1,88 @@
+"""The judge's training data: the split, the negations, the made-up pairs, the sampler."""
+
+import gzip
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from evals.judge_data import Example, Sampler, load_corpus
+from evals.judge_synthetic import synthetic_pair
+from evals.judge_text import claim, key, negated, shingles, words_in_common
+
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.mark.parametrize(
+    ("statement", "denial"),
+    [
+        ("Zoos should be closed.", "Zoos should not be closed."),
+        ("Zoos should not be closed.", "Zoos should be closed."),
+        ("It is not true that zoos teach.", "Zoos teach."),
+        ("Tourism does more harm than good.", "Tourism does more good than harm."),
+        ("Exams can't measure effort.", "Exams can measure effort."),
+        ("Zoos teach children.", "It is not true that zoos teach children."),
+    ],
+)
+def test_negated(statement: str, denial: str) -> None:
+    assert negated(statement) == denial
+
+
+def test_claim_of_a_question() -> None:
+    assert claim("Should zoos be closed?") == "Zoos should be closed."
+    assert claim("Why zoos?") == "Why zoos?"
+
+
+def test_copies_share_shingles_and_others_do_not() -> None:
+    text = "A keeper who feeds the same animals every day learns more about them than any visitor does."
+    assert set(shingles(text)) & set(shingles(f"As she said: {text.upper()} So there."))
+    assert not set(shingles(text)) & set(shingles(text[::-1]))
+
+
+def test_words_in_common() -> None:
+    assert words_in_common("Zoos protect animals", "An animal is protected") == 2 / 3
+
+
+def test_made_up_pairs_have_every_label_and_are_seeded() -> None:
+    first = [synthetic_pair(random.Random(i)) for i in range(200)]
+    assert {label for _, _, label in first} == {0, 1, 2}
+    assert first == [synthetic_pair(random.Random(i)) for i in range(200)]
+
+
+def test_sampler_goes_on_where_it_was() -> None:
+    corpus = {"a": [Example(f"Thing {i} should stay.", f"Thing {i} helps.", (1, 0, 0), "a", str(i)) for i in range(7)]}
+    whole = Sampler(corpus, 3)
+    first, second = whole.draw({"a": 1.0}, 5, 0.5), whole.draw({"a": 1.0}, 5, 0.5)
+    again = Sampler(corpus, 3)
+    assert again.draw({"a": 1.0}, 5, 0.5) == first
+    assert Sampler(corpus, 3, dict(again.state)).draw({"a": 1.0}, 5, 0.5) == second
+
+
+def test_negated_statements_swap_support_and_opposition() -> None:
+    corpus = {"a": [Example("Zoos should stay.", "Zoos help.", (1, 0, 0), "a", "zoos")]}
+    drawn = Sampler(corpus, 1).draw({"a": 1.0}, 60, 1.0)
+    assert {(e.statement, e.target) for e in drawn} == {
+        ("Zoos should stay.", (1, 0, 0)),
+        ("Zoos should not stay.", (0, 1, 0)),
+    }
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data")
+@pytest.mark.slow
+def test_no_held_out_or_development_text_is_trained_on() -> None:
+    corpus = load_corpus(SHARED)
+    kept = {s for _, text, _ in corpus.development for s in shingles(text)}
+    kept |= {s for examples in corpus.held_out.values() for e in examples for s in shingles(e.text)}
+    trained = [e for examples in corpus.training.values() for e in examples]
+    assert not any(s in kept for e in trained for s in shingles(e.text))
+    assert not {key(e.group) for e in trained} & {key(e.group) for es in corpus.held_out.values() for e in es}
+    questions = [json.loads(line) for line in (SHARED / "judge/berds_pairs.dev.jsonl").read_text().splitlines()]
+    assert not {key(e.group) for e in trained} & {key(q["question"]) for q in questions}
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data")
+def test_every_data_set_has_a_known_label() -> None:
+    for path in (SHARED / "judge" / "train").glob("*.gz"):
+        with gzip.open(path, "rt") as lines:
+            assert json.loads(next(lines))["label"] in {"support", "oppose", "none", "unrelated", "partial"}
