@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.encoder import minilm_recipe
+from tools.errors import ModelError
 from tools.judge import Pair
 from tools.onnx_model import OnnxModel, Recipe, load_model
 
 FOLDER = Path(__file__).parent / "weights" / "judge"
 _WORTH_ASKING_TWICE = 0.2  # below it a text supports nothing, whatever the contrary statement would say
-_AGREES = 0.06  # largest difference to the stored fp32 probabilities; int8 measures well under it
+_AGREES = 0.2  # largest difference to the stored fp32 probabilities; a wrong build is off by far more
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,13 @@ def judge_recipe() -> Recipe:
 def load_judge(cache_dir: Path) -> EmbeddedJudge:
     """The judge, built into `cache_dir` on first use. Raises ModelError when its weights cannot be used."""
     recipe = judge_recipe()
-    model = load_model(recipe, cache_dir, _agrees, "judge")
-    calibration = Calibration(**json.loads((FOLDER / "calibration.json").read_text()))
+    try:
+        model = load_model(recipe, cache_dir, _agrees, "judge")
+        calibration = Calibration(**json.loads((FOLDER / "calibration.json").read_text()))
+    except (OSError, ValueError, TypeError) as exc:
+        raise ModelError(
+            f"the judge's files in {FOLDER} cannot be read ({exc}). Restore them from the project."
+        ) from exc
     return EmbeddedJudge(model, f"embedded-judge-{recipe.fingerprint()}", calibration)
 
 

@@ -1,0 +1,90 @@
+"""The embedded judge: its seam, its files, and that it tells plain support from plain opposition."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tools import judge_embedded
+from tools.errors import ModelError
+from tools.int8_weights import pack, unpack
+from tools.judge import UNJUDGED, Pair, side_score
+from tools.judge_embedded import EmbeddedJudge, load_judge, softmax
+
+CLAIM, DENIAL = "Ferries should be free.", "Ferries should not be free."
+FOR = "Ferries should be free because islanders have no other road to school, work and hospital."
+AGAINST = "Ferries should not be free, because a ferry that nobody pays for is the first to be cancelled."
+NEITHER = "The bakery on the corner sells bread with seeds."
+
+
+@pytest.fixture(scope="module")
+def judge(models_dir: Path) -> EmbeddedJudge:
+    return load_judge(models_dir)
+
+
+def test_plain_support_and_opposition(judge: EmbeddedJudge) -> None:
+    texts = [FOR, AGAINST, NEITHER]
+    claim = judge.score([Pair(CLAIM, t, DENIAL) for t in texts])
+    denial = judge.score([Pair(DENIAL, t, CLAIM) for t in texts])
+    assert claim[0] > judge.threshold > claim[1]
+    assert denial[1] > judge.threshold > denial[0]
+    assert max(claim[2], denial[2]) < judge.threshold
+
+
+def test_probabilities(judge: EmbeddedJudge) -> None:
+    rows = judge.classify([(CLAIM, FOR), (CLAIM, AGAINST)])
+    assert rows.shape == (2, 3)
+    assert np.allclose(rows.sum(axis=1), 1, atol=1e-5)
+    scores = judge.score([Pair(CLAIM, t) for t in (FOR, AGAINST, "", "x" * 50_000)])
+    assert ((scores >= 0) & (scores <= 1)).all()
+    assert judge.score([]).shape == (0,)
+
+
+def test_a_text_supports_the_statement_that_it_is(judge: EmbeddedJudge) -> None:
+    assert judge.score([Pair(CLAIM, CLAIM, DENIAL)])[0] > 0.9
+
+
+def test_the_order_of_the_pairs_is_kept(judge: EmbeddedJudge) -> None:
+    pairs = [Pair(CLAIM, t, DENIAL) for t in (AGAINST, NEITHER * 9, FOR)]
+    together, alone = judge.score(pairs), [float(judge.score([p])[0]) for p in pairs]
+    assert np.allclose(together, alone, atol=0.05)
+
+
+def test_damaged_files_are_named(models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "judge"
+    shutil.copytree(judge_embedded.FOLDER, folder)
+    monkeypatch.setattr(judge_embedded, "FOLDER", folder)
+    (folder / "calibration.json").write_text("{")
+    with pytest.raises(ModelError, match="judge"):
+        load_judge(models_dir)
+    shutil.copy(Path(judge_embedded.__file__).parent / "weights" / "judge" / "calibration.json", folder)
+    rows = json.loads((folder / "reference.json").read_text())
+    rows[0]["probabilities"] = [0.0, 0.0, 0.0]
+    (folder / "reference.json").write_text(json.dumps(rows))
+    with pytest.raises(ModelError, match="wrong numbers"):
+        load_judge(tmp_path / "cache")
+
+
+def test_side_score_by_hand() -> None:
+    assert side_score(0.6, 0.4) == pytest.approx(0.5)
+    assert side_score(0.6, None) == pytest.approx((0.6 + UNJUDGED) / 2)
+
+
+def test_softmax_by_hand() -> None:
+    assert softmax(np.array([[0.0, 0.0]], np.float32)).tolist() == [[0.5, 0.5]]
+
+
+def test_packed_weights_are_a_half_step_from_the_real_ones() -> None:
+    weights = {
+        "matrix": np.random.default_rng(1).normal(size=(5, 7)).astype(np.float32),
+        "bias": np.ones(5, np.float32),
+    }
+    packed = pack(weights)
+    assert packed["matrix"].dtype == np.int8
+    restored = unpack(packed)
+    steps = np.abs(weights["matrix"]).max(axis=1, keepdims=True) / 127
+    assert (np.abs(restored["matrix"] - weights["matrix"]) <= steps / 2 + 1e-6).all()
+    assert (restored["bias"] == 1).all()
+    assert sorted(restored) == ["bias", "matrix"]
