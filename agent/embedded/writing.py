@@ -42,20 +42,15 @@ class EmbeddedWriter:
         limit: int,
     ) -> tuple[list[Claim], list[Claim]]:
         found = [(s, p) for p in passages for s in split_sentences(p.text) if stands_alone(s)]
-        if not found:
-            return [], []
-        statement = perspective["statement"]
+        statement, threshold = perspective["statement"], self._models.judge.sentence_threshold
         scores = await self._models.support([Pair(statement, s, contrary) for s, _ in found])
-        vectors = await self._models.encode([statement, *(s for s, _ in found)])
+        judged = [(s, p, side_score(float(x), support.get(p.id))) for (s, p), x in zip(found, scores, strict=True)]
+        kept = [(s, p, sure) for s, p, sure in judged if sure >= threshold]
+        vectors = await self._models.encode([statement, *(s for s, _, _ in kept)])
         nearness = vectors[1:] @ vectors[0]
-        candidates = [
-            _Candidate(s, p, sure, _rank(sure, float(near)))
-            for (s, p), score, near in zip(found, scores, nearness, strict=True)
-            for sure in [side_score(float(score), support.get(p.id))]
-        ]
-        threshold = self._models.judge.sentence_threshold
-        kept = [i for i, c in enumerate(candidates) if c.support >= threshold and nearness[i] >= _ABOUT]
-        picked = _pick([candidates[i] for i in kept], vectors[1:][kept], limit + _SPARES)
+        about = [i for i, near in enumerate(nearness) if near >= _ABOUT]
+        candidates = [_Candidate(*kept[i], _rank(kept[i][2], float(nearness[i]))) for i in about]
+        picked = _pick(candidates, vectors[1:][about], limit + _SPARES)
         claims = [_claim(perspective, c, "case") for c in picked]
         return _thesis_first(claims[:limit]), claims[limit:]
 

@@ -12,7 +12,7 @@ from agent.providers import Providers
 from agent.state import RunState
 from tools.passages import Passage
 
-_MORE = 20  # passages beyond the number of claims, since not every passage holds a sentence that stands alone
+_MORE = 16  # passages beyond the number of claims, since not every passage holds a sentence that stands alone
 
 
 def node(providers: Providers) -> Stage[RunState]:
