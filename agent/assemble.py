@@ -19,7 +19,8 @@ from agent.state import Claim, Coverage, Perspective, RunState, Stance, busy_sec
 from tools.passages import Passage
 from tools.store import SAMPLES
 
-SETTLED_PASSAGES, SETTLED_SOURCES, SETTLED_RATIO = 5, 3, 5
+_FEW_UNJUDGED = 5  # pairs: so few change nothing
+SETTLED_PASSAGES, SETTLED_SOURCES, SETTLED_RATIO = 8, 4, 8
 """'The sources found agree': at least so many passages and sources on one side, and so many times the other's."""
 
 
@@ -209,7 +210,7 @@ def _notes(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
                 text=f"{_count(dropped, 'sentence')} did not pass verification and {was} left out.",
             )
         )
-    if state.get("unjudged", 0):
+    if state.get("unjudged", 0) > _FEW_UNJUDGED:
         notes.append(
             Note(
                 kind="unjudged",

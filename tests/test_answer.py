@@ -119,9 +119,9 @@ def test_times_are_those_that_a_stage_was_busy() -> None:
 def test_notes_tell_what_was_dropped_unjudged_and_unequal() -> None:
     claims = [claim("p1", f"{n}.", 1) for n in range(5)] + [claim("p2", "Two.", 2)]
     dropped = [{"perspective": "p1", "text": "x", "check": "side"}]
-    notes = {n.kind: n.text for n in made(state(claims, dropped=dropped, unjudged=3)).notes}
+    notes = {n.kind: n.text for n in made(state(claims, dropped=dropped, unjudged=30)).notes}
     assert notes["dropped"] == "1 sentence did not pass verification and was left out."
-    assert notes["unjudged"].startswith("3 pairs of side and passage stayed unjudged")
+    assert notes["unjudged"].startswith("30 pairs of side and passage stayed unjudged")
     assert "unequal" in notes["balance"]
 
 
@@ -142,12 +142,12 @@ def test_words_for_evidence(status: str, passages: int, sources: int, word: str)
 @pytest.mark.parametrize(
     ("one", "other", "settled"),
     [
-        ((5, 3), (1, 1), True),
-        ((5, 3), (0, 0), True),
-        ((5, 2), (0, 0), False),
-        ((4, 4), (0, 0), False),
-        ((10, 5), (2, 2), True),
-        ((9, 5), (2, 2), False),
+        ((8, 4), (1, 1), True),
+        ((8, 4), (0, 0), True),
+        ((8, 3), (0, 0), False),
+        ((7, 7), (0, 0), False),
+        ((16, 5), (2, 2), True),
+        ((15, 5), (2, 2), False),
     ],
 )
 def test_when_the_sources_found_agree(one: tuple[int, int], other: tuple[int, int], settled: bool) -> None:
@@ -167,10 +167,10 @@ def test_the_summary_in_every_case() -> None:
     assert summary((yes, some), (no, coverage(1, 1))) == (
         "The sources found disagree: 3 passages from 2 sources for, 1 passage from 1 source against."
     )
-    assert summary((yes, coverage(10, 4)), (no, coverage(2, 2))) == (
-        "The sources found agree for it: 10 passages from 4 sources, with dissent in 2 passages from 2 sources."
+    assert summary((yes, coverage(16, 4)), (no, coverage(2, 2))) == (
+        "The sources found agree for it: 16 passages from 4 sources, with dissent in 2 passages from 2 sources."
     )
-    assert summary((yes, coverage(1, 1)), (no, coverage(6, 4))).startswith("The sources found agree against it")
+    assert summary((yes, coverage(1, 1)), (no, coverage(8, 4))).startswith("The sources found agree against it")
     assert summary((yes, none), (no, some)).startswith("Every source found argues against it")
     assert summary((yes, some), (no, none)).startswith("Every source found argues for it")
     assert summary((yes, some), (no, some), (other, some)).endswith("Some propose something else beside yes and no.")

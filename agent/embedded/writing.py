@@ -51,8 +51,8 @@ class EmbeddedWriter:
         about = [i for i, near in enumerate(nearness) if near >= _ABOUT]
         candidates = [_Candidate(*kept[i], _rank(kept[i][2], float(nearness[i]))) for i in about]
         picked = _pick(candidates, vectors[1:][about], limit + _SPARES)
-        claims = [_claim(perspective, c, "case") for c in picked]
-        return _thesis_first(claims[:limit]), claims[limit:]
+        claims = [_claim(perspective, c) for c in picked]
+        return claims[:limit], claims[limit:]
 
 
 def _rank(sure: float, nearness: float) -> float:
@@ -80,16 +80,11 @@ def _pick(candidates: Sequence[_Candidate], vectors: NDArray[np.float32], limit:
     return [candidates[i] for i in chosen]
 
 
-def _thesis_first(claims: list[Claim]) -> list[Claim]:
-    """The best ranked sentence is the side's one-line summary."""
-    return [Claim(**{**c, "role": "case" if i else "thesis"}) for i, c in enumerate(claims)]
-
-
-def _claim(perspective: Perspective, candidate: _Candidate, role: str) -> Claim:
+def _claim(perspective: Perspective, candidate: _Candidate) -> Claim:
     return Claim(
         perspective=perspective["id"],
         text=candidate.text,
         passages=[candidate.passage.id],
         support=candidate.support,
-        role="thesis" if role == "thesis" else "case",
+        role="case",
     )
