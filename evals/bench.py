@@ -171,10 +171,31 @@ async def _agent_alone() -> dict[str, float]:
     return {"milliseconds": round(1000 * statistics.median(seconds), 1), "slowest": round(1000 * max(seconds), 1)}
 
 
+def bench_judge() -> dict[str, float]:
+    """(statement, text) pairs a second: passages of about 100 words, and single sentences."""
+    from agent.samples import sample_documents
+    from tools.judge_embedded import load_judge
+    from tools.sentences import split_sentences
+
+    statement, passages = "Cities should plant more trees.", [d.text for d in sample_documents()[:64]]
+    sentences = [s for text in passages for s in split_sentences(text)][:256]
+    with tempfile.TemporaryDirectory() as cache:
+        judge = load_judge(Path(cache))
+        rates = {
+            name: statistics.median(
+                _rate(lambda texts=texts: judge.classify([(statement, t) for t in texts]), len(texts))  # type: ignore[misc]
+                for _ in range(_ROUNDS)
+            )
+            for name, texts in (("passages_per_second", passages), ("sentences_per_second", sentences))
+        }
+    return {name: round(rate, 1) for name, rate in rates.items()}
+
+
 PARTS: dict[str, Callable[[], dict[str, float]]] = {
     "help": bench_help,
     "ask": bench_ask,
     "encoder": bench_encoder,
+    "judge": bench_judge,
     "ingest": bench_ingest,
     "batch": bench_batch,
     "agent": bench_agent,
