@@ -22,12 +22,16 @@ def after_frame(state: RunState) -> Literal["expand", "lookup"]:
 
 def to_branches(state: RunState) -> list[Send]:
     """One retrieve branch for each perspective, or, after a requery, for each side with new queries."""
-    planned = state.get("planned")
+    planned, focus = state.get("planned"), state.get("framing", {}).get("focus", "")
     return [
         Send("retrieve", BranchState(perspective=p, queries=queries))
         for p in state["perspectives"]
-        if (queries := [p["statement"]] if planned is None else planned.get(p["id"], []))
+        if (queries := [_opening(p["statement"], focus)] if planned is None else planned.get(p["id"], []))
     ]
+
+
+def _opening(statement: str, focus: str) -> str:
+    return f"{statement} {focus}".strip()
 
 
 def after_expand(state: RunState) -> list[Send] | Literal["write"]:

@@ -419,3 +419,15 @@ async def test_a_follower_in_another_process_sees_every_event(settings: Settings
     assert [e.number for e in events] == list(range(1, len(events) + 1))
     assert events[-1].kind == "done"
     assert process.stdout.readline().strip() == "answered"
+
+
+async def test_a_focused_follow_up_is_searched_and_written_with_its_focus(settings: Settings) -> None:
+    asked: list[str] = []
+    async with door(settings, build(before_search=asked.append)) as runs:
+        first = await runs.start(QUESTION)
+        plain = await runs.answer(first)
+        asked.clear()
+        focused = await runs.answer(await runs.start("what about the arches?", thread=first))
+    assert "Towns should build bridges. the arches" in asked
+    assert focused.neutral_question == plain.neutral_question
+    assert 0 < len(focused.citations) <= 10

@@ -12,6 +12,7 @@ from agent.providers import Providers
 from agent.state import RunState
 from tools.passages import Passage
 
+_ON_FOCUS = 10  # passages, of all sides together, that a focused follow-up is written from
 _MORE = 16  # passages beyond the number of claims, since not every passage holds a sentence that stands alone
 
 
@@ -21,6 +22,9 @@ def node(providers: Providers) -> Stage[RunState]:
         candidates = {side: list(dict.fromkeys([*c["ids"], *found.get(side, [])])) for side, c in coverage.items()}
         passages = await asyncio.to_thread(providers.store.passages, {i for ids in candidates.values() for i in ids})
         limit = options_of(runtime).claims_per_side + _MORE
+        if focus := state["framing"]["focus"]:
+            nearest = await _nearest(providers, focus, list(passages), _ON_FOCUS)
+            passages = {i: p for i, p in passages.items() if i in nearest}
         chosen = {}
         for side, ids in candidates.items():
             supporting = independent_first([passages[i] for i in coverage[side]["ids"] if i in passages])
@@ -30,6 +34,13 @@ def node(providers: Providers) -> Stage[RunState]:
         return RunState(chosen=chosen)
 
     return timed("select", select)
+
+
+async def _nearest(providers: Providers, focus: str, ids: list[int], limit: int) -> set[int]:
+    """The passages nearest to what a follow-up asks about: 'what about the cost?' is answered from those on cost."""
+    vector = (await providers.models.encode([focus]))[0]
+    stored = await asyncio.to_thread(providers.store.vectors, ids)
+    return set(sorted(stored, key=lambda i: (-float(stored[i] @ vector), i))[:limit])
 
 
 def independent_first(passages: Sequence[Passage]) -> list[int]:
