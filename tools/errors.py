@@ -14,7 +14,10 @@ SteelmanError
 │   └── EncoderMismatchError  vectors made by another encoder
 ├── ModelError                weights or a model file on this machine cannot be used
 ├── ProviderError             a provider did not do its part
-│   └── DeadlineError         not before the run's deadline
+│   ├── DeadlineError         not before the run's deadline
+│   ├── BudgetError           the run may not spend more on it
+│   ├── ProviderDownError     cannot be reached, refuses the key, keeps failing: not worth asking again
+│   └── ProviderReplyError    answered, and the answer cannot be used
 └── RunError                  a run cannot be continued
     ├── RunBusyError          another process is working on it
     └── RunCancelledError
@@ -82,6 +85,18 @@ class ProviderError(SteelmanError):
 
 class DeadlineError(ProviderError):
     """A provider did not come back before the run's deadline; the run goes on without it."""
+
+
+class BudgetError(ProviderError):
+    """The run's budget of calls, tokens or cost is used up."""
+
+
+class ProviderDownError(ProviderError):
+    """A provider cannot be reached, refuses the key or keeps failing; it is not worth asking again in this run."""
+
+
+class ProviderReplyError(ProviderError):
+    """A provider answered, and its answer cannot be used: not the schema, empty, or enormous."""
 
 
 class RunError(SteelmanError):

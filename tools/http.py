@@ -1,0 +1,151 @@
+"""The one way to a server over HTTP: retries in the transport, within the run's deadline; replies of bounded size.
+
+A request that may be made again is made again where the server was busy or the connection failed (408, 409, 425, 429,
+500, 502, 503, 504), up to twice, after the time that its Retry-After names or else a growing pause. Where that would
+not fit into what is left of the stage, the failure is given back at once.
+"""
+
+import asyncio
+import ipaddress
+import json
+import random
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from tools.allowance import current
+from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
+
+if TYPE_CHECKING:
+    import httpx
+
+AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+"""Statuses after which the same request may succeed."""
+LARGEST_REPLY = 20_000_000
+"""Bytes of one reply at most."""
+_TRIES = 3
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 30.0
+
+
+def open_client(headers: Mapping[str, str] | None = None, seconds: float = 60.0) -> "httpx.AsyncClient":
+    """A client that retries, follows no redirect and takes no proxy or credentials from the environment.
+
+    seconds: the longest silence of a server; the stage's deadline ends a call earlier.
+    """
+    import httpx
+
+    return httpx.AsyncClient(
+        transport=retrying(httpx.AsyncHTTPTransport(retries=0)),
+        headers=dict(headers or {}),
+        timeout=httpx.Timeout(seconds, connect=min(seconds, 5.0)),
+        trust_env=False,
+    )
+
+
+def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
+    """The transport with retries around it."""
+    import httpx
+
+    class Retrying(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            for again in range(_TRIES):
+                pause = _pause(again)
+                try:
+                    response = await inner.handle_async_request(request)
+                    if response.status_code not in AGAIN:
+                        return response
+                    pause = _retry_after(response.headers.get("retry-after", ""), pause)
+                    if not _worth_waiting(pause, again):
+                        return response
+                    await response.aclose()
+                except httpx.TransportError:
+                    if not _worth_waiting(pause, again):
+                        raise
+                await asyncio.sleep(pause)
+            raise AssertionError("the last try returns or raises")
+
+        async def aclose(self) -> None:
+            await inner.aclose()
+
+    return Retrying()
+
+
+def _pause(again: int) -> float:
+    return _FIRST_PAUSE * float(2**again) * (0.75 + random.random() / 2)
+
+
+def _worth_waiting(pause: float, again: int) -> bool:
+    return again < _TRIES - 1 and pause <= _LONGEST_PAUSE and pause < current().seconds_left()
+
+
+def _retry_after(value: str, otherwise: float) -> float:
+    """Seconds that a Retry-After header asks for, which is a number or a date."""
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, float(parsedate_to_datetime(value).timestamp()) - time.time())
+    except ValueError:
+        return otherwise
+
+
+async def fetch_json(
+    client: "httpx.AsyncClient", method: str, url: str, *, name: str, body: Any = None, headers: Any = None
+) -> Any:
+    """The JSON of one call to the server called `name`.
+
+    Raises ProviderDownError (unreachable, refused, still failing after the retries), ProviderReplyError (no JSON, or
+    too much of it), DeadlineError.
+    """
+    import httpx
+
+    try:
+        async with client.stream(method, url, json=body, headers=headers) as response:
+            data = await _read(response, name)
+    except httpx.TimeoutException as exc:
+        raise ProviderDownError(f"{name} did not answer in time.") from exc
+    except (httpx.HTTPError, httpx.InvalidURL) as exc:
+        raise ProviderDownError(f"{name} cannot be reached ({exc or type(exc).__name__}).") from exc
+    if response.status_code >= 400:
+        raise status_error(name, response.status_code, data)
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as exc:
+        raise ProviderReplyError(f"{name} answered with something that is no JSON.") from exc
+
+
+async def _read(response: "httpx.Response", name: str) -> bytes:
+    data = bytearray()
+    async for part in response.aiter_bytes():
+        data += part
+        if len(data) > LARGEST_REPLY:
+            raise ProviderReplyError(f"{name} sent more than {LARGEST_REPLY // 1_000_000} MB.")
+        if current().seconds_left() <= 0:
+            raise DeadlineError("the time for it was used up.")
+    return bytes(data)
+
+
+def status_error(name: str, status: int, body: bytes | str = b"") -> ProviderDownError:
+    """A refusal in words that say what to do about it."""
+    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+    said = " ".join(text.split())[:200]
+    if status in (401, 403):
+        return ProviderDownError(f"{name} refused the key (status {status}). Check it in .env.")
+    if status == 404:
+        return ProviderDownError(f"{name} does not know the address or the model (status 404: {said}).")
+    if status == 429:
+        return ProviderDownError(f"{name} allows no more requests now (status 429).")
+    return ProviderDownError(f"{name} failed (status {status}{': ' + said if said else ''}).")
+
+
+def is_local(address: str) -> bool:
+    """Whether the address is on this machine, so that asking it lets nothing leave it."""
+    host = urlsplit(address if "//" in address else f"//{address}").hostname or "localhost"
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
