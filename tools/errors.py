@@ -7,6 +7,7 @@ SteelmanError
 │   ├── UnknownCollectionError
 │   └── UnknownRunError
 ├── SourceError               a document could not be read (encrypted, damaged, not what its name says)
+│   └── AddressError          an address that is never fetched from: not public, not http(s)
 ├── StoreError                the data on disk
 │   ├── StoreBusyError        another process holds it
 │   ├── StoreFullError        no room left on the disk
@@ -53,6 +54,10 @@ class UnknownRunError(InputError):
 
 class SourceError(SteelmanError):
     """A document could not be read."""
+
+
+class AddressError(SourceError):
+    """An address that pages are never fetched from: it is not public, or not http(s)."""
 
 
 class StoreError(SteelmanError):
