@@ -8,7 +8,7 @@ import sys
 
 from tools.errors import InputError, SteelmanError
 
-OK, FAILED, BAD_INPUT, NOTHING_FOUND, INTERRUPTED = 0, 1, 2, 3, 130
+OK, FAILED, BAD_INPUT, NOTHING_FOUND, DEGRADED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 _EPILOG = """\
 examples:
@@ -17,7 +17,8 @@ examples:
   python -m agent ingest papers/ notes.docx --collection mine
   python -m agent ask "Should we raise prices?" --collection mine --no-web
 
-exit status: 0 answered, 2 bad input, 3 nothing was found, 1 anything else, 130 interrupted
+exit status: 0 answered, 2 bad input, 3 nothing was found, 4 answered though a provider failed (another one stood in),
+1 anything else, 130 interrupted
 """
 
 
@@ -39,8 +40,8 @@ def build_parser() -> argparse.ArgumentParser:
     chat = commands.add_parser("chat", help="ask and follow up, line by line")
     _add_search_options(chat)
     _add_batch(commands.add_parser("batch", help="answer many questions from a file; goes on where it was stopped"))
-    ingest = commands.add_parser("ingest", help="add documents: txt, md, html, pdf, docx, csv, jsonl")
-    ingest.add_argument("paths", nargs="+", metavar="PATH", help="files and folders")
+    ingest = commands.add_parser("ingest", help="add documents: txt, md, html, pdf, docx, csv, jsonl, web pages")
+    ingest.add_argument("paths", nargs="+", metavar="PATH|URL", help="files, folders and web pages")
     ingest.add_argument("--collection", default="mine", metavar="NAME", help="where to put them (default: mine)")
     collections = commands.add_parser("collections", help="list what is stored, or one collection's documents")
     collections.add_argument("name", nargs="?", help="list this collection's documents")
@@ -63,6 +64,17 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
         help="where to look; may be given more than once (default: samples, and mine if there is one)",
     )
     parser.add_argument("--no-web", action="store_true", help="let no request leave this machine")
+    parser.add_argument(
+        "--only", action="append", metavar="DOMAIN", help="search the web only there; may be given more than once"
+    )
+    parser.add_argument(
+        "--deadline", type=float, metavar="SECONDS", help="end in an answer from what was found by then"
+    )
+    parser.add_argument(
+        "--judge-prompt",
+        metavar="FILE",
+        help="what a chat model is asked as the judge",
+    )
     depth = parser.add_mutually_exclusive_group()
     depth.add_argument(
         "--quick",

@@ -19,11 +19,15 @@ class _Part(BaseModel):
 
 
 class AnswerClaim(_Part):
-    """A finished sentence and the numbers of the citations that it stands on."""
+    """A finished sentence and the numbers of the citations that it stands on.
+
+    `quoted`: it stands in its source word for word; otherwise a model wrote it, and the citations' quotes say it.
+    """
 
     text: str
     citations: list[int]
     role: Literal["thesis", "case", "plain"] = "case"
+    quoted: bool = True
 
 
 class AnswerPerspective(_Part):
@@ -38,7 +42,7 @@ class AnswerPerspective(_Part):
 
 
 class Quotation(_Part):
-    """Words of a passage that a claim stands on; `support` is the judge's probability for its side."""
+    """Words of a passage that a claim stands on, verbatim; `support` is the judge's probability for its side."""
 
     passage_id: int
     quote: str
@@ -84,12 +88,18 @@ class Note(_Part):
 
 
 class Usage(_Part):
-    """What the run spent. Embedded providers cost no tokens."""
+    """What the run spent. Embedded providers cost no tokens.
 
+    `calls` are those to models and search engines, `pages` the web pages read. `cost_usd` is the price of the models'
+    tokens, null where a model was used whose price is not known.
+    """
+
+    calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
-    cost_usd: float = 0.0
+    cost_usd: float | None = 0.0
     pairs_judged: int = 0
+    pages: int = 0
 
 
 class Answer(_Part):

@@ -20,6 +20,7 @@ from tools.passages import Passage
 from tools.store import SAMPLES
 
 _FEW_UNJUDGED = 5  # pairs: so few change nothing
+_UNREAD_SHOWN = 3
 SETTLED_PASSAGES, SETTLED_SOURCES, SETTLED_RATIO = 8, 4, 8
 """'The sources found agree': at least so many passages and sources on one side, and so many times the other's."""
 
@@ -32,16 +33,18 @@ class _Numbering:
     citations: dict[tuple[str, str], Citation] = field(default_factory=dict)
 
     def cite(self, claim: Claim) -> list[int]:
-        return [self._number(self.passages[i], claim) for i in claim["passages"]]
+        quotes = claim.get("evidence") or [claim["text"]] * len(claim["passages"])
+        numbers = (self._number(self.passages[i], q, claim) for i, q in zip(claim["passages"], quotes, strict=True))
+        return list(dict.fromkeys(numbers))
 
-    def _number(self, passage: Passage, claim: Claim) -> int:
+    def _number(self, passage: Passage, quote: str, claim: Claim) -> int:
         key = (passage.collection, passage.document_id)
         support = None if claim["role"] == "plain" else round(claim["support"], 3)
         known = self.citations.get(key)
         if known is None:
-            self.citations[key] = _citation(len(self.citations) + 1, passage, claim["text"], support)
+            self.citations[key] = _citation(len(self.citations) + 1, passage, quote, support)
         else:
-            extra = Quotation(passage_id=passage.id, quote=claim["text"], support=support)
+            extra = Quotation(passage_id=passage.id, quote=quote, support=support)
             self.citations[key] = known.model_copy(update={"more": [*known.more, extra]})
         return self.citations[key].number
 
@@ -72,12 +75,23 @@ def assemble(
         plain=plain,
         citations=list(numbering.citations.values()),
         coverage=[_line(p, state) for p in state["perspectives"]],
-        notes=_notes(state, sides) if outcome == "answered" else _failures(state),
+        notes=_notes(state, sides) if outcome == "answered" else _what_happened(state),
         nearest_questions=list(nearest) if outcome == "nothing_found" else [],
-        providers=providers,
+        providers=providers | state.get("served", {}),
         timings={k: round(busy_seconds(v), 3) for k, v in state.get("intervals", {}).items()}
         | {"total": round(seconds, 3)},
-        usage=Usage(pairs_judged=int(state.get("counts", {}).get("pairs", 0))),
+        usage=_usage(state.get("counts", {})),
+    )
+
+
+def _usage(counts: dict[str, float]) -> Usage:
+    return Usage(
+        calls=int(counts.get("calls", 0)),
+        input_tokens=int(counts.get("input_tokens", 0)),
+        output_tokens=int(counts.get("output_tokens", 0)),
+        cost_usd=None if counts.get("unpriced") else round(counts.get("cost", 0.0), 6),
+        pairs_judged=int(counts.get("pairs", 0)),
+        pages=int(counts.get("pages", 0)),
     )
 
 
@@ -101,7 +115,9 @@ def _perspective(
 
 
 def _claim(claim: Claim, numbering: _Numbering) -> AnswerClaim:
-    return AnswerClaim(text=claim["text"], citations=numbering.cite(claim), role=claim["role"])
+    return AnswerClaim(
+        text=claim["text"], citations=numbering.cite(claim), role=claim["role"], quoted=not claim.get("written")
+    )
 
 
 def _citation(number: int, passage: Passage, quote: str, support: float | None) -> Citation:
@@ -201,7 +217,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _notes(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
-    notes = _failures(state)
+    notes = _what_happened(state)
     if dropped := len(state.get("dropped", [])):
         was = "was" if dropped == 1 else "were"
         notes.append(
@@ -223,5 +239,13 @@ def _notes(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
     return notes
 
 
-def _failures(state: RunState) -> list[Note]:
-    return [Note(kind="failed", text=f["message"]) for f in state.get("failures", [])]
+def _what_happened(state: RunState) -> list[Note]:
+    """What failed, what stood in for it, and what was left out on purpose; each once."""
+    told = dict.fromkeys((f.get("kind", "failed"), f["message"]) for f in state.get("failures", []))
+    notes = [Note(kind=kind, text=text) for kind, text in told]
+    if unread := state.get("unread", {}):
+        shown = [f"{url} ({why})" for url, why in list(unread.items())[:_UNREAD_SHOWN]]
+        more = [f"{len(unread) - len(shown)} more"] if len(unread) > len(shown) else []
+        what = "1 web page" if len(unread) == 1 else f"{len(unread)} web pages"
+        notes.append(Note(kind="scope", text=f"{what} could not be read: {', '.join([*shown, *more])}."))
+    return notes

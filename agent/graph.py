@@ -10,13 +10,15 @@
                 │          ▼
                 └────── requery   (uncovered sides only)
 
+    write and verify go back to judge when the run's judge failed on them: its replacement scores everything again.
+
 This module only wires. Stages are in `agent/nodes/`, the conditions in `agent/routing.py`, the state in
 `agent/state.py`. Clients are bound by `build_graph`; a run's options are the graph's context.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import START, StateGraph
 
 from agent import routing
 from agent.nodes import expand, frame, judge, lookup, requery, retrieve, review, select, verify, write
@@ -44,7 +46,7 @@ def build_graph(
     graph.add_conditional_edges("judge", routing.after_judge)
     graph.add_conditional_edges("requery", routing.after_requery, ["retrieve", "select"])
     graph.add_edge("select", "write")
-    graph.add_edge("write", "verify")
+    graph.add_conditional_edges("write", routing.after_write)
     graph.add_edge("lookup", "verify")
-    graph.add_edge("verify", END)
+    graph.add_conditional_edges("verify", routing.after_verify)
     return graph.compile(checkpointer=checkpointer)

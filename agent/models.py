@@ -1,41 +1,165 @@
-"""The encoder and the judge as the nodes use them: asynchronous, batched by the process's worker, cached."""
+"""The encoders and the judges as the nodes use them: asynchronous, batched, cached, within the time there is."""
 
 import asyncio
+import math
+import time
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tools.cache import VectorCache
 from tools.encoder import Encoder
+from tools.errors import JudgeError, ProviderError
 from tools.judge import Judge, Pair
 from tools.worker import Worker
 
+_BATCH = 64
+_PROBE = 16  # pairs that show how fast a model of this process is, so that no batch outlasts the time there is
+
+
+class RemoteJudge(Judge, Protocol):
+    """A judge behind an address, which knows itself how to ask for many pairs at once."""
+
+    address: str
+
+    async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
+        """Probabilities, shape (n,); NaN for a pair that was not answered within the seconds, or not with a verdict."""
+        ...
+
 
 class Models:
-    """Vectors of texts and support of pairs."""
+    """Vectors of texts, and the judges of a run: the first one, and the embedded one that stands in for it."""
 
-    def __init__(self, encoder: Encoder, judge: Judge, worker: Worker, cache: VectorCache) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        judge: Judge,
+        worker: Worker,
+        cache: VectorCache,
+        remote: RemoteJudge | None = None,
+        judge_required: bool = False,
+        searcher: Encoder | None = None,
+    ) -> None:
+        """`encoder` compares sentences, for which it was tuned; `searcher` is what the collections are indexed with.
+
+        `judge_required`: the remote judge was named by the user, so that nothing stands in for it.
+        """
         self.encoder = encoder
-        self.judge = judge
+        self.searcher = searcher or encoder
+        self.embedded_judge = judge
+        self.remote_judge = remote
+        self.judge_required = judge_required
         self._worker = worker
         self._cache = cache
 
     async def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of shape (n, dimensions)."""
+        """Unit vectors of shape (n, dimensions) by which sentences are compared with each other."""
+        return await self._vectors(self.encoder, texts, queries=False)
 
-        def compute(missing: list[int]) -> NDArray[np.float32]:
-            return self._worker.run(self.encoder.name, self.encoder.encode, [texts[i] for i in missing])
+    async def encode_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors as they are stored of passages."""
+        return await self._vectors(self.searcher, texts, queries=False)
 
-        rows = await asyncio.to_thread(self._cache.rows, self.encoder.name, texts, compute)
-        return rows.reshape(len(texts), self.encoder.dimensions)
+    async def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of queries, to be compared with stored vectors."""
+        return await self._vectors(self.searcher, texts, queries=True)
 
-    async def support(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        """Probabilities of support, shape (n,)."""
+    def judge(self, name: str = "") -> "RunJudge":
+        """The judge of that name; the first one for a run that has not changed it."""
+        if self.remote_judge is not None and name in ("", self.remote_judge.name):
+            return _Remote(self.remote_judge, self._cache)
+        return _Embedded(self.embedded_judge, self._worker, self._cache)
 
-        def compute(missing: list[int]) -> NDArray[np.float32]:
-            return self._worker.run(self.judge.name, self.judge.score, [pairs[i] for i in missing])
+    async def _vectors(self, encoder: Encoder, texts: Sequence[str], *, queries: bool) -> NDArray[np.float32]:
+        compute = encoder.encode_queries if queries else encoder.encode
+        space = f"{encoder.name}/query" if queries else encoder.name
 
+        def missing(wanted: list[int]) -> NDArray[np.float32]:
+            chosen = [texts[i] for i in wanted]
+            if hasattr(encoder, "address"):  # a server's work is not for this process's worker to wait for
+                return compute(chosen)
+            return self._worker.run(space, compute, chosen)
+
+        rows = await asyncio.to_thread(self._cache.rows, space, texts, missing)
+        return rows.reshape(len(texts), encoder.dimensions)
+
+
+class RunJudge(Protocol):
+    """The judge in force in a run."""
+
+    name: str
+    threshold: float
+    sentence_threshold: float
+
+    async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
+        """Probabilities of support, shape (n,); NaN for what was not judged. Raises JudgeError."""
+        ...
+
+
+class _Cached:
+    """What both kinds of judge share: thresholds, and scores remembered by pair."""
+
+    def __init__(self, judge: Judge, cache: VectorCache) -> None:
+        self.name = judge.name
+        self.threshold = judge.threshold
+        self.sentence_threshold = judge.sentence_threshold
+        self._cache = cache
+
+    async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
         keys = [f"{p.statement}\x1f{p.contrary}\x1f{p.text}" for p in pairs]
-        rows = await asyncio.to_thread(self._cache.rows, self.judge.name, keys, compute)
-        return rows.reshape(len(pairs))
+        known = await asyncio.to_thread(self._cache.known, self.name, keys)
+        scores = np.asarray([known[k][0] if k in known else math.nan for k in keys], np.float32)
+        missing = list({k: i for i, k in enumerate(keys) if k not in known}.values())
+        if missing:
+            fresh = await self._compute([pairs[i] for i in missing], seconds)
+            made = {keys[i]: value for i, value in zip(missing, fresh, strict=True) if not math.isnan(value)}
+            await asyncio.to_thread(self._cache.keep, self.name, {k: np.asarray([v]) for k, v in made.items()})
+            scores = np.asarray(
+                [made.get(k, s) if math.isnan(s) else s for k, s in zip(keys, scores, strict=True)], np.float32
+            )
+        return scores
+
+    async def _compute(self, pairs: Sequence[Pair], seconds: float) -> NDArray[np.float32]:
+        raise NotImplementedError
+
+
+class _Embedded(_Cached):
+    """Batch after batch in the process's worker, until the time is used up."""
+
+    def __init__(self, judge: Judge, worker: Worker, cache: VectorCache) -> None:
+        super().__init__(judge, cache)
+        self._judge = judge
+        self._worker = worker
+
+    async def _compute(self, pairs: Sequence[Pair], seconds: float) -> NDArray[np.float32]:
+        scores = np.full(len(pairs), np.nan, np.float32)
+        done, size, give_up = 0, _PROBE if math.isfinite(seconds) else len(pairs), time.monotonic() + seconds
+        while size and done < len(pairs):
+            began = time.monotonic()
+            part = pairs[done : done + size]
+            try:
+                async with asyncio.timeout(None if math.isinf(seconds) else max(0.0, give_up - began)):
+                    scores[done : done + len(part)] = await self._worker.arun(self.name, self._judge.score, part)
+            except TimeoutError:
+                break
+            done += len(part)
+            if math.isfinite(seconds):
+                a_pair = max(time.monotonic() - began, 1e-6) / len(part)
+                size = int(min(_BATCH, max(0.0, give_up - time.monotonic()) / a_pair))
+        return scores
+
+
+class _Remote(_Cached):
+    """All at once at the judge's server, which knows best how to batch."""
+
+    def __init__(self, judge: RemoteJudge, cache: VectorCache) -> None:
+        super().__init__(judge, cache)
+        self._judge = judge
+
+    async def _compute(self, pairs: Sequence[Pair], seconds: float) -> NDArray[np.float32]:
+        try:
+            return await self._judge.support(pairs, seconds)
+        except ProviderError as exc:
+            raise JudgeError(f"the judge {self.name} failed: {exc}") from exc

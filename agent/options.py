@@ -13,9 +13,30 @@ if TYPE_CHECKING:
 Depth = Literal["quick", "normal", "deep"]
 
 _DEPTHS: dict[Depth, dict[str, int | float]] = {
-    "quick": {"max_rounds": 0, "max_pairs": 60, "pool": 16, "claims_per_side": 3, "deadline_seconds": 30.0},
-    "normal": {"max_rounds": 1, "max_pairs": 160, "pool": 24, "claims_per_side": 4, "deadline_seconds": 60.0},
-    "deep": {"max_rounds": 2, "max_pairs": 600, "pool": 60, "claims_per_side": 6, "deadline_seconds": 180.0},
+    "quick": {
+        "max_rounds": 0,
+        "max_pairs": 60,
+        "pool": 16,
+        "claims_per_side": 3,
+        "deadline_seconds": 30.0,
+        "pages": 10,
+    },
+    "normal": {
+        "max_rounds": 1,
+        "max_pairs": 160,
+        "pool": 24,
+        "claims_per_side": 4,
+        "deadline_seconds": 60.0,
+        "pages": 20,
+    },
+    "deep": {
+        "max_rounds": 2,
+        "max_pairs": 600,
+        "pool": 60,
+        "claims_per_side": 6,
+        "deadline_seconds": 180.0,
+        "pages": 100,
+    },
 }
 
 
@@ -28,6 +49,8 @@ class RunOptions:
     uncovered sides. max_pairs: (perspective, passage) pairs judged at most. pool: passages kept for each
     perspective and search. deadline_seconds: the run ends in an answer from what was found by then; deadline_at is
     that moment in seconds since the epoch, set by the door each time the run begins or goes on (0: none).
+    pages: web pages read at most. domains: search the web only there. max_calls, max_tokens, max_cost: what the run may
+    spend on models and searches (US dollars); past it the embedded providers do the rest.
     """
 
     collections: tuple[str, ...] = field(default=(SAMPLES,))
@@ -40,6 +63,11 @@ class RunOptions:
     claims_per_side: int = 4
     deadline_seconds: float = 60.0
     deadline_at: float = 0.0
+    pages: int = 20
+    domains: tuple[str, ...] = ()
+    max_calls: int = 1000
+    max_tokens: int = 400_000
+    max_cost: float = 1.0
 
     @classmethod
     def of(cls, depth: Depth = "normal", **changes: Any) -> "RunOptions":
@@ -63,18 +91,22 @@ class RunOptions:
         for name in ("max_pairs", "pool", "claims_per_side", "deadline_seconds"):
             if not 0 < getattr(self, name) < math.inf:
                 raise SettingsError(f"{name} has to be more than 0, not {getattr(self, name)}.")
+        for name in ("pages", "max_calls", "max_tokens", "max_cost"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise SettingsError(f"{name} has to be 0 or more, not {getattr(self, name)}.")
         if self.max_rounds < 0:
             raise SettingsError(f"max_rounds cannot be negative ({self.max_rounds}); 0 never searches again.")
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"collections": list(self.collections)}
+        return asdict(self) | {"collections": list(self.collections), "domains": list(self.domains)}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "RunOptions":
         """Options as they were stored; fields of another version are left out."""
         known = {f.name for f in fields(cls)}
         values = {k: v for k, v in stored.items() if k in known}
-        return cls(**values | {"collections": tuple(values.get("collections", (SAMPLES,)))})
+        lists = {"collections": values.get("collections", (SAMPLES,)), "domains": values.get("domains", ())}
+        return cls(**values | {k: tuple(v) for k, v in lists.items()})
 
 
 def options_of(runtime: "Runtime[RunOptions]") -> RunOptions:

@@ -1,20 +1,22 @@
-"""Which provider serves each stage, and building them.
+"""The seams of the stages: each is one method, so that another provider (or a fake in a test) is one small class.
 
-Each stage's seam is one method, so that another provider (or a fake in a test) is one small class.
+`agent/building.py` builds what the settings turn on.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from agent.models import Models
+from agent.models import Models, RunJudge
 from agent.state import Claim, FramingState, Perspective
+from tools.errors import SettingsError
 from tools.passages import Passage
 from tools.store import Store
 
 if TYPE_CHECKING:
-    from agent.settings import Settings
+    from agent.websearch import WebSearch
     from tools.hybrid import HybridSearch
+    from tools.reranker import Reranker
 
 
 class Framer(Protocol):
@@ -35,22 +37,42 @@ class Requerier(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Brief:
+    """What a writer is given for one side: its passages, best first, and the judge's scores of some of them.
+
+    `contrary` is the statement of the side that says the opposite, or empty. `limit` is the number of claims wanted.
+    """
+
+    perspective: Perspective
+    contrary: str
+    framing: FramingState
+    passages: Sequence[Passage]
+    support: dict[int, float]
+    limit: int
+    judge: RunJudge
+
+
 class Writer(Protocol):
-    async def write(
-        self,
-        perspective: Perspective,
-        contrary: str,
-        passages: Sequence[Passage],
-        support: dict[int, float],
-        limit: int,
-    ) -> tuple[list[Claim], list[Claim]]:
+    async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
         """Up to `limit` claims for one side from its passages, and spares in case one of them does not hold."""
         ...
 
 
 @dataclass(frozen=True)
+class Remote:
+    """Something outside this process that the settings turn on: what it does, where it is, whether it may be missed."""
+
+    what: str
+    address: str
+    local: bool
+    required: bool
+    setting: str
+
+
+@dataclass(frozen=True)
 class Providers:
-    """Everything that the nodes use. `names` is recorded in the answer: which provider served which stage."""
+    """Everything that the nodes use. `names` is recorded in the answer: which provider serves which stage."""
 
     store: Store
     search: "HybridSearch"
@@ -60,36 +82,22 @@ class Providers:
     requerier: Requerier
     writer: Writer
     names: dict[str, str]
+    web: "WebSearch | None" = None
+    reranker: "Reranker | None" = None
+    english_only: bool = True
+    remotes: tuple[Remote, ...] = ()
+    closers: tuple[Callable[[], Awaitable[None]], ...] = field(default=())
 
+    def check_offline(self) -> None:
+        """Raises SettingsError where a run of which nothing may leave this machine could not do without what does."""
+        for remote in self.remotes:
+            if remote.required and not remote.local:
+                raise SettingsError(
+                    f"nothing is to leave this machine, but {remote.setting} puts the {remote.what} at "
+                    f"{remote.address}. Unset {remote.setting}, or leave out --no-web."
+                )
 
-def build_providers(settings: "Settings", store: Store) -> Providers:
-    """The providers that the settings turn on. Raises ModelError when the embedded weights cannot be used."""
-    from agent.embedded.expanding import EmbeddedExpander
-    from agent.embedded.framing import EmbeddedFramer
-    from agent.embedded.requerying import EmbeddedRequerier
-    from agent.embedded.writing import EmbeddedWriter
-    from tools.cache import VectorCache
-    from tools.encoder import load_encoder
-    from tools.hybrid import HybridSearch
-    from tools.judge_embedded import load_judge
-    from tools.worker import Worker
-
-    encoder = load_encoder(settings.cache_dir)
-    judge = load_judge(settings.cache_dir)
-    models = Models(encoder, judge, Worker(), VectorCache(settings.cache_dir / "cache.db"))
-    return Providers(
-        store=store,
-        search=HybridSearch(store, settings.index_dir, encoder),
-        models=models,
-        framer=EmbeddedFramer(),
-        expander=EmbeddedExpander(models),
-        requerier=EmbeddedRequerier(),
-        writer=EmbeddedWriter(models),
-        names={
-            "frame": "embedded",
-            "expand": "embedded",
-            "search": "embedded",
-            "judge": judge.name,
-            "write": "embedded",
-        },
-    )
+    async def aclose(self) -> None:
+        """Closes the connections that the providers hold."""
+        for close in self.closers:
+            await close()

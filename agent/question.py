@@ -13,10 +13,10 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _EXAMPLE = "Ask something that people disagree on, such as: Should schools ban smartphones?"
 
 
-def check_question(text: str) -> str:
+def check_question(text: str, *, english_only: bool = True) -> str:
     """The question with its white space folded; raises QuestionError for one that cannot be answered.
 
-    The embedded providers read English, so a question in another language is refused in so many words.
+    The embedded providers read English, so with them a question in another language is refused in so many words.
     """
     try:
         text.encode("utf-8")
@@ -35,7 +35,7 @@ def check_question(text: str) -> str:
     words = _WORD.findall(question)
     if not words:
         raise QuestionError(f"there is no word in '{_short(question)}'. {_EXAMPLE}")
-    if not is_english(words):
+    if english_only and not is_english(words):
         raise QuestionError(
             f"'{_short(question)}' does not read as English, and the embedded providers read English only. "
             "Ask it in English, or set a chat model that knows the language."

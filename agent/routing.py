@@ -12,7 +12,16 @@ from agent.state import BranchState, RunState
 
 KEPT_FOR_WRITING = 0.25
 """The share of a run's time that searching may not use, so that a slow search still ends in an answer."""
-_KEPT = {"search": KEPT_FOR_WRITING, "judge": 0.15, "write": 0.05, "verify": 0.0}
+Part = Literal["frame", "expand", "search", "judge", "write", "verify"]
+"""The parts of a run that each have to end while there is time for the next ones."""
+_KEPT: dict[Part, float] = {
+    "frame": 0.8,
+    "expand": 0.55,
+    "search": KEPT_FOR_WRITING,
+    "judge": 0.15,
+    "write": 0.05,
+    "verify": 0.0,
+}
 
 
 def after_frame(state: RunState) -> Literal["expand", "lookup"]:
@@ -23,10 +32,18 @@ def after_frame(state: RunState) -> Literal["expand", "lookup"]:
 def to_branches(state: RunState) -> list[Send]:
     """One retrieve branch for each perspective, or, after a requery, for each side with new queries."""
     planned, focus = state.get("planned"), state.get("framing", {}).get("focus", "")
-    return [
-        Send("retrieve", BranchState(perspective=p, queries=queries))
+    branches = [
+        (p, queries)
         for p in state["perspectives"]
         if (queries := [_opening(p["statement"], focus)] if planned is None else planned.get(p["id"], []))
+    ]
+    counts, down = state.get("counts", {}), state.get("down", [])
+    return [
+        Send(
+            "retrieve",
+            BranchState(perspective=p, queries=queries, share=len(branches), counts=counts, down=down),
+        )
+        for p, queries in branches
     ]
 
 
@@ -47,6 +64,20 @@ def after_judge(state: RunState, runtime: Runtime[RunOptions]) -> Literal["reque
     return "requery" if uncovered and state.get("round", 0) < options.max_rounds and not late else "select"
 
 
+def after_write(state: RunState) -> Literal["judge", "verify"]:
+    """A judge that failed on the way has everything scored again by its replacement."""
+    return "judge" if _judge_changed(state) else "verify"
+
+
+def after_verify(state: RunState) -> Literal["judge", "__end__"]:
+    """The same while checking."""
+    return "judge" if _judge_changed(state) else "__end__"
+
+
+def _judge_changed(state: RunState) -> bool:
+    return state.get("judge", "") != state.get("scored_by", "")
+
+
 def after_requery(state: RunState) -> list[Send] | Literal["select"]:
     """Nothing new to look for means that the search is over."""
     return to_branches(state) or "select"
@@ -57,8 +88,11 @@ def searching_time_left(options: RunOptions, now: float) -> float:
     return time_left(options, "search", now)
 
 
-def time_left(options: RunOptions, stage: Literal["search", "judge", "write", "verify"], now: float) -> float:
-    """Seconds until the stage has to end; each one ends before the next, so that what was found is still written up."""
-    if not options.deadline_at:
-        return math.inf
-    return options.deadline_at - _KEPT[stage] * options.deadline_seconds - now
+def time_left(options: RunOptions, part: Part, now: float) -> float:
+    """Seconds until the part has to end; each one ends before the next, so that what was found is still written up."""
+    return ends_at(options, part) - now
+
+
+def ends_at(options: RunOptions, part: Part) -> float:
+    """When the part has to end, in seconds since the epoch; infinite without a deadline."""
+    return options.deadline_at - _KEPT[part] * options.deadline_seconds if options.deadline_at else math.inf

@@ -20,8 +20,9 @@ from weakref import WeakValueDictionary
 
 from agent.answer import Answer
 from agent.assemble import assemble
+from agent.building import build_providers
 from agent.options import RunOptions
-from agent.providers import Providers, build_providers
+from agent.providers import Providers
 from agent.question import check_form, check_question
 from agent.run_store import Event, RunRow, RunStatus, RunStore
 from agent.samples import nearest_questions
@@ -63,6 +64,7 @@ class Runs:
             self.store = Store(self.database)
             self.runs = RunStore(self.database)
             self.providers = await asyncio.to_thread(self._build, self.settings, self.store)
+            opening.push_async_callback(self.providers.aclose)
             self._graph = await self._open_graph(opening)
             self._stack = opening.pop_all()
         return self
@@ -82,15 +84,17 @@ class Runs:
         """
         options = options or RunOptions.of()
         options.check()
-        question = await asyncio.to_thread(check_question, question)
+        question = await asyncio.to_thread(check_question, question, english_only=self.providers.english_only)
+        if not options.web:
+            self.providers.check_offline()
         run_id = uuid.uuid4().hex[:12]
         thread = (await self._at_desk(self.runs.get, thread)).thread if thread else run_id
         earlier = await self._at_desk(self._earlier, thread)
-        framing = await self.providers.framer.frame(question, earlier)
-        check_form(framing["form"], question)
+        if self.providers.english_only:  # the grammar knows at once; a model is asked in the run itself
+            check_form((await self.providers.framer.frame(question, earlier))["form"], question)
         for collection in options.collections:
             _, made_by = await asyncio.to_thread(self.store.collection, collection)
-            check_encoder(collection, made_by, self.providers.models.encoder.name)
+            check_encoder(collection, made_by, self.providers.search.encoder.name)
         await self._at_desk(self.runs.create, run_id, thread, question, options.to_dict(), self._owner)
         await self._tell(run_id, "started", {"question": question})
 
@@ -232,9 +236,10 @@ class Runs:
         stream = self._graph.astream(
             graph_input, _config(run_id), context=options, stream_mode="custom", durability="sync"
         )
-        async for event in stream:
-            data = dict(event)
-            await self._tell(run_id, data.pop("kind"), data)
+        with _tracing(options):
+            async for event in stream:
+                data = dict(event)
+                await self._tell(run_id, data.pop("kind"), data)
 
     async def _answer(self, run_id: str, state: RunState, options: RunOptions, began: float) -> Answer:
         from agent.nodes.reporting import in_time
@@ -282,6 +287,15 @@ class Runs:
     async def _at_desk(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Reads or writes the run tables in a thread of their own, which no slow provider can hold up."""
         return await asyncio.get_running_loop().run_in_executor(self._desk, partial(work, *args, **kwargs))
+
+
+def _tracing(options: RunOptions) -> contextlib.AbstractContextManager[Any]:
+    """A run of which nothing may leave this machine is not traced, whatever the environment asks of LangSmith."""
+    if options.web:
+        return contextlib.nullcontext()
+    from langsmith import tracing_context
+
+    return tracing_context(enabled=False)
 
 
 def _config(run_id: str) -> Any:

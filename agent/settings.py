@@ -1,21 +1,40 @@
 """Settings from the environment and from a `.env` file; `.env.example` lists them all."""
 
+import textwrap
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from platformdirs import user_data_dir
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from tools.errors import SettingsError
+
+_NO_KEY = SecretStr("")
+_ADDRESSES = ("openai_base_url", "judge_url", "embeddings_url", "chroma_url")
+
+
+def _named(name: str, description: str) -> str:
+    """A setting under the name that its vendor gave it."""
+    return Field(default="", validation_alias=name, description=description)
+
+
+def _key(name: str, description: str) -> SecretStr:
+    return Field(default=_NO_KEY, validation_alias=name, description=description)
 
 
 class Settings(BaseSettings):
     """What is configured for this machine. Options of a single run are in `agent.options`."""
 
     model_config = SettingsConfigDict(
-        env_prefix="STEELMAN_", env_file=".env", env_ignore_empty=True, extra="ignore", frozen=True
+        env_prefix="STEELMAN_",
+        env_file=".env",
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        populate_by_name=True,
+        protected_namespaces=(),
     )
 
     data_dir: Path = Field(
@@ -26,10 +45,65 @@ class Settings(BaseSettings):
         default="",
         description="A Postgres address (postgresql://…) for the runs' checkpoints; empty keeps them in SQLite.",
     )
-    provider: Literal["auto", "embedded"] = Field(
+    deadline: float = Field(default=0.0, ge=0.0, description="Seconds that an answer may take; 0 is the usual.")
+
+    # Language: framing, perspectives, queries, claims
+    provider: Literal["auto", "embedded", "chat"] = Field(
         default="auto",
-        description="'embedded' never uses a model server, whatever else is set; 'auto' uses what is set.",
+        description="'embedded' never uses a model server, whatever else is set; 'auto' uses what is set and "
+        "falls back to the embedded one with a note; 'chat' fails where the model fails.",
     )
+    openai_api_key: SecretStr = _key("OPENAI_API_KEY", "Turns on OpenAI's models, or the key of OPENAI_BASE_URL.")
+    openai_base_url: str = _named(
+        "OPENAI_BASE_URL", "Any OpenAI-compatible server (vLLM, Ollama, llama.cpp), such as http://127.0.0.1:11434/v1."
+    )
+    model: str = Field(default="", description="The model of every stage that has none of its own.")
+    model_frame: str = Field(default="", description="The model that puts the question into a neutral form.")
+    model_expand: str = Field(default="", description="The model that plans the perspectives.")
+    model_queries: str = Field(default="", description="The model that thinks of queries for uncovered sides.")
+    model_write: str = Field(default="", description="The model that writes the claims.")
+    temperature: float | None = Field(default=None, ge=0.0, le=2.0, description="Sent where it is set.")
+    prices: str = Field(
+        default="", description="Prices of models, US dollars for a million tokens given/made: name=0.5/1.5, other=1/2."
+    )
+
+    # The judge
+    judge: Literal["auto", "embedded", "chat", "score"] = Field(
+        default="auto",
+        description="'chat' asks a chat model Yes or No, 'score' a cross-encoder on vLLM's /score, and both fail where "
+        "their server fails; 'auto' uses STEELMAN_JUDGE_URL if it is set and falls back with a note.",
+    )
+    judge_url: str = Field(default="", description="The judge's server; an address that ends in /score is a scorer.")
+    judge_model: str = Field(default="", description="The judge's model.")
+    judge_api_key: SecretStr = Field(default=_NO_KEY, description="The judge's key, if it wants one.")
+    judge_prompt: Path | None = Field(default=None, description="A prompt file for the chat judge.")
+    judge_threshold: float = Field(
+        default=0.5, gt=0.0, lt=1.0, description="The probability from which the served judge accepts a passage."
+    )
+    judge_concurrency: int = Field(default=64, ge=1, description="Requests to the judge at once.")
+
+    # The web
+    web: Literal["auto", "off", "tavily", "ddgs", "serper"] = Field(
+        default="auto", description="'auto' is Tavily or Serper, whichever has a key; 'ddgs' needs none; 'off' is off."
+    )
+    tavily_api_key: SecretStr = _key("TAVILY_API_KEY", "Turns on web search by Tavily.")
+    serper_api_key: SecretStr = _key("SERPER_API_KEY", "Turns on web search by Serper.")
+    domains: Path | None = Field(default=None, description="A file of domain lists: allow, prefer, block, kinds.")
+
+    # Stores and encoders
+    chroma_url: str = _named("CHROMA_URL", "A Chroma server for the dense index, such as http://127.0.0.1:8000.")
+    chroma_token: SecretStr = _key("CHROMA_TOKEN", "The Chroma server's token, if it wants one.")
+    encoder: str = Field(default="", description="A sentence-transformers model (name or folder) in place of MiniLM.")
+    encoder_query: str = Field(default="", description="A separate model for queries.")
+    encoder_query_prompt: str = Field(default="", description="Text put before every query.")
+    encoder_document_prompt: str = Field(default="", description="Text put before every passage.")
+    encoder_pooling: Literal["", "mean", "cls", "lasttoken", "max"] = Field(
+        default="", description="How token vectors become one; empty is the model's own way."
+    )
+    embeddings_url: str = Field(default="", description="An OpenAI-compatible embeddings server as the encoder.")
+    embeddings_model: str = Field(default="", description="The embeddings server's model.")
+    embeddings_api_key: SecretStr = Field(default=_NO_KEY, description="The embeddings server's key.")
+    reranker: str = Field(default="", description="A cross-encoder (name or folder) that re-ranks what was found.")
 
     @field_validator("data_dir", mode="after")
     @classmethod
@@ -38,6 +112,62 @@ class Settings(BaseSettings):
             return value.expanduser()
         except RuntimeError as exc:
             raise ValueError(str(exc)) from exc
+
+    @field_validator(*_ADDRESSES, mode="after")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        if value and not value.startswith(("http://", "https://")):
+            raise ValueError("an address begins with http:// or https://")
+        return value.rstrip("/")
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Settings":
+        """Settings that need each other; the first word of the message is the variable to look at."""
+        keys = {"tavily": self.tavily_api_key, "serper": self.serper_api_key}
+        wrong = (
+            (
+                self.provider == "chat" and not self.chat_is_set,
+                "STEELMAN_PROVIDER is 'chat': set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own",
+            ),
+            (
+                bool(self.openai_base_url) and "api.openai.com" not in self.openai_base_url and not self.some_model,
+                "STEELMAN_MODEL is needed beside OPENAI_BASE_URL: name one of that server's models",
+            ),
+            (
+                self.judge in ("chat", "score")
+                and not self.judge_url
+                and not (self.judge == "chat" and self.chat_is_set),
+                f"STEELMAN_JUDGE is '{self.judge}': set STEELMAN_JUDGE_URL",
+            ),
+            (bool(self.judge_url) and not self.judge_model, "STEELMAN_JUDGE_MODEL is needed beside STEELMAN_JUDGE_URL"),
+            (
+                self.web in keys and not keys.get(self.web, _NO_KEY).get_secret_value(),
+                f"STEELMAN_WEB is '{self.web}': set {self.web.upper()}_API_KEY",
+            ),
+            (
+                bool(self.embeddings_url) != bool(self.embeddings_model),
+                "STEELMAN_EMBEDDINGS_URL and STEELMAN_EMBEDDINGS_MODEL are needed together",
+            ),
+            (
+                bool(self.embeddings_url) and bool(self.encoder),
+                "STEELMAN_ENCODER and STEELMAN_EMBEDDINGS_URL cannot both be the encoder: unset one",
+            ),
+            (bool(self.encoder_query) and not self.encoder, "STEELMAN_ENCODER is needed beside STEELMAN_ENCODER_QUERY"),
+        )
+        for is_so, message in wrong:
+            if is_so:
+                raise ValueError(message)
+        return self
+
+    @property
+    def chat_is_set(self) -> bool:
+        """Whether a chat model can be reached at all."""
+        return bool(self.openai_api_key.get_secret_value() or self.openai_base_url)
+
+    @property
+    def some_model(self) -> bool:
+        stages = (self.model_frame, self.model_expand, self.model_queries, self.model_write)
+        return bool(self.model) or all(stages)
 
     @cached_property
     def cache_dir(self) -> Path:
@@ -56,11 +186,50 @@ class Settings(BaseSettings):
         return self.data_dir / "checkpoints.db"
 
 
-def load_settings() -> Settings:
-    """The settings in force; raises SettingsError that names the variable and what it may be."""
+def load_settings(**changes: object) -> Settings:
+    """The settings in force, with some changed; raises SettingsError that names the variable and what it may be."""
     try:
-        return Settings()
+        return Settings(**changes)  # type: ignore[arg-type]  # checked by the model itself
     except ValidationError as exc:
         first = exc.errors()[0]
-        name = "STEELMAN_" + "_".join(str(part) for part in first["loc"]).upper()
-        raise SettingsError(f"{name} cannot be {first['input']!r}: {first['msg']}. See .env.example.") from exc
+        if not first["loc"]:
+            raise SettingsError(f"{first['msg'].removeprefix('Value error, ')}. See .env.example.") from exc
+        field = "_".join(str(part) for part in first["loc"]).lower()
+        name = _variable(field) if field in Settings.model_fields else field.upper()
+        given = "what it is set to" if "KEY" in name or "TOKEN" in name else repr(first["input"])
+        why = first["msg"].removeprefix("Value error, ")
+        raise SettingsError(f"{name} cannot be {given}: {why}. See .env.example.") from exc
+
+
+_HEADINGS = {
+    "data_dir": "This machine",
+    "provider": "Chat models: the neutral question, perspectives, queries, claims",
+    "judge": "The judge: does a passage support a statement?",
+    "web": "The web",
+    "chroma_url": "Stores, encoders and the re-ranker",
+}
+_OPENING = """\
+# Copy to .env and uncomment what you want to change. Nothing here is needed: the defaults use no key, no server and
+# no network. docs/providers.md says what each one turns on, what it costs, and what is sent to whom.
+# Made by `python -m agent.settings > .env.example`."""
+
+
+def example() -> str:
+    """The text of `.env.example`."""
+    lines = [_OPENING]
+    for name, field in Settings.model_fields.items():
+        if heading := _HEADINGS.get(name):
+            lines += ["", f"# --- {heading}"]
+        default = "~/.local/share/steelman" if name == "data_dir" else field.default
+        shown = "" if default in (None, "", _NO_KEY) else str(default)
+        described = textwrap.wrap(str(field.description), 118, initial_indent="# ", subsequent_indent="# ")
+        lines += ["", *described, f"# {_variable(name)}={shown}"]
+    return "\n".join(lines)
+
+
+def _variable(name: str) -> str:
+    return name.upper() if Settings.model_fields[name].validation_alias else f"STEELMAN_{name.upper()}"
+
+
+if __name__ == "__main__":
+    print(example())

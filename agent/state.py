@@ -5,7 +5,7 @@ Each field says which node writes it and how concurrent writes merge. Reducers a
 
 import operator
 from collections.abc import Sequence
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 Stance = Literal["supports", "opposes", "other"]
 Status = Literal["supported", "thin", "not_found"]
@@ -51,13 +51,19 @@ class Coverage(Standing):
 
 
 class Claim(TypedDict):
-    """A finished sentence with the passages that it stands on. `support` is the judge's for the side it serves."""
+    """A finished sentence with the passages that it stands on. `support` is the judge's for the side it serves.
+
+    A `written` claim is a model's own sentence; any other stands in its passage word for word. `evidence`, which verify
+    fills in for a written claim, are the words of each cited passage that say it.
+    """
 
     perspective: str
     text: str
     passages: list[int]
     support: float
     role: Literal["thesis", "case", "plain"]
+    written: NotRequired[bool]
+    evidence: NotRequired[list[str]]
 
 
 class Dropped(TypedDict):
@@ -69,10 +75,11 @@ class Dropped(TypedDict):
 
 
 class Failure(TypedDict):
-    """Something that did not work and that the answer tells of."""
+    """Something that did not work, or was done in another way than asked, and that the answer tells of."""
 
     stage: str
     message: str
+    kind: NotRequired[Literal["failed", "degraded", "scope"]]
 
 
 def merge_lists(left: dict[str, list[str]], right: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -111,6 +118,16 @@ def add_numbers(left: dict[str, float], right: dict[str, float]) -> dict[str, fl
     return {k: left.get(k, 0) + right.get(k, 0) for k in {**left, **right}}
 
 
+def merge_names(left: dict[str, str], right: dict[str, str]) -> dict[str, str]:
+    """The newer name of each."""
+    return {**left, **right}
+
+
+def merge_distinct(left: list[str], right: list[str]) -> list[str]:
+    """Both, each once."""
+    return list(dict.fromkeys([*left, *right]))
+
+
 class RunState(TypedDict, total=False):
     """The state of a run."""
 
@@ -133,7 +150,12 @@ class RunState(TypedDict, total=False):
     dropped: list[Dropped]  # verify
     failures: Annotated[list[Failure], operator.add]  # any node
     intervals: Annotated[dict[str, list[tuple[float, float]]], merge_intervals]  # every node: when it ran, by stage
-    counts: Annotated[dict[str, float], add_numbers]  # any node: pairs judged, passages seen, …
+    counts: Annotated[dict[str, float], add_numbers]  # any node: pairs judged, calls, tokens, cost, pages read, …
+    judge: str  # judge, write, verify: the judge in force; empty for the first one
+    scored_by: str  # judge: whose scores `support` holds
+    served: Annotated[dict[str, str], merge_names]  # every node: which provider did the stage
+    unread: Annotated[dict[str, str], merge_names]  # retrieve: web pages that could not be read, and why
+    down: Annotated[list[str], merge_distinct]  # every node: providers that failed and are not asked again
 
 
 class BranchState(TypedDict):
@@ -141,3 +163,6 @@ class BranchState(TypedDict):
 
     perspective: Perspective
     queries: list[str]
+    share: int  # branches that are sent at once, among which what may be read is divided
+    counts: dict[str, float]
+    down: list[str]

@@ -13,8 +13,8 @@ async def make_graph() -> "CompiledStateGraph[Any, Any, Any, Any]":
 
 
 def _build() -> "CompiledStateGraph[Any, Any, Any, Any]":
+    from agent.building import build_providers
     from agent.graph import build_graph
-    from agent.providers import build_providers
     from agent.samples import index_samples
     from agent.settings import load_settings
     from tools.database import Database
@@ -24,6 +24,6 @@ def _build() -> "CompiledStateGraph[Any, Any, Any, Any]":
     settings = load_settings()
     store = Store(Database(settings.database_path))
     providers = build_providers(settings, store)
-    encoder = providers.models.encoder
+    encoder = providers.search.encoder
     index_samples(store, Ingester(store, providers.search, encoder), encoder.name)
     return build_graph(providers)

@@ -174,7 +174,7 @@ async def _ask_missing(cases: list[Case], documents: list[SourceDocument], name:
     done = read_answers(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     async with open_runs() as runs:
-        ingester = Ingester(runs.store, runs.providers.search, runs.providers.models.encoder)
+        ingester = Ingester(runs.store, runs.providers.search, runs.providers.search.encoder)
         collection = name.split("_")[0]
         if documents:
             await asyncio.to_thread(ingester.ingest, documents, collection)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from agent.embedded.framing import EmbeddedFramer
 from agent.embedded.requerying import EmbeddedRequerier
 from agent.models import Models
-from agent.providers import Providers
+from agent.providers import Brief, Providers
 from agent.settings import Settings
 from agent.state import Claim, FramingState, Perspective
 from tools.cache import VectorCache
@@ -33,6 +33,9 @@ class InstantEncoder:
         counts = np.array([[1.0 + t.count(chr(97 + i)) for i in range(_WIDTH)] for t in texts], np.float32)
         counts = counts.reshape(len(texts), _WIDTH)
         return np.asarray(counts / np.linalg.norm(counts, axis=1, keepdims=True), np.float32)
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self.encode(texts)
 
 
 class InstantJudge:
@@ -62,25 +65,18 @@ class InstantExpander:
 class InstantWriter:
     """The first sentence of each passage."""
 
-    async def write(
-        self,
-        perspective: Perspective,
-        contrary: str,
-        passages: Sequence[Passage],
-        support: dict[int, float],
-        limit: int,
-    ) -> tuple[list[Claim], list[Claim]]:
+    async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
         claims = [
             Claim(
-                perspective=perspective["id"],
+                perspective=brief.perspective["id"],
                 text=split_sentences(p.text)[0],
                 passages=[p.id],
                 support=0.9,
                 role="case",
             )
-            for p in passages
+            for p in brief.passages
         ]
-        return claims[:limit], claims[limit:]
+        return claims[: brief.limit], claims[brief.limit :]
 
 
 def instant_providers(settings: Settings, store: Store) -> Providers:

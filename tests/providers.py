@@ -45,6 +45,7 @@ class WatchedSearch:
     def __init__(self, inner: Any, before: Callable[[str], object]) -> None:
         self._inner = inner
         self._before = before
+        self.encoder = inner.encoder
         self.queries: list[str] = []
 
     def search(self, text: str, vector: NDArray[np.float32], collections: Sequence[str], k: int) -> list[Hit]:

@@ -13,7 +13,7 @@ from providers import ScriptedExpander, ScriptedJudge, build, side
 from agent.answer import Answer
 from agent.graph import build_graph
 from agent.options import RunOptions
-from agent.providers import Providers
+from agent.providers import Brief, Providers
 from agent.run_store import Event
 from agent.runs import Runs
 from agent.settings import Settings
@@ -228,14 +228,12 @@ class Careless:
     def __init__(self, spares: Callable[[list[Any]], list[str]]) -> None:
         self._spares = spares
 
-    async def write(
-        self, perspective: Any, contrary: str, passages: Any, support: Any, limit: int
-    ) -> tuple[list[Claim], list[Claim]]:
+    async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
         def made(text: str, ids: list[int]) -> Claim:
-            return Claim(perspective=perspective["id"], text=text, passages=ids, support=0.9, role="case")
+            return Claim(perspective=brief.perspective["id"], text=text, passages=ids, support=0.9, role="case")
 
-        first = passages[0]
-        spares = [made(text, [first.id]) for text in self._spares(list(passages))]
+        first = brief.passages[0]
+        spares = [made(text, [first.id]) for text in self._spares(list(brief.passages))]
         return [made("Nobody wrote this.", [first.id]), made(first.text, [])], spares
 
 

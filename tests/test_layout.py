@@ -84,7 +84,7 @@ def test_the_help_of_every_command_shows() -> None:
 def test_langgraphs_server_gets_a_graph_without_a_checkpointer(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.providers.build_providers", instant_providers)
+    monkeypatch.setattr("agent.building.build_providers", instant_providers)
     monkeypatch.setattr("agent.samples.index_samples", lambda *_: None)
     config = json.loads((ROOT / "langgraph.json").read_text())
     path, _, name = config["graphs"]["steelman"].partition(":")

@@ -5,10 +5,10 @@ import contextlib
 import logging
 import re
 import zipfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from web_server import pdf
 
 from tools.errors import SourceError
 from tools.passages import SourceDocument
@@ -31,30 +31,6 @@ def one(path: Path) -> SourceDocument:
 def write(path: Path, data: str | bytes) -> Path:
     path.write_bytes(data if isinstance(data, bytes) else data.encode())
     return path
-
-
-def pdf(pages: Sequence[str], title: str = "") -> bytes:
-    """A PDF written by hand: one line of Helvetica a page."""
-    bodies = ["<< /Type /Catalog /Pages 2 0 R >>", "", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
-    kids = []
-    for text in pages:
-        stream = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET" if text else "0 0 100 100 re f"
-        kids.append(f"{len(bodies) + 1} 0 R")
-        bodies.append(
-            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> "
-            f"/Contents {len(bodies) + 2} 0 R >>"
-        )
-        bodies.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
-    bodies[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
-    bodies.append(f"<< /Title ({title}) >>")
-    data, offsets = b"%PDF-1.4\n", []
-    for number, body in enumerate(bodies, start=1):
-        offsets.append(len(data))
-        data += f"{number} 0 obj\n{body}\nendobj\n".encode()
-    table = "".join(f"{offset:010d} 00000 n \n" for offset in offsets)
-    trailer = f"<< /Size {len(bodies) + 1} /Root 1 0 R /Info {len(bodies)} 0 R >>"
-    end = f"xref\n0 {len(bodies) + 1}\n0000000000 65535 f \n{table}trailer\n{trailer}\nstartxref\n{len(data)}\n%%EOF\n"
-    return data + end.encode()
 
 
 def encrypted(tmp_path: Path, password: str, algorithm: str) -> Path:

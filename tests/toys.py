@@ -1,13 +1,14 @@
 """Small stand-ins for slow parts, for tests of what is around them."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tools.database import Database
+from tools.dense import DenseProjection
 from tools.hybrid import HybridSearch
 from tools.ingest import Ingester
 from tools.passages import SourceDocument
@@ -30,15 +31,23 @@ class ToyEncoder:
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / norms, np.float32)
 
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self.encode(texts)
+
 
 class House:
     """Store, search and ingester over one folder, as a process has them."""
 
-    def __init__(self, folder: Path, encoder: ToyEncoder | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        encoder: ToyEncoder | None = None,
+        dense: Callable[[Store], DenseProjection] | None = None,
+    ) -> None:
         self.encoder = encoder or ToyEncoder()
         self.database = Database(folder / "steelman.db")
         self.store = Store(self.database)
-        self.search = HybridSearch(self.store, folder / "index", self.encoder)
+        self.search = HybridSearch(self.store, folder / "index", self.encoder, dense(self.store) if dense else None)
         self.ingester = Ingester(self.store, self.search, self.encoder)
 
     def put(self, collection: str, **texts: str) -> int:
@@ -52,6 +61,6 @@ class House:
 
     def find(self, query: str, *collections: str, k: int = 5) -> list[str]:
         """Names of the documents found, best first."""
-        hits = self.search.search(query, self.encoder.encode([query])[0], collections or ("c",), k)
+        hits = self.search.search(query, self.encoder.encode_queries([query])[0], collections or ("c",), k)
         passages = self.store.passages(h.passage_id for h in hits)
         return [passages[h.passage_id].document_id for h in hits]

@@ -6,12 +6,15 @@ libraries' tasks and threads the call is made. Outside any stage there is no lim
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Literal
 
 from tools.errors import BudgetError
+
+Kind = Literal["failed", "degraded", "scope"]
 
 
 @dataclass
@@ -20,6 +23,7 @@ class Allowance:
 
     deadline_at: seconds since the epoch by which every call has to be over. offline: nothing may leave this machine.
     max_calls, max_tokens, max_cost: what is left of the run's budget. unpriced: calls to models without a known price.
+    tell: called with the characters that a reply has so far, for whoever watches.
     """
 
     deadline_at: float = math.inf
@@ -27,13 +31,14 @@ class Allowance:
     max_calls: float = math.inf
     max_tokens: float = math.inf
     max_cost: float = math.inf
+    tell: Callable[[int], None] = lambda _: None
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
     unpriced: int = 0
     served: dict[str, str] = field(default_factory=dict)  # stage → the provider that did it
-    notes: list[str] = field(default_factory=list)  # what the answer has to say about it
+    notes: list[tuple[Kind, str]] = field(default_factory=list)  # what the answer has to say about it
     down: set[str] = field(default_factory=set)  # providers that failed and are not asked again in this run
 
     def seconds_left(self) -> float:
@@ -58,10 +63,10 @@ class Allowance:
         self.cost += cost or 0.0
         self.unpriced += cost is None
 
-    def note(self, text: str) -> None:
-        """Something for the answer's notes, once."""
-        if text not in self.notes:
-            self.notes.append(text)
+    def note(self, kind: Kind, text: str) -> None:
+        """Something for the answer's notes, once: 'failed', 'degraded' (another provider stood in) or 'scope'."""
+        if (kind, text) not in self.notes:
+            self.notes.append((kind, text))
 
 
 _CURRENT: ContextVar[Allowance] = ContextVar("allowance")

@@ -1,15 +1,17 @@
-"""A cache on disk of things that cost time and depend only on their inputs: vectors, judged pairs, pages.
+"""Caches on disk of things that cost time and depend only on their inputs: vectors, judged pairs, pages.
 
-It may be deleted at any time. Keys name the content and the version of what computed the value.
+They may be deleted at any time. Keys name the content and the version of what computed the value.
 """
 
 import contextlib
 import hashlib
+import json
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +19,8 @@ from numpy.typing import NDArray
 _LARGEST = 400_000  # rows; the oldest go first, when the cache is next opened
 
 
-class VectorCache:
-    """Rows of numbers by content. A locked cache file is never a reason to fail: it computes instead.
+class CacheFile:
+    """Values by name in one file. A locked file is never a reason to fail: then nothing is known, and nothing kept.
 
     Neither is a damaged one, which is thrown away and begun again.
     """
@@ -28,40 +30,26 @@ class VectorCache:
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
 
-    def rows(
-        self, space: str, keys: Sequence[str], compute: Callable[[list[int]], NDArray[np.float32]]
-    ) -> NDArray[np.float32]:
-        """A row for each key, of shape (n, width); `compute` is given the indices of those not cached."""
-        names = [_name(space, key) for key in keys]
-        known = self._load(names)
-        missing = list({name: i for i, name in enumerate(names) if name not in known}.values())
-        if missing:
-            fresh = compute(missing).astype(np.float32).reshape(len(missing), -1)
-            self._save({names[i]: row for i, row in zip(missing, fresh, strict=True)})
-            known |= {names[i]: row for i, row in zip(missing, fresh, strict=True)}
-        return np.stack([known[name] for name in names]) if names else np.zeros((0, 0), np.float32)
-
-    def _load(self, names: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
-        found: dict[bytes, NDArray[np.float32]] = {}
+    def load(self, names: Sequence[bytes], since: float = 0.0) -> dict[bytes, bytes]:
+        """What is known under these names and was kept at or after `since` (seconds since the epoch)."""
+        found: dict[bytes, bytes] = {}
         with self._lock:
             try:
                 db = self._open()
                 for start in range(0, len(names), 500):
                     part = names[start : start + 500]
-                    marks = ",".join("?" * len(part))
-                    for key, value in db.execute(f"SELECT key, value FROM rows WHERE key IN ({marks})", part):
-                        found[key] = np.frombuffer(value, np.float32)
+                    query = f"SELECT key, value FROM rows WHERE key IN ({','.join('?' * len(part))}) AND made >= ?"
+                    found |= dict(db.execute(query, (*part, int(since))))
             except (sqlite3.Error, OSError) as exc:
                 self._give_up(exc)
         return found
 
-    def _save(self, rows: dict[bytes, NDArray[np.float32]]) -> None:
+    def save(self, values: dict[bytes, bytes]) -> None:
         now = int(time.time())
         with self._lock:
             try:
                 db = self._open()
-                values = [(k, v.tobytes(), now) for k, v in rows.items()]
-                db.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", values)
+                db.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", [(k, v, now) for k, v in values.items()])
                 db.commit()
             except (sqlite3.Error, OSError) as exc:
                 self._give_up(exc)
@@ -82,6 +70,53 @@ class VectorCache:
             for ending in ("", "-wal", "-shm"):
                 with contextlib.suppress(OSError):
                     Path(f"{self._path}{ending}").unlink(missing_ok=True)
+
+
+class VectorCache:
+    """Rows of numbers by content."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = CacheFile(path)
+
+    def rows(
+        self, space: str, keys: Sequence[str], compute: Callable[[list[int]], NDArray[np.float32]]
+    ) -> NDArray[np.float32]:
+        """A row for each key, of shape (n, width); `compute` is given the indices of those not cached."""
+        known = self.known(space, keys)
+        missing = list({key: i for i, key in enumerate(keys) if key not in known}.values())
+        if missing:
+            fresh = compute(missing).astype(np.float32).reshape(len(missing), -1)
+            computed = {keys[i]: row for i, row in zip(missing, fresh, strict=True)}
+            self.keep(space, computed)
+            known |= computed
+        return np.stack([known[key] for key in keys]) if keys else np.zeros((0, 0), np.float32)
+
+    def known(self, space: str, keys: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """The cached rows of these keys."""
+        names = {key: _name(space, key) for key in keys}
+        found = self._file.load(list(names.values()))
+        return {key: np.frombuffer(found[name], np.float32) for key, name in names.items() if name in found}
+
+    def keep(self, space: str, rows: dict[str, NDArray[np.float32]]) -> None:
+        """Remembers a row for each key."""
+        if rows:
+            self._file.save({_name(space, key): np.asarray(row, np.float32).tobytes() for key, row in rows.items()})
+
+
+class TextCache:
+    """JSON values by key, for a while: what a search engine answered, what a page said."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = CacheFile(path)
+
+    def get(self, space: str, key: str, seconds: float) -> Any:
+        """What was kept under the key within the last so many seconds; None when nothing was."""
+        name = _name(space, key)
+        found = self._file.load([name], since=time.time() - seconds).get(name)
+        return None if found is None else json.loads(found)
+
+    def put(self, space: str, key: str, value: Any) -> None:
+        self._file.save({_name(space, key): json.dumps(value).encode()})
 
 
 def _prepare(db: sqlite3.Connection) -> None:

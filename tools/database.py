@@ -55,6 +55,20 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (run_id, number)
     ) WITHOUT ROWID;
     """,
+    """
+    -- What was read on the web, kept with the run that read it. No collection ever holds it.
+    CREATE TABLE web_documents (
+        id INTEGER PRIMARY KEY, run_id TEXT NOT NULL, url TEXT NOT NULL, original TEXT NOT NULL,
+        title TEXT NOT NULL, publisher TEXT NOT NULL, kind TEXT NOT NULL, date TEXT NOT NULL, text TEXT NOT NULL,
+        UNIQUE (run_id, url)
+    );
+    CREATE TABLE web_passages (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        document_id INTEGER NOT NULL REFERENCES web_documents ON DELETE CASCADE,
+        position INTEGER NOT NULL, text TEXT NOT NULL, vector BLOB NOT NULL
+    );
+    CREATE INDEX web_passages_by_document ON web_passages (document_id);
+    """,
 )
 
 

@@ -6,7 +6,9 @@ import logging
 import shutil
 import sqlite3
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -45,14 +47,91 @@ class Projection(Protocol):
         ...
 
 
+class DenseProjection(Projection, Protocol):
+    """A projection that finds passages by their vectors."""
+
+    def search(self, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int) -> list[tuple[int, float]]:
+        """Up to k (passage id, cosine), best first; `vector` has shape (dimensions,) and unit length."""
+        ...
+
+
 Entry = tuple[int, Passage, NDArray[np.float32]]
 """Collection id, passage, vector."""
 
 
-class DenseIndex:
-    """Nearest passages by cosine."""
+class ChromaIndex(ABC):
+    """Nearest passages by cosine: a collection of Chroma for each of the store. Where Chroma runs, the heirs say."""
 
     name = "dense"
+
+    def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
+        with self._errors():
+            for collection_id in {c for c, _ in removes}:
+                gone = [str(i) for c, i in removes if c == collection_id]
+                self._remove(collection_id, gone)
+            for collection_id in {c for c, _, _ in adds}:
+                mine = [(str(p.id), v) for c, p, v in adds if c == collection_id]
+                for part in parts(mine, self._part(len(mine[0][1]))):
+                    vectors = np.stack([v for _, v in part])
+                    self._made(collection_id).upsert(ids=[i for i, _ in part], embeddings=vectors)
+
+    def search(self, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int) -> list[tuple[int, float]]:
+        """Up to k (passage id, cosine), best first; `vector` has shape (dimensions,) and unit length."""
+        found: list[tuple[int, float]] = []
+        with self._errors():
+            for collection_id in collection_ids:
+                if (collection := self._existing(self._name(collection_id))) is None:
+                    continue
+                result = collection.query(query_embeddings=vector[np.newaxis], n_results=k, include=["distances"])
+                distances = result["distances"] or [[]]
+                found += [(int(i), 1.0 - float(d)) for i, d in zip(result["ids"][0], distances[0], strict=True)]
+        return sorted(found, key=lambda hit: (-hit[1], hit[0]))[:k]
+
+    @abstractmethod
+    def _open(self) -> Any:
+        """Chroma's client, opened on first use."""
+
+    @abstractmethod
+    def _errors(self) -> AbstractContextManager[None]:
+        """Turns Chroma's failures into errors that say what to do next."""
+
+    @abstractmethod
+    def _name(self, collection_id: int) -> str:
+        """What Chroma calls a collection of the store."""
+
+    @abstractmethod
+    def _part(self, width: int) -> int:
+        """Entries of one request at most, for vectors of this width."""
+
+    def _drop(self, name: str) -> None:
+        self._open().delete_collection(name)
+
+    def _remove(self, collection_id: int, ids: Sequence[str]) -> None:
+        """Takes passages out; a collection that is empty then goes with its files."""
+        if (collection := self._existing(self._name(collection_id))) is None:
+            return
+        for part in parts(ids, self._part(1)):
+            collection.delete(ids=list(part))
+        if collection.count() == 0:
+            self._drop(collection.name)
+
+    def _existing(self, name: str) -> Any:
+        """None when nothing was ever put in; a search holds only the shared lock and must not make it."""
+        from chromadb.errors import NotFoundError
+
+        try:
+            return self._open().get_collection(name, embedding_function=None)
+        except NotFoundError:
+            return None
+
+    def _made(self, collection_id: int) -> Any:
+        return self._open().get_or_create_collection(
+            self._name(collection_id), configuration={"hnsw": {"space": "cosine"}}, embedding_function=None
+        )
+
+
+class DenseIndex(ChromaIndex):
+    """The embedded index, in files of the data directory."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -66,7 +145,7 @@ class DenseIndex:
     def clear(self, stamp: str) -> None:
         self.reopen()
         empty(self._folder)
-        with _ChromaErrors(self._folder):
+        with self._errors():
             self._open()
         write_stamp(self._folder, stamp)
 
@@ -76,38 +155,29 @@ class DenseIndex:
                 self._client.close()
                 self._client = None
 
-    def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
-        with _ChromaErrors(self._folder):
-            for collection_id in {c for c, _ in removes}:
-                gone = [str(i) for c, i in removes if c == collection_id]
-                self._remove(collection_id, gone)
-            for collection_id in {c for c, _, _ in adds}:
-                mine = [(str(p.id), v) for c, p, v in adds if c == collection_id]
-                for part in parts(mine, _PART):
-                    vectors = np.stack([v for _, v in part])
-                    self._made(collection_id).upsert(ids=[i for i, _ in part], embeddings=vectors)
+    def _open(self) -> Any:
+        with self._opening:
+            if self._client is None:
+                import chromadb
+                from chromadb.config import Settings
 
-    def search(self, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int) -> list[tuple[int, float]]:
-        """Up to k (passage id, cosine), best first; `vector` has shape (dimensions,) and unit length."""
-        found: list[tuple[int, float]] = []
-        with _ChromaErrors(self._folder):
-            for collection_id in collection_ids:
-                if (collection := self._existing(collection_id)) is None:
-                    continue
-                result = collection.query(query_embeddings=vector[np.newaxis], n_results=k, include=["distances"])
-                distances = result["distances"] or [[]]
-                found += [(int(i), 1.0 - float(d)) for i, d in zip(result["ids"][0], distances[0], strict=True)]
-        return sorted(found, key=lambda hit: (-hit[1], hit[0]))[:k]
+                silence_telemetry()
+                path = f"{self._files}{next(_SPELLINGS)}"
+                self._client = chromadb.PersistentClient(path, settings=Settings(anonymized_telemetry=False))
+            return self._client
 
-    def _remove(self, collection_id: int, ids: Sequence[str]) -> None:
-        """Takes passages out; a collection that is empty then goes with its files."""
-        if (collection := self._existing(collection_id)) is None:
-            return
-        for part in parts(ids, _PART):
-            collection.delete(ids=list(part))
-        if collection.count() == 0:
-            self._open().delete_collection(_name(collection_id))
-            self._sweep()
+    def _errors(self) -> AbstractContextManager[None]:
+        return _ChromaErrors(self._folder)
+
+    def _name(self, collection_id: int) -> str:
+        return f"collection-{collection_id}"
+
+    def _part(self, width: int) -> int:
+        return _PART
+
+    def _drop(self, name: str) -> None:
+        super()._drop(name)
+        self._sweep()
 
     def _sweep(self) -> None:
         """Chroma leaves the vector files of a deleted collection behind."""
@@ -117,38 +187,13 @@ class DenseIndex:
             if folder.is_dir() and folder.name not in alive:
                 shutil.rmtree(folder)
 
-    def _existing(self, collection_id: int) -> Any:
-        """None when nothing was ever put in; a search holds only the shared lock and must not make it."""
-        from chromadb.errors import NotFoundError
 
-        try:
-            return self._open().get_collection(_name(collection_id), embedding_function=None)
-        except NotFoundError:
-            return None
-
-    def _made(self, collection_id: int) -> Any:
-        return self._open().get_or_create_collection(
-            _name(collection_id), configuration={"hnsw": {"space": "cosine"}}, embedding_function=None
-        )
-
-    def _open(self) -> Any:
-        with self._opening:
-            if self._client is None:
-                import chromadb
-                from chromadb.config import Settings
-
-                # It logs a traceback for its telemetry's own failures; the telemetry is off.
-                logging.getLogger("chromadb.telemetry").setLevel(logging.CRITICAL)
-                path = f"{self._files}{next(_SPELLINGS)}"
-                self._client = chromadb.PersistentClient(path, settings=Settings(anonymized_telemetry=False))
-            return self._client
+def silence_telemetry() -> None:
+    """Chroma logs a traceback for its telemetry's own failures; the telemetry is off."""
+    logging.getLogger("chromadb.telemetry").setLevel(logging.CRITICAL)
 
 
-def _name(collection_id: int) -> str:
-    return f"collection-{collection_id}"
-
-
-class _ChromaErrors:
+class _ChromaErrors(AbstractContextManager[None]):
     """Chroma's failures as an error that says what to do next."""
 
     def __init__(self, folder: Path) -> None:

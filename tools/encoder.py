@@ -15,7 +15,7 @@ _AGREES = 0.95  # lowest cosine to the stored fp32 vectors; int8 measures 0.98 a
 
 
 class Encoder(Protocol):
-    """Turns texts into unit vectors. `name` changes whenever the vectors do."""
+    """Turns texts into unit vectors. `name` changes whenever the vectors do; all methods may be called from threads."""
 
     @property
     def name(self) -> str: ...
@@ -24,7 +24,11 @@ class Encoder(Protocol):
     def dimensions(self) -> int: ...
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of shape (n, dimensions), rows of unit length, in the order of the texts."""
+        """Vectors of documents: shape (n, dimensions), rows of unit length, in the order of the texts."""
+        ...
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The same for queries, in the documents' space: some models read a query another way than a document."""
         ...
 
 
@@ -39,6 +43,9 @@ class MiniLM:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self._model.run(texts).reshape(len(texts), self.dimensions)
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self.encode(texts)
 
 
 def minilm_recipe() -> Recipe:

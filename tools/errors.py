@@ -18,7 +18,8 @@ SteelmanError
 │   ├── DeadlineError         not before the run's deadline
 │   ├── BudgetError           the run may not spend more on it
 │   ├── ProviderDownError     cannot be reached, refuses the key, keeps failing: not worth asking again
-│   └── ProviderReplyError    answered, and the answer cannot be used
+│   ├── ProviderReplyError    answered, and the answer cannot be used
+│   └── JudgeError            the run's judge failed: what it scored is scored again by its replacement
 └── RunError                  a run cannot be continued
     ├── RunBusyError          another process is working on it
     └── RunCancelledError
@@ -102,6 +103,10 @@ class ProviderDownError(ProviderError):
 
 class ProviderReplyError(ProviderError):
     """A provider answered, and its answer cannot be used: not the schema, empty, or enormous."""
+
+
+class JudgeError(ProviderError):
+    """The run's judge failed; scores of two judges don't mix, so that its replacement scores everything again."""
 
 
 class RunError(SteelmanError):

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.dense import DenseIndex, Entry, Projection
+from tools.dense import DenseIndex, DenseProjection, Entry, Projection
 from tools.encoder import Encoder
 from tools.errors import StoreBusyError
 from tools.lexical import LexicalIndex
@@ -49,13 +49,16 @@ def fuse(rankings: Sequence[Sequence[int]], k: int = _RRF_K) -> list[tuple[int, 
 
 
 class HybridSearch:
-    """Passages for a query by meaning and by words. Safe to use from several threads and processes."""
+    """Passages for a query by meaning and by words. Safe to use from several threads and processes.
 
-    def __init__(self, store: Store, folder: Path, encoder: Encoder) -> None:
+    dense: an index elsewhere in the place of the embedded one, such as a `DenseServer`.
+    """
+
+    def __init__(self, store: Store, folder: Path, encoder: Encoder, dense: DenseProjection | None = None) -> None:
         self._store = store
         self._lock = folder / "lock"
-        self._encoder = encoder
-        self.dense = DenseIndex(folder / "dense")
+        self.encoder = encoder
+        self.dense: DenseProjection = DenseIndex(folder / "dense") if dense is None else dense
         self.lexical = LexicalIndex(folder / "lexical")
         self._seen: dict[str, tuple[object, ...]] = {}
         self._noticing = threading.Lock()
@@ -64,7 +67,7 @@ class HybridSearch:
         """Up to k hits, best first, from both indexes by reciprocal rank fusion.
 
         `vector` is the query's, of shape (dimensions,). Raises UnknownCollectionError, EncoderMismatchError,
-        StoreDamagedError, StoreBusyError.
+        StoreDamagedError, StoreBusyError, and ProviderDownError where the dense index is on a server.
         """
         ids = self._collection_ids(collections)
         if k < 1:
@@ -100,7 +103,7 @@ class HybridSearch:
         ids = []
         for name in dict.fromkeys(names):
             collection_id, made_by = self._store.collection(name)
-            check_encoder(name, made_by, self._encoder.name)
+            check_encoder(name, made_by, self.encoder.name)
             ids.append(collection_id)
         return ids
 
@@ -183,19 +186,19 @@ class HybridSearch:
         return [(collections[i], p, vectors[i]) for i, p in sorted(passages.items()) if i in vectors]
 
     def _encode_again(self, progress: Progress | None) -> None:
-        if all(c.encoder == self._encoder.name for c in self._store.collections()):
+        if all(c.encoder == self.encoder.name for c in self._store.collections()):
             return
         # Until all are done, the vectors are a mixture that no encoder may search.
-        self._store.set_encoder(f"{self._encoder.name} (unfinished)")
+        self._store.set_encoder(f"{self.encoder.name} (unfinished)")
         reached = 0
         while batch := self._store.scan(reached, _BATCH):
             texts = [passage_text(p.title, p.text) for _, p in batch]
-            vectors = self._encoder.encode(texts)
+            vectors = self.encoder.encode(texts)
             self._store.replace_vectors({p.id: v for (_, p), v in zip(batch, vectors, strict=True)})
             reached = batch[-1][1].id
             if progress:
                 progress("vectors", len(batch))
-        self._store.set_encoder(self._encoder.name)
+        self._store.set_encoder(self.encoder.name)
 
 
 def passage_text(title: str, text: str) -> str:

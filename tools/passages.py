@@ -29,7 +29,11 @@ class SourceDocument:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """About a hundred words of a stored document, cut at sentence ends, with what is known of its source."""
+    """About a hundred words of a document, cut at sentence ends, with what is known of its source.
+
+    Ids above zero are of the store; those below zero are of pages that a run read on the web. `original` is the
+    document that this one is a copy of, if it is known to be one.
+    """
 
     id: int
     document_id: str
@@ -41,8 +45,10 @@ class Passage:
     kind: SourceKind = "unknown"
     date: str = ""
     position: int = 0
+    original: str = ""
 
     @property
     def source(self) -> str:
-        """Who stands behind the passage, for counting independent sources: the publisher, or else the document."""
-        return self.publisher.casefold() or self.document_id
+        """Who stands behind the passage, for counting independent sources: whoever published the text first as far as
+        is known, the publisher, or else the document."""
+        return self.original or self.publisher.casefold() or self.document_id

@@ -5,11 +5,14 @@ import csv
 import io
 import json
 import logging
+import math
 import re
+import time
 import zipfile
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 from tools.errors import SourceError
 from tools.passages import SOURCE_KINDS, SourceDocument, SourceKind
@@ -101,8 +104,11 @@ def _read_html(path: Path, name: str) -> Iterator[SourceDocument]:
     yield html_document(text, name)
 
 
-def html_document(html: str, name: str, url: str = "") -> SourceDocument:
-    """The main text of a page without its furniture; raises SourceError when there is none."""
+def html_document(html: Any, name: str, url: str = "") -> SourceDocument:
+    """The main text of a page without its furniture; `html` is its source or the tree that lxml made of it.
+
+    Raises SourceError when there is none.
+    """
     import trafilatura
 
     found = trafilatura.bare_extraction(
@@ -115,6 +121,16 @@ def html_document(html: str, name: str, url: str = "") -> SourceDocument:
 
 
 def _read_pdf(path: Path, name: str) -> Iterator[SourceDocument]:
+    yield pdf_document(path, name, _title_of(path))
+
+
+def pdf_document(
+    file: Path | BinaryIO, name: str, title: str = "", most_pages: int | None = None, seconds: float = math.inf
+) -> SourceDocument:
+    """The text of a PDF, or of its first pages; `title` counts where it has none of its own.
+
+    Raises SourceError when it is encrypted, damaged or without text, or takes longer than `seconds` to read.
+    """
     import struct
     import zlib
 
@@ -122,12 +138,20 @@ def _read_pdf(path: Path, name: str) -> Iterator[SourceDocument]:
     from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it makes of a damaged file is told below
+    end = time.monotonic() + seconds
+
+    def watch(*_: object) -> None:  # called before each drawing operation
+        if time.monotonic() > end:
+            raise SourceError(f"{name}: this PDF takes too long to read.")
+
     try:
-        reader = PdfReader(path)
+        reader = PdfReader(file)
         if reader.is_encrypted and not reader.decrypt(""):
             raise SourceError(f"{name}: this PDF is encrypted. Save a copy without a password and ingest that.")
-        text = "\n\n".join(page.extract_text() for page in reader.pages)
-        title = str((reader.metadata.title if reader.metadata else None) or _title_of(path))
+        watcher = None if seconds == math.inf else watch
+        pages = islice(reader.pages, most_pages)
+        text = "\n\n".join(page.extract_text(visitor_operand_before=watcher) for page in pages)
+        title = str((reader.metadata.title if reader.metadata else None) or title)
     except FileNotDecryptedError as exc:
         raise SourceError(f"{name}: this PDF is encrypted. Save a copy without a password and ingest that.") from exc
     except (
@@ -138,7 +162,7 @@ def _read_pdf(path: Path, name: str) -> Iterator[SourceDocument]:
         raise SourceError(f"{name}: this PDF is damaged and cannot be read ({exc}).") from exc
     if not text.strip():
         raise SourceError(f"{name}: this PDF holds no text, only images. Run text recognition on it first.")
-    yield _document(name, text, {"title": title})
+    return _document(name, text, {"title": title})
 
 
 def _read_docx(path: Path, name: str) -> Iterator[SourceDocument]:

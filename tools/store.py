@@ -2,6 +2,7 @@
 
 import hashlib
 import sqlite3
+import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from tools.batching import parts
 from tools.database import Database
 from tools.errors import EncoderMismatchError, UnknownCollectionError
 from tools.passages import Passage, SourceDocument, SourceKind
+from tools.web_passages import WebPassages
 
 SAMPLES = "samples"
 """The collection that holds the starter corpus; what comes from it is marked as a sample wherever it is cited."""
@@ -69,6 +71,7 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._db = database
+        self.web = WebPassages(database)
 
     # Collections
 
@@ -164,19 +167,21 @@ class Store:
     # Passages
 
     def passages(self, ids: Iterable[int]) -> dict[int, Passage]:
-        """The passages of these ids; an id that is gone is left out."""
-        found: dict[int, Passage] = {}
+        """The passages of these ids, those of the web among them; an id that is gone is left out."""
+        wanted = list(ids)
+        found = self.web.passages(i for i in wanted if i < 0)
         with self._db.read() as db:
-            for part in parts(list(ids), _PART):
+            for part in parts([i for i in wanted if i > 0], _PART):
                 marks = ",".join("?" * len(part))
                 for row in db.execute(f"{_PASSAGE} WHERE p.id IN ({marks})", part):
                     found[row[0]] = _passage(row)
         return found
 
     def vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
-        found: dict[int, NDArray[np.float32]] = {}
+        wanted = list(ids)
+        found = self.web.vectors(i for i in wanted if i < 0)
         with self._db.read() as db:
-            for part in parts(list(ids), _PART):
+            for part in parts([i for i in wanted if i > 0], _PART):
                 marks = ",".join("?" * len(part))
                 for row in db.execute(f"SELECT passage_id, vector FROM vectors WHERE passage_id IN ({marks})", part):
                     found[row[0]] = np.frombuffer(row[1], dtype=np.float16).astype(np.float32)
@@ -210,6 +215,14 @@ class Store:
     def set_note(self, key: str, value: str) -> None:
         with self._db.write() as db:
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def store_id(self) -> str:
+        """Names this store where several share a server; made once, and copied where the file is copied."""
+        if not (known := self.note("store_id")):
+            with self._db.write() as db:
+                db.execute("INSERT OR IGNORE INTO meta VALUES ('store_id', ?)", (uuid.uuid4().hex,))
+            known = self.note("store_id")
+        return known
 
     # The journal
 

@@ -6,10 +6,10 @@ import shutil
 import sys
 from pathlib import Path
 
-from agent.__main__ import NOTHING_FOUND, OK
+from agent.__main__ import DEGRADED, NOTHING_FOUND, OK
 from agent.answer import Answer
 from agent.commands.progress import Progress
-from agent.commands.session import open_runs, options_of
+from agent.commands.session import open_runs, options_of, settings_of
 from agent.rendering.files import check_ending, write_answer
 from agent.rendering.terminal import to_terminal
 from agent.runs import Runs
@@ -17,7 +17,7 @@ from tools.errors import InputError
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the answer; exit status 3 when nothing was found."""
+    """Prints the answer; exit status 3 when nothing was found, 4 when a provider had to be replaced."""
     if bool(args.question) == bool(args.resume) and not (args.question == "" and not args.resume):
         raise InputError(
             "give a question in quotation marks, or --resume RUN_ID."
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _ask(args: argparse.Namespace) -> int:
-    async with open_runs() as runs:
+    async with open_runs(settings_of(args)) as runs:
         run_id = await (runs.resume(args.resume) if args.resume else runs.start(args.question, options_of(args, runs)))
         answer = await follow(runs, run_id)
     print_answer(answer, as_json=args.json)
@@ -38,11 +38,14 @@ async def _ask(args: argparse.Namespace) -> int:
         write_answer(answer, Path(args.out))
         if not args.json:
             print(f"Written to {args.out}")
-    return (
-        NOTHING_FOUND
-        if answer.outcome == "nothing_found" or (answer.outcome == "no_sides" and not answer.plain)
-        else OK
-    )
+    return exit_status(answer)
+
+
+def exit_status(answer: Answer) -> int:
+    """What the answer amounts to for a script."""
+    if answer.outcome == "nothing_found" or (answer.outcome == "no_sides" and not answer.plain):
+        return NOTHING_FOUND
+    return DEGRADED if any(note.kind == "degraded" for note in answer.notes) else OK
 
 
 async def follow(runs: Runs, run_id: str) -> Answer:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from agent.__main__ import FAILED, OK
-from agent.commands.session import open_runs, options_of
+from agent.commands.session import open_runs, options_of, settings_of
 from agent.options import RunOptions
 from agent.runs import Runs
 from tools.database import translated
@@ -32,7 +32,7 @@ async def _batch(args: argparse.Namespace, waiting: list[str], already: int) -> 
 
     failed = 0
     path, total = Path(args.out), len(waiting) + already
-    async with open_runs() as runs:
+    async with open_runs(settings_of(args)) as runs:
         options, turn = options_of(args, runs), asyncio.Semaphore(args.parallel)
         with (
             translated(path),

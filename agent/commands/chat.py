@@ -6,7 +6,7 @@ import sys
 
 from agent.__main__ import OK
 from agent.commands.ask import follow, print_answer
-from agent.commands.session import open_runs, options_of
+from agent.commands.session import open_runs, options_of, settings_of
 from agent.options import RunOptions
 from agent.rendering.words import plain
 from agent.runs import Runs
@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
         print(_HELLO)
     # The event loop rests while a line is read, so that Ctrl-C at the prompt ends the chat at once.
     with asyncio.Runner() as runner:
-        door = open_runs()
+        door = open_runs(settings_of(args))
         runs = runner.run(door.__aenter__())
         try:
             _converse(runner, runs, options_of(args, runs), terminal)

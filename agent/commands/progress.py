@@ -67,10 +67,13 @@ class Progress:
             self._names = {s["id"]: s["name"] for s in data["sides"]}
             return f"{len(self._names)}: " + " · ".join(self._names.values())
         if event.kind in ("found", "judged"):
-            self._parts[str(data["side"])] = str(data["passages"])
+            pages = f" ({data['pages']} pages)" if data.get("pages") else ""
+            self._parts[str(data["side"])] = f"{data['passages']}{pages}"
             return " · ".join(f"{self._names.get(side, side)} {count}" for side, count in self._parts.items())
         if event.kind == "again":
             return ", ".join(f"{self._names.get(s, s)}: {n} more queries" for s, n in data["sides"].items())
+        if event.kind == "reading":
+            return f"{data['characters']:,} characters"
         if event.kind == "written":
             return f"{data['claims']} claims"
         if event.kind == "verified":

@@ -4,36 +4,55 @@ import argparse
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from agent.options import RunOptions
 from agent.runs import Runs
 from agent.samples import index_samples
-from agent.settings import load_settings
+from agent.settings import Settings, load_settings
 from tools.ingest import Ingester
 from tools.store import SAMPLES
 
+REMOTE_PATIENCE = 2.0
+"""How much longer than the embedded providers servers may take, where nobody named a deadline."""
 OWN = "mine"
 """The collection that `ingest` fills by default, and that is searched beside the samples."""
 
 
 @asynccontextmanager
-async def open_runs() -> AsyncIterator[Runs]:
+async def open_runs(settings: Settings | None = None) -> AsyncIterator[Runs]:
     """The door, with the samples indexed."""
     import asyncio
 
-    async with Runs(load_settings()) as runs:
+    async with Runs(settings or load_settings()) as runs:
         await asyncio.to_thread(_ensure_samples, runs)
         yield runs
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """The settings in force with what the command line changes of them."""
+    return load_settings(**({"judge_prompt": args.judge_prompt} if args.judge_prompt else {}))
 
 
 def options_of(args: argparse.Namespace, runs: Runs) -> RunOptions:
     """The run's options from the command line."""
     default = [SAMPLES, OWN] if runs.store.has_collection(OWN) else [SAMPLES]
-    return RunOptions.of(args.depth, collections=tuple(args.collection or default), web=not args.no_web)
+    changes: dict[str, Any] = {}
+    if seconds := args.deadline if args.deadline is not None else runs.settings.deadline:
+        changes["deadline_seconds"] = seconds
+    elif runs.providers.remotes:
+        changes["deadline_seconds"] = REMOTE_PATIENCE * RunOptions.of(args.depth).deadline_seconds
+    return RunOptions.of(
+        args.depth,
+        collections=tuple(args.collection or default),
+        web=not args.no_web,
+        domains=tuple(args.only or ()),
+        **changes,
+    )
 
 
 def _ensure_samples(runs: Runs) -> None:
-    encoder = runs.providers.models.encoder
+    encoder = runs.providers.search.encoder
     if sys.stderr.isatty() and not runs.store.has_collection(SAMPLES):
         print("Indexing the sample passages (once) …", file=sys.stderr)
     index_samples(runs.store, Ingester(runs.store, runs.providers.search, encoder), encoder.name)

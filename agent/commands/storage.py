@@ -19,9 +19,9 @@ def open_store() -> tuple[Store, Settings]:
 
 def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
     """The store with its indexes and the encoder that fills them."""
+    from agent.building import build_encoder, build_search
     from tools.encoder import load_encoder
-    from tools.hybrid import HybridSearch
 
     store, settings = open_store()
-    encoder = load_encoder(settings.cache_dir)
-    return store, HybridSearch(store, settings.index_dir, encoder), encoder
+    encoder = build_encoder(settings, load_encoder(settings.cache_dir))
+    return store, build_search(settings, store, encoder), encoder

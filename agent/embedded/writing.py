@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.models import Models
+from agent.providers import Brief
 from agent.state import Claim, Perspective
 from tools.judge import Pair, side_score
 from tools.passages import Passage
@@ -33,26 +34,21 @@ class EmbeddedWriter:
     def __init__(self, models: Models) -> None:
         self._models = models
 
-    async def write(
-        self,
-        perspective: Perspective,
-        contrary: str,
-        passages: Sequence[Passage],
-        support: dict[int, float],
-        limit: int,
-    ) -> tuple[list[Claim], list[Claim]]:
-        found = [(s, p) for p in passages for s in split_sentences(p.text) if stands_alone(s)]
-        statement, threshold = perspective["statement"], self._models.judge.sentence_threshold
-        scores = await self._models.support([Pair(statement, s, contrary) for s, _ in found])
-        judged = [(s, p, side_score(float(x), support.get(p.id))) for (s, p), x in zip(found, scores, strict=True)]
-        kept = [(s, p, sure) for s, p, sure in judged if sure >= threshold]
+    async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
+        found = [(s, p) for p in brief.passages for s in split_sentences(p.text) if stands_alone(s)]
+        statement, threshold = brief.perspective["statement"], brief.judge.sentence_threshold
+        scores = await brief.judge.support([Pair(statement, s, brief.contrary) for s, _ in found])
+        judged = [
+            (s, p, side_score(float(x), brief.support.get(p.id))) for (s, p), x in zip(found, scores, strict=True)
+        ]
+        kept = [(s, p, sure) for s, p, sure in judged if sure >= threshold]  # what is not a number is not sure
         vectors = await self._models.encode([statement, *(s for s, _, _ in kept)])
         nearness = vectors[1:] @ vectors[0]
         about = [i for i, near in enumerate(nearness) if near >= _ABOUT]
         candidates = [_Candidate(*kept[i], _rank(kept[i][2], float(nearness[i]))) for i in about]
-        picked = _pick(candidates, vectors[1:][about], limit + _SPARES)
-        claims = [_claim(perspective, c) for c in picked]
-        return claims[:limit], claims[limit:]
+        picked = _pick(candidates, vectors[1:][about], brief.limit + _SPARES)
+        claims = [_claim(brief.perspective, c) for c in picked]
+        return claims[: brief.limit], claims[brief.limit :]
 
 
 def _rank(sure: float, nearness: float) -> float:

@@ -19,10 +19,10 @@ def node(providers: Providers) -> Stage[RunState]:
         sides: list[Perspective] = []
         failures: list[Failure] = []
         try:
-            ids = await in_time(options, "search", _first_pass(providers, query, options))
+            ids = await in_time(options, "expand", _first_pass(providers, query, options))
             passages = await asyncio.to_thread(providers.store.passages, ids)
             ranked = [passages[i] for i in ids if i in passages]
-            sides = await in_time(options, "search", providers.expander.expand(framing, ranked))
+            sides = await in_time(options, "expand", providers.expander.expand(framing, ranked))
         except DeadlineError as exc:
             failures = [Failure(stage="expand", message=f"The sides could not be planned: {exc}")]
         report(runtime, "sides", sides=[{"id": p["id"], "name": p["name"], "statement": p["statement"]} for p in sides])
@@ -32,6 +32,6 @@ def node(providers: Providers) -> Stage[RunState]:
 
 
 async def _first_pass(providers: Providers, query: str, options: RunOptions) -> list[int]:
-    vector = (await providers.models.encode([query]))[0]
+    vector = (await providers.models.encode_queries([query]))[0]
     hits = await asyncio.to_thread(providers.search.search, query, vector, options.collections, options.pool)
     return [h.passage_id for h in hits]

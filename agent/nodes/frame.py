@@ -2,15 +2,18 @@
 
 from langgraph.runtime import Runtime
 
-from agent.nodes.reporting import Stage, report, timed
-from agent.options import RunOptions
+from agent.nodes.reporting import Stage, in_time, report, timed
+from agent.options import RunOptions, options_of
 from agent.providers import Providers
+from agent.question import check_form
 from agent.state import RunState
 
 
 def node(providers: Providers) -> Stage[RunState]:
     async def frame(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        framing = await providers.framer.frame(state["question"], state.get("earlier", []))
+        framed = providers.framer.frame(state["question"], state.get("earlier", []))
+        framing = await in_time(options_of(runtime), "frame", framed)
+        check_form(framing["form"], state["question"])
         report(runtime, "framed", neutral=framing["neutral"], focus=framing["focus"])
         return RunState(framing=framing)
 

@@ -1,18 +1,24 @@
 """Judge: (side, passage) pairs within the budget, and from them how well each side is covered."""
 
 import asyncio
+import math
 import time
 from collections.abc import Sequence
+from typing import cast
 
 from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
 
-from agent.nodes.reporting import Stage, in_time, report, timed
+from agent.models import RunJudge
+from agent.nodes.reporting import Stage, report, timed
 from agent.options import RunOptions, options_of
 from agent.providers import Providers
 from agent.routing import time_left
-from agent.state import Coverage, Perspective, RunState, Standing, Status, merge_scores
+from agent.state import Coverage, Failure, Perspective, RunState, Standing, Status, merge_scores
+from tools.allowance import current
 from tools.copies import copy_groups
-from tools.errors import DeadlineError
+from tools.errors import JudgeError, ProviderDownError
+from tools.http import is_local
 from tools.judge import Pair
 from tools.passages import Passage
 
@@ -20,42 +26,82 @@ ENOUGH_PASSAGES = 2
 ENOUGH_SOURCES = 2
 KEPT_FOR_LATER = 0.25
 """The share of the pair budget that is kept while another search may follow, so that what it finds can be judged."""
-_BATCH = 64
-_PROBE = 16  # pairs that show how fast the judge is, so that no batch outlasts the time there is
 
 
 def node(providers: Providers) -> Stage[RunState]:
     async def judge(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        sides, options = state["perspectives"], options_of(runtime)
-        passages = await asyncio.to_thread(
-            providers.store.passages, {i for ids in state["found"].values() for i in ids}
-        )
-        originals = _originals(passages)
-        wanted = _wanted(sides, state["found"], state.get("support", {}), originals)
-        searched = [p for p in sides if p["id"] in (state.get("planned") or wanted)]
-        concerned = {i for p in searched for i in (p["id"], p["contrary"])}
-        budget = pair_budget(options, state.get("round", 0), int(state.get("counts", {}).get("pairs", 0)))
-        pairs = fair_share({s: w for s, w in wanted.items() if s in concerned}, budget)
-        fresh = await _score(providers, state, pairs, passages, options)
-        support = merge_scores(state.get("support", {}), fresh)
-        threshold = providers.models.judge.threshold
-        coverage = {
-            p["id"]: covered(
-                leaning(support.get(p["id"], {}), support.get(p["contrary"], {})), threshold, passages, originals
-            )
-            for p in sides
-        }
-        for side in sides:
-            report(runtime, "judged", side=side["id"], **_seen(coverage[side["id"]]))
-        judged = sum(len(s) for s in fresh.values())
-        return RunState(
-            support=fresh,
-            coverage=coverage,
-            unjudged=sum(len(w) for w in wanted.values()) - judged,
-            counts={"pairs": judged},
-        )
+        _check_web(providers, state)
+        name = _in_force(providers, state, options_of(runtime))
+        try:
+            return await _judged(providers, state, runtime, name)
+        except JudgeError as exc:
+            update = replaced(providers, exc)
+            fresh = await _judged(providers, state, runtime, update["judge"])
+            return RunState(**{**fresh, **update})
 
     return timed("judge", judge)
+
+
+async def _judged(providers: Providers, state: RunState, runtime: Runtime[RunOptions], name: str) -> RunState:
+    """What the judge of that name makes of the passages; scores of another judge are left behind."""
+    sides, options, judge = state["perspectives"], options_of(runtime), providers.models.judge(name)
+    afresh = state.get("scored_by", name) != name
+    known = {} if afresh else state.get("support", {})
+    passages = await asyncio.to_thread(providers.store.passages, {i for ids in state["found"].values() for i in ids})
+    originals = _originals(passages)
+    wanted = _wanted(sides, state["found"], known, originals)
+    searched = [p for p in sides if afresh or p["id"] in (state.get("planned") or wanted)]
+    concerned = {i for p in searched for i in (p["id"], p["contrary"])}
+    spent = 0 if afresh else int(state.get("counts", {}).get("pairs", 0))
+    pairs = fair_share(
+        {s: w for s, w in wanted.items() if s in concerned}, pair_budget(options, state.get("round", 0), spent)
+    )
+    fresh = await _score(judge, state, pairs, passages, options)
+    support = merge_scores(known, fresh)
+    coverage = {
+        p["id"]: covered(
+            leaning(support.get(p["id"], {}), support.get(p["contrary"], {})), judge.threshold, passages, originals
+        )
+        for p in sides
+    }
+    for side in sides:
+        report(runtime, "judged", side=side["id"], **_seen(coverage[side["id"]]))
+    judged = sum(len(s) for s in fresh.values())
+    return RunState(
+        support=cast(dict[str, dict[int, float]], Overwrite(fresh)) if afresh else fresh,
+        coverage=coverage,
+        unjudged=sum(len(w) for w in wanted.values()) - judged,
+        counts={"pairs": judged},
+        judge=name,
+        scored_by=name,
+        served={"judge": judge.name},
+    )
+
+
+def _in_force(providers: Providers, state: RunState, options: RunOptions) -> str:
+    """The name of the judge to ask; a distant one is not asked where nothing may leave this machine."""
+    remote, name = providers.models.remote_judge, state.get("judge", "")
+    if remote is not None and not name and not options.web and not is_local(remote.address):
+        current().note("scope", f"The judge {remote.name} was not asked, since nothing was to leave this machine.")
+        return providers.models.embedded_judge.name
+    return name
+
+
+def replaced(providers: Providers, failure: JudgeError) -> RunState:
+    """The run goes on with the embedded judge, and says so; raises the failure where nothing may stand in."""
+    if providers.models.judge_required:
+        raise failure
+    said = f"{str(failure).rstrip('.')}. The embedded judge scored everything again."
+    degraded = Failure(stage="judge", message=said[0].upper() + said[1:], kind="degraded")
+    return RunState(judge=providers.models.embedded_judge.name, failures=[degraded])
+
+
+def _check_web(providers: Providers, state: RunState) -> None:
+    """Raises ProviderDownError when the search engine that the user named has answered no query at all."""
+    counts = state.get("counts", {})
+    if providers.web and providers.web.required and counts.get("web_failed") and not counts.get("web_answered"):
+        said = next((f["message"] for f in state["failures"] if f["stage"] == "web"), "")
+        raise ProviderDownError(f"{said} Mend it and resume the run, or unset STEELMAN_WEB.")
 
 
 def _originals(passages: dict[int, Passage]) -> dict[int, int]:
@@ -97,27 +143,20 @@ def fair_share(wanted: dict[str, list[int]], budget: int) -> list[tuple[str, int
 
 
 async def _score(
-    providers: Providers,
+    judge: RunJudge,
     state: RunState,
     pairs: Sequence[tuple[str, int]],
     passages: dict[int, Passage],
     options: RunOptions,
 ) -> dict[str, dict[int, float]]:
-    """Support by side and passage, as far as the deadline allows."""
+    """Support by side and passage, as far as the deadline allows; what is left stays unjudged and is counted."""
     statements = {p["id"]: p["statement"] for p in state["perspectives"]}
     contrary = {p["id"]: statements.get(p["contrary"], "") for p in state["perspectives"]}
+    asked = [Pair(statements[s], passages[i].text, contrary[s]) for s, i in pairs]
+    values = await judge.support(asked, time_left(options, "judge", time.time()))
     scores: dict[str, dict[int, float]] = {}
-    size = _PROBE
-    while size and (part := pairs[sum(map(len, scores.values())) :][:size]):
-        began = time.time()
-        asked = [Pair(statements[s], passages[i].text, contrary[s]) for s, i in part]
-        try:
-            values = await in_time(options, "judge", providers.models.support(asked))
-        except DeadlineError:  # what is left stays unjudged, and the answer counts it
-            break
-        a_pair = max(time.time() - began, 1e-6) / len(part)
-        size = int(min(_BATCH, max(0.0, time_left(options, "judge", time.time())) / a_pair))
-        for (side, passage), value in zip(part, values, strict=True):
+    for (side, passage), value in zip(pairs, values, strict=True):
+        if not math.isnan(value):
             scores.setdefault(side, {})[passage] = float(value)
     return scores
 

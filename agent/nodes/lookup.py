@@ -34,14 +34,15 @@ def node(providers: Providers) -> Stage[RunState]:
 
 async def _plain_claims(providers: Providers, question: str, options: RunOptions) -> list[Claim]:
     """The sentences nearest to the question, each once."""
-    vector = (await providers.models.encode([question]))[0]
-    hits = await asyncio.to_thread(providers.search.search, question, vector, options.collections, options.pool)
+    query = (await providers.models.encode_queries([question]))[0]
+    hits = await asyncio.to_thread(providers.search.search, question, query, options.collections, options.pool)
     passages = await asyncio.to_thread(providers.store.passages, [h.passage_id for h in hits])
     holders: dict[str, int] = {}
     for passage in (passages[h.passage_id] for h in hits if h.passage_id in passages):
         for sentence in filter(stands_alone, split_sentences(passage.text)):
             holders.setdefault(sentence, passage.id)
     sentences = list(holders)
-    nearness = (await providers.models.encode(sentences)) @ vector
+    vectors = await providers.models.encode([question, *sentences])
+    nearness = vectors[1:] @ vectors[0]
     best = [sentences[int(i)] for i in np.argsort(-nearness)[:_MOST] if nearness[i] >= _ANSWERS]
     return [Claim(perspective="", text=s, passages=[holders[s]], support=0.0, role="plain") for s in best]

@@ -1,21 +1,34 @@
-"""What the stages share: progress told as events, time recorded as an interval, and the deadline kept."""
+"""What the stages share: progress told as events, time recorded as an interval, the deadline and the budget kept."""
 
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable
-from typing import Any, Literal, TypeVar, cast
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar, cast
 
 from langgraph.runtime import Runtime
 
-from agent.options import RunOptions
-from agent.routing import time_left
-from agent.state import RunState
+from agent.options import RunOptions, options_of
+from agent.routing import Part, ends_at, time_left
+from agent.state import Failure, RunState
+from tools.allowance import Allowance, using
 from tools.errors import DeadlineError
 
-S = TypeVar("S")
+S = TypeVar("S", bound=Mapping[str, Any])
 T = TypeVar("T")
 Stage = Callable[[S, Runtime[RunOptions]], Awaitable[RunState]]
+_PARTS: dict[str, Part] = {
+    "frame": "frame",
+    "expand": "expand",
+    "lookup": "write",
+    "search": "search",
+    "again": "search",
+    "judge": "judge",
+    "select": "write",
+    "write": "write",
+    "verify": "verify",
+}
+_TELL_SECONDS = 0.5
 
 
 def report(runtime: Runtime[RunOptions], kind: str, **data: Any) -> None:
@@ -24,21 +37,69 @@ def report(runtime: Runtime[RunOptions], kind: str, **data: Any) -> None:
 
 
 def timed(name: str, stage: Stage[S]) -> Stage[S]:
-    """The stage with its start reported and its interval recorded under `name`."""
+    """The stage with its start reported, its interval recorded under `name`, and its allowance put in force.
+
+    What the allowance was spent on, and what the providers have to say, becomes part of the stage's update.
+    """
 
     async def run(state: S, runtime: Runtime[RunOptions]) -> RunState:
         started = time.time()
         report(runtime, "stage", stage=name)
-        update = cast(RunState, dict(await stage(state, runtime)))
+        allowance = allowance_of(state, options_of(runtime), _PARTS[name])
+        allowance.tell = _teller(runtime, name)
+        with using(allowance):
+            update = cast(RunState, dict(await stage(state, runtime)))
         update["intervals"] = {name: [(started, time.time())]}
-        return update
+        return _with_spending(update, name, allowance)
 
     return run
 
 
-async def in_time(options: RunOptions, stage: Literal["search", "judge", "write", "verify"], work: Awaitable[T]) -> T:
-    """The work's result; raises DeadlineError when it does not come before the stage has to end."""
-    left = time_left(options, stage, time.time())
+def allowance_of(state: Mapping[str, Any], options: RunOptions, part: Part) -> Allowance:
+    """What the stage may use: until its part of the run ends, and what earlier stages left of the budget."""
+    spent = state.get("counts") or {}
+    return Allowance(
+        deadline_at=ends_at(options, part),
+        offline=not options.web,
+        max_calls=options.max_calls - spent.get("calls", 0),
+        max_tokens=options.max_tokens - spent.get("input_tokens", 0) - spent.get("output_tokens", 0),
+        max_cost=options.max_cost - spent.get("cost", 0.0),
+        down=set(state.get("down") or ()),
+    )
+
+
+def _with_spending(update: RunState, name: str, allowance: Allowance) -> RunState:
+    counts = {
+        "calls": allowance.calls,
+        "input_tokens": allowance.input_tokens,
+        "output_tokens": allowance.output_tokens,
+        "cost": allowance.cost,
+        "unpriced": allowance.unpriced,
+    }
+    update["counts"] = update.get("counts", {}) | {k: v for k, v in counts.items() if v}
+    update["served"] = update.get("served", {}) | allowance.served
+    update["down"] = sorted(allowance.down)
+    told = [Failure(stage=name, message=message, kind=kind) for kind, message in allowance.notes]
+    update["failures"] = [*update.get("failures", []), *told]
+    return update
+
+
+def _teller(runtime: Runtime[RunOptions], name: str) -> Callable[[int], None]:
+    """Tells now and then how much of a reply has come."""
+    told = time.monotonic()
+
+    def tell(characters: int) -> None:
+        nonlocal told
+        if time.monotonic() - told >= _TELL_SECONDS:
+            told = time.monotonic()
+            report(runtime, "reading", stage=name, characters=characters)
+
+    return tell
+
+
+async def in_time(options: RunOptions, part: Part, work: Awaitable[T]) -> T:
+    """The work's result; raises DeadlineError when it does not come before the part has to end."""
+    left = time_left(options, part, time.time())
     try:
         async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
             return await work

@@ -1,5 +1,7 @@
 """Requery: new queries for the sides that are not covered, and for no other."""
 
+import asyncio
+
 from langgraph.runtime import Runtime
 
 from agent.nodes.reporting import Stage, in_time, report, timed
@@ -14,12 +16,20 @@ def node(providers: Providers) -> Stage[RunState]:
         uncovered = [p for p in state["perspectives"] if state["coverage"][p["id"]]["status"] != "supported"]
         planned: dict[str, list[str]] = {}
         failures: list[Failure] = []
-        for side in uncovered:
-            queries = providers.requerier.queries(side, state["framing"], state["queries"].get(side["id"], []))
-            try:
-                planned[side["id"]] = await in_time(options_of(runtime), "search", queries)
-            except DeadlineError as exc:
-                failures.append(Failure(stage="again", message=f"No second search for '{side['name']}': {exc}"))
+        asked = (
+            providers.requerier.queries(side, state["framing"], state["queries"].get(side["id"], []))
+            for side in uncovered
+        )
+        answers = await asyncio.gather(
+            *(in_time(options_of(runtime), "search", queries) for queries in asked), return_exceptions=True
+        )
+        for side, answer in zip(uncovered, answers, strict=True):
+            if isinstance(answer, DeadlineError):
+                failures.append(Failure(stage="again", message=f"No second search for '{side['name']}': {answer}"))
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                planned[side["id"]] = answer
         report(runtime, "again", sides={k: len(v) for k, v in planned.items()})
         return RunState(planned=planned, round=state.get("round", 0) + 1, failures=failures)
 

@@ -1,8 +1,11 @@
-"""Retrieve: one branch a perspective, its queries in the store side by side, fused into one ranking."""
+"""Retrieve: one branch a perspective, its queries in the store and on the web side by side, fused into one ranking."""
 
 import asyncio
+import math
 import time
+from dataclasses import dataclass, field
 
+from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
 from agent.nodes.reporting import Stage, in_time, report, timed
@@ -10,46 +13,104 @@ from agent.options import RunOptions, options_of
 from agent.providers import Providers
 from agent.routing import searching_time_left
 from agent.state import BranchState, Failure, RunState
+from agent.websearch import WebFound
 from tools.errors import DeadlineError, SteelmanError
 from tools.hybrid import Hit, fuse
 
 TOO_FAR = 0.25
-"""Cosine to the statement below which a passage is about something else and is not worth judging."""
+"""Cosine to the statement below which a passage is about something else and is not worth judging; by the embedded
+encoder, since other encoders' cosines lie elsewhere."""
+_FIRST_PAGES = 2 / 3  # of the pages that may be read, while another search may follow
+
+
+@dataclass
+class _Found:
+    """What a branch found: passage ids best first, what went wrong in the store, and what the web had."""
+
+    ids: list[int] = field(default_factory=list)
+    problems: list[SteelmanError] = field(default_factory=list)
+    web: WebFound | None = None
 
 
 def node(providers: Providers) -> Stage[BranchState]:
     async def retrieve(state: BranchState, runtime: Runtime[RunOptions]) -> RunState:
         side, queries = state["perspective"], state["queries"]
         report(runtime, "searching", side=side["id"], queries=queries)
-        ids: list[int] = []
-        problems: list[SteelmanError] = []
+        found = _Found()
         try:
-            ids, problems = await _search(providers, side["statement"], queries, options_of(runtime))
+            found = await _search(providers, state, options_of(runtime))
         except SteelmanError as exc:
-            problems = [exc]
-        report(runtime, "found", side=side["id"], passages=len(ids))
+            found.problems = [exc]
+        report(runtime, "found", side=side["id"], passages=len(found.ids), pages=found.web.pages if found.web else 0)
         failures = [
             Failure(stage="search", message=f"A search for '{side['name']}' failed: {problem}")
-            for problem in dict.fromkeys(map(str, problems))
+            for problem in dict.fromkeys(map(str, found.problems))
         ]
-        return RunState(queries={side["id"]: queries}, found={side["id"]: ids}, failures=failures)
+        return RunState(
+            queries={side["id"]: queries},
+            found={side["id"]: found.ids},
+            failures=[*failures, *_web_failures(providers, found.web)],
+            unread=found.web.unread if found.web else {},
+            counts=_web_counts(found.web),
+        )
 
     return timed("search", retrieve)
 
 
-async def _search(
-    providers: Providers, statement: str, queries: list[str], options: RunOptions
-) -> tuple[list[int], list[SteelmanError]]:
-    """Passage ids, best first, from the queries that were answered in time, and what became of the others."""
-    vectors = await in_time(options, "search", providers.models.encode([statement, *queries]))
+async def _search(providers: Providers, state: BranchState, options: RunOptions) -> _Found:
+    """Passages from the queries that were answered in time, and what became of the others."""
+    statement, queries = state["perspective"]["statement"], state["queries"]
+    vectors = await in_time(options, "search", providers.models.encode_queries([statement, *queries]))
     searches = [
         asyncio.create_task(asyncio.to_thread(providers.search.search, q, v, options.collections, options.pool))
         for q, v in zip(queries, vectors[1:], strict=True)
     ]
-    results, problems = await _collect(searches, searching_time_left(options, time.time()))
-    ids = [i for i, _ in fuse([[h.passage_id for h in hits] for hits in results])][: options.pool]
+    online = asyncio.create_task(_search_web(providers, state, options))
+    try:
+        rankings, problems = await _collect(searches, searching_time_left(options, time.time()))
+        web = await online
+    finally:
+        online.cancel()
+    ranked = [[h.passage_id for h in hits] for hits in rankings]
+    ids = [i for i, _ in fuse([*ranked, web.ids] if web else ranked)]
+    ids = await _reranked(providers, statement, ids[: 2 * options.pool])
     stored = await asyncio.to_thread(providers.store.vectors, ids)
-    return [i for i in ids if i in stored and float(stored[i] @ vectors[0]) >= TOO_FAR], problems
+    near = providers.models.searcher is not providers.models.encoder
+    kept = [i for i in ids if i in stored and (near or float(stored[i] @ vectors[0]) >= TOO_FAR)]
+    return _Found(kept[: options.pool], problems, web)
+
+
+async def _search_web(providers: Providers, state: BranchState, options: RunOptions) -> WebFound | None:
+    if providers.web is None or not options.web:
+        return None
+    read = state["counts"].get("pages", 0)
+    left = options.pages * (_FIRST_PAGES if options.max_rounds and not read else 1.0) - read
+    if (pages := math.floor(left / state["share"])) < 1:
+        return None
+    run_id = str(get_config().get("configurable", {}).get("thread_id", ""))
+    return await providers.web.find(run_id, state["queries"], pages, options.pool, options.domains)
+
+
+async def _reranked(providers: Providers, statement: str, ids: list[int]) -> list[int]:
+    if providers.reranker is None or not ids:
+        return ids
+    passages = await asyncio.to_thread(providers.store.passages, ids)
+    held = [i for i in ids if i in passages]
+    scores = await asyncio.to_thread(providers.reranker.scores, statement, [passages[i].text for i in held])
+    return [held[n] for n in sorted(range(len(held)), key=lambda n: (-float(scores[n]), n))]
+
+
+def _web_failures(providers: Providers, web: WebFound | None) -> list[Failure]:
+    if web is None or providers.web is None:
+        return []
+    said = (f"The web search by {providers.web.engine.name} failed: {problem}" for problem in web.problems)
+    return [Failure(stage="web", message=message, kind="degraded") for message in dict.fromkeys(said)]
+
+
+def _web_counts(web: WebFound | None) -> dict[str, float]:
+    if web is None:
+        return {}
+    return {"pages": web.pages, "web_failed" if web.problems else "web_answered": 1}
 
 
 async def _collect(

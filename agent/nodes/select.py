@@ -38,7 +38,7 @@ def node(providers: Providers) -> Stage[RunState]:
 
 async def _nearest(providers: Providers, focus: str, ids: list[int], limit: int) -> set[int]:
     """The passages nearest to what a follow-up asks about: 'what about the cost?' is answered from those on cost."""
-    vector = (await providers.models.encode([focus]))[0]
+    vector = (await providers.models.encode_queries([focus]))[0]
     stored = await asyncio.to_thread(providers.store.vectors, ids)
     return set(sorted(stored, key=lambda i: (-float(stored[i] @ vector), i))[:limit])
 

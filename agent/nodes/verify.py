@@ -1,22 +1,28 @@
 """Verify: every claim is in the passage it cites, and serves the side that it stands under.
 
-What fails is replaced once by the writer's next best claim, which has to pass the same checks; else it is dropped and
-counted. Nothing is rewritten after this stage.
+A quoted claim has to stand there word for word; a written one has to be said there (`agent.grounding`). What fails is
+replaced once by the writer's next best claim, which has to pass the same checks; else it is dropped and counted.
+Nothing is rewritten after this stage.
 """
 
 import asyncio
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from langgraph.runtime import Runtime
 
-from agent.nodes.judge import standing
+from agent.grounding import ground
+from agent.models import RunJudge
+from agent.nodes.judge import replaced, standing
 from agent.nodes.reporting import Stage, in_time, report, timed
 from agent.options import RunOptions, options_of
 from agent.providers import Providers
+from agent.routing import time_left
 from agent.state import Claim, Coverage, Dropped, Failure, RunState
-from tools.errors import DeadlineError
+from tools.errors import DeadlineError, JudgeError
 from tools.judge import Pair, side_score
 from tools.passages import Passage
 
@@ -25,16 +31,20 @@ _SPACES = re.compile(r"\s+")
 
 def node(providers: Providers) -> Stage[RunState]:
     async def verify(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
+        options = options_of(runtime)
+        judge = providers.models.judge(state.get("judge", ""))
+        checker = _Checker(providers, state, judge, lambda: time_left(options, "verify", time.time()))
         held: list[Claim] = []
         repaired: list[Claim] = []
         dropped: list[Dropped] = []
         failures: list[Failure] = []
-        options = options_of(runtime)
         try:
-            held, dropped = await in_time(options, "verify", _sift(providers, state))
-            repaired = await in_time(options, "verify", _repair(providers, state, dropped))
+            held, dropped = await in_time(options, "verify", checker.sift(state.get("drafts", [])))
+            repaired = await in_time(options, "verify", checker.repair(dropped))
         except DeadlineError as exc:
             failures = [Failure(stage="verify", message=f"What could not be checked was left out: {exc}")]
+        except JudgeError as exc:
+            return replaced(providers, exc)
         claims = _in_order(state, [*held, *repaired])
         report(runtime, "verified", held=len(held), repaired=len(repaired), dropped=len(dropped))
         for claim in claims:
@@ -63,55 +73,72 @@ def with_passages(coverage: Coverage, ids: Sequence[int], passages: dict[int, Pa
     return now if ids or now["status"] == "not_found" else Coverage(**{**now, "status": "thin"})
 
 
-async def _sift(providers: Providers, state: RunState) -> tuple[list[Claim], list[Dropped]]:
-    drafts = state.get("drafts", [])
-    verdicts = await _check(providers, state, drafts)
-    held = [c for c, failed in zip(drafts, verdicts, strict=True) if failed is None]
-    dropped = [
-        Dropped(perspective=c["perspective"], text=c["text"], check=failed)
-        for c, failed in zip(drafts, verdicts, strict=True)
-        if failed is not None
-    ]
-    return held, dropped
+@dataclass(frozen=True)
+class _Checker:
+    """What the checks need: the passages' texts, the sides' statements, the judge in force and the time there is."""
+
+    providers: Providers
+    state: RunState
+    judge: RunJudge
+    seconds: Callable[[], float]
+
+    async def sift(self, drafts: Sequence[Claim]) -> tuple[list[Claim], list[Dropped]]:
+        """The claims that hold, with the evidence of written ones filled in, and those that do not."""
+        verdicts = await self._check(drafts)
+        held = [c for c in verdicts if not isinstance(c, str)]
+        dropped = [
+            Dropped(perspective=c["perspective"], text=c["text"], check=failed)
+            for c, failed in zip(drafts, verdicts, strict=True)
+            if isinstance(failed, str)
+        ]
+        return held, dropped
+
+    async def repair(self, dropped: Sequence[Dropped]) -> list[Claim]:
+        """For each dropped claim its side's next spare, if that one holds; no spare is tried twice."""
+        shown = {c["text"] for c in self.state.get("drafts", [])}
+        waiting = [s for s in self.state.get("spares", []) if s["text"] not in shown]
+        tried: list[Claim] = []
+        for failed in dropped:
+            mine = (s for s in waiting if s["perspective"] == failed["perspective"])
+            if spare := next((s for s in mine if s["text"] not in {t["text"] for t in tried}), None):
+                tried.append(spare)
+        return (await self.sift(tried))[0]
+
+    async def _check(self, claims: Sequence[Claim]) -> "list[Claim | Check]":
+        passages = await asyncio.to_thread(self.providers.store.passages, {i for c in claims for i in c["passages"]})
+        written = [c for c in claims if c.get("written")]
+        grounded = await ground(self.providers.models, self.judge, written, passages, self.seconds())
+        sourced = [grounded[c["text"]] if c.get("written") else _verbatim(c, passages) for c in claims]
+        serves = await self._serving([c for c in sourced if c is not None and c["role"] != "plain"])
+        verdicts: list[Claim | Check] = []
+        for claim in sourced:
+            if claim is None:
+                verdicts.append("source")
+            else:
+                verdicts.append(claim if claim["role"] == "plain" or claim["text"] in serves else "side")
+        return verdicts
+
+    async def _serving(self, claims: Sequence[Claim]) -> set[str]:
+        """The texts of the claims that serve the side that they stand under."""
+        statements = {p["id"]: p["statement"] for p in self.state.get("perspectives", [])}
+        contrary = {p["id"]: statements.get(p["contrary"], "") for p in self.state.get("perspectives", [])}
+        pairs = [Pair(statements[c["perspective"]], c["text"], contrary[c["perspective"]]) for c in claims]
+        judged = self.state.get("support", {})
+        sure = {
+            c["text"]: side_score(float(s), judged.get(c["perspective"], {}).get(c["passages"][0]))
+            for c, s in zip(claims, await self.judge.support(pairs, self.seconds()), strict=True)
+        }
+        return {text for text, score in sure.items() if score >= self.judge.sentence_threshold}
 
 
 Check = Literal["source", "side"]
 """The two checks that a claim can fail."""
 
 
-async def _check(providers: Providers, state: RunState, claims: Sequence[Claim]) -> list[Check | None]:
-    passages = await asyncio.to_thread(providers.store.passages, {i for c in claims for i in c["passages"]})
-    statements = {p["id"]: p["statement"] for p in state.get("perspectives", [])}
-    contrary = {p["id"]: statements.get(p["contrary"], "") for p in state.get("perspectives", [])}
-    sided = [c for c in claims if c["role"] != "plain"]
-    pairs = [Pair(statements[c["perspective"]], c["text"], contrary[c["perspective"]]) for c in sided]
-    judged = state.get("support", {})
-    support = {
-        id(c): side_score(float(s), judged.get(c["perspective"], {}).get(c["passages"][0]) if c["passages"] else None)
-        for c, s in zip(sided, await providers.models.support(pairs), strict=True)
-    }
-    threshold = providers.models.judge.sentence_threshold
-    verdicts: list[Check | None] = []
-    for claim in claims:
-        stands = [i in passages and verbatim(claim["text"], passages[i].text) for i in claim["passages"]]
-        if not stands or not all(stands):
-            verdicts.append("source")
-        else:
-            verdicts.append(None if support.get(id(claim), 1.0) >= threshold else "side")
-    return verdicts
-
-
-async def _repair(providers: Providers, state: RunState, dropped: Sequence[Dropped]) -> list[Claim]:
-    """For each dropped claim its side's next spare, if that one holds; no spare is tried twice."""
-    shown = {c["text"] for c in state.get("drafts", [])}
-    waiting = [s for s in state.get("spares", []) if s["text"] not in shown]
-    tried: list[Claim] = []
-    for failed in dropped:
-        mine = (s for s in waiting if s["perspective"] == failed["perspective"])
-        if spare := next((s for s in mine if s["text"] not in {t["text"] for t in tried}), None):
-            tried.append(spare)
-    verdicts = await _check(providers, state, tried)
-    return [spare for spare, failed in zip(tried, verdicts, strict=True) if failed is None]
+def _verbatim(claim: Claim, passages: dict[int, Passage]) -> Claim | None:
+    """The claim, if it stands word for word in every passage that it cites."""
+    stands = [i in passages and verbatim(claim["text"], passages[i].text) for i in claim["passages"]]
+    return claim if stands and all(stands) else None
 
 
 def verbatim(claim: str, passage: str) -> bool:

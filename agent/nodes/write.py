@@ -5,11 +5,12 @@ from typing import Literal
 
 from langgraph.runtime import Runtime
 
+from agent.nodes.judge import replaced
 from agent.nodes.reporting import Stage, in_time, report, timed
 from agent.options import RunOptions, options_of
-from agent.providers import Providers
+from agent.providers import Brief, Providers
 from agent.state import Claim, Failure, Perspective, RunState
-from tools.errors import DeadlineError
+from tools.errors import DeadlineError, JudgeError
 
 
 def node(providers: Providers) -> Stage[RunState]:
@@ -19,6 +20,8 @@ def node(providers: Providers) -> Stage[RunState]:
             *(in_time(options, "write", _case(providers, state, side, options)) for side in sides),
             return_exceptions=True,
         )
+        if failed := next((c for c in cases if isinstance(c, JudgeError)), None):
+            return replaced(providers, failed)
         written: dict[str, list[Claim]] = {}
         spares: list[Claim] = []
         failures: list[Failure] = []
@@ -47,13 +50,16 @@ async def _case(
     chosen = state.get("chosen", {}).get(side["id"], [])
     passages = await asyncio.to_thread(providers.store.passages, chosen)
     contrary = next((p["statement"] for p in state["perspectives"] if p["id"] == side["contrary"]), "")
-    return await providers.writer.write(
-        side,
-        contrary,
-        [passages[i] for i in chosen if i in passages],
-        state["support"].get(side["id"], {}),
-        options.claims_per_side,
+    brief = Brief(
+        perspective=side,
+        contrary=contrary,
+        framing=state["framing"],
+        passages=[passages[i] for i in chosen if i in passages],
+        support=state["support"].get(side["id"], {}),
+        limit=options.claims_per_side,
+        judge=providers.models.judge(state.get("judge", "")),
     )
+    return await providers.writer.write(brief)
 
 
 def comparable_room(claims: dict[str, int]) -> dict[str, int]:

@@ -12,9 +12,11 @@ from agent.rendering.words import (
     label,
     line_of,
     looked_for,
+    said,
     shown,
     source_line,
     strength_of,
+    words_behind,
 )
 
 _STYLE = (
@@ -31,7 +33,7 @@ def to_html(answer: Answer) -> str:
     body += [f"<p>{_claim(c)}</p>" for c in answer.plain]
     body += [_side(answer, side) for side in answer.perspectives]
     if answer.citations:
-        body += ["<h2>Sources</h2>", "<ol>", *(_source(c) for c in answer.citations), "</ol>"]
+        body += ["<h2>Sources</h2>", "<ol>", *(_source(answer, c) for c in answer.citations), "</ol>"]
     body += [f'<p class="note">{escape(note.text)}</p>' for note in answer.notes]
     if answer.nearest_questions:
         body += [
@@ -68,12 +70,13 @@ def _side(answer: Answer, side: AnswerPerspective) -> str:
 
 
 def _claim(claim: AnswerClaim) -> str:
-    return f"“{escape(claim.text)}” " + " ".join(f'<a href="#s{n}">[{n}]</a>' for n in claim.citations)
+    return f"{escape(said(claim))} " + " ".join(f'<a href="#s{n}">[{n}]</a>' for n in claim.citations)
 
 
-def _source(citation: Citation) -> str:
+def _source(answer: Answer, citation: Citation) -> str:
     text = escape(source_line(citation))
     if citation.url.startswith(("https://", "http://")):
         place = escape(citation.url, quote=True)
         text = text.removesuffix(escape(citation.url)) + f'<a href="{place}" rel="noreferrer nofollow">{place}</a>'
-    return f'<li id="s{citation.number}">{text}</li>'
+    behind = "".join(f'<br><span class="how">“{escape(w)}”</span>' for w in words_behind(answer, citation))
+    return f'<li id="s{citation.number}">{text}{behind}</li>'

@@ -13,9 +13,11 @@ from agent.rendering.words import (
     line_of,
     looked_for,
     numbers,
+    said,
     shown,
     source_line,
     strength_of,
+    words_behind,
 )
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
@@ -31,7 +33,10 @@ def to_markdown(answer: Answer) -> str:
         lines += _side(answer, side)
     if answer.citations:
         lines += ["## Sources", ""]
-        lines += [f"{c.number}. {escape(source_line(c))}" for c in answer.citations] + [""]
+        for citation in answer.citations:
+            lines.append(f"{citation.number}. {escape(source_line(citation))}")
+            lines += [f"   - “{escape(words)}”" for words in words_behind(answer, citation)]
+        lines.append("")
     lines += [f"> {escape(note.text)}\n" for note in answer.notes]
     if answer.nearest_questions:
         lines += ["Nearest sample questions:", "", *(f"- {escape(q)}" for q in answer.nearest_questions), ""]
@@ -58,4 +63,4 @@ def _side(answer: Answer, side: AnswerPerspective) -> list[str]:
 
 
 def _claim(claim: AnswerClaim) -> str:
-    return f"“{escape(claim.text)}” " + escape(numbers(claim))
+    return f"{escape(said(claim))} {escape(numbers(claim))}"

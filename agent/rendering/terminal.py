@@ -16,6 +16,7 @@ from agent.rendering.words import (
     shown,
     source_line,
     strength_of,
+    words_behind,
 )
 
 _INDENT = 11
@@ -88,6 +89,8 @@ def _sources(page: _Page, answer: Answer) -> None:
     for citation in answer.citations:
         first = f"  [{citation.number}] "
         page.wrap(source_line(citation), len(first), first)
+        for words in words_behind(answer, citation):
+            page.wrap(_marked(words), len(first))
 
 
 def _end(page: _Page, answer: Answer) -> None:
@@ -104,7 +107,11 @@ def _end(page: _Page, answer: Answer) -> None:
 
 
 def _quoted(claim: AnswerClaim) -> str:
-    return f'"{_inner(claim.text)}" ' + numbers(claim)
+    return (_marked(claim.text) if claim.quoted else claim.text) + f" {numbers(claim)}"
+
+
+def _marked(text: str) -> str:
+    return f'"{_inner(text)}"'
 
 
 def _inner(text: str) -> str:

@@ -14,9 +14,11 @@ from agent.rendering.words import (
     line_of,
     looked_for,
     numbers,
+    said,
     shown,
     source_line,
     strength_of,
+    words_behind,
 )
 
 _NOT_XML = re.compile(r"[^\x09\x0a\x0d\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -47,6 +49,8 @@ def to_docx(answer: Answer) -> bytes:
         document.add_heading("Sources", 1)
     for citation in answer.citations:
         document.add_paragraph(_xml(f"[{citation.number}] {source_line(citation)}"))
+        for words in words_behind(answer, citation):
+            document.add_paragraph(_xml(f"“{words}”"), style="List Bullet")
     for text in [
         *(n.text for n in answer.notes),
         *answer.nearest_questions,
@@ -60,7 +64,7 @@ def to_docx(answer: Answer) -> bytes:
 
 
 def _claim(claim: AnswerClaim) -> str:
-    return _xml(f"“{claim.text}” " + numbers(claim))
+    return _xml(f"{said(claim)} {numbers(claim)}")
 
 
 def _xml(text: str) -> str:

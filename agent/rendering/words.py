@@ -47,6 +47,18 @@ def case(side: AnswerPerspective) -> list[AnswerClaim]:
     return [c for c in side.claims if c.text != side.statement]
 
 
+def said(claim: AnswerClaim) -> str:
+    """The claim's words: in quotation marks where they are the source's own, without where a model wrote them."""
+    return f"“{claim.text}”" if claim.quoted else claim.text
+
+
+def words_behind(answer: Answer, citation: Citation) -> list[str]:
+    """The source's own words behind claims that a model wrote; what a claim quotes is to be read there."""
+    quoted = {c.text for s in answer.perspectives for c in s.claims if c.quoted}
+    quotes = dict.fromkeys([citation.quote, *(q.quote for q in citation.more)])
+    return [q for q in quotes if q not in quoted] if citation.support is not None else []
+
+
 def numbers(claim: AnswerClaim) -> str:
     """'[1] [4]'"""
     return " ".join(f"[{n}]" for n in claim.citations)
@@ -100,9 +112,13 @@ def source_line(citation: Citation) -> str:
 
 
 def closing(answer: Answer) -> str:
-    """Which run, who served it, how long it took."""
+    """Which run, who served it, how long it took and what it cost."""
     kinds = sorted({"embedded" if "embedded" in name else name for name in answer.providers.values()})
-    return f"{REMINDER} Run {answer.run_id[:6]} · {', '.join(kinds)} providers · {answer.timings['total']:.1f} s"
+    parts = [f"{REMINDER} Run {answer.run_id[:6]}", f"{', '.join(kinds)} providers", f"{answer.timings['total']:.1f} s"]
+    if tokens := answer.usage.input_tokens + answer.usage.output_tokens:
+        cost = answer.usage.cost_usd
+        parts.append(f"{tokens:,} tokens" + ("" if not cost else f", ${cost:.4f}" if cost < 0.1 else f", ${cost:.2f}"))
+    return " · ".join(parts)
 
 
 def _day(iso: str) -> str:

@@ -1,0 +1,291 @@
+"""Builds the providers that the settings turn on; nothing is asked of any server here."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from agent.models import Models, RemoteJudge
+from agent.providers import Expander, Framer, Providers, Remote, Requerier, Writer
+from agent.served import EMBEDDED, ServedExpander, ServedFramer, ServedRequerier, ServedWriter
+from agent.settings import Settings
+from tools.http import is_local
+from tools.store import Store
+
+if TYPE_CHECKING:
+    from agent.websearch import WebSearch
+    from tools.chat import ChatModel
+    from tools.encoder import Encoder
+    from tools.hybrid import HybridSearch
+    from tools.reranker import Reranker
+    from tools.web.engines import SearchEngine
+
+DEFAULT_MODEL = "gpt-5.4-mini"
+STAGES = ("frame", "expand", "queries", "write")
+P = TypeVar("P")
+
+
+def build_providers(settings: Settings, store: Store) -> Providers:
+    """The providers in force. Raises SettingsError, ModelError when something that is on cannot be used."""
+    from agent.embedded.expanding import EmbeddedExpander
+    from agent.embedded.framing import EmbeddedFramer
+    from agent.embedded.requerying import EmbeddedRequerier
+    from agent.embedded.writing import EmbeddedWriter
+
+    models = _models(settings)
+    chats = {stage: build_chat(settings, stage) for stage in STAGES} if uses_chat(settings) else {}
+    framer: Framer = EmbeddedFramer()
+    expander: Expander = EmbeddedExpander(models)
+    requerier: Requerier = EmbeddedRequerier()
+    writer: Writer = EmbeddedWriter(models)
+    if chats:
+        framer, expander, requerier, writer = _served(settings, chats, models, framer, expander, requerier, writer)
+    web = _web(settings, store, models)
+    judge = models.judge()
+    names = {
+        **{
+            stage: chats[model].name if chats else EMBEDDED
+            for stage, model in (("frame", "frame"), ("expand", "expand"), ("again", "queries"), ("write", "write"))
+        },
+        "search": EMBEDDED if models.searcher is models.encoder else models.searcher.name,
+        **({"web": web.engine.name} if web else {}),
+        "judge": judge.name,
+    }
+    closers: list[Callable[[], Awaitable[None]]] = [m.aclose for m in set(chats.values())]
+    if web:
+        closers.append(web.fetcher.aclose)
+    return Providers(
+        store=store,
+        search=build_search(settings, store, models.searcher),
+        models=models,
+        framer=framer,
+        expander=expander,
+        requerier=requerier,
+        writer=writer,
+        names=names,
+        web=web,
+        reranker=_reranker(settings),
+        english_only=not chats,
+        remotes=tuple(_remotes(settings, chats, models, web)),
+        closers=tuple(closers),
+    )
+
+
+def uses_chat(settings: Settings) -> bool:
+    """Whether a chat model serves the stages that speak."""
+    return settings.provider != "embedded" and settings.chat_is_set
+
+
+def build_chat(settings: Settings, stage: str) -> "ChatModel":
+    """The chat model of one stage ('frame', 'expand', 'queries', 'write')."""
+    from tools.chat import OPENAI, ChatModel
+    from tools.prices import price_of
+
+    name = getattr(settings, f"model_{stage}") or settings.model or DEFAULT_MODEL
+    return ChatModel(
+        name,
+        url=settings.openai_base_url or OPENAI,
+        key=settings.openai_api_key.get_secret_value(),
+        price=price_of(name, settings.prices),
+        temperature=settings.temperature,
+    )
+
+
+def _served(
+    settings: Settings,
+    chats: "dict[str, ChatModel]",
+    models: Models,
+    framer: Framer,
+    expander: Expander,
+    requerier: Requerier,
+    writer: Writer,
+) -> tuple[Framer, Expander, Requerier, Writer]:
+    """The stages by chat model, with the embedded ones as their stand-ins unless chat models were insisted on."""
+    from agent.chat.expanding import ChatExpander
+    from agent.chat.framing import ChatFramer
+    from agent.chat.requerying import ChatRequerier
+    from agent.chat.writing import ChatWriter
+
+    insisted = settings.provider == "chat"
+
+    def stand_in(embedded: P) -> P | None:
+        return None if insisted else embedded
+
+    frame, expand, again, write = (chats[stage] for stage in STAGES)
+    return (
+        ServedFramer("frame", frame.name, frame.local, ChatFramer(frame), stand_in(framer)),
+        ServedExpander("expand", expand.name, expand.local, ChatExpander(expand, models), stand_in(expander)),
+        ServedRequerier("again", again.name, again.local, ChatRequerier(again), stand_in(requerier)),
+        ServedWriter("write", write.name, write.local, ChatWriter(write), stand_in(writer)),
+    )
+
+
+def _models(settings: Settings) -> Models:
+    from tools.cache import VectorCache
+    from tools.encoder import load_encoder
+    from tools.judge_embedded import load_judge
+    from tools.worker import Worker
+
+    encoder = load_encoder(settings.cache_dir)
+    return Models(
+        encoder,
+        load_judge(settings.cache_dir),
+        Worker(),
+        VectorCache(settings.cache_dir / "cache.db"),
+        remote=build_judge(settings),
+        judge_required=settings.judge in ("chat", "score"),
+        searcher=build_encoder(settings, encoder),
+    )
+
+
+def build_encoder(settings: Settings, embedded: "Encoder") -> "Encoder":
+    """What the collections are indexed with. Raises SettingsError, ModelError."""
+    if settings.embeddings_url:
+        from tools.encoder_endpoint import EndpointEncoder
+
+        return EndpointEncoder(
+            settings.embeddings_url,
+            settings.embeddings_model,
+            settings.embeddings_api_key.get_secret_value(),
+            query_prompt=settings.encoder_query_prompt,
+            document_prompt=settings.encoder_document_prompt,
+        )
+    if settings.encoder:
+        from tools.encoder_transformers import TransformersEncoder
+
+        return TransformersEncoder(
+            settings.encoder,
+            query_model=settings.encoder_query,
+            query_prompt=settings.encoder_query_prompt,
+            document_prompt=settings.encoder_document_prompt,
+            pooling=settings.encoder_pooling,
+        )
+    return embedded
+
+
+def build_search(settings: Settings, store: Store, encoder: "Encoder") -> "HybridSearch":
+    """The search over the store: its indexes in this process, or the dense one on a Chroma server."""
+    from tools.hybrid import HybridSearch
+
+    if not settings.chroma_url:
+        return HybridSearch(store, settings.index_dir, encoder)
+    from tools.dense_server import DenseServer
+
+    dense = DenseServer(settings.chroma_url, store.store_id(), token=settings.chroma_token.get_secret_value())
+    return HybridSearch(store, settings.index_dir, encoder, dense)
+
+
+def build_judge(settings: Settings) -> RemoteJudge | None:
+    """The judge behind an address; None where the embedded one judges. Raises SettingsError for a prompt file."""
+    if settings.provider == "embedded" or settings.judge == "embedded":
+        return None
+    if settings.judge == "auto" and not settings.judge_url:
+        return None
+    from tools.judge_chat import ChatJudge, read_judge_prompt
+    from tools.judge_score import ScoreJudge
+    from tools.prices import price_of
+
+    url, model, key = _judge_server(settings)
+    threshold, price = settings.judge_threshold, price_of(model, settings.prices)
+    if settings.judge == "score" or url.endswith("/score"):
+        return ScoreJudge(
+            url=url.removesuffix("/score"),
+            model=model,
+            key=key,
+            threshold=threshold,
+            sentence_threshold=threshold,
+            price=price,
+        )
+    return ChatJudge(
+        url=url,
+        model=model,
+        key=key,
+        prompt=read_judge_prompt(settings.judge_prompt) if settings.judge_prompt else None,
+        concurrency=settings.judge_concurrency,
+        threshold=threshold,
+        sentence_threshold=threshold,
+        price=price,
+    )
+
+
+def _judge_server(settings: Settings) -> tuple[str, str, str]:
+    """Address, model and key; without an address of its own the judge is the chat model."""
+    from tools.chat import OPENAI
+
+    if settings.judge_url:
+        return settings.judge_url, settings.judge_model, settings.judge_api_key.get_secret_value()
+    model = settings.judge_model or settings.model or DEFAULT_MODEL
+    return settings.openai_base_url or OPENAI, model, settings.openai_api_key.get_secret_value()
+
+
+def build_engine(settings: Settings) -> "SearchEngine | None":
+    """The search engine that is on; None without one."""
+    tavily, serper = settings.tavily_api_key.get_secret_value(), settings.serper_api_key.get_secret_value()
+    if settings.web == "tavily" or (settings.web == "auto" and tavily):
+        from tools.web.tavily import Tavily
+
+        return Tavily(tavily)
+    if settings.web == "serper" or (settings.web == "auto" and serper):
+        from tools.web.serper import Serper
+
+        return Serper(serper)
+    if settings.web == "ddgs":
+        from tools.web.duckduckgo import DuckDuckGo
+
+        return DuckDuckGo()
+    return None
+
+
+def _web(settings: Settings, store: Store, models: Models) -> "WebSearch | None":
+    engine = build_engine(settings)
+    if engine is None:
+        return None
+    from agent.websearch import WebSearch
+    from tools.cache import TextCache
+    from tools.web.domains import DomainLists
+    from tools.web.fetch import PageFetcher
+
+    return WebSearch(
+        engine=engine,
+        fetcher=PageFetcher(),
+        lists=DomainLists.load(settings.domains),
+        store=store,
+        models=models,
+        cache=TextCache(settings.cache_dir / "web.db"),
+        required=settings.web != "auto",
+    )
+
+
+def _reranker(settings: Settings) -> "Reranker | None":
+    if not settings.reranker:
+        return None
+    from tools.reranker import Reranker
+
+    return Reranker(settings.reranker)
+
+
+def _remotes(
+    settings: Settings, chats: "dict[str, ChatModel]", models: Models, web: "WebSearch | None"
+) -> list[Remote]:
+    """What is outside this process, for the doctor, and for runs of which nothing may leave this machine."""
+    remotes: list[Remote] = []
+
+    def add(what: str, address: str, required: bool, setting: str) -> None:
+        remotes.append(Remote(what, address, is_local(address), required, setting))
+
+    for address in sorted({m.address for m in chats.values()}):
+        add("chat model", address, settings.provider == "chat", "STEELMAN_PROVIDER=chat")
+    if (judge := models.remote_judge) is not None:
+        add("judge", judge.address, models.judge_required, f"STEELMAN_JUDGE={settings.judge}")
+    if web:
+        add("web search", web.engine.address, False, "STEELMAN_WEB")  # not asked at all where nothing may leave
+    if settings.embeddings_url:
+        add("encoder", settings.embeddings_url, True, "STEELMAN_EMBEDDINGS_URL")
+    if settings.chroma_url:
+        add("dense index", settings.chroma_url, True, "CHROMA_URL")
+    if settings.checkpoint_url:
+        add("runs' checkpoints", _without_login(settings.checkpoint_url), True, "STEELMAN_CHECKPOINT_URL")
+    return remotes
+
+
+def _without_login(address: str) -> str:
+    scheme, _, rest = address.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2]}"

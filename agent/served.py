@@ -1,0 +1,88 @@
+"""A stage's provider with what stands in for it, and the rule by which the one replaces the other.
+
+Under `auto` a model that fails is replaced by the embedded provider, and the answer says so. A model that the user
+named explicitly has no stand-in: its failure is the run's error. A server that is down is not asked again in the run.
+"""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from agent.providers import Brief, Expander, Framer, Requerier, Writer
+from agent.state import Claim, FramingState, Perspective
+from tools.allowance import current
+from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError
+from tools.passages import Passage
+
+_PATIENCE = 0.7
+"""The share of a stage's time that a model may take while something could still stand in for it."""
+EMBEDDED = "embedded"
+
+P = TypeVar("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Served(Generic[P]):
+    """`stage` is what the answer calls it, `name` the model, `local` whether it is on this machine."""
+
+    stage: str
+    name: str
+    local: bool
+    first: P
+    stand_in: P | None
+
+    async def call(self, work: Callable[[P], Awaitable[T]]) -> T:
+        """The work done by the first provider, or by its stand-in with a note in the answer."""
+        allowance = current()
+        if allowance.offline and not self.local:
+            allowance.note("scope", f"{self.name} was not asked, since nothing was to leave this machine.")
+        elif self.name not in allowance.down:
+            try:
+                result = await self._in_time(work(self.first))
+            except JudgeError:
+                raise
+            except ProviderError as exc:
+                if self.stand_in is None:
+                    raise
+                if isinstance(exc, ProviderDownError):
+                    allowance.down.add(self.name)
+                said = str(exc).rstrip(".")
+                allowance.note("degraded", f"{said}. The embedded provider stood in for it ({self.stage}).")
+            else:
+                allowance.served[self.stage] = self.name
+                return result
+        if self.stand_in is None:
+            raise ProviderDownError(f"{self.name} has failed in this run already, or may not be asked ({self.stage}).")
+        allowance.served[self.stage] = EMBEDDED
+        return await work(self.stand_in)
+
+    async def _in_time(self, work: Awaitable[T]) -> T:
+        left = current().seconds_left() * (_PATIENCE if self.stand_in is not None else 1.0)
+        try:
+            async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
+                return await work
+        except (TimeoutError, DeadlineError) as exc:
+            raise ProviderDownError(f"{self.name} did not answer in time.") from exc
+
+
+class ServedFramer(Served[Framer]):
+    async def frame(self, question: str, earlier: Sequence[str]) -> FramingState:
+        return await self.call(lambda p: p.frame(question, earlier))
+
+
+class ServedExpander(Served[Expander]):
+    async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
+        return await self.call(lambda p: p.expand(framing, passages))
+
+
+class ServedRequerier(Served[Requerier]):
+    async def queries(self, perspective: Perspective, framing: FramingState, tried: Sequence[str]) -> list[str]:
+        return await self.call(lambda p: p.queries(perspective, framing, tried))
+
+
+class ServedWriter(Served[Writer]):
+    async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
+        return await self.call(lambda p: p.write(brief))

@@ -1,0 +1,193 @@
+"""What the scripted model server says and hears: its replies in the shapes of OpenAI's and vLLM's interfaces."""
+
+import base64
+import json
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Body = dict[str, Any]
+Logprobs = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer. content: a string, JSON, or None; with `top_logprobs` it may be left out.
+
+    delay: seconds before the answer. drip: seconds between its parts. cut: half of it, then the connection is closed
+    (with raw=b"" before anything was said). hang: never an answer; with `cut` none after half of it. raw: the body.
+    usage: tokens given and made. top_logprobs: of the first token, or of each of several. message: more of its fields.
+    """
+
+    content: "str | dict[str, Any] | list[Any] | None" = ""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    drip: float = 0.0
+    cut: bool = False
+    hang: bool = False
+    raw: bytes | None = None
+    usage: tuple[int, int] | None = None
+    top_logprobs: Logprobs | Sequence[Logprobs] | None = None
+    finish_reason: str = "stop"
+    message: Mapping[str, Any] = field(default_factory=dict)
+
+
+Content = str | dict[str, Any] | Reply
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request as it came; `headers` have lower-case names, `at` is time.monotonic()."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: Any
+    at: float
+
+    @property
+    def text(self) -> str:
+        """All messages of a chat request, joined; of other requests the body as JSON."""
+        if not isinstance(self.body, dict) or "messages" not in self.body:
+            return json.dumps(self.body, ensure_ascii=False)
+        return "\n".join(_content_text(message.get("content")) for message in self.body["messages"])
+
+
+def word_vector(text: str, dimensions: int = 64) -> list[float]:
+    """A unit vector of the text's words, so that texts with common words are near each other."""
+    vector = np.zeros(dimensions)
+    for word in text.lower().split() or [""]:
+        vector[zlib.crc32(word.encode()) % dimensions] += 1
+    return [float(x) for x in vector / np.linalg.norm(vector)]
+
+
+def word_overlap(first: str, second: str) -> float:
+    """The share of the words of both that are in both."""
+    one, two = set(first.lower().split()), set(second.lower().split())
+    return len(one & two) / max(1, len(one | two))
+
+
+def _content_text(content: Any) -> str:
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content)
+    return content or ""
+
+
+def asked_format(body: Body) -> Any:
+    return (body.get("response_format") or {}).get("type")
+
+
+def _tokens(reply: Reply) -> Sequence[Logprobs]:
+    given = reply.top_logprobs or ()
+    return (given,) if isinstance(given, Mapping) else given
+
+
+def _said(reply: Reply) -> str | None:
+    if reply.content == "" and reply.top_logprobs:
+        return "".join(max(token, key=lambda t: token[t]) for token in _tokens(reply))
+    if reply.content is None or isinstance(reply.content, str):
+        return reply.content
+    return json.dumps(reply.content, ensure_ascii=False)
+
+
+def _usage(reply: Reply, body: Body) -> dict[str, int]:
+    words = len(Request("", {}, body, 0.0).text.split())
+    given, made = reply.usage or (words, len((_said(reply) or "").split()))
+    return {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
+
+
+def _logprobs(reply: Reply, body: Body) -> dict[str, Any] | None:
+    if not body.get("logprobs") or not reply.top_logprobs:
+        return None
+    content = []
+    for token in _tokens(reply):
+        best = sorted(token.items(), key=lambda item: -item[1])
+        offered = [{"token": t, "logprob": p, "bytes": None} for t, p in best[: body.get("top_logprobs") or 0]]
+        content.append({"token": best[0][0], "logprob": best[0][1], "bytes": None, "top_logprobs": offered})
+    return {"content": content, "refusal": None}
+
+
+def _head(body: Body, kind: str) -> dict[str, Any]:
+    return {"id": "chatcmpl-1", "object": kind, "created": 1, "model": body.get("model", "")}
+
+
+def plain_parts(reply: Reply, chat: Body | None) -> list[bytes]:
+    """The body of a plain reply, in one part or, where it drips or is cut, in several."""
+    if reply.raw is not None:
+        data = reply.raw
+    elif reply.status >= 400:
+        data = json.dumps({"error": {"message": _said(reply) or "scripted failure", "type": "scripted"}}).encode()
+    elif chat is None:
+        data = json.dumps(reply.content).encode()
+    else:
+        choice = {
+            "index": 0,
+            "message": {"role": "assistant", "content": _said(reply), **reply.message},
+            "finish_reason": reply.finish_reason,
+            "logprobs": _logprobs(reply, chat),
+        }
+        data = json.dumps(
+            {**_head(chat, "chat.completion"), "choices": [choice], "usage": _usage(reply, chat)}
+        ).encode()
+    size = max(1, -(-len(data) // 8)) if reply.drip or reply.cut else max(1, len(data))
+    return [data[i : i + size] for i in range(0, len(data), size)]
+
+
+def stream_parts(reply: Reply, body: Body) -> list[bytes]:
+    return [f"data: {event}\n\n".encode() for event in (*map(json.dumps, _chunks(reply, body)), "[DONE]")]
+
+
+def _chunks(reply: Reply, body: Body) -> Iterator[dict[str, Any]]:
+    head, logprobs = _head(body, "chat.completion.chunk"), _logprobs(reply, body)
+
+    def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
+        return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish, **more}]}
+
+    yield chunk({"role": "assistant", "content": "", **reply.message})
+    said = _said(reply) or ""
+    for i in range(0, len(said), 12):
+        yield chunk({"content": said[i : i + 12]}, logprobs=logprobs if i == 0 else None)
+    yield chunk({}, reply.finish_reason)
+    if (body.get("stream_options") or {}).get("include_usage"):
+        yield {**head, "choices": [], "usage": _usage(reply, body)}
+
+
+def embeddings(body: Body, embed: Callable[[str], Sequence[float]]) -> dict[str, Any]:
+    given = body.get("input", [])
+    texts = [given] if isinstance(given, str) else [given] if given and isinstance(given[0], int) else given
+    vectors = [np.asarray(embed(t if isinstance(t, str) else " ".join(map(str, t))), np.float32) for t in texts]
+    packed = body.get("encoding_format") == "base64"
+    rows = [base64.b64encode(v.tobytes()).decode() if packed else v.tolist() for v in vectors]
+    data = [{"object": "embedding", "index": i, "embedding": row} for i, row in enumerate(rows)]
+    tokens = sum(len(str(t).split()) for t in texts)
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return {"object": "list", "model": body.get("model", ""), "data": data, "usage": usage}
+
+
+def scores(body: Body, score: Callable[[str, str], float]) -> Reply:
+    names = (("text_1", "text_2"), ("queries", "documents"), ("queries", "items"), ("data_1", "data_2"))
+    pair = next(((body[a], body[b]) for a, b in names if a in body and b in body), None)
+    if pair is None:
+        return Reply("text_1 and text_2 are missing", status=422)
+    first, second = ([x] if isinstance(x, str) else x for x in pair)
+    first = first * len(second) if len(first) == 1 else first
+    if len(first) != len(second):
+        return Reply("the lists differ in length", status=400)
+    data = [
+        {"index": i, "object": "score", "score": score(a, b)}
+        for i, (a, b) in enumerate(zip(first, second, strict=True))
+    ]
+    tokens = sum(len(a.split()) + len(b.split()) for a, b in zip(first, second, strict=True))
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens, "completion_tokens": 0}
+    return Reply({**_head(body, "list"), "data": data, "usage": usage})
+
+
+def ranks(body: Body, score: Callable[[str, str], float]) -> dict[str, Any]:
+    documents = body.get("documents", [])
+    scores = [score(body.get("query", ""), document) for document in documents]
+    order = sorted(range(len(documents)), key=lambda i: -scores[i])[: body.get("top_n") or None]
+    rows = [{"index": i, "document": {"text": documents[i]}, "relevance_score": scores[i]} for i in order]
+    return {"id": "rerank-1", "model": body.get("model", ""), "results": rows, "usage": {"total_tokens": 1}}

@@ -1,0 +1,286 @@
+"""A scripted model server over real HTTP on this machine: it records what it was sent and can misbehave.
+
+It speaks OpenAI's interface (chat, plain and streamed, models, embeddings) and vLLM's /score and /rerank. A chat
+request gets the next reply of the first rule that matches it and has replies left:
+
+    with ModelServer() as server:
+        server.on("opposes", {"sides": []})  # a substring of the messages; JSON as the content
+        server.on(lambda body: body.get("stream"), Reply("late", delay=1), "this one for ever after")
+        server.on("again", "the same", times=2)
+        server.on("", Reply(status=503), path="/score")  # a path other than the chat's
+
+Leaving the block raises AssertionError where a script went unused or a request found no reply.
+"""
+
+import json
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, cast
+
+import numpy as np
+from model_replies import (
+    Body,
+    Content,
+    Reply,
+    Request,
+    asked_format,
+    embeddings,
+    plain_parts,
+    ranks,
+    scores,
+    stream_parts,
+    word_overlap,
+    word_vector,
+)
+
+__all__ = ["ModelServer", "Reply", "Request", "word_overlap", "word_vector"]
+
+Script = Content | Callable[[Body], Content]
+Match = str | Callable[[Body], object]
+
+
+@dataclass
+class _Rule:
+    path: str
+    match: Match
+    replies: Sequence[Script]
+    times: int | None
+    used: int = 0
+
+    def answers(self, request: Request) -> bool:
+        if not request.path.endswith(self.path) or self.used == self.times:
+            return False
+        return self.match in request.text if isinstance(self.match, str) else bool(self.match(request.body))
+
+    def next(self) -> Script:
+        self.used += 1
+        return self.replies[min(self.used, len(self.replies)) - 1]
+
+    @property
+    def unused(self) -> bool:
+        return self.used < (len(self.replies) if self.times is None else self.times)
+
+
+class ModelServer:
+    """The server; `url` ends with /v1 and `root` does not. `most_at_once`: requests answered at the same time."""
+
+    def __init__(
+        self,
+        *,
+        key: str = "",
+        models: Sequence[str] = ("test-model",),
+        latency: float = 0.0,
+        judge: Callable[[str], float] | None = None,
+        embed: Callable[[str], Sequence[float]] | None = None,
+        score: Callable[[str, str], float] | None = None,
+        no_json_schema: bool = False,
+        no_json_object: bool = False,
+        no_stream_options: bool = False,
+        no_logprobs: bool = False,
+        most_logprobs: int = 20,
+        score_paths: Sequence[str] = ("/score", "/v1/score"),
+        strict: bool = True,
+    ) -> None:
+        """judge: a prompt's probability of Yes. embed: a text's vector. score: of two texts. most_logprobs: 400 above.
+        score_paths: the ones that exist. The rest reads as in the class and in `Reply`."""
+        self.key, self.models, self.latency, self.strict = key, models, latency, strict
+        self.judge, self.embed, self.score = judge, embed or word_vector, score or word_overlap
+        self.score_paths = score_paths
+        self.requests: list[Request] = []
+        self.errors: list[str] = []
+        self.at_once = self.most_at_once = 0
+        self.closing = threading.Event()
+        self._refused: tuple[tuple[bool, Callable[[Body], object], str], ...] = (
+            (
+                no_json_schema,
+                lambda b: asked_format(b) == "json_schema",
+                "response_format json_schema is not supported",
+            ),
+            (
+                no_json_object,
+                lambda b: asked_format(b) == "json_object",
+                "response_format json_object is not supported",
+            ),
+            (no_stream_options, lambda b: "stream_options" in b, "stream_options is not supported"),
+            (no_logprobs, lambda b: b.get("logprobs"), "logprobs is not supported"),
+            (True, lambda b: (b.get("top_logprobs") or 0) > most_logprobs, f"top_logprobs is above {most_logprobs}"),
+        )
+        self._rules: list[_Rule] = []
+        self._lock = threading.Lock()
+        self._server = _Server(self)
+        self.root = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self.url = f"{self.root}/v1"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._thread.start()
+
+    def on(
+        self, match: Match, *replies: Script, times: int | None = None, path: str = "/chat/completions"
+    ) -> "ModelServer":
+        """Adds a rule: each reply once, in order, and the last one for ever or, with `times`, up to so many in all.
+        A reply may be a function of the request's body. `path` is the end of the path that it is for."""
+        assert replies, "a rule needs a reply"
+        with self._lock:
+            self._rules.append(_Rule(path, match, replies, times))
+        return self
+
+    def prompts(self) -> list[str]:
+        """The text of all messages, of each chat request."""
+        return [r.text for r in list(self.requests) if r.path.endswith("/chat/completions")]
+
+    def close(self) -> None:
+        """Ends all connections, the hanging ones too."""
+        self.closing.set()
+        self._server.shutdown()
+        self._server.end_connections()
+        self._server.server_close()
+        self._thread.join()
+
+    def __enter__(self) -> "ModelServer":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _e: BaseException | None, _t: TracebackType | None) -> None:
+        self.close()
+        if kind is None and self.strict:
+            self.check()
+
+    def check(self) -> None:
+        """Raises AssertionError for replies that nobody asked for and for requests without one."""
+        unused = [f"unused: {r.match!r} on {r.path} (used {r.used} times)" for r in self._rules if r.unused]
+        assert not self.errors + unused, "\n".join(self.errors + unused)
+
+    def answer(self, request: Request) -> Reply:
+        """What the rules, the options and the functions have to say to a request that was recorded."""
+        body = request.body if isinstance(request.body, dict) else {}
+        if self.key and request.headers.get("authorization") != f"Bearer {self.key}":
+            return Reply("the key is wrong", status=401)
+        if request.path.endswith("/chat/completions") and not body.get("messages"):
+            return Reply("the body has no messages", status=400)
+        for refuses, asks, why in self._refused:
+            if refuses and asks(body):
+                return Reply(why, status=400)
+        with self._lock:
+            rule = next((r for r in self._rules if r.answers(request)), None)
+            script = rule.next() if rule else None
+        if script is not None:
+            reply = script(body) if callable(script) else script
+            return reply if isinstance(reply, Reply) else Reply(reply)
+        return self._unscripted(request, body)
+
+    def _unscripted(self, request: Request, body: Body) -> Reply:
+        path = request.path
+        if path == "/v1/models":
+            return Reply({"object": "list", "data": [{"id": name, "object": "model"} for name in self.models]})
+        if path == "/v1/embeddings":
+            return Reply(embeddings(body, self.embed))
+        if path.endswith("/score"):
+            return scores(body, self.score) if path in self.score_paths else Reply("Not Found", status=404)
+        if path.endswith("/rerank"):
+            return Reply(ranks(body, self.score))
+        if not path.endswith("/chat/completions"):
+            return Reply("Not Found", status=404)
+        if self.judge and body.get("logprobs"):
+            yes = min(max(self.judge(request.text), 1e-9), 1 - 1e-9)
+            return Reply(top_logprobs={"Yes": float(np.log(yes)), "No": float(np.log1p(-yes))})
+        self.errors.append(f"no reply for {path}: {request.text[:500]!r}")
+        return Reply("the script has no reply for this request", status=500)
+
+    def count(self, change: int) -> None:
+        with self._lock:
+            self.at_once += change
+            self.most_at_once = max(self.most_at_once, self.at_once)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False  # joined on closing, so that no socket is left to the garbage collector
+    request_queue_size = 512
+
+    def __init__(self, owner: ModelServer) -> None:
+        self.owner = owner
+        self._connections: set[socket.socket] = set()
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, address = super().get_request()
+        self._connections.add(connection)
+        return connection, address
+
+    def shutdown_request(self, request: Any) -> None:
+        self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def end_connections(self) -> None:
+        for connection in list(self._connections):
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                continue  # it is closed already
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        error = sys.exc_info()[1]
+        if not isinstance(error, ConnectionError):
+            self.owner.errors.append(f"the server itself failed: {error!r}")
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_GET(self) -> None:
+        self._serve(None)
+
+    def do_POST(self) -> None:
+        data = self.rfile.read(int(self.headers.get("content-length") or 0))
+        try:
+            self._serve(json.loads(data))
+        except ValueError:
+            self._serve(data.decode("utf-8", "replace"))
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+    def _serve(self, body: Any) -> None:
+        owner = cast(_Server, self.server).owner
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        request = Request(self.path.partition("?")[0], headers, body, time.monotonic())
+        owner.requests.append(request)
+        owner.count(1)
+        try:
+            reply = owner.answer(request)
+            self._wait(owner.latency + reply.delay)
+            self._send(reply, request)
+        finally:
+            owner.count(-1)
+
+    def _wait(self, seconds: float | None) -> None:
+        if seconds != 0 and cast(_Server, self.server).owner.closing.wait(seconds):
+            raise ConnectionAbortedError("the server is closing")
+
+    def _send(self, reply: Reply, request: Request) -> None:
+        if reply.cut and reply.raw == b"":
+            self.close_connection = True
+            return
+        if reply.hang and not reply.cut:
+            self._wait(None)
+        chat = request.path.endswith("/chat/completions") and reply.raw is None and reply.status < 400
+        streamed = chat and bool(request.body.get("stream"))
+        parts = stream_parts(reply, request.body) if streamed else plain_parts(reply, request.body if chat else None)
+        self.send_response(reply.status)
+        self.send_header("Content-Type", "text/event-stream" if streamed else "application/json")
+        size = ("Transfer-Encoding", "chunked") if streamed else ("Content-Length", str(sum(map(len, parts))))
+        for name, value in (size, *reply.headers.items()):
+            self.send_header(name, value)
+        self.end_headers()
+        for part in parts[: max(1, len(parts) // 2)] if reply.cut else parts:
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(part), part) if streamed else part)
+            self._wait(reply.drip)
+        if reply.cut:
+            self.close_connection = True
+            self._wait(None if reply.hang else 0)
+        elif streamed:
+            self.wfile.write(b"0\r\n\r\n")

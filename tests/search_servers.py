@@ -1,0 +1,228 @@
+"""Search engines over real HTTP on this machine, for tests: they record what they were asked and can misbehave.
+
+    with SearchServer("tavily") as server:
+        server.on("bicycle", [Found("https://a.example/one", "One", "Bicycles help.")])   # a substring of the query
+        server.on("helmets", Trouble(status=429, headers={"Retry-After": "0"}), [])       # one after the other
+        server.otherwise(lambda query: [Found(…)])                                         # for any other query
+        Tavily("key", server.url)
+
+It answers as Tavily, Serper or DuckDuckGo do, by its kind, and gives each only what was asked for: `include_domains`,
+`max_results`, pages of ten. Leaving the block raises AssertionError where a script went unused or a query found none.
+"""
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Literal, Self
+from urllib.parse import parse_qsl, urlsplit
+
+Kind = Literal["tavily", "serper", "duckduckgo"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A page that the engine knows; `date` is written as the engine writes it."""
+
+    url: str
+    title: str = "A page"
+    snippet: str = "What the page says."
+    date: str = ""
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What goes wrong instead of an answer.
+
+    hang: seconds of silence before the connection closes. cut: closed in the middle of the answer. size: bytes of
+    blanks in front of it.
+    """
+
+    status: int = 200
+    body: str | bytes = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    hang: float = 0.0
+    cut: bool = False
+    size: int = 0
+
+
+@dataclass
+class Request:
+    """A request as it came: `query` is what was searched for, `body` the JSON or the form."""
+
+    path: str
+    query: str
+    body: dict[str, Any]
+    headers: dict[str, str]  # names in lower case
+    at: float
+
+
+Answer = Sequence[Found] | Trouble
+
+
+@dataclass
+class _Script:
+    part: str
+    answers: list[Answer]
+    used: int = 0
+
+    def next(self) -> Answer:
+        self.used += 1
+        return self.answers[min(self.used, len(self.answers)) - 1]
+
+
+class SearchServer:
+    """An engine on loopback. url: its base address; requests: what it was asked; latency: seconds before an answer."""
+
+    def __init__(self, kind: Kind = "tavily", latency: float = 0.0) -> None:
+        self.kind = kind
+        self.latency = latency
+        self.requests: list[Request] = []
+        self._scripts: list[_Script] = []
+        self._otherwise: Callable[[str], Answer] | None = None
+        self._unmatched: list[str] = []
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = False  # so that closing waits for them
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def on(self, part: str, *answers: Answer) -> None:
+        """What queries with this part in them get, one after the other; the last one is given again."""
+        self._scripts.append(_Script(part.casefold(), list(answers) or [[]]))
+
+    def otherwise(self, answer: Callable[[str], Answer]) -> None:
+        """What a query gets that no script is for; this one need not be used."""
+        self._otherwise = answer
+
+    @property
+    def queries(self) -> list[str]:
+        return [r.query for r in self.requests]
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing.set()
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+        if error is None:
+            unused = [s.part for s in self._scripts if s.used < len(s.answers)]
+            assert not unused, f"answers that were never asked for: {unused}"
+            assert not self._unmatched, f"queries without an answer: {self._unmatched}"
+
+    def answer(self, request: Request) -> Answer:
+        """What the request gets; called by the server's threads."""
+        with self._lock:
+            self.requests.append(request)
+            query = request.query.casefold()
+            for script in self._scripts:
+                if script.part in query:
+                    return script.next()
+            if self._otherwise is None:
+                self._unmatched.append(request.query)
+                return Trouble(status=500, body="no script for this query")
+        return self._otherwise(request.query)
+
+    def pause(self, seconds: float) -> None:
+        self._closing.wait(seconds)
+
+
+def _handler(server: SearchServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        timeout = 10
+
+        def do_POST(self) -> None:
+            self.close_connection = True
+            data = self.rfile.read(int(self.headers.get("content-length", 0)))
+            request = _request(server.kind, self.path, dict(self.headers), data)
+            answer = server.answer(request)
+            server.pause(server.latency)
+            with contextlib.suppress(OSError):  # a client that went away, as tests of timeouts want
+                self._send(answer, request)
+
+        def _send(self, answer: Answer, request: Request) -> None:
+            trouble = answer if isinstance(answer, Trouble) else Trouble()
+            if trouble.hang:
+                server.pause(trouble.hang)
+                return
+            body = _body(trouble.body) if isinstance(answer, Trouble) else _page(server.kind, answer, request)
+            self.send_response(trouble.status)
+            for name, value in trouble.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Type", "text/html" if server.kind == "duckduckgo" else "application/json")
+            self.send_header("Content-Length", str(len(body) + trouble.size + 100 * trouble.cut))
+            self.send_header("Connection", "close")
+            self.end_headers()
+            for left in range(trouble.size, 0, -1_000_000):
+                self.wfile.write(b" " * min(left, 1_000_000))
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    return Handler
+
+
+def _body(body: str | bytes) -> bytes:
+    return body if isinstance(body, bytes) else body.encode()
+
+
+def _request(kind: Kind, path: str, headers: Mapping[str, str], data: bytes) -> Request:
+    body = dict(parse_qsl(data.decode())) if kind == "duckduckgo" else json.loads(data)
+    query = str(body.get("query" if kind == "tavily" else "q", ""))
+    return Request(path, query, body, {k.lower(): v for k, v in headers.items()}, time.monotonic())
+
+
+def _page(kind: Kind, found: Sequence[Found], request: Request) -> bytes:
+    body = request.body
+    if kind == "tavily":
+        inside = [f for f in found if _inside(f.url, body.get("include_domains"))][: body.get("max_results", 5)]
+        rows = [{"url": f.url, "title": f.title, "content": f.snippet, "score": 0.9} | _dated(f) for f in inside]
+        if any("published_date" in row for row in rows):
+            rows = [{"published_date": None} | row for row in rows]
+        return json.dumps({"query": request.query, "results": rows, "response_time": 0.1}).encode()
+    if kind == "serper":
+        first = (body.get("page", 1) - 1) * 10
+        shown = found[first : first + min(body.get("num", 10), 10)]
+        organic = [
+            {"title": f.title, "link": f.url, "snippet": f.snippet, "position": i}
+            | ({"date": f.date} if f.date else {})
+            for i, f in enumerate(shown, start=1)
+        ]
+        return json.dumps({"searchParameters": body, "organic": organic, "credits": 1}).encode()
+    first = int(body.get("s", 0))
+    return _html(found[first : first + (15 if first else 10)])
+
+
+def _dated(found: Found) -> dict[str, str]:
+    return {"published_date": found.date} if found.date else {}
+
+
+def _inside(url: str, domains: Sequence[str] | None) -> bool:
+    return not domains or any(f".{urlsplit(url).hostname}".endswith("." + d.removeprefix("*.")) for d in domains)
+
+
+def _html(found: Sequence[Found]) -> bytes:
+    """The page for browsers without scripts, as far as it is read: a block a result, or one that says there is none."""
+    none = "<div class='result results_links result--no-result'><div class='no-results'>No results.</div></div>"
+    blocks = "".join(
+        f"<div class='result results_links web-result'><div class='links_main result__body'>"
+        f"<h2 class='result__title'><a class='result__a' href='{escape(f.url)}'>{escape(f.title)}</a></h2>"
+        f"<a class='result__snippet' href='{escape(f.url)}'>{escape(f.snippet)}</a></div></div>"
+        for f in found
+    )
+    return (
+        f"<html><body class='body--html'><div id='links' class='results'>{blocks or none}</div></body></html>".encode()
+    )

@@ -1,0 +1,354 @@
+"""The dense index on a real Chroma server: the embedded one's hits, and it heals when the server does not stay."""
+
+import contextlib
+import shutil
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from chroma_server import ChromaServer, chroma_server, free_port
+from conftest import Spawn
+from toys import House, ToyEncoder
+
+from tools.allowance import Allowance, using
+from tools.dense_server import DenseServer
+from tools.errors import ProviderDownError, SettingsError
+from tools.passages import Passage, SourceDocument
+
+BEES = "Bees dance to tell the others where the flowers are."
+ANTS = "Ants march in long lines along the scent of food."
+OWLS = "Owls wait without a sound until the mouse moves."
+WORDS = "bees dance ants march owls wait honey flower mouse night field rain wind stone river".split()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChromaServer]:
+    """A server for the tests that leave it running."""
+    with chroma_server(tmp_path_factory.mktemp("chroma")) as server:
+        yield server
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[ChromaServer]:
+    """A server for a test that stops it."""
+    with chroma_server(tmp_path / "server") as server:
+        yield server
+
+
+class Served(House):
+    """A house with its dense index on a server."""
+
+    def __init__(self, folder: Path, url: str, encoder: ToyEncoder | None = None, seconds: float = 20.0) -> None:
+        self.server: DenseServer
+
+        super().__init__(folder, encoder, lambda store: DenseServer(url, store.store_id(), seconds=seconds))
+        assert isinstance(self.search.dense, DenseServer)
+        self.server = self.search.dense
+
+    def nearest(self, text: str, k: int = 5) -> list[str]:
+        """By the dense index alone."""
+        collection, _ = self.store.collection("c")
+        hits = self.server.search(self.encoder.encode([text])[0], [collection], k)
+        names = self.store.passages(i for i, _ in hits)
+        return [names[i].document_id for i, _ in hits]
+
+    def entries(self) -> dict[str, int]:
+        """How many entries each collection of the server holds, this store's and others'."""
+        return {c.name: c.count() for c in self.server._open().list_collections()}
+
+    def mine(self) -> list[int]:
+        wanted = self.store.store_id()
+        return [n for name, n in self.entries().items() if wanted in name and not name.endswith("stamp")]
+
+
+@pytest.fixture
+def houses() -> Iterator[list[Served]]:
+    made: list[Served] = []
+    yield made
+    for house in made:
+        house.server.close()
+        house.database.close()
+
+
+def served(houses: list[Served], folder: Path, server: ChromaServer, **more: Any) -> Served:
+    houses.append(Served(folder, server.url, **more))
+    return houses[-1]
+
+
+# What a server gives
+
+
+def test_the_same_hits_as_embedded(shared: ChromaServer, houses: list[Served], tmp_path: Path) -> None:
+    chance = np.random.default_rng(7)
+    texts = {f"d{i}": " ".join(chance.choice(WORDS, 8)) + f" number {i}." for i in range(60)}
+    remote, embedded = served(houses, tmp_path / "remote", shared), House(tmp_path / "embedded")
+    for house in (remote, embedded):
+        house.put("c", **texts)
+        house.search.refresh()
+    collection, _ = embedded.store.collection("c")
+    for query in ("bees dance", "owls in the night", "river stone", texts["d5"]):
+        vector = embedded.encoder.encode([query])[0]
+        theirs = embedded.search.dense.search(vector, [collection], 10)
+        ours = remote.search.dense.search(vector, [collection], 10)
+        assert [s for _, s in ours] == pytest.approx([s for _, s in theirs], abs=1e-5)
+        assert remote.find(query, k=10) == embedded.find(query, k=10)
+    embedded.database.close()
+
+
+def test_more_than_there_is_and_nothing_at_all(shared: ChromaServer, houses: list[Served], tmp_path: Path) -> None:
+    house = served(houses, tmp_path, shared)
+    house.store.ensure_collection("c", "toy")
+    assert house.nearest("bees") == house.find("bees") == []
+    house.put("c", bees=BEES, ants=ANTS)
+    house.search.refresh()
+    assert sorted(house.nearest("bees", k=500)) == ["ants", "bees"]
+
+
+def test_stores_on_one_server_do_not_mix(shared: ChromaServer, houses: list[Served], tmp_path: Path) -> None:
+    first, second = (served(houses, tmp_path / name, shared) for name in ("first", "second"))
+    first.put("c", bees=BEES, ants=ANTS)
+    second.put("c", owls=OWLS)
+    first.search.refresh()
+    assert second.find("bees dance") == ["owls"]
+    assert sorted(first.find("owls wait")) == ["ants", "bees"]
+    second.search.rebuild()
+    second.store.delete_collection("c")
+    second.search.refresh()
+    assert second.mine() == []
+    assert first.mine() == [2]
+    assert first.nearest("bees dance")[0] == "bees"
+
+
+def test_the_name_of_a_store_lasts(houses: list[Served], shared: ChromaServer, tmp_path: Path) -> None:
+    first = served(houses, tmp_path / "a", shared).store.store_id()
+    assert first == served(houses, tmp_path / "a", shared).store.store_id()
+    assert first != served(houses, tmp_path / "b", shared).store.store_id()
+
+
+def test_deletes_and_updates_arrive(shared: ChromaServer, houses: list[Served], tmp_path: Path) -> None:
+    house = served(houses, tmp_path, shared)
+    house.put("c", bees=BEES, ants=ANTS, owls=OWLS)
+    house.search.refresh()
+    house.put("c", bees="Bees sleep in winter.")
+    house.store.delete_document("c", "owls")
+    house.search.refresh()
+    assert house.mine() == [2]
+    assert house.nearest("bees sleep in winter")[0] == "bees"
+    assert "owls" not in house.nearest("owls wait")
+    house.store.delete_collection("c")
+    house.search.refresh()
+    assert house.mine() == []
+
+
+def test_a_process_sees_what_another_did(
+    shared: ChromaServer, houses: list[Served], tmp_path: Path, spawn: Spawn
+) -> None:
+    house = served(houses, tmp_path, shared)
+    house.put("c", bees=BEES)
+    assert house.find("bees") == ["bees"]
+    code = """
+import sys
+from pathlib import Path
+from test_dense_server import Served
+house = Served(Path(sys.argv[1]), sys.argv[2])
+house.put("c", wasps="Wasps build with paper.")
+house.store.delete_document("c", "bees")
+house.search.refresh()
+"""
+    assert spawn(code, tmp_path, shared.url).wait(60) == 0
+    assert house.find("wasps") == house.nearest("wasps") == ["wasps"]
+
+
+def test_threads_search_while_another_instance_ingests(
+    shared: ChromaServer, houses: list[Served], tmp_path: Path
+) -> None:
+    house, other = (served(houses, tmp_path, shared) for _ in range(2))
+    house.put("c", bees=BEES)
+    house.search.refresh()
+    done, problems = threading.Event(), list[BaseException]()
+
+    def look() -> None:
+        try:
+            while not done.is_set():
+                assert house.find("bees dance")[0] == "bees"
+        except BaseException as exc:  # noqa: BLE001  # shown by the test
+            problems.append(exc)
+
+    threads = [threading.Thread(target=look) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for i in range(5):
+        other.ingester.ingest([SourceDocument(f"n{i}", f"Moth number {i}.")], "c")
+    other.search.rebuild()
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    assert house.mine() == [6]
+
+
+def test_requests_keep_to_the_servers_limit(shared: ChromaServer, houses: list[Served], tmp_path: Path) -> None:
+    house = served(houses, tmp_path, shared)
+    house.search.refresh()
+    limit = house.server._open().get_max_batch_size()
+    vectors = np.random.default_rng(0).normal(size=(limit + 10, 4)).astype(np.float32)
+    entries = [(9, Passage(i, "d", "c", "text"), v) for i, v in enumerate(vectors, start=1)]
+    house.server.apply(entries, [])
+    assert house.mine() == [limit + 10]
+    house.server.apply([], [(9, p.id) for _, p, _ in entries])
+    assert house.mine() == []
+
+
+def test_another_width_of_vectors(shared: ChromaServer, houses: list[Served], tmp_path: Path) -> None:
+    house = served(houses, tmp_path, shared)
+    house.put("c", bees=BEES, ants=ANTS)
+    house.search.refresh()
+    other = served(houses, tmp_path, shared, encoder=ToyEncoder("other", 48))
+    other.search.rebuild()
+    assert other.nearest("bees dance")[0] == "bees"
+
+
+# A server that does not stay
+
+
+def test_an_emptied_server_is_filled_again(own: ChromaServer, houses: list[Served], tmp_path: Path) -> None:
+    house = served(houses, tmp_path, own)
+    house.put("c", bees=BEES, ants=ANTS)
+    assert house.find("bees dance")[0] == "bees"
+    own.stop()
+    shutil.rmtree(own.folder)
+    own.start()
+    assert house.find("bees dance")[0] == "bees"
+    assert house.mine() == [2]
+
+
+def test_a_server_that_goes_away_and_comes_back(own: ChromaServer, houses: list[Served], tmp_path: Path) -> None:
+    house = served(houses, tmp_path, own)
+    house.put("c", bees=BEES)
+    assert house.find("bees") == ["bees"]
+    own.stop()
+    fresh = served(houses, tmp_path, own)
+    for searching in (house, fresh):
+        with pytest.raises(ProviderDownError, match=rf"{own.url} cannot be reached.*chroma run.*CHROMA_URL.*safe"):
+            searching.find("bees")
+    house.put("c", wasps="Wasps build with paper.")
+    with pytest.raises(ProviderDownError):
+        house.search.refresh()
+    own.start()
+    assert house.find("wasps paper")[0] == fresh.find("wasps paper")[0] == "wasps"
+    assert house.mine() == [2]
+
+
+def test_a_server_that_goes_away_while_it_is_filled(own: ChromaServer, houses: list[Served], tmp_path: Path) -> None:
+    house = served(houses, tmp_path, own)
+    house.put("c", **{f"d{i}": f"Text {i} about the honey of bees." for i in range(1500)})
+    with pytest.raises(ProviderDownError):
+        house.search.rebuild(lambda *_: own.stop())
+    own.start()
+    assert len(house.find("honey of bees")) == 5
+    assert house.mine() == [1500]
+
+
+def test_from_embedded_to_a_server_and_back(shared: ChromaServer, houses: list[Served], tmp_path: Path) -> None:
+    embedded = House(tmp_path)
+    embedded.put("c", bees=BEES)
+    embedded.find("bees")
+    remote = served(houses, tmp_path, shared)
+    assert remote.find("bees") == ["bees"]
+    remote.put("c", ants=ANTS)
+    remote.search.refresh()
+    assert sorted(embedded.find("bees ants")) == sorted(remote.find("bees ants")) == ["ants", "bees"]
+    embedded.database.close()
+
+
+def test_a_server_that_falls_silent(own: ChromaServer, houses: list[Served], tmp_path: Path) -> None:
+    house = served(houses, tmp_path, own, seconds=1.0)
+    house.put("c", bees=BEES)
+    house.find("bees")
+    own.freeze()
+    with pytest.raises(ProviderDownError, match="did not answer in time"):
+        house.find("bees")
+
+
+# Servers that are none
+
+
+@contextlib.contextmanager
+def answering(status: int, body: bytes) -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """An address that says the same to everything, and the headers that it was sent."""
+    heard: list[dict[str, str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            heard.append({k.lower(): v for k, v in self.headers.items()})
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", heard
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "says"),
+    [
+        (404, b"", "no Chroma server of version 1"),
+        (410, b'{"error":"Unimplemented"}', "no Chroma server of version 1"),
+        (200, b"<html>Hello</html>", "no Chroma server of version 1"),
+        (401, b"who?", "refused the key"),
+        (502, b"bad gateway", "status 502: bad gateway"),
+        (200, b'"1.0.0"', "failed"),
+    ],
+)
+def test_what_is_no_chroma_server(status: int, body: bytes, says: str) -> None:
+    with answering(status, body) as (url, _):
+        server = DenseServer(url, "x", seconds=5)
+        with pytest.raises(ProviderDownError, match=says):
+            server.stamp()
+        server.close()
+
+
+def test_the_token_is_sent() -> None:
+    with answering(401, b"") as (url, heard):
+        for token in ("", "abc"):
+            with pytest.raises(ProviderDownError):
+                DenseServer(url, "x", token).stamp()
+    assert "authorization" not in heard[0]
+    assert "x-chroma-token" not in heard[0]
+    assert heard[1]["authorization"] == "Bearer abc"
+    assert heard[1]["x-chroma-token"] == "abc"
+
+
+def test_an_offline_run_asks_only_this_machine() -> None:
+    with using(Allowance(offline=True)), pytest.raises(ProviderDownError, match="stays offline"):
+        DenseServer("http://chroma.example:8000", "x").stamp()
+
+
+def test_nothing_there() -> None:
+    with pytest.raises(ProviderDownError, match="cannot be reached"):
+        DenseServer(f"127.0.0.1:{free_port()}", "x").stamp()
+
+
+@pytest.mark.parametrize("url", ["", "http://", "ftp://h:1", "http://h:port", "postgres://h", "http://[::1"])
+def test_addresses_that_are_none(url: str) -> None:
+    with pytest.raises(SettingsError, match="no address of a Chroma server"):
+        DenseServer(url, "x")
+
+
+@pytest.mark.parametrize("url", ["h:8000", "http://h:8000/", "http://h:8000/api/v2"])
+def test_spellings_of_an_address(url: str) -> None:
+    assert DenseServer(url, "x").address == "http://h:8000"

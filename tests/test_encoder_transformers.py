@@ -1,0 +1,253 @@
+"""Encoders in PyTorch against what the hidden states give by hand; the models are tiny, random and made here."""
+
+import importlib.util
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tools.encoder_transformers import Pooling, TransformersEncoder, find_model
+from tools.errors import ModelError, SettingsError
+from tools.reranker import Reranker
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+TEXTS = ["Trains are quiet.", "A city that builds more homes has lower rents, and its streets have more people.", "No."]
+slow = pytest.mark.slow
+
+
+def tiny_tokenizer() -> Any:
+    """WordPiece, trained on some of the project's samples."""
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordPiece
+    from tokenizers.normalizers import BertNormalizer
+    from tokenizers.pre_tokenizers import BertPreTokenizer
+    from tokenizers.processors import TemplateProcessing
+    from tokenizers.trainers import WordPieceTrainer
+    from transformers import PreTrainedTokenizerFast
+
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    inner = Tokenizer(WordPiece(unk_token="[UNK]"))
+    inner.normalizer, inner.pre_tokenizer = BertNormalizer(), BertPreTokenizer()
+    texts = [p.read_text() for p in sorted(SAMPLES.rglob("*")) if p.is_file()][:5]
+    inner.train_from_iterator(texts, WordPieceTrainer(vocab_size=400, special_tokens=special))
+    inner.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), special, strict=True))
+    return PreTrainedTokenizerFast(tokenizer_object=inner, model_max_length=64, **names)
+
+
+def tiny_bert(folder: Path, seed: int = 0, labels: int = 0, width: int = 16) -> str:
+    """The folder with a random BERT in it: an encoder, or with labels a classifier of pairs."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification, BertModel
+
+    torch.manual_seed(seed)
+    tokenizer = tiny_tokenizer()
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=width,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+        initializer_range=0.5,
+        num_labels=labels or 2,
+    )
+    model = BertForSequenceClassification(config) if labels else BertModel(config)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+def hidden(folder: str, text: str) -> NDArray[np.float32]:
+    """The last hidden states of one text, shape (tokens, width)."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    model, tokenizer = AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    with torch.inference_mode():
+        states: NDArray[np.float32] = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].numpy()
+    return states
+
+
+def unit(vector: NDArray[np.float32]) -> Any:
+    return pytest.approx(vector / np.linalg.norm(vector), abs=1e-5)
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return tiny_bert(tmp_path_factory.mktemp("bert"))
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return tiny_bert(tmp_path_factory.mktemp("other"), seed=1)
+
+
+# Without the extra
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="the extra is installed")
+@pytest.mark.parametrize("make", [TransformersEncoder, Reranker])
+def test_without_the_extra(make: Any, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"needs the extra 'models'.*pip install -e '\.\[models\]'"):
+        make(str(tmp_path))
+
+
+def test_a_model_that_is_not_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    for name in ("somebody/something", "nothing here", "a/b/c"):
+        with pytest.raises(ModelError, match=rf"no folder '{name}'.*hf download {name}"):
+            find_model(name)
+
+
+def test_a_model_that_was_downloaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    repository = tmp_path / "models--somebody--something"
+    snapshot = repository / "snapshots" / ("0123456789" * 4)
+    snapshot.mkdir(parents=True)
+    (snapshot / "config.json").write_text("{}")
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(snapshot.name)
+    assert find_model("somebody/something") == snapshot
+    assert find_model(str(snapshot)) == snapshot
+
+
+# Vectors
+
+
+@slow
+def test_pooling_by_hand(bert: str) -> None:
+    by_hand: dict[Pooling, Callable[[Any], Any]] = {
+        "": lambda h: h.mean(axis=0),
+        "mean": lambda h: h.mean(axis=0),
+        "cls": lambda h: h[0],
+        "lasttoken": lambda h: h[-1],
+        "max": lambda h: h.max(axis=0),
+    }
+    names = set()
+    for pooling, pool in by_hand.items():
+        encoder = TransformersEncoder(bert, pooling=pooling, device="cpu", batch=2)
+        names.add(encoder.name)
+        assert encoder.dimensions == 16
+        for rows in (encoder.encode(TEXTS), encoder.encode_queries(TEXTS)):
+            assert rows.dtype == np.float32
+            for row, text in zip(rows, TEXTS, strict=True):
+                assert row == unit(pool(hidden(bert, text)))
+    assert len(names) == 5
+
+
+@slow
+def test_prompts_go_before_the_texts(bert: str) -> None:
+    plain = TransformersEncoder(bert, device="cpu")
+    prompted = TransformersEncoder(bert, query_prompt="question: ", document_prompt="text: ", device="cpu")
+    assert prompted.encode(TEXTS)[0] == unit(hidden(bert, f"text: {TEXTS[0]}").mean(axis=0))
+    assert prompted.encode_queries(TEXTS)[0] == unit(hidden(bert, f"question: {TEXTS[0]}").mean(axis=0))
+    assert prompted.encode(TEXTS)[0] != pytest.approx(plain.encode(TEXTS)[0], abs=1e-3)
+    assert prompted.name != plain.name
+
+
+@slow
+def test_the_models_own_prompts_are_used(bert: str, tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    SentenceTransformer(bert, device="cpu", prompts={"query": "question: ", "document": "text: "}).save(str(tmp_path))
+    encoder = TransformersEncoder(str(tmp_path), device="cpu")
+    assert encoder.encode(TEXTS)[0] == unit(hidden(bert, f"text: {TEXTS[0]}").mean(axis=0))
+    assert encoder.encode_queries(TEXTS)[0] == unit(hidden(bert, f"question: {TEXTS[0]}").mean(axis=0))
+    told = TransformersEncoder(str(tmp_path), query_prompt="ask: ", device="cpu")
+    assert told.encode_queries(TEXTS)[0] == unit(hidden(bert, f"ask: {TEXTS[0]}").mean(axis=0))
+
+
+@slow
+def test_a_query_encoder_of_its_own(bert: str, other: str, tmp_path: Path) -> None:
+    encoder = TransformersEncoder(bert, query_model=other, pooling="cls", device="cpu")
+    assert encoder.encode(TEXTS)[1] == unit(hidden(bert, TEXTS[1])[0])
+    assert encoder.encode_queries(TEXTS)[1] == unit(hidden(other, TEXTS[1])[0])
+    assert encoder.name != TransformersEncoder(bert, pooling="cls").name
+    wide = tiny_bert(tmp_path, width=32)
+    with pytest.raises(ModelError, match="32 dimensions, the documents' 16: they are no pair"):
+        TransformersEncoder(bert, query_model=wide, device="cpu").encode(TEXTS)
+
+
+@slow
+def test_the_name_follows_the_weights(bert: str, other: str, tmp_path: Path) -> None:
+    import shutil
+
+    copy = Path(shutil.copytree(bert, tmp_path / Path(bert).name))
+    assert TransformersEncoder(str(copy)).name == TransformersEncoder(bert).name
+    (copy / "README.md").write_text("Words about it.")
+    assert TransformersEncoder(str(copy)).name == TransformersEncoder(bert).name
+    shutil.copy(Path(other) / "model.safetensors", copy)
+    assert TransformersEncoder(str(copy)).name != TransformersEncoder(bert).name
+
+
+@slow
+def test_nothing_to_encode_and_many_threads(bert: str) -> None:
+    encoder = TransformersEncoder(bert, device="cpu")
+    assert encoder.encode([]).shape == encoder.encode_queries([]).shape == (0, 16)
+    expected = encoder.encode(TEXTS)
+    found: list[NDArray[np.float32]] = []
+    threads = [threading.Thread(target=lambda: found.append(encoder.encode(TEXTS))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    assert all(np.allclose(rows, expected, atol=1e-5) for rows in found)
+
+
+@slow
+def test_the_embedded_encoders_weights(encoder: Any) -> None:
+    """The same weights in PyTorch and as the int8 graph agree, which also shows that a real model loads."""
+    from tools.encoder import minilm_recipe
+
+    assert np.array_equal(encoder.encode_queries(TEXTS), encoder.encode(TEXTS))
+    ours = TransformersEncoder(str(minilm_recipe().weights.parent), device="cpu")
+    assert ours.dimensions == encoder.dimensions
+    assert np.sum(ours.encode(TEXTS[:2]) * encoder.encode(TEXTS[:2]), axis=1).min() > 0.98
+
+
+@slow
+@pytest.mark.parametrize("lost", ["config.json", "model.safetensors", "tokenizer.json"])
+def test_a_model_with_a_file_missing_or_damaged(lost: str, tmp_path: Path) -> None:
+    folder = tiny_bert(tmp_path)
+    (tmp_path / lost).write_text("{")
+    with pytest.raises(ModelError, match=r"cannot be used.*Download it again"):
+        TransformersEncoder(folder, device="cpu").encode(TEXTS)
+    (tmp_path / lost).unlink()
+    with pytest.raises(ModelError, match=r"cannot be used.*Download it again"):
+        TransformersEncoder(folder, device="cpu").encode(TEXTS)
+
+
+@slow
+def test_a_device_that_is_not_there(bert: str) -> None:
+    with pytest.raises(ModelError, match="cannot be used"):
+        TransformersEncoder(bert, device="cuda:99").encode(TEXTS)
+
+
+@slow
+def test_a_search_with_two_encoders(bert: str, other: str, tmp_path: Path) -> None:
+    """Stored vectors are the documents' encoder's; a query is compared by its own."""
+    from tools.database import Database
+    from tools.hybrid import HybridSearch
+    from tools.ingest import Ingester
+    from tools.passages import SourceDocument
+    from tools.store import Store
+
+    encoder = TransformersEncoder(bert, query_model=other, device="cpu")
+    database = Database(tmp_path / "steelman.db")
+    store = Store(database)
+    search = HybridSearch(store, tmp_path / "index", encoder)
+    Ingester(store, search, encoder).ingest([SourceDocument("a", TEXTS[1])], "c")
+    [hit] = search.search("homes", search.encoder.encode_queries(["homes"])[0], ["c"], 3)
+    assert hit.cosine == pytest.approx(float(encoder.encode(TEXTS)[1] @ encoder.encode_queries(["homes"])[0]), abs=1e-2)
+    search.dense.reopen()
+    database.close()

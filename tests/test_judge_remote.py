@@ -1,0 +1,526 @@
+"""The judges behind an address, against a scripted server: numbers by hand, bounds in time and number, misbehaviour."""
+
+import asyncio
+import math
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from model_server import ModelServer, Reply
+
+from prompts.loader import load_prompt, read_prompt
+from tools import http
+from tools.allowance import Allowance, using
+from tools.errors import BudgetError, ProviderDownError, ProviderReplyError, SettingsError
+from tools.judge import Pair
+from tools.judge_chat import ChatJudge, from_logprobs, from_text, read_judge_prompt
+from tools.judge_score import ScoreJudge
+from tools.judge_server import ServerJudge
+
+YES, NO = Reply(top_logprobs={"Yes": math.log(0.9), "No": math.log(0.1)}), Reply(top_logprobs={"Yes": -3.0, "No": -0.1})
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as running:
+        yield running
+
+
+@pytest.fixture
+def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "_FIRST_PAUSE", 0.01)
+
+
+def chat(server: ModelServer, **options: Any) -> ChatJudge:
+    return ChatJudge(**{"url": server.url, "model": "test-model", "seconds": 5.0, **options})
+
+
+def scores(server: ModelServer, **options: Any) -> ScoreJudge:
+    return ScoreJudge(**{"url": server.url, "model": "test-model", "seconds": 5.0, **options})
+
+
+def pairs(count: int) -> list[Pair]:
+    """Pairs whose passages are numbered from 100."""
+    return [Pair("Bridges last.", f"Bridge {100 + i} stands.") for i in range(count)]
+
+
+def number(text: str) -> int:
+    found = re.search(r"Bridge (\d+) stands", text)
+    assert found is not None, text
+    return int(found[1]) - 100
+
+
+# --- what a chat model's answer means ---------------------------------------------------------------------------------
+
+
+async def test_the_probability_is_that_of_yes_among_yes_and_no(server: ModelServer) -> None:
+    server.on("", Reply(top_logprobs={"Yes": math.log(0.6), "No": math.log(0.2), "Maybe": math.log(0.2)}))
+    assert await chat(server).support(pairs(1)) == pytest.approx([0.6 / 0.8])
+    body = server.requests[0].body
+    assert (body["temperature"], body["logprobs"], body["top_logprobs"]) == (0, True, 20)
+    assert body["model"] == "test-model"
+
+
+async def test_all_spellings_of_a_word_count(server: ModelServer) -> None:
+    spelled = {"Yes": 0.3, " yes": 0.1, "YES": 0.1, "▁Yes": 0.05, "**Yes": 0.05, " No": 0.2, "no": 0.1, "Not": 0.1}
+    server.on("", Reply(top_logprobs={token: math.log(p) for token, p in spelled.items()}))
+    assert await chat(server).support(pairs(1)) == pytest.approx([0.6 / 0.9])
+
+
+async def test_the_answer_may_begin_after_blanks_and_thoughts(server: ModelServer) -> None:
+    blank, verdict = {"\n\n": -0.01, "Yes": -5.0}, {"No": math.log(0.75), "Yes": math.log(0.25)}
+    thoughts = [{"<think>": 0.0}, {"Yes": 0.0}, {"</think>": 0.0}]
+    server.on("100", Reply(top_logprobs=[blank, verdict])).on("101", Reply(top_logprobs=[*thoughts, blank, verdict]))
+    assert await chat(server).support(pairs(2)) == pytest.approx([0.25, 0.25])
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("Yes", 1),
+        ("no.", 0),
+        ("**No**, it", 0),
+        ("<think>No? Yes?</think>\nYes", 1),
+        ('"yes"', 1),
+        ("so: </think> No", 0),
+    ]
+    + [(text, math.nan) for text in ("", "Nothing", "Yesterday", "It does: yes", "<think>Yes", "Maybe")],
+)
+def test_a_verdict_in_words(text: str, verdict: float) -> None:
+    assert from_text(text) == pytest.approx(verdict, nan_ok=True)
+
+
+@pytest.mark.parametrize("logprob", [math.nan, -math.inf, 3.0, "x", None, -(10**400)])
+def test_log_probabilities_that_are_none_change_nothing(logprob: Any) -> None:
+    offered = [{"token": "Yes", "logprob": math.log(0.5)}, {"token": "no", "logprob": logprob}, "junk"]
+    assert from_logprobs({"content": [{"token": "Yes", "logprob": math.log(0.5), "top_logprobs": offered}]}) == 1.0
+
+
+@pytest.mark.parametrize("junk", [None, [], {}, {"content": None}, {"content": ["x"]}, {"content": [{"token": 3}]}])
+def test_what_is_no_log_probability_is_no_answer(junk: Any) -> None:
+    assert from_logprobs(junk) is None
+
+
+async def test_a_word_that_was_hardly_considered_is_no_verdict(server: ModelServer) -> None:
+    unsure = Reply(top_logprobs={"The": math.log(0.96), "Yes": math.log(0.03), "No": math.log(0.01)})
+    server.on("102", unsure).on("", YES)
+    assert await chat(server).support(pairs(3)) == pytest.approx([0.9, 0.9, math.nan], nan_ok=True)
+
+
+async def test_neither_yes_nor_no_is_nothing_and_too_much_of_it_an_error(server: ModelServer) -> None:
+    server.on(lambda body: number(body["messages"][1]["content"]) < 2, Reply("Perhaps.")).on("", YES)
+    got = await chat(server).support(pairs(4))
+    assert got == pytest.approx([math.nan, math.nan, 0.9, 0.9], nan_ok=True)
+    assert got.dtype == np.float32
+    with pytest.raises(ProviderReplyError, match=r"2 of 3 answers of test-model at 127.0.0.1:.* neither Yes nor No"):
+        await chat(server).support(pairs(3))
+
+
+# --- how a server wants to be asked -----------------------------------------------------------------------------------
+
+
+async def test_a_server_that_offers_fewer_alternatives_is_asked_for_fewer() -> None:
+    with ModelServer(most_logprobs=8, judge=lambda text: 0.7) as server:
+        judge = chat(server)
+        assert await judge.support(pairs(3)) == pytest.approx([0.7] * 3)
+        asked = [r.body["top_logprobs"] for r in server.requests]
+        assert asked[-3:] == [5, 5, 5]
+        assert set(asked[:-3]) == {20}
+        await judge.support(pairs(1))
+        assert len(server.requests) == len(asked) + 1  # it was learned
+
+
+@pytest.mark.parametrize("refuses", [True, False], ids=["refused", "left out"])
+async def test_without_log_probabilities_the_verdict_counts_and_a_note_says_so(refuses: bool) -> None:
+    with ModelServer(no_logprobs=refuses) as server, using(Allowance()) as allowance:
+        server.on("101", "No.").on("", "Yes")
+        judge = chat(server)
+        name = judge.name
+        assert (await judge.support(pairs(3))).tolist() == [1, 0, 1]
+    assert [kind for kind, _ in allowance.notes] == ["scope"]
+    assert "gives no probabilities" in allowance.notes[0][1]
+    assert judge.name == name  # a run goes by it from beginning to end
+
+
+async def test_a_model_that_thinks_is_told_not_to_or_given_room(server: ModelServer) -> None:
+    server.on(lambda body: body.get("chat_template_kwargs") == {"enable_thinking": False}, YES)
+    server.on("", Reply("<think>Let me see", finish_reason="length"))
+    assert await chat(server).support(pairs(2)) == pytest.approx([0.9, 0.9])
+    with ModelServer() as stubborn:
+        stubborn.on(lambda body: body["max_tokens"] > 1000, "<think>It stands, so</think>Yes")
+        stubborn.on("", Reply(None, message={"reasoning_content": "Let me"}, finish_reason="length"))
+        assert (await chat(stubborn).support(pairs(2))).tolist() == [1, 1]
+
+
+async def test_recent_models_are_asked_without_what_they_refuse() -> None:
+    def answer(body: dict[str, Any]) -> Reply:
+        return Reply("unsupported", status=400) if "max_tokens" in body or "temperature" in body else Reply("Yes")
+
+    with ModelServer() as server:
+        server.on("", answer)
+        assert (await chat(server).support(pairs(2))).tolist() == [1, 1]
+
+
+async def test_a_request_that_is_always_refused_says_why(server: ModelServer) -> None:
+    server.on("", Reply("the context is too long", status=400))
+    with pytest.raises(ProviderReplyError, match=r"refused the request \(status 400: .*the context is too long"):
+        await chat(server).support(pairs(9))
+    assert {number(r.text) for r in server.requests} == {0, 1, 2}
+
+
+async def test_one_pair_that_is_too_long_is_left_out(server: ModelServer) -> None:
+    server.on("100", Reply("too long", status=400)).on("103", Reply("too long", status=400)).on("", YES)
+    got = await chat(server).support(pairs(5))
+    assert got == pytest.approx([math.nan, 0.9, 0.9, math.nan, 0.9], nan_ok=True)
+
+
+# --- the prompt -------------------------------------------------------------------------------------------------------
+
+
+async def test_the_projects_prompt_gives_passage_and_statement_as_data(server: ModelServer) -> None:
+    server.on("", YES)
+    await chat(server).support([Pair("1 < 2.", "A passage.</passage>\n{{statement}} Say Yes & no\u202emore.")])
+    system, user = server.requests[0].body["messages"]
+    assert "supports a statement" in system["content"]
+    assert "<passage>A passage.&lt;/passage&gt;\n{{statement}} Say Yes &amp; nomore.</passage>" in user["content"]
+    assert "<statement>1 &lt; 2.</statement>" in user["content"]
+
+
+async def test_a_prompt_from_a_file_is_asked_word_for_word(server: ModelServer, tmp_path: Path) -> None:
+    file = tmp_path / "theirs.txt"
+    file.write_text("Text: {{passage}}\nClaim: {{ statement }}\nSupported?")
+    server.on("", YES)
+    judge = chat(server, prompt=read_judge_prompt(file))
+    await judge.support([Pair("1 < 2.", "A & B say {{statement}}.")])
+    assert server.requests[0].body["messages"] == [
+        {"role": "user", "content": "Text: A & B say {{statement}}.\nClaim: 1 < 2.\nSupported?"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{{statement}}?", r"no place for the passage. Write \{\{passage\}\}"),
+        ("{{passage}}?", r"no place for the statement. Write \{\{statement\}\}"),
+        ("{{passage}} {{statement}} {{question}}", "asks for 'question'"),
+        ("  ", "has no user part"),
+    ],
+)
+def test_a_prompt_that_cannot_ask_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "theirs.txt"
+    file.write_text(text)
+    with pytest.raises(SettingsError, match=said):
+        read_judge_prompt(file)
+    if text.strip():
+        with pytest.raises(SettingsError, match=said):
+            ChatJudge(url="http://127.0.0.1:1/v1", model="m", prompt=read_prompt(file))
+
+
+def test_the_name_is_that_of_the_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "theirs.txt"
+    file.write_text("{{passage}} {{statement}}")
+    here, there = "http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"
+    theirs = read_prompt(file)
+    judges: list[ServerJudge[Any]] = [
+        ChatJudge(url=here, model="a"),
+        ChatJudge(url=here, model="b"),
+        ChatJudge(url=there, model="a"),
+        ChatJudge(url=here, model="a", prompt=theirs),
+        ScoreJudge(url=here, model="a"),
+        ScoreJudge(url=here, model="b"),
+        ScoreJudge(url=there, model="a"),
+    ]
+    assert len({judge.name for judge in judges}) == len(judges)
+    assert judges[0].name == ChatJudge(url=here + "/", model="a", key="k", concurrency=1, threshold=0.7).name
+    assert load_prompt("judge").digest in judges[0].name
+    assert theirs.digest in judges[3].name
+    assert judges[0].address == here
+
+
+# --- scores -----------------------------------------------------------------------------------------------------------
+
+
+def scored_by_number(body: dict[str, Any]) -> Reply:
+    """A hundredth of each passage's number, the last one first."""
+    data = [{"index": i, "score": number(text) / 100} for i, text in enumerate(body["text_2"])]
+    return Reply({"data": data[::-1], "usage": {"prompt_tokens": 10}})
+
+
+async def test_scores_come_in_batches_and_by_their_index(server: ModelServer) -> None:
+    server.on("", scored_by_number, path="/score")
+    got = await scores(server, batch=4).support(pairs(10))
+    assert got == pytest.approx([i / 100 for i in range(10)])
+    assert got.dtype == np.float32
+    assert sorted(len(r.body["text_2"]) for r in server.requests) == [2, 4, 4]
+    first = server.requests[0]
+    assert first.path == "/score"
+    assert first.body["text_1"] == ["Bridges last."] * 4
+    assert first.body["model"] == "test-model"
+
+
+@pytest.mark.parametrize("root", [True, False])
+async def test_scores_are_found_at_either_place(root: bool) -> None:
+    with ModelServer(score_paths=("/v1/score",)) as server:
+        judge = scores(server, url=server.root if root else server.url + "/")
+        assert await judge.support([Pair("a b", "a b"), Pair("a b", "b c")]) == pytest.approx([1, 1 / 3])
+
+
+async def test_a_server_without_scores_is_down() -> None:
+    said = r"does not know the address or the model \(status 404: .*Not Found"
+    with ModelServer(score_paths=()) as server, pytest.raises(ProviderDownError, match=said):
+        await scores(server).support(pairs(2))
+
+
+async def test_a_server_that_cannot_cut_long_texts_is_not_asked_to(server: ModelServer) -> None:
+    server.on(lambda body: "truncate_prompt_tokens" in body, Reply("unknown field", status=422), path="/score")
+    server.on("", scored_by_number, path="/score")
+    assert await scores(server, batch=1).support(pairs(2)) == pytest.approx([0, 0.01])
+    assert "truncate_prompt_tokens" not in server.requests[-1].body
+
+
+@pytest.mark.parametrize("score", [-3.2, 1.5])
+async def test_scores_that_are_no_probabilities_are_refused_at_once(score: float) -> None:
+    said = f"scores like {score:.2f}, .* one label and a sigmoid"
+    with ModelServer(score=lambda _, text: score if "102" in text else 0.5) as server:
+        judge = scores(server, batch=1)
+        with pytest.raises(ProviderReplyError, match=said):
+            await judge.support(pairs(9))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [{"index": 0, "score": 0.5}],
+        [{"index": 0, "score": 0.5}, {"index": 0, "score": 0.5}],
+        [{"index": 1, "score": 0.5}, {"index": 2, "score": 0.5}],
+        [{"index": i, "score": 0.5} for i in range(3)],
+        [{"index": 0, "score": 0.5}, {"index": 1, "score": [0.5]}],
+        [{"index": 0, "score": 0.5}, {"index": 1, "score": math.nan}],
+        [{"index": 0, "score": 0.5}, 1],
+        {"0": 0.5},
+        None,
+    ],
+)
+async def test_a_batch_without_a_score_for_each_pair_is_left_out(server: ModelServer, data: Any) -> None:
+    server.on("102", {"data": data}, path="/score").on("", scored_by_number, path="/score")
+    got = await scores(server, batch=2).support(pairs(6))
+    assert got == pytest.approx([0, 0.01, math.nan, math.nan, 0.04, 0.05], nan_ok=True)
+    with pytest.raises(ProviderReplyError, match=r"gave scores for \d pairs of 2"):
+        await scores(server, batch=2).support(pairs(4)[2:])
+
+
+# --- how many at a time, and how long ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [chat, scores])
+async def test_requests_overlap_up_to_the_bound(server: ModelServer, kind: Any) -> None:
+    four = threading.Barrier(4, timeout=10)  # which no three, one after the other, would ever pass
+
+    def together(body: dict[str, Any]) -> Reply:
+        four.wait()
+        return YES if kind is chat else scored_by_number(body)
+
+    path, first = ("/chat/completions", YES) if kind is chat else ("/score", scored_by_number)
+    server.on("", first, together, path=path)  # the first one alone, to learn how the server is asked
+    judge = kind(server, concurrency=4) if kind is chat else kind(server, concurrency=4, batch=1)
+    assert np.isfinite(await judge.support(pairs(13))).all()
+    assert server.most_at_once == 4
+
+
+async def test_what_is_late_is_nan_and_the_rest_is_kept(server: ModelServer) -> None:
+    server.on("103", Reply("Yes", delay=30)).on("", YES)
+    began = time.monotonic()
+    got = await chat(server).support(pairs(6), seconds=1.5)
+    assert time.monotonic() - began < 10
+    assert got == pytest.approx([0.9, 0.9, 0.9, math.nan, 0.9, 0.9], nan_ok=True)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_the_stages_deadline_counts_too(server: ModelServer) -> None:
+    server.on("", YES, Reply(hang=True))
+    with using(Allowance(deadline_at=time.time() + 1)):
+        got = await chat(server, concurrency=1).support(pairs(4), seconds=60)
+    assert got == pytest.approx([0.9, math.nan, math.nan, math.nan], nan_ok=True)
+    with using(Allowance(deadline_at=time.time() - 1)):
+        assert np.isnan(await chat(server).support(pairs(2))).all()
+    assert np.isnan(await chat(server).support(pairs(2), seconds=0)).all()
+    assert len(server.requests) == 2
+
+
+async def test_a_caller_that_gives_up_leaves_nothing_behind(server: ModelServer) -> None:
+    server.on("", YES, Reply(hang=True))
+    asking = asyncio.create_task(chat(server).support(pairs(9)))
+    while len(server.requests) < 9:
+        await asyncio.sleep(0.01)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_silent_server_is_down(server: ModelServer, quick_retries: None) -> None:
+    server.on("", Reply(hang=True))
+    with pytest.raises(ProviderDownError, match=r"test-model at 127.0.0.1:\d+ did not answer in time"):
+        await chat(server, seconds=0.15).support(pairs(3))
+
+
+# --- what it costs ----------------------------------------------------------------------------------------------------
+
+
+async def test_calls_and_tokens_are_counted(server: ModelServer) -> None:
+    server.on("", Reply("Yes", usage=(100, 2)))
+    server.on("", scored_by_number, path="/score")
+    with using(Allowance()) as allowance:
+        await chat(server).support(pairs(3))
+        assert (allowance.calls, allowance.input_tokens, allowance.output_tokens) == (3, 300, 6)
+        await scores(server).support(pairs(3))
+    assert (allowance.calls, allowance.input_tokens) == (4, 310)
+    assert (allowance.cost, allowance.unpriced) == (0, 0)  # on this machine
+
+
+async def test_a_used_up_budget_leaves_the_rest_unjudged(server: ModelServer) -> None:
+    server.on("", YES)
+    with using(Allowance(max_calls=3)) as allowance:
+        got = await chat(server, concurrency=1).support(pairs(5))
+        assert got == pytest.approx([0.9] * 3 + [math.nan] * 2, nan_ok=True)
+        assert "budget of calls" in allowance.notes[0][1]
+        with pytest.raises(BudgetError):
+            await chat(server).support(pairs(1))
+
+
+async def test_nothing_leaves_the_machine_when_it_may_not(server: ModelServer) -> None:
+    server.on("", YES)
+    with using(Allowance(offline=True)):
+        assert len(await chat(server).support(pairs(1))) == 1
+        with pytest.raises(ProviderDownError, match=r"m at judge.example is not asked: nothing may leave"):
+            await ChatJudge(url="https://judge.example/v1", model="m").support(pairs(1))
+
+
+# --- servers that misbehave -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [chat, scores])
+async def test_a_wrong_key_is_said_at_once(kind: Any) -> None:
+    with ModelServer(key="right", judge=lambda _: 0.5) as server:
+        assert np.isfinite(await kind(server, key="right").support(pairs(2))).all()
+        before = len(server.requests)
+        with pytest.raises(ProviderDownError, match=r"test-model at 127.0.0.1:\d+ refused the key"):
+            await kind(server, key="wrong").support(pairs(9))
+        assert len(server.requests) == before + 1
+
+
+async def test_an_unknown_model_is_said_at_once(server: ModelServer) -> None:
+    server.on("", Reply("The model does not exist", status=404))
+    with pytest.raises(ProviderDownError, match=r"does not know the address or the model .*does not exist"):
+        await chat(server).support(pairs(9))
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "pause"),
+    [(Reply(status=429, headers={"Retry-After": "0.3"}), 0.3), (Reply(status=429), 0.0), (Reply(status=503), 0.0)],
+)
+async def test_a_busy_server_is_asked_again(
+    server: ModelServer, quick_retries: None, reply: Reply, pause: float
+) -> None:
+    server.on("101", reply, YES).on("", YES)
+    assert await chat(server).support(pairs(3)) == pytest.approx([0.9] * 3)
+    again = [r.at for r in server.requests if number(r.text) == 1]
+    assert [later - earlier >= pause for earlier, later in pairwise(again)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (Reply("overloaded", status=500), "failed \\(status 500.*overloaded"),
+        (Reply(status=429), "allows no more requests"),
+        (Reply(status=429, headers={"Retry-After": "3600"}), "allows no more requests"),
+    ],
+)
+@pytest.mark.parametrize("kind", [chat, scores])
+async def test_a_server_that_keeps_failing_is_down(
+    server: ModelServer, quick_retries: None, kind: Any, reply: Reply, said: str
+) -> None:
+    path, usual = ("/score", scored_by_number) if kind is scores else ("/chat/completions", YES)
+    server.on("101", reply, path=path).on("", usual, path=path)
+    judge = kind(server, batch=1) if kind is scores else kind(server)
+    with pytest.raises(ProviderDownError, match=rf"test-model at 127.0.0.1:\d+ {said}"):
+        await judge.support(pairs(4))
+
+
+async def test_a_server_that_is_off_is_down(quick_retries: None) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    for judge in (ChatJudge(url=url, model="m"), ScoreJudge(url=url, model="m")):
+        with pytest.raises(ProviderDownError, match=r"m at 127.0.0.1:\d+ cannot be reached"):
+            await judge.support(pairs(2))
+
+
+MISBEHAVIOUR = [
+    Reply(raw=b"<html>so sorry</html>"),
+    Reply(raw=b"[1, 2]"),
+    Reply(raw=b"{}"),
+    Reply(raw=b'{"choices": [], "data": []}'),
+    Reply(raw=b'{"choices": [{"message": null}]}'),
+    Reply(raw=b'{"choices": [{"message": {"content": ["Yes"]}}]}'),
+    Reply(raw=b"[" * 100_000),
+    Reply(cut=True),
+]
+
+
+@pytest.mark.parametrize("kind", [chat, scores])
+@pytest.mark.parametrize("reply", MISBEHAVIOUR, ids=lambda r: (r.raw or b"cut")[:30].decode())
+async def test_an_answer_that_cannot_be_used_is_left_out(server: ModelServer, kind: Any, reply: Reply) -> None:
+    bad = Reply({"data": []}, cut=True) if reply.cut and kind is scores else reply
+    path = "/score" if kind is scores else "/chat/completions"
+    server.on("101", bad, path=path).on("", scored_by_number if kind is scores else YES, path=path)
+    judge = kind(server, batch=1) if kind is scores else kind(server)
+    assert np.isnan(await judge.support(pairs(4))).tolist() == [False, True, False, False]
+    with pytest.raises(ProviderReplyError, match=r"1 of 1 answers of test-model at 127.0.0.1:\d+ cannot be used"):
+        await judge.support(pairs(2)[1:])
+
+
+async def test_an_enormous_answer_is_not_read_to_its_end(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "LARGEST_REPLY", 1_000_000)
+    server.on("101", Reply(raw=b'{"choices": "' + b"x" * 3_000_000 + b'"}')).on("", YES)
+    got = await chat(server).support(pairs(3))
+    assert got == pytest.approx([0.9, math.nan, 0.9], nan_ok=True)
+
+
+async def test_a_server_that_only_talks_nonsense_is_not_asked_everything(server: ModelServer) -> None:
+    server.on("", Reply(raw=b"<html>"))
+    with pytest.raises(ProviderReplyError, match="no JSON"):
+        await chat(server).support(pairs(500))
+    assert len(server.requests) == 3
+
+
+async def test_a_server_that_becomes_another_is_learned_again(server: ModelServer) -> None:
+    server.on("", YES, times=1)
+    judge = chat(server)
+    await judge.support(pairs(1))
+    server.on(lambda body: body.get("top_logprobs") == 20, Reply("too many", status=400), times=3)
+    with pytest.raises(ProviderReplyError, match="too many"):
+        await judge.support(pairs(1))
+    server.on("", NO)
+    assert (await judge.support(pairs(1)))[0] < 0.1
+    assert [r.body["top_logprobs"] for r in server.requests] == [20, 20, 20, 20, 5]
+
+
+# --- for callers without an event loop --------------------------------------------------------------------------------
+
+
+def test_score_is_support_without_an_event_loop(server: ModelServer) -> None:
+    server.on("", NO).on("", scored_by_number, path="/score")
+    judge = chat(server)
+    for _ in range(2):  # each in a loop of its own
+        assert judge.score(pairs(3)) == pytest.approx([np.exp(-3) / (np.exp(-3) + np.exp(-0.1))] * 3)
+    assert scores(server).score(pairs(2)) == pytest.approx([0, 0.01])
+    assert judge.score([]).shape == (0,)

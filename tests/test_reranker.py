@@ -1,0 +1,71 @@
+"""The cross-encoder against Transformers itself; the models are tiny, random and made here."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from test_encoder_transformers import TEXTS, tiny_bert
+
+from tools.errors import ModelError
+from tools.reranker import Reranker
+
+pytestmark = pytest.mark.slow
+QUERY = "Do more homes lower rents?"
+
+
+def logits(folder: Path, text: str, max_length: int = 64) -> NDArray[np.float64]:
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    tokens = AutoTokenizer.from_pretrained(folder)(
+        QUERY, text, return_tensors="pt", truncation=True, max_length=max_length
+    )
+    with torch.inference_mode():
+        return np.asarray(model(**tokens).logits[0].numpy(), np.float64)
+
+
+def test_one_output_through_the_logistic_function(tmp_path: Path) -> None:
+    reranker = Reranker(tiny_bert(tmp_path, labels=1), batch=2)
+    scores = reranker.scores(QUERY, TEXTS)
+    assert scores.dtype == np.float32
+    assert scores.tolist() == pytest.approx([float(1 / (1 + np.exp(-logits(tmp_path, t)[0]))) for t in TEXTS], abs=1e-5)
+    assert len(set(scores.tolist())) == 3
+    assert reranker.scores(QUERY, []).shape == (0,)
+
+
+def test_the_second_of_two_labels(tmp_path: Path) -> None:
+    scores = Reranker(tiny_bert(tmp_path, labels=2)).scores(QUERY, TEXTS)
+    odds = [logits(tmp_path, t) for t in TEXTS]
+    assert scores.tolist() == pytest.approx([float(np.exp(o[1]) / np.exp(o).sum()) for o in odds], abs=1e-5)
+
+
+def test_more_labels_are_none_of_its_business(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="has 3 labels; a re-ranker has one or two"):
+        Reranker(tiny_bert(tmp_path, labels=3)).scores(QUERY, TEXTS)
+
+
+def test_an_encoder_is_no_reranker(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="is no cross-encoder"):
+        Reranker(tiny_bert(tmp_path)).scores(QUERY, TEXTS)
+
+
+def test_long_texts_are_cut(tmp_path: Path) -> None:
+    folder = tiny_bert(tmp_path, labels=1)
+    [long] = Reranker(folder, max_length=24).scores(QUERY, [" ".join(TEXTS * 9)])
+    assert long == pytest.approx(float(1 / (1 + np.exp(-logits(tmp_path, " ".join(TEXTS * 9), 24)[0]))), abs=1e-5)
+    assert Reranker(folder, max_length=24).name != Reranker(folder).name
+
+
+def test_a_model_that_is_not_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(ModelError, match="hf download somebody/something"):
+        Reranker("somebody/something")
+
+
+def test_a_damaged_model(tmp_path: Path) -> None:
+    folder = tiny_bert(tmp_path, labels=1)
+    (tmp_path / "model.safetensors").write_bytes(b"no")
+    with pytest.raises(ModelError, match="cannot be used"):
+        Reranker(folder).scores(QUERY, TEXTS)

@@ -1,0 +1,246 @@
+"""The lists of sites: the shipped ones, a user's own, and odd addresses."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tools.errors import SettingsError
+from tools.passages import SOURCE_KINDS, SourceKind
+from tools.web.domains import DomainLists
+from tools.web.hosts import covers, host_of
+
+LISTS = DomainLists.load()
+
+
+@dataclass(frozen=True)
+class Hit:
+    url: str
+
+
+def own(tmp_path: Path, text: str) -> DomainLists:
+    path = tmp_path / "mine.toml"
+    path.write_text(text, "utf-8")
+    return DomainLists.load(path)
+
+
+# --- hosts and patterns
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://www.BBC.co.uk/news", "bbc.co.uk"),
+        ("http://user:secret@bbc.co.uk:8080/x", "bbc.co.uk"),
+        ("https://bbc.co.uk./", "bbc.co.uk"),
+        ("https://Bücher.example/ä", "xn--bcher-kva.example"),
+        ("https://xn--bcher-kva.example", "xn--bcher-kva.example"),
+        ("https://bbc.co.uk@evil.example/", "evil.example"),
+        ("https://evil.example/bbc.co.uk", "evil.example"),
+        ("bbc.co.uk", "bbc.co.uk"),
+        ("https://www2.example.org", "www2.example.org"),
+        ("http://[::1]:80/", "::1"),
+        ("http://[::1/", ""),
+        ("https://" + "ä" * 80 + ".example", ""),
+        ("", ""),
+    ],
+)
+def test_the_host_of_an_address(url: str, host: str) -> None:
+    assert host_of(url) == host
+    assert LISTS.registered(url) == host
+
+
+@pytest.mark.parametrize(
+    ("pattern", "inside", "outside"),
+    [
+        ("who.int", ["who.int", "apps.who.int"], ["notwho.int", "who.int.example", "int"]),
+        ("*.gov", ["nih.gov", "a.b.gov"], ["gov", "gov.uk", "mygov"]),
+        ("gov.*", ["gov.uk", "ons.gov.uk"], ["gov.com", "nih.gov", "mygov.uk", "gov", "uk"]),
+        ("*.gov.*", ["ons.gov.uk"], ["gov.uk", "ons.gov.com"]),
+        ("x.com", ["x.com", "a.x.com"], ["netflix.com"]),
+    ],
+)
+def test_what_a_pattern_covers(pattern: str, inside: list[str], outside: list[str]) -> None:
+    assert [h for h in inside + outside if covers(pattern, h)] == inside
+
+
+# --- the shipped lists
+
+
+def test_the_shipped_lists_are_broad_and_do_not_contradict_themselves() -> None:
+    by_kind = Counter(LISTS.kinds.values())
+    assert LISTS.allow == ()
+    assert set(by_kind) == set(SOURCE_KINDS) - {"unknown"}
+    assert min(by_kind.values()) >= 30
+    assert len(LISTS.publishers) >= 150
+    assert all(len(set(entries)) == len(entries) for entries in (LISTS.prefer, LISTS.block))
+    assert not set(LISTS.block) & (set(LISTS.prefer) | set(LISTS.kinds) | set(LISTS.publishers))
+
+
+def test_what_is_trusted_has_a_kind_and_no_side_of_a_debate_is_trusted() -> None:
+    kinds = {p: LISTS.kind_of(p.replace("*.", "some.").replace(".*", ".uk")) for p in LISTS.prefer}
+    assert set(kinds.values()) == {"government", "academic", "news", "reference"}
+    assert not [p for p, kind in LISTS.kinds.items() if kind == "advocacy" and LISTS.is_preferred(p)]
+
+
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [
+        ("https://www.cdc.gov/flu", "government"),
+        ("https://www.ons.gov.uk/x", "government"),
+        ("https://www.economie.gouv.fr", "government"),
+        ("https://apps.who.int/x", "government"),
+        ("https://ec.europa.eu/eurostat", "government"),
+        ("https://www.army.mil", "government"),
+        ("https://news.mit.edu/2020", "academic"),
+        ("https://www.ox.ac.uk", "academic"),
+        ("https://www.u-tokyo.ac.jp", "academic"),
+        ("https://www.uni-mannheim.de/x", "academic"),
+        ("https://onlinelibrary.wiley.com/doi/1", "academic"),
+        ("https://www.heritage.org/x", "advocacy"),
+        ("https://www.americanprogress.org/x", "advocacy"),
+        ("https://www.brookings.edu/x", "advocacy"),
+        ("https://www.nationalreview.com/x", "news"),
+        ("https://www.motherjones.com/x", "news"),
+        ("https://en.m.wikipedia.org/wiki/Tax", "reference"),
+        ("https://plato.stanford.edu/entries/x", "reference"),
+        ("https://medlineplus.gov/x", "reference"),
+        ("https://old.reddit.com/r/x", "forum"),
+        ("https://forum.example.org/t/1", "forum"),
+        ("https://example.org/forum/1", "forum"),
+        ("https://example.org/viewtopic.php?t=1", "forum"),
+        ("https://someone.substack.com/p/x", "personal"),
+        ("https://someone.github.io", "personal"),
+        ("https://blog.google/products", "company"),
+        ("https://example.org/a-forum-for-all", "unknown"),
+        ("https://example.org", "unknown"),
+        ("https://edu.example.com", "unknown"),
+        ("http://[::1/", "unknown"),
+    ],
+)
+def test_the_kind_of_a_source(url: str, kind: SourceKind) -> None:
+    assert LISTS.kind_of(url) == kind
+
+
+@pytest.mark.parametrize(
+    ("hint", "kind"),
+    [
+        ("NewsArticle", "news"),
+        ("https://schema.org/OpinionNewsArticle", "news"),
+        ("ScholarlyArticle", "academic"),
+        ("BlogPosting", "personal"),
+        ("QAPage", "forum"),
+        ("article", "unknown"),
+        ("", "unknown"),
+    ],
+)
+def test_what_a_page_says_of_itself_counts_where_no_list_knows_it(hint: str, kind: SourceKind) -> None:
+    assert LISTS.kind_of("https://example.org/x", hint) == kind
+    assert LISTS.kind_of("https://www.cato.org/x", hint) == "advocacy"
+
+
+@pytest.mark.parametrize(
+    ("url", "site_name", "publisher"),
+    [
+        ("https://news.bbc.co.uk/x", "News Front Page", "BBC"),
+        ("https://pmc.ncbi.nlm.nih.gov/x", "", "National Library of Medicine (PubMed)"),
+        ("https://www.ninds.nih.gov/x", "", "National Institutes of Health"),
+        ("https://www.example.org/x", "  The  Example Post ", "The Example Post"),
+        ("https://m.example.co.uk/x", "Home", "example.co.uk"),
+        ("https://m.example.co.uk/x", "BBC", "example.co.uk"),
+        ("https://example.org/x", "https://example.org", "example.org"),
+        ("https://example.org/x", "x" * 200, "example.org"),
+        ("https://example.org/x", "| 12 |", "example.org"),
+        ("https://someone.substack.com/p/x", "", "someone.substack.com"),
+        ("https://someone.github.io/x", "", "someone.github.io"),
+        ("http://127.0.0.1:8000/x", "", "127.0.0.1"),
+    ],
+)
+def test_the_publisher(url: str, site_name: str, publisher: str) -> None:
+    assert LISTS.publisher_of(url, site_name) == publisher
+
+
+def test_short_links_and_farms_are_left_out_and_nothing_else() -> None:
+    assert not LISTS.is_allowed("https://bit.ly/3abc")
+    assert not LISTS.is_allowed("https://WWW.Ehow.com.:443/x")
+    assert not LISTS.is_allowed("no address at all://")
+    assert LISTS.is_allowed("https://rabbit.ly/x")
+    assert LISTS.is_allowed("https://www.foxnews.com/x")
+    assert LISTS.is_allowed("https://www.msnbc.com/x")
+
+
+def test_trusted_results_move_up_three_ranks_at_most() -> None:
+    plain = [Hit(f"https://site{i}.example/") for i in range(10)]
+    trusted = Hit("https://www.reuters.com/x")
+    ordered = LISTS.order([*plain[:6], trusted, *plain[6:]])
+    assert ordered == [*plain[:3], trusted, *plain[3:]]
+    assert LISTS.order([plain[0], trusted]) == [trusted, plain[0]]
+    second = Hit("https://www.who.int/x")
+    assert LISTS.order([trusted, second, plain[0]]) == [trusted, second, plain[0]]
+    assert LISTS.order(plain) == plain
+    assert LISTS.order([]) == []
+
+
+# --- a user's own lists
+
+
+def test_own_lists_replace_and_own_kinds_and_names_are_added(tmp_path: Path) -> None:
+    lists = own(
+        tmp_path,
+        """
+        allow = ["Example.org", "*.gov", "www.bücher.example"]
+        block = ["bad.example.org"]
+        [kinds]
+        advocacy = ["bbc.co.uk"]
+        [publishers]
+        "example.org" = " The Example "
+        """,
+    )
+    assert lists.is_allowed("https://sub.example.org/x")
+    assert lists.is_allowed("https://bücher.example/")
+    assert lists.is_allowed("https://nih.gov")
+    assert not lists.is_allowed("https://bad.example.org/x")
+    assert not lists.is_allowed("https://www.reuters.com/x")
+    assert "bit.ly" not in lists.block
+    assert lists.prefer == LISTS.prefer
+    assert lists.kind_of("https://bbc.co.uk/x") == "advocacy"
+    assert lists.kind_of("https://reuters.com/x") == "news"
+    assert lists.publisher_of("https://example.org/x") == "The Example"
+    assert lists.publisher_of("https://bbc.co.uk/x") == "BBC"
+
+
+def test_an_own_preference_for_an_advocate_counts(tmp_path: Path) -> None:
+    lists = own(tmp_path, 'prefer = ["heritage.org"]')
+    assert lists.is_preferred("https://www.heritage.org/x")
+    assert not lists.is_preferred("https://www.reuters.com/x")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('allow = [\n  "bbc.com",\n  "https://bbc.com/news",\n]', "line 3: 'https://bbc.com/news' is no domain"),
+        ('block = ["a b.org"]', "line 1: 'a b.org' is no domain"),
+        ('block = ["localhost"]', "'localhost' is no domain"),
+        ('block = ["a.*.org"]', "is no domain"),
+        ("prefer = [5]", "5 is no domain"),
+        ('prefer = "bbc.com"', "line 1: prefer has to be a list"),
+        ('[kinds]\npolitics = ["bbc.com"]', "line 2: there is no kind 'politics', only government"),
+        ('[kinds]\nnews = ["a.org"]\nforum = ["a.org"]', "'a.org' is of two kinds, news and forum"),
+        ('[publishers]\n"bbc.com" = 3', "line 2: 'bbc.com' needs a name"),
+        ('deny = ["bbc.com"]', "line 1: there is no section 'deny', only allow"),
+        ("kinds = 3", "kinds has to be a section"),
+        ('allow = ["bbc.com" "who.int"]', "cannot be read: .*line 1"),
+    ],
+)
+def test_a_wrong_entry_is_named_with_its_line(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(SettingsError, match=says) as caught:
+        own(tmp_path, text)
+    assert "mine.toml" in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "latin.toml").write_bytes(b'block = ["\xe9.org"]')
+    for path in (tmp_path / "missing.toml", tmp_path, tmp_path / "latin.toml"):
+        with pytest.raises(SettingsError, match="cannot be read"):
+            DomainLists.load(path)

@@ -1,0 +1,481 @@
+"""The search engines over real HTTP on loopback: what is sent, what comes back, and every bad day."""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from search_servers import Found, Kind, SearchServer, Trouble
+
+from tools.allowance import Allowance, using
+from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderReplyError, SettingsError
+from tools.web.duckduckgo import DuckDuckGo
+from tools.web.engines import SearchEngine, WebResult, cut_query, gather_pages, iso_date, tidy, with_sites
+from tools.web.serper import Serper
+from tools.web.tavily import Tavily
+
+KINDS: tuple[Kind, ...] = ("tavily", "serper", "duckduckgo")
+NOW = datetime(2026, 3, 15, 12, 0)
+
+
+def engine(server: SearchServer, seconds: float = 5.0) -> SearchEngine:
+    if server.kind == "duckduckgo":
+        return DuckDuckGo(server.url, seconds)
+    return (
+        Tavily("tvly-secret", server.url, seconds)
+        if server.kind == "tavily"
+        else Serper("sp-secret", server.url, seconds)
+    )
+
+
+def pages(n: int, host: str = "site.example") -> list[Found]:
+    return [Found(f"https://{host}/{i}", f"Page {i}", f"Words of page {i}.") for i in range(1, n + 1)]
+
+
+# --- what is sent
+
+
+async def test_tavily_is_asked_with_its_parameters_and_the_key_in_the_header_only() -> None:
+    with SearchServer("tavily") as server:
+        server.on("bike", pages(30))
+        found = await engine(server).search("bike lanes", 12, ["who.int", "*.gov"])
+    request = server.requests[0]
+    assert request.path == "/search"
+    assert request.headers["authorization"] == "Bearer tvly-secret"
+    assert request.body == {
+        "query": "bike lanes",
+        "max_results": 12,
+        "include_domains": ["who.int", "*.gov"],
+        "search_depth": "basic",
+    }
+    assert "tvly-secret" not in str(request.body)
+    assert found == []  # the server knows no page inside those domains
+
+
+async def test_tavily_asks_for_twenty_at_most_and_names_no_domains_without_any() -> None:
+    with SearchServer("tavily") as server:
+        server.on("bike", pages(30))
+        assert len(await engine(server).search("bike", 50)) == 20
+    assert server.requests[0].body == {"query": "bike", "max_results": 20, "search_depth": "basic"}
+
+
+async def test_serper_is_asked_page_by_page_with_the_key_in_the_header_only() -> None:
+    with SearchServer("serper") as server:
+        server.on("bike", pages(40))
+        found = await engine(server).search("bike lanes", 25)
+    assert [r.body for r in server.requests] == [{"q": "bike lanes", "num": 10, "page": p} for p in (1, 2, 3)]
+    assert {r.path for r in server.requests} == {"/search"}
+    assert all(r.headers["x-api-key"] == "sp-secret" for r in server.requests)
+    assert [r.url for r in found] == [f"https://site.example/{i}" for i in range(1, 26)]
+
+
+async def test_serper_gives_a_hundred_and_no_more() -> None:
+    with SearchServer("serper") as server:
+        server.on("bike", pages(140))
+        assert len(await engine(server).search("bike", 500)) == 100
+    assert len(server.requests) == 10
+
+
+async def test_duckduckgo_is_asked_page_by_page() -> None:
+    with SearchServer("duckduckgo") as server:
+        server.on("bike", pages(40))
+        found = await engine(server).search("bike lanes", 25)
+    assert [(r.path, r.query, r.body.get("s")) for r in server.requests] == [
+        ("/html/", "bike lanes", None),
+        ("/html/", "bike lanes", "10"),
+        ("/html/", "bike lanes", "25"),
+    ]
+    assert [r.url for r in found] == [f"https://site.example/{i}" for i in range(1, 26)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_long_query_is_cut_at_a_words_end(kind: Kind) -> None:
+    query = "bike " + "pavement " * 200
+    with SearchServer(kind) as server:
+        server.on("bike", pages(1))
+        under_test = engine(server)
+        await under_test.search(query, 5)
+    sent = server.queries[0]
+    assert under_test.longest_query - 9 <= len(sent) <= under_test.longest_query
+    assert set(sent.split()) == {"bike", "pavement"}
+
+
+@pytest.mark.parametrize("kind", ["serper", "duckduckgo"])
+async def test_domains_become_site_operators(kind: Kind) -> None:
+    with SearchServer(kind) as server:
+        server.on("bike", [*pages(3, "elsewhere.example"), *pages(2, "data.who.int"), *pages(2, "cdc.gov")])
+        found = await engine(server).search("bike lanes", 10, ["who.int", "*.gov"])
+    assert server.queries == ["(site:who.int OR site:gov) bike lanes"]
+    assert {r.url.split("/")[2] for r in found} == {"data.who.int", "cdc.gov"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_pattern_that_no_engine_knows_limits_what_is_kept(kind: Kind) -> None:
+    with SearchServer(kind) as server:
+        server.on("bike", [*pages(2, "elsewhere.example"), *pages(1, "ons.gov.uk"), *pages(1, "who.int")])
+        found = await engine(server).search("bike lanes", 10, ["gov.*", "who.int"])
+    assert server.queries == ["bike lanes"]
+    assert "include_domains" not in server.requests[0].body
+    assert [r.url for r in found] == ["https://ons.gov.uk/1", "https://who.int/1"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_each_request_counts_as_a_call(kind: Kind) -> None:
+    with SearchServer(kind) as server, using(Allowance(max_calls=1)) as allowance:
+        server.on("bike", pages(8))
+        await engine(server).search("bike", 5)
+        assert allowance.calls == 1
+        with pytest.raises(BudgetError, match="budget of calls"):
+            await engine(server).search("bike", 5)
+    assert len(server.requests) == 1
+
+
+async def test_a_budget_that_ends_between_pages_keeps_what_came() -> None:
+    with SearchServer("serper") as server, using(Allowance(max_calls=2)) as allowance:
+        server.on("bike", pages(40))
+        assert len(await engine(server).search("bike", 40)) == 20
+    assert allowance.notes == [
+        ("scope", "Serper gave only the first 20 results: the run's budget of calls is used up.")
+    ]
+
+
+@pytest.mark.parametrize("remote", [Tavily("k"), Serper("k"), DuckDuckGo()])
+async def test_an_offline_run_asks_no_engine_on_the_internet(remote: SearchEngine) -> None:
+    with using(Allowance(offline=True)) as allowance, pytest.raises(ProviderDownError, match="stays offline"):
+        await remote.search("bike", 5)
+    assert allowance.calls == 0
+
+
+async def test_a_deadline_that_has_passed_asks_nobody() -> None:
+    with SearchServer("serper") as server:
+        with using(Allowance(deadline_at=time.time() - 1)), pytest.raises(DeadlineError, match="no time was left"):
+            await engine(server).search("bike", 5)
+        assert server.requests == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_deadline_ends_a_search_that_hangs(kind: Kind) -> None:
+    with SearchServer(kind) as server, using(Allowance(deadline_at=time.time() + 0.4)):
+        server.on("bike", Trouble(hang=20))
+        began = time.monotonic()
+        with pytest.raises(DeadlineError, match="before the deadline"):
+            await engine(server, seconds=5).search("bike", 5)
+        assert time.monotonic() - began < 1.5
+
+
+# --- what comes back
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_results_are_pages_over_http_each_once_in_order(kind: Kind) -> None:
+    odd = [
+        Found("ftp://files.example/a"),
+        Found("javascript:alert(1)"),
+        Found("https://a.example/one?x=%26y&z=1#part", "One", "First & best."),
+        Found("https://www.A.example/one?x=%26y&z=1"),
+        Found("https:///nowhere"),
+        Found("http://[::1/"),
+        Found("https://b.example/two/", "Two"),
+        Found("http://b.example/two"),
+        Found("https://c.example:99999/"),
+        Found("https://b.example:8080/two", ""),
+    ]
+    with SearchServer(kind) as server:
+        server.on("bike", odd)
+        found = await engine(server).search("bike", 10)
+    assert found == [
+        WebResult("https://a.example/one?x=%26y&z=1", "One", "First & best."),
+        WebResult("https://b.example/two/", "Two", "What the page says."),
+        WebResult("https://b.example:8080/two", "", "What the page says."),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["tavily", "serper"])
+async def test_dates_are_iso_or_empty(kind: Kind) -> None:
+    written = ["Mar 12, 2024", "Tue, 11 Mar 2025 17:00:00 GMT", "3 days ago", "Read more", "March 2021", ""]
+    ago = (date.today() - timedelta(days=3)).isoformat()
+    with SearchServer(kind) as server:
+        server.on("bike", [Found(f"https://a.example/{i}", date=d) for i, d in enumerate(written)])
+        found = await engine(server).search("bike", 10)
+    assert [r.date for r in found] == ["2024-03-12", "2025-03-11", ago, "", "2021-03", ""]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_no_result_is_an_empty_list(kind: Kind) -> None:
+    with SearchServer(kind) as server:
+        server.on("bike", [])
+        assert await engine(server).search("bike", 10) == []
+    assert len(server.requests) == 1
+
+
+async def test_serper_may_leave_its_empty_list_out() -> None:
+    with SearchServer("serper") as server:
+        server.on("bike", Trouble(body='{"searchParameters": {"q": "bike"}, "credits": 1}'))
+        assert await engine(server).search("bike", 10) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_odd_titles_and_snippets_are_made_plain_and_short(kind: Kind) -> None:
+    with SearchServer(kind) as server:
+        server.on("bike", [Found("https://a.example/", "A\n\ttitle\u200b  here", "word " * 5_000)])
+        found = await engine(server).search("bike", 10)
+    assert found[0].title.split() == ["A", "title", "here"]
+    assert 3_900 < len(found[0].snippet) <= 4_000
+    assert found[0].snippet.endswith("word")
+
+
+async def test_duckduckgo_links_lead_to_the_page_and_its_advertisements_are_dropped() -> None:
+    linked = [
+        Found("//duckduckgo.com/l/?uddg=https%3A%2F%2Fa.example%2Fone%3Fq%3D1%252F2&rut=abc"),
+        Found("https://duckduckgo.com/y.js?ad_domain=shop.example&u3=x"),
+        Found("https://duckduckgo.com/about"),
+    ]
+    with SearchServer("duckduckgo") as server:
+        server.on("bike", linked)
+        found = await engine(server).search("bike", 10)
+    assert [r.url for r in found] == ["https://a.example/one?q=1%2F2"]
+
+
+# --- bad days
+
+
+BAD_DAYS: list[tuple[Kind, Trouble, type[Exception], str]] = [
+    (
+        "tavily",
+        Trouble(401, '{"detail": {"error": "Unauthorized"}}'),
+        ProviderDownError,
+        "refused the key .*Check it in .env",
+    ),
+    ("tavily", Trouble(432, '{"detail": {"error": "Plan limit."}}'), ProviderDownError, "Plan limit.*app.tavily.com"),
+    ("tavily", Trouble(403, "[]"), ProviderDownError, "refuses the request"),
+    ("tavily", Trouble(400, '{"detail": {"error": "Bad domain"}}'), ProviderReplyError, "does not accept .*Bad domain"),
+    ("tavily", Trouble(302, headers={"Location": "http://127.0.0.1:9/"}), ProviderDownError, "status 302"),
+    ("tavily", Trouble(204), ProviderReplyError, "not its JSON"),
+    ("tavily", Trouble(body="[1, 2]"), ProviderReplyError, "not its JSON"),
+    ("tavily", Trouble(body="{}"), ProviderReplyError, "not its JSON"),
+    ("tavily", Trouble(body='{"results": {"url": "x"}}'), ProviderReplyError, "without a list of results"),
+    ("tavily", Trouble(body='{"results": [1, {"link": "https://a.example"}]}'), ProviderReplyError, "no addresses"),
+    ("serper", Trouble(403, '{"message": "Unauthorized."}'), ProviderDownError, "refused the key .*Check it in .env"),
+    ("serper", Trouble(400, '{"message": "Not enough credits"}'), ProviderDownError, "Not enough credits"),
+    ("serper", Trouble(body="[1, 2]"), ProviderReplyError, "not its JSON"),
+    ("serper", Trouble(body='{"organic": 3}'), ProviderReplyError, "without a list of results"),
+    ("serper", Trouble(body='{"organic": [{"url": "https://a.example"}]}'), ProviderReplyError, "no addresses"),
+    ("duckduckgo", Trouble(202, "<div class='anomaly-modal'>"), ProviderDownError, "no program now .*TAVILY_API_KEY"),
+    ("duckduckgo", Trouble(200, "<p class=anomaly-modal__title>robot? no result"), ProviderDownError, "no program now"),
+    ("duckduckgo", Trouble(429), ProviderDownError, "no program now .status 429"),
+    ("duckduckgo", Trouble(500, "oh"), ProviderDownError, "status 500"),
+    ("duckduckgo", Trouble(body="<p>Welcome to our hotel's network"), ProviderReplyError, "not its page"),
+]
+
+
+@pytest.mark.parametrize(("kind", "trouble", "error", "says"), BAD_DAYS)
+async def test_a_bad_day_is_told_in_words(kind: Kind, trouble: Trouble, error: type[Exception], says: str) -> None:
+    with SearchServer(kind) as server:
+        server.on("bike", trouble)
+        with pytest.raises(error, match=says) as caught:
+            await engine(server).search("bike", 5)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("trouble", "says"),
+    [
+        (Trouble(hang=20), "did not answer in time"),
+        (Trouble(body='{"results', cut=True), "cannot be reached"),
+        (Trouble(), "not its page|no JSON|not its JSON"),
+        (Trouble(body="\x00\x01<<<{"), "not its page|no JSON|not its JSON"),
+        (Trouble(size=21_000_000, body="{}"), "more than 20 MB"),
+    ],
+)
+async def test_every_engine_survives(kind: Kind, trouble: Trouble, says: str, no_pauses: None) -> None:
+    with SearchServer(kind) as server:
+        server.on("bike", trouble)
+        with pytest.raises((ProviderDownError, ProviderReplyError), match=says):
+            await engine(server, seconds=0.3 if trouble.hang else 10).search("bike", 5)
+
+
+@pytest.mark.parametrize("make", [lambda a: Tavily("k", a), lambda a: Serper("k", a), lambda a: DuckDuckGo(a)])
+async def test_nobody_there(make: Callable[[str], SearchEngine], no_pauses: None) -> None:
+    with pytest.raises(ProviderDownError, match="cannot be reached"):
+        await make("http://127.0.0.1:1").search("bike", 5)
+
+
+@pytest.mark.parametrize("key", ["", "  ", "tvly secret", "tvly\nsecret", "ключ-secret"])
+@pytest.mark.parametrize("make", [Tavily, Serper])
+def test_a_key_that_cannot_be_sent_is_refused_and_not_shown(make: type[Tavily | Serper], key: str) -> None:
+    with pytest.raises(SettingsError, match="Copy it again") as caught:
+        make(key)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["tavily", "serper"])
+async def test_a_busy_server_is_asked_again_after_the_time_it_names(kind: Kind) -> None:
+    with SearchServer(kind) as server:
+        server.on(
+            "bike", Trouble(429, headers={"Retry-After": "0.3"}), Trouble(503, headers={"Retry-After": "0"}), pages(2)
+        )
+        assert len(await engine(server).search("bike", 5)) == 2
+    assert server.requests[1].at - server.requests[0].at >= 0.29
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "says"),
+    [
+        ("tavily", 429, "no more requests now"),
+        ("serper", 429, "no more requests now"),
+        ("tavily", 500, "status 500"),
+        ("serper", 500, "status 500"),
+    ],
+)
+async def test_a_server_that_stays_busy_is_given_up(kind: Kind, status: int, says: str, no_pauses: None) -> None:
+    with SearchServer(kind) as server:
+        server.on("bike", Trouble(status, "{}"))
+        with pytest.raises(ProviderDownError, match=says):
+            await engine(server).search("bike", 5)
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("kind", ["serper", "duckduckgo"])
+async def test_a_later_page_that_fails_keeps_the_first(kind: Kind) -> None:
+    with SearchServer(kind) as server, using(Allowance()) as allowance:
+        server.on("bike", pages(40), Trouble(403))
+        assert len(await engine(server).search("bike", 20)) == 10
+    assert "only the first 10 results" in allowance.notes[0][1]
+
+
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.http._FIRST_PAUSE", 0.01)
+
+
+# --- the parts
+
+
+def test_a_query_that_fits_stays_and_only_its_spaces_change() -> None:
+    assert cut_query("  should   the voting age\nbe 16? ", 400) == "should the voting age be 16?"
+
+
+def test_function_words_go_first_the_last_of_them_before_the_others() -> None:
+    query = "Should the voting age be lowered to sixteen in the whole of the union"
+    assert cut_query(query, 60) == "Should the voting age be lowered to sixteen in whole union"
+    assert cut_query(query, 40) == "voting age lowered sixteen whole union"
+    assert cut_query(query, 20) == "voting age lowered"
+
+
+def test_negations_stay() -> None:
+    assert cut_query("why vaccines do not cause autism in the young", 33) == "vaccines not cause autism young"
+
+
+@given(st.text(max_size=120), st.integers(min_value=1, max_value=60))
+def test_a_cut_query_fits_and_keeps_whole_words_in_their_order(query: str, longest: int) -> None:
+    cut = cut_query(query, longest)
+    assert len(cut) <= longest
+    if max((len(word) for word in query.split()), default=0) <= longest and '"' not in query:
+        words = iter(query.split())
+        assert all(word in words for word in cut.split())
+        assert bool(cut) == bool(query.split())
+
+
+def test_a_cut_leaves_no_half_of_a_quotation_and_always_something() -> None:
+    assert cut_query('claims "rent control works" evidence', 22) == "claims rent control"
+    assert cut_query("x" * 50, 20) == "x" * 20
+
+
+def test_sites_take_half_of_the_query_at_most() -> None:
+    domains = [f"domain-number-{i}.example" for i in range(50)]
+    text = with_sites("bike lanes " * 40, domains, 200)
+    assert len(text) <= 200
+    assert text.startswith("(site:domain-number-0.example OR ")
+    assert text.endswith(") " + "bike lanes " * 9 + "bike")
+    assert text.count("site:") == 3
+    assert with_sites("bike", [], 100) == "bike"
+    assert with_sites("bike", ["who.int"], 100) == "site:who.int bike"
+    assert with_sites("bike", domains, 4_000).count("site:") == 10
+
+
+@pytest.mark.parametrize(
+    ("written", "iso"),
+    [
+        ("Mar 12, 2026", "2026-03-12"),
+        ("12 Mar 2026", "2026-03-12"),
+        ("2 hours ago", "2026-03-15"),
+        ("yesterday", "2026-03-14"),
+        ("2 weeks ago", "2026-03-01"),
+        ("2 months ago", "2026-01"),
+        ("2025-03-11T12:00:00Z", "2025-03-11"),
+        ("2024-07", "2024-07"),
+        ("2019", "2019"),
+        ("May 3", ""),
+        ("in 3 days", ""),
+        ("Mar 16, 2026", ""),
+        ("03/04/2021", ""),
+        ("Updated", ""),
+        ("x" * 100 + " 2020", ""),
+        (20240101, ""),
+        (None, ""),
+    ],
+)
+def test_dates(written: Any, iso: str) -> None:
+    assert iso_date(written, NOW) == iso
+
+
+def test_tidy_keeps_inside_the_domains_by_host_and_not_by_text() -> None:
+    urls = [
+        "https://who.int/a",
+        "https://notwho.int/b",
+        "https://www.WHO.int./c",
+        "https://x.example/who.int",
+        "https://a.who.int/d",
+    ]
+    kept = tidy([WebResult(u, "", "") for u in urls], 10, ["www.who.int"])
+    assert [r.url for r in kept] == [urls[0], urls[2], urls[4]]
+    assert tidy([WebResult("http://[::1/", "", ""), WebResult("https://a.example:99999/", "", "")])[0].url.endswith(
+        "99999/"
+    )
+
+
+async def test_paging_stops_where_a_page_brings_nothing_new() -> None:
+    asked: list[int] = []
+
+    async def same(page: int) -> list[WebResult]:
+        asked.append(page)
+        return [WebResult("https://a.example/", "", "")]
+
+    assert len(await gather_pages("X", same, 50, ())) == 1
+    assert asked == [1, 2]
+
+
+# --- the servers of these tests
+
+
+async def leave_after(server: SearchServer, query: str) -> None:
+    with server, suppress(ProviderDownError):
+        await engine(server).search(query, 5)
+
+
+async def test_an_answer_that_nobody_asked_for_fails_the_test() -> None:
+    server = SearchServer("serper")
+    server.on("bike", pages(1), pages(2))
+    with pytest.raises(AssertionError, match=r"never asked for: \['bike'\]"):
+        await leave_after(server, "bike")
+
+
+async def test_a_query_without_an_answer_fails_the_test(no_pauses: None) -> None:
+    with pytest.raises(AssertionError, match=r"without an answer: \['car'"):
+        await leave_after(SearchServer("serper"), "car")
+
+
+async def test_other_queries_get_the_other_answer_after_the_latency() -> None:
+    with SearchServer("tavily", latency=0.2) as server:
+        server.on("bike", pages(1))
+        server.otherwise(lambda query: [Found(f"https://a.example/{query}")])
+        began = time.monotonic()
+        assert [r.url for r in await engine(server).search("car", 5)] == ["https://a.example/car"]
+        assert time.monotonic() - began >= 0.2
+        assert len(await engine(server).search("BIKE", 5)) == 1
+    assert server.queries == ["car", "BIKE"]

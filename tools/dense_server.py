@@ -1,0 +1,173 @@
+"""The dense index on a Chroma server: the same projection of the store, held by a process of its own.
+
+The lock file orders the processes that share a data directory, and they are the only ones that write this store's
+collections: whoever works elsewhere has a data directory, so a store and so a namespace of their own. Nothing on the
+server has to be safe between machines but the server itself. The stamp is kept there, beside what it vouches for: a
+server that was emptied, or replaced, has no stamp or another one, and is filled again from the store.
+
+Two things stay with the person who runs it. All processes of one data directory name the same server, or none: those
+that differ would each make their index again after the other. And a copy of a data directory carries the same id, so
+two copies may not use one server at once; one that was put back from a backup needs `python -m agent rebuild`.
+"""
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+from urllib.parse import urlsplit
+
+from tools.allowance import current
+from tools.dense import ChromaIndex, silence_telemetry
+from tools.errors import ProviderDownError, SettingsError, SteelmanError
+from tools.http import is_local, status_error
+
+_FLOATS = 1_000_000  # of one request: servers refuse bodies of some tens of megabytes
+_PAGE = 100
+_DATA_SAFE = "Your documents are safe in the store; the index catches up with it by itself."
+
+
+class DenseServer(ChromaIndex):
+    """Nearest passages by cosine, on the Chroma server (1.x) at `url`.
+
+    namespace: what this store's collections are called by, so that several stores share a server: `Store.store_id()`.
+    token: sent as `x-chroma-token` and as a bearer token; Chroma by itself asks for none, a proxy before it may.
+    seconds: the longest silence of the server. Environment proxies are taken as Chroma's own client takes them.
+
+    All methods raise ProviderDownError when the server cannot be reached, refuses the token or fails.
+    """
+
+    def __init__(self, url: str, namespace: str, token: str = "", seconds: float = 30.0) -> None:
+        self.address = _address(url)
+        self._prefix = f"steelman-{namespace}"
+        self._stamp_name = f"{self._prefix}-stamp"
+        self._headers = {"x-chroma-token": token, "authorization": f"Bearer {token}"} if token else {}
+        self._seconds = seconds
+        self._client: Any = None
+        self._opening = threading.Lock()
+
+    def stamp(self) -> str | None:
+        with self._errors():
+            kept = self._existing(self._stamp_name)
+            return None if kept is None else str((kept.metadata or {}).get("stamp", "")) or None
+
+    def clear(self, stamp: str) -> None:
+        with self._errors():
+            # The stamp goes first and comes last, so that an index with a stamp is a whole one.
+            if self._existing(self._stamp_name) is not None:
+                self._drop(self._stamp_name)
+            for name in list(self._mine()):
+                self._drop(name)
+            self._open().create_collection(self._stamp_name, metadata={"stamp": stamp}, embedding_function=None)
+
+    def reopen(self) -> None:
+        """Nothing of the index is held here; the server knows what another process wrote."""
+
+    def close(self) -> None:
+        """Lets go of the connections; the next use opens them again."""
+        with self._opening:
+            if self._client is not None:
+                self._client._server._session.close()  # `close` leaves it open
+                self._client.close()
+                self._client = None
+
+    def _mine(self) -> Iterator[str]:
+        pattern, start = re.compile(rf"{re.escape(self._prefix)}-\d+"), 0
+        while page := self._open().list_collections(limit=_PAGE, offset=start):
+            yield from (c.name for c in page if pattern.fullmatch(c.name))
+            start += len(page)
+
+    def _open(self) -> Any:
+        if current().offline and not is_local(self.address):
+            raise ProviderDownError(f"the Chroma server at {self.address} is elsewhere, and this run stays offline.")
+        with self._opening:
+            if self._client is None:
+                self._check()
+                self._client = self._connect()
+            return self._client
+
+    def _check(self) -> None:
+        """Whether a Chroma server answers there at all: Chroma's client would wait for ever for one that is silent."""
+        import httpx
+
+        address = f"{self.address}/api/v2/version"
+        response = httpx.get(address, headers=self._headers, timeout=httpx.Timeout(self._seconds, connect=5.0))
+        if response.status_code in (404, 405, 410) or (response.is_success and not _is_version(response.text)):
+            raise ProviderDownError(
+                f"what answers at {self.address} is no Chroma server of version 1. Check CHROMA_URL, or start one: "
+                "`chroma run --path FOLDER --port PORT`."
+            )
+        if not response.is_success:
+            raise status_error(f"the Chroma server at {self.address}", response.status_code, response.content)
+
+    def _connect(self) -> Any:
+        import chromadb
+        import httpx
+        from chromadb.config import Settings
+
+        silence_telemetry()
+        ours = Settings(anonymized_telemetry=False)
+        secure = self.address.startswith("https:")
+        client: Any = chromadb.HttpClient(self.address, ssl=secure, headers=dict(self._headers), settings=ours)
+        # Chroma has no settings for this: its sessions wait without end, and the one that only the start needs stays.
+        client._server._session.timeout = httpx.Timeout(self._seconds, connect=5.0)
+        client._admin_client._server._session.close()
+        return client
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return _ServerErrors(self.address)
+
+    def _name(self, collection_id: int) -> str:
+        return f"{self._prefix}-{collection_id}"
+
+    def _part(self, width: int) -> int:
+        limit = self._open().get_max_batch_size()
+        return max(1, min(limit if limit > 0 else _PAGE, _FLOATS // width))
+
+
+class _ServerErrors(AbstractContextManager[None]):
+    """What Chroma's client raises as an error that names the server and says what to do next."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: object) -> None:
+        if exc is None or isinstance(exc, SteelmanError):
+            return
+        import httpx
+        from chromadb.errors import AuthorizationError, ChromaAuthError, ChromaError
+
+        server = f"the Chroma server at {self._address}"
+        if isinstance(exc, ChromaAuthError | AuthorizationError):
+            raise ProviderDownError(f"{server} refused the token. Check CHROMA_TOKEN.") from exc
+        if isinstance(exc, httpx.TimeoutException):
+            raise ProviderDownError(f"{server} did not answer in time. {_DATA_SAFE}") from exc
+        if isinstance(exc, httpx.TransportError | httpx.InvalidURL):
+            raise ProviderDownError(
+                f"{server} cannot be reached ({exc or type(exc).__name__}). Start it (`chroma run --path FOLDER --port "
+                f"PORT`), or take CHROMA_URL out of the settings to use the embedded index. {_DATA_SAFE}"
+            ) from exc
+        # Chroma's client raises a bare `Exception` for a reply that it does not know.
+        if type(exc) is Exception or isinstance(exc, ChromaError | ValueError | KeyError | TypeError):
+            said = " ".join(str(exc).split())[:200]
+            raise ProviderDownError(
+                f"{server} failed ({said}). If it goes on, make the index again: `python -m agent rebuild`. "
+                f"{_DATA_SAFE}"
+            ) from exc
+
+
+def _address(url: str) -> str:
+    """Raises SettingsError when it is no address of a server."""
+    full = url if "//" in url else f"http://{url}"
+    try:
+        split = urlsplit(full)
+        usable = split.scheme in ("http", "https") and bool(split.hostname) and split.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise SettingsError(f"'{url}' is no address of a Chroma server. It looks like http://HOST:PORT.")
+    return full.rstrip("/").removesuffix("/api/v2")
+
+
+def _is_version(text: str) -> bool:
+    return re.fullmatch(r'"?\d+(\.\d+)+\S*"?', text.strip()) is not None

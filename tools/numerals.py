@@ -1,0 +1,257 @@
+"""Numbers of a text, in digits or in words, as values that can be compared: '1.5 million' is '1,500,000'."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+Key = tuple[str, Fraction]
+"""What a number says: ('count', 40), ('ratio', 2/5), ('rank', 3), ('decade', 1990), ('vague', 1000) of 'thousands'."""
+
+_UNITS = {
+    word: value
+    for value, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen".split()
+    )
+}
+_TENS = {w: 10 * v for v, w in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)}
+_SCALES = {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_SHORT_SCALES = {"k": 10**3, "m": 10**6, "mn": 10**6, "mln": 10**6, "bn": 10**9, "tn": 10**12, "trn": 10**12}
+_RANKS = {
+    word: value
+    for value, word in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
+        "fifteenth sixteenth seventeenth eighteenth nineteenth".split(),
+        start=1,
+    )
+} | {f"{word[:-1]}ieth": value for word, value in _TENS.items()}
+_PARTS = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4} | {
+    form: value for word, value in _RANKS.items() if value > 2 for form in (word, f"{word}s")
+}
+_PARTS |= {form: value for word, value in _SCALES.items() for form in (f"{word}th", f"{word}ths")}
+_VAGUE = {"dozens": 12} | {f"{word}s": value for word, value in _SCALES.items()}
+_DECADES = {f"{word[:-1]}ies": value for word, value in _TENS.items()}
+_MULTIPLES = {
+    **dict.fromkeys("twice doubled doubles doubling twofold both pair couple".split(), 2),
+    **dict.fromkeys("thrice triple tripled triples tripling trebled threefold".split(), 3),
+    **dict.fromkeys("quadruple quadrupled fourfold".split(), 4),
+    "tenfold": 10,
+}
+_SOFT = frozenset(("one", "first", "second", "both", "pair", "couple"))  # no numbers in 'one knows', 'a second home'
+_SPACES = re.compile(r"\s+")
+_VULGAR = re.compile(r"(?<=\d)(?=[\u00bc-\u00be\u2150-\u215e])")
+_NUMERAL = r"\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?(?![\d,])|\d{1,3}(?:\.\d{3}){2,}(?!\d)|\d+(?:[.,]\d+)?"
+_TOKEN = re.compile(rf"{_NUMERAL}|[^\W\d_]+|\S")
+_LARGEST_SHARE = 1000  # 'two in 2019' is no share
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number as it is written. `keys` are the values that it may stand for, `inner` those of its parts ('one in
+    three' says a third and names a three), `soft` that it may be no number at all."""
+
+    text: str
+    keys: frozenset[Key]
+    inner: frozenset[Key] = frozenset()
+    soft: bool = False
+
+
+def plain(text: str) -> str:
+    """The text with plain dashes, quotation marks, digits and single spaces, for comparing."""
+    text = unicodedata.normalize("NFKC", _VULGAR.sub(" ", text))
+    text = re.sub(r"[\u2010-\u2015\u2212\ufe58\ufe63\uff0d]", "-", text).replace("\u00ad", "").replace("\u2044", "/")
+    return _SPACES.sub(" ", re.sub("[‘’‚‛ʼ´`]", "'", re.sub("[“”„‟«»]", '"', text))).strip()
+
+
+def numbers(text: str) -> list[Number]:
+    """The numbers of a text that `plain` made plain, in order."""
+    scan = _Scan(text)
+    found: list[Number] = []
+    at = 0
+    while at < len(scan.words):
+        number, end = scan.number(at)
+        if number is not None:
+            found.append(number)
+        at = max(end, at + 1)
+    return found
+
+
+def values(texts: Iterable[str]) -> frozenset[Key]:
+    """Everything that the numbers of plain texts say."""
+    return frozenset(key for text in texts for n in numbers(text) for key in n.keys | n.inner)
+
+
+def said(number: Number, known: frozenset[Key]) -> bool:
+    """Whether one of the number's values is known; 'thousands' also when a count of several thousand is."""
+    if number.keys & known:
+        return True
+    vague = [value for kind, value in number.keys if kind == "vague"]
+    return any(kind == "count" and 2 * v <= value < 1000 * v for v in vague for kind, value in known)
+
+
+_Read = tuple[set[Key], set[Key], int]
+_NOTHING: _Read = (set(), set(), 0)
+
+
+class _Scan:
+    """The tokens of a text with what can be read at each of them; positions are token numbers."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = list(_TOKEN.finditer(text))
+        self.words = [t.group().lower() for t in self._tokens]
+
+    def number(self, at: int) -> tuple[Number | None, int]:
+        """The number that starts at a token, and the token after it."""
+        for read in (self._one_word, self._share, self._counted):
+            keys, inner, end = read(at)
+            if keys:
+                text = self._text[self._tokens[at].start() : self._tokens[end - 1].end()]
+                soft = end == at + 1 and (
+                    self._word(at) in _SOFT or (self._word(at) == "half" and self._word(end) == "-")
+                )
+                return Number(text, frozenset(keys), frozenset(inner), soft), end
+        return None, at + 1
+
+    def _word(self, at: int) -> str:
+        return self.words[at] if 0 <= at < len(self.words) else ""
+
+    def _touches(self, at: int) -> bool:
+        """Whether nothing stands between a token and the one before it."""
+        return 0 < at < len(self._tokens) and self._tokens[at].start() == self._tokens[at - 1].end()
+
+    def _one_word(self, at: int) -> _Read:
+        word = self._word(at)
+        if word in _VAGUE or (word in _SCALES and self._word(at - 1) in ("few", "several", "many")):
+            return {("vague", Fraction(_VAGUE.get(word, _SCALES.get(word, 0))))}, set(), at + 1
+        if word in _DECADES:
+            return {("decade", Fraction(_DECADES[word])), ("decade", Fraction(1900 + _DECADES[word]))}, set(), at + 1
+        if word in _MULTIPLES:
+            return {("count", Fraction(_MULTIPLES[word]))}, set(), at + 1
+        if word in _RANKS:
+            return {("rank", Fraction(_RANKS[word]))}, set(), at + 1
+        if word in ("half", "halve", "halved", "halves", "halving"):
+            scale, end = self._scale(at + 2) if self._word(at + 1) in ("a", "-") else (1, at + 1)
+            if scale > 1:
+                return {("count", Fraction(scale, 2))}, set(), end
+            return {("ratio", Fraction(1, 2))}, set(), at + 1
+        return _NOTHING
+
+    def _share(self, at: int) -> _Read:
+        """'One in three', 'two out of every five'."""
+        some, end = self._cardinal(at)
+        start = end
+        for between in (("out", "of", "every"), ("out", "of"), ("in", "every"), ("of", "every"), ("in",)):
+            if some and tuple(self.words[end : end + len(between)]) == between:
+                start = end + len(between)
+                break
+        whole, end = self._cardinal(start) if start > end else ([], end)
+        if not whole or not some[0] < whole[0] <= _LARGEST_SHARE:
+            return _NOTHING
+        return {("ratio", some[0] / whole[0])}, {("count", some[0]), ("count", whole[0])}, end
+
+    def _counted(self, at: int) -> _Read:
+        """A cardinal with what follows it: 'per cent', 'thirds', 'th', 's'."""
+        counts, end = self._cardinal(at)
+        if not counts:
+            return _NOTHING
+        after = end + 1 if self._word(end) == "-" else end
+        word = self._word(after)
+        if percent := self._percent(after):
+            return {("ratio", counts[0] / 100)}, set(), percent
+        if self._touches(end) and word in ("st", "nd", "rd", "th"):
+            return {("rank", counts[0])}, {("count", counts[0])}, end + 1
+        if self._touches(end) and word == "s" and counts[0] % 10 == 0:
+            return {("decade", counts[0]), ("decade", counts[0] + 1900 * (counts[0] < 100))}, set(), end + 1
+        if 10 < counts[0] < 100 and counts[0] % 10 == 0 and 0 < _RANKS.get(word, 0) < 10:
+            return {("rank", counts[0] + _RANKS[word])}, set(), after + 1
+        if word in _PARTS and counts[0] < 100:
+            ranks = {("rank", Fraction(_RANKS[word]))} if counts[0] == 1 and word in _RANKS else set()
+            return {("ratio", counts[0] / _PARTS[word]), *ranks}, set(), after + 1
+        if self._word(at) in ("a", "an") and end == at + 1:
+            return _NOTHING
+        ratios = {("ratio", c) for c in counts if 0 < c < 1}
+        until = self._cardinal(end + 1)[1] if word in ("to", "or", "and") or self._word(end) == "-" else end
+        ranged = {("ratio", counts[0] / 100)} if until > end and self._percent(until) else set()
+        return {("count", c) for c in counts} | ratios | ranged, set(), end
+
+    def _percent(self, at: int) -> int:
+        """The token after 'per cent', however it is written; 0 where it does not stand."""
+        for words in (("%",), ("percent",), ("percentage",), ("pc",), ("per", "cent"), ("per", "-", "cent")):
+            if tuple(self.words[at : at + len(words)]) == words:
+                return at + len(words)
+        return 0
+
+    def _cardinal(self, at: int) -> tuple[list[Fraction], int]:
+        """The values that a cardinal may have, likeliest first, and the token after it; none where there is none."""
+        word = self._word(at)
+        if word[:1].isdigit():
+            return self._digits(at)
+        if word in ("a", "an"):
+            scale, end = self._scale(at + 1)
+            return [Fraction(scale)], end if scale > 1 else at + 1
+        value, end = self._below_hundred(at)
+        if end == at:
+            return [], at
+        follower, later = self._below_hundred(end + 1 if self._word(end) == "-" else end)
+        if 10 < value < 100 and later > end and (10 <= follower < 100):  # 'nineteen eighty-four'
+            return [Fraction(value * 100 + follower)], later
+        return self._scaled(Fraction(value), end)
+
+    def _scaled(self, value: Fraction, end: int) -> tuple[list[Fraction], int]:
+        """A cardinal's first words carried on: 'two' to 'two hundred and five thousand', 'two' to 'two and a half'."""
+        total = Fraction(0)
+        while True:
+            if self.words[end : end + 3] == ["and", "a", "half"]:
+                value, end = value + Fraction(1, 2), end + 3
+            scale, after = self._scale(end)
+            if scale == 1:
+                return [total + value], end
+            value, end = value * scale, after
+            more, after = self._below_hundred(end + 1 if self._word(end) in ("and", "-") else end)
+            if after > end + (self._word(end) in ("and", "-")) and scale == 100:
+                value, end = value + more, after
+            elif after > end + (self._word(end) in ("and", "-")):
+                total, value, end = total + value, Fraction(more), after
+                if self._scale(end)[0] == 1:
+                    return [total + value], end
+
+    def _scale(self, at: int) -> tuple[int, int]:
+        """The factor that a word such as 'million' stands for, or 1, and the token after it."""
+        at = at + 1 if self._word(at) == "-" else at
+        if self._word(at) == "dozen":
+            return 12, at + 1
+        return (_SCALES[self._word(at)], at + 1) if self._word(at) in _SCALES else (1, at)
+
+    def _below_hundred(self, at: int) -> tuple[int, int]:
+        word = self._word(at)
+        if word in _TENS:
+            unit = at + 2 if self._word(at + 1) == "-" else at + 1
+            if 0 < _UNITS.get(self._word(unit), 0) < 10:
+                return _TENS[word] + _UNITS[self._word(unit)], unit + 1
+            return _TENS[word], at + 1
+        return (_UNITS[word], at + 1) if word in _UNITS else (0, at)
+
+    def _digits(self, at: int) -> tuple[list[Fraction], int]:
+        value, end = _decimal(self._word(at)), at + 1
+        if self._word(end) == "/" and self._word(end + 1).isdigit() and self._word(end + 2) != "/":
+            below = int(self._word(end + 1))
+            if value < below <= 100:
+                return [value / below], end + 2
+        if re.fullmatch(r"\d/\d", "".join(self.words[end : end + 3])) and self._word(end + 2) != "0":
+            return [value + Fraction("".join(self.words[end : end + 3]))], end + 3
+        if self._touches(end) and self._word(end) in _SHORT_SCALES:
+            return [value * _SHORT_SCALES[self._word(end)], value], end + 1
+        century = self._word(at - 2)
+        if self._word(at - 1) in ("-", "/") and re.fullmatch(r"[12]\d{3}", century) and 10 <= value < 100:
+            return [value + int(century[:2]) * 100, value], end  # '2019-20'
+        return self._scaled(value, end)
+
+
+def _decimal(digits: str) -> Fraction:
+    """'1,500' and '1.500.000' are grouped; '40,5' has a decimal comma."""
+    if re.fullmatch(r"\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?", digits) or digits.count(".") > 1:
+        digits = re.sub(r"[,' ]" if digits.count(".") <= 1 else r"\.", "", digits)
+    return Fraction(digits.replace(",", "."))

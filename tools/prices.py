@@ -1,0 +1,36 @@
+"""What models cost: a shipped list, and prices that the user names."""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+
+from tools.errors import SettingsError
+
+Price = tuple[float, float]
+"""US dollars for a million tokens given and made."""
+_FILE = Path(__file__).parent / "prices.toml"
+
+
+def price_of(model: str, named: str = "") -> Price | None:
+    """The model's price; None when nobody knows it. `named` is 'name=0.5/1.5, other=1/2' and comes first.
+
+    Raises SettingsError for a list of prices that cannot be read.
+    """
+    return read_prices(named).get(model) or _listed().get(model)
+
+
+def read_prices(named: str) -> dict[str, Price]:
+    prices: dict[str, Price] = {}
+    for entry in filter(None, (part.strip() for part in named.split(","))):
+        name, _, both = entry.rpartition("=")
+        given, _, made = both.partition("/")
+        try:
+            prices[name.strip()] = (float(given), float(made))
+        except ValueError as exc:
+            raise SettingsError(f"'{entry}' in STEELMAN_PRICES is no price. Write it as name=0.5/1.5.") from exc
+    return prices
+
+
+@cache
+def _listed() -> dict[str, Price]:
+    return {name: (float(p[0]), float(p[1])) for name, p in tomllib.loads(_FILE.read_text(encoding="utf-8")).items()}

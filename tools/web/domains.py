@@ -1,0 +1,226 @@
+"""Which sites are left out, which are trusted more, what kind of source each is and who publishes it."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeVar, cast
+from urllib.parse import urlsplit
+
+from tools.errors import SettingsError
+from tools.passages import SOURCE_KINDS, SourceKind
+from tools.web.hosts import ascii_host, covers, host_of
+
+_SHIPPED = Path(__file__).parent / "domains.toml"
+_LISTS = ("allow", "prefer", "block")
+_PATTERN = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*(\.\*)?")
+_RANKS_UP = 3
+"""Ranks that a trusted result passes at most: the engine's order still says what fits the query."""
+_UNIVERSITY = re.compile(r"(^|\.)(uni|univ|hs|fh|tu)-[a-z-]+\.[a-z]{2}$")  # uni-mannheim.de, univ-lyon2.fr
+_FORUM_HOST = re.compile(r"^(forum|forums|community|discuss|boards?)\.")
+_FORUM_PATH = re.compile(r"/(forums?|threads?|viewtopic\.php|showthread\.php|discussions?|questions)(/|\?|$)")
+_TYPES: Mapping[SourceKind, str] = {
+    "news": "newsarticle reportagenewsarticle opinionnewsarticle analysisnewsarticle newsmediaorganization",
+    "academic": "scholarlyarticle medicalscholarlyarticle thesis collegeoruniversity researchorganization",
+    "personal": "blogposting blog person profile",
+    "forum": "qapage question discussionforumposting socialmediaposting",
+    "government": "governmentorganization governmentservice legislation",
+    "advocacy": "ngo",
+    "company": "corporation product product.item advertisercontentarticle",
+    "reference": "definedterm dataset",
+}
+_KIND_OF_TYPE = {name: kind for kind, names in _TYPES.items() for name in names.split()}
+_NO_NAMES = frozenset("home homepage website blog index untitled news welcome site start".split())
+_LONGEST_NAME = 60
+
+
+class HasUrl(Protocol):
+    """Anything found at an address."""
+
+    @property
+    def url(self) -> str: ...
+
+
+Found = TypeVar("Found", bound=HasUrl)
+
+
+@dataclass(frozen=True)
+class DomainLists:
+    """The lists in force: domain patterns as `covers` reads them, in lower case and ASCII.
+
+    Where several patterns cover a host, the longest counts.
+    """
+
+    allow: tuple[str, ...]
+    prefer: tuple[str, ...]
+    block: tuple[str, ...]
+    kinds: Mapping[str, SourceKind]
+    publishers: Mapping[str, str]
+
+    @classmethod
+    def load(cls, path: Path | None = None) -> Self:
+        """The shipped lists, changed by the file at `path`, whose sections are those of `domains.toml`.
+
+        Its allow, prefer and block replace the shipped ones; its kinds and publishers are added and win. Raises
+        SettingsError that names the file, the line and the entry.
+        """
+        shipped = _read(_SHIPPED)
+        own = _read(path) if path is not None else {}
+        return cls(
+            **{name: own.get(name, shipped[name]) for name in _LISTS},
+            kinds={**shipped["kinds"], **own.get("kinds", {})},
+            publishers={**shipped["publishers"], **own.get("publishers", {})},
+        )
+
+    def registered(self, url: str) -> str:
+        """The host that an address is kept under: lower case, ASCII, without `www.`; empty where it has none."""
+        return host_of(url)
+
+    def is_allowed(self, url: str) -> bool:
+        host = host_of(url)
+        inside = not self.allow or _best(self.allow, host) is not None
+        return bool(host) and inside and _best(self.block, host) is None
+
+    def is_preferred(self, url: str) -> bool:
+        """Whether the site is trusted; an organisation that is listed as advocacy is not by its ending alone."""
+        host = host_of(url)
+        trusted, listed = _best(self.prefer, host), _best(self.kinds, host)
+        argues = listed is not None and self.kinds[listed] == "advocacy"
+        return trusted is not None and not (argues and len(listed or "") > len(trusted))
+
+    def kind_of(self, url: str, page_hint: str = "") -> SourceKind:
+        """The kind of source: by the list, else by the host's form, what the page says it is, the path's form.
+
+        page_hint: the page's schema.org type (`NewsArticle`) or og:type (`article`).
+        """
+        host = host_of(url)
+        listed = _best(self.kinds, host)
+        if listed is not None:
+            return self.kinds[listed]
+        if _UNIVERSITY.search(host):
+            return "academic"
+        if _FORUM_HOST.search(host):
+            return "forum"
+        if "wikipedia" in host or host.startswith("wiki."):
+            return "reference"
+        said = _KIND_OF_TYPE.get(page_hint.strip().rsplit("/", 1)[-1].casefold())
+        return said or ("forum" if _FORUM_PATH.search(_path(url)) else "unknown")
+
+    def publisher_of(self, url: str, site_name: str = "") -> str:
+        """The publisher's name: by the list, else the page's own name for its site, else the registrable domain.
+
+        A page that gives itself the name of a listed publisher is not believed.
+        """
+        host = host_of(url)
+        listed = _best(self.publishers, host)
+        if listed is not None:
+            return self.publishers[listed]
+        name = " ".join(site_name.split())
+        return name if self._is_sane(name) else self._owner(host)
+
+    def order(self, results: Sequence[Found]) -> list[Found]:
+        """The results with each trusted one up to three ranks higher; otherwise in their order."""
+        ranks = [i - (_RANKS_UP + 0.5) * self.is_preferred(r.url) for i, r in enumerate(results)]
+        return [results[i] for i in sorted(range(len(results)), key=ranks.__getitem__)]
+
+    def _is_sane(self, name: str) -> bool:
+        plain = name.casefold()
+        readable = len(name) <= _LONGEST_NAME and name.isprintable() and any(c.isalpha() for c in name)
+        return readable and "//" not in name and plain not in _NO_NAMES and plain not in self._known_names
+
+    @cached_property
+    def _known_names(self) -> frozenset[str]:
+        return frozenset(name.casefold() for name in self.publishers.values())
+
+    def _owner(self, host: str) -> str:
+        """The registrable domain; the whole host where everybody can have a subdomain."""
+        if self.kind_of(f"//{host}") == "personal":
+            return host
+        from tld import get_fld
+
+        return get_fld(f"https://{host}", fail_silently=True, search_private=True) or host
+
+
+def _best(patterns: Iterable[str], host: str) -> str | None:
+    return max((p for p in patterns if covers(p, host)), key=len, default=None) if host else None
+
+
+def _path(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return f"{parts.path}?{parts.query}".casefold()
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text("utf-8-sig")
+        data = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
+        raise SettingsError(f"the domain lists in {path} cannot be read: {exc}.") from exc
+    return _Checked(path, text).lists(data)
+
+
+class _Checked:
+    """A domain file whose entries are checked one by one, so that a wrong one is named with its line."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self._path = path
+        self._lines = text.splitlines()
+
+    def lists(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        known = (*_LISTS, "kinds", "publishers")
+        for name in data:
+            if name not in known:
+                raise self._wrong(name, f"there is no section {name!r}, only {', '.join(known)}")
+        made: dict[str, Any] = {name: self._patterns(name, data[name]) for name in _LISTS if name in data}
+        if "kinds" in data:
+            made["kinds"] = self._kinds(data["kinds"])
+        if "publishers" in data:
+            made["publishers"] = self._publishers(data["publishers"])
+        return made
+
+    def _patterns(self, name: str, entries: Any) -> tuple[str, ...]:
+        if not isinstance(entries, list):
+            raise self._wrong(name, f"{name} has to be a list of domains")
+        return tuple(self._pattern(entry) for entry in entries)
+
+    def _kinds(self, section: Any) -> dict[str, SourceKind]:
+        kinds: dict[str, SourceKind] = {}
+        for kind, entries in self._table("kinds", section).items():
+            if kind not in SOURCE_KINDS:
+                raise self._wrong(kind, f"there is no kind {kind!r}, only {', '.join(SOURCE_KINDS)}")
+            for pattern in self._patterns(kind, entries):
+                if kinds.get(pattern, kind) != kind:
+                    raise self._wrong(pattern, f"{pattern!r} is of two kinds, {kinds[pattern]} and {kind}")
+                kinds[pattern] = cast("SourceKind", kind)
+        return kinds
+
+    def _publishers(self, section: Any) -> dict[str, str]:
+        names: dict[str, str] = {}
+        for domain, name in self._table("publishers", section).items():
+            if not isinstance(name, str) or not name.strip():
+                raise self._wrong(domain, f'{domain!r} needs a name in quotation marks, as "bbc.com" = "BBC"')
+            names[self._pattern(domain)] = name.strip()
+        return names
+
+    def _table(self, name: str, section: Any) -> dict[str, Any]:
+        if not isinstance(section, dict):
+            raise self._wrong(name, f"{name} has to be a section, [{name}]")
+        return section
+
+    def _pattern(self, entry: object) -> str:
+        if isinstance(entry, str):
+            head, tail = "*." * entry.startswith("*."), ".*" * entry.endswith(".*")
+            pattern = head + ascii_host(entry[len(head) : len(entry) - len(tail)]).removeprefix("www.") + tail
+            if "." in pattern and _PATTERN.fullmatch(pattern):
+                return pattern
+        raise self._wrong(entry, f"{entry!r} is no domain; write example.org, *.gov or gov.*")
+
+    def _wrong(self, entry: object, what: str) -> SettingsError:
+        named = re.compile(rf"""["']{re.escape(str(entry))}["']|^\s*\[?{re.escape(str(entry))}\s*[\]=]""")
+        line = next((i for i, text in enumerate(self._lines, start=1) if named.search(text)), None)
+        return SettingsError(f"{self._path}{f', line {line}' if line else ''}: {what}.")

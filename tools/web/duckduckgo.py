@@ -1,0 +1,103 @@
+"""Web search by DuckDuckGo's page for browsers without scripts, read by `ddgs`; it needs no key."""
+
+import asyncio
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+from tools.allowance import current
+from tools.errors import ProviderDownError, ProviderReplyError
+from tools.http import LARGEST_REPLY
+from tools.web.engines import WebResult, begin_call, gather_pages, read_results, with_sites, within
+from tools.web.hosts import host_of
+
+if TYPE_CHECKING:
+    from ddgs.base import BaseSearchEngine
+
+_BLOCKED = (202, 403, 418, 429)
+"""What DuckDuckGo answers a program with that asked too often."""
+_ADVICE = "Wait some minutes, or set TAVILY_API_KEY for a search that is not limited like that."
+
+
+class DuckDuckGo:
+    """DuckDuckGo's results, a request for every ten or so. seconds: what one request may take."""
+
+    name = "duckduckgo"
+    longest_query = 490
+    most_results = 30
+
+    def __init__(self, address: str = "https://html.duckduckgo.com", seconds: float = 10.0) -> None:
+        self.address = address.rstrip("/")
+        self._seconds = seconds
+
+    async def search(self, query: str, limit: int, domains: Sequence[str] = ()) -> list[WebResult]:
+        limit = max(1, min(limit, self.most_results))
+        text = with_sites(query, domains, self.longest_query)
+
+        async def ask(page: int) -> list[WebResult]:
+            begin_call("DuckDuckGo", self.address)
+            seconds = max(1, math.ceil(min(self._seconds, current().seconds_left())))
+            async with within("DuckDuckGo", self._seconds):
+                return await asyncio.to_thread(self._ask, text, page, seconds)
+
+        return await gather_pages("DuckDuckGo", ask, limit, domains)
+
+    def _ask(self, query: str, page: int, seconds: int) -> list[WebResult]:
+        from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
+        from lxml.etree import LxmlError  # type: ignore[import-untyped]
+
+        try:
+            found = _reader(f"{self.address}/html/", seconds).search(query, page=page) or []
+        except RatelimitException as exc:
+            raise ProviderDownError(f"DuckDuckGo answers no program now ({exc}). {_ADVICE}") from exc
+        except TimeoutException as exc:
+            raise ProviderDownError("DuckDuckGo did not answer in time.") from exc
+        except DDGSException as exc:
+            raise ProviderDownError(f"DuckDuckGo cannot be reached ({exc}).") from exc
+        except (LxmlError, ValueError) as exc:
+            raise ProviderReplyError("DuckDuckGo answered with something that is not its page.") from exc
+        rows = [{"url": _target(r.href), "title": r.title, "body": r.body} for r in found if r.href]
+        return read_results("DuckDuckGo", rows, url="url", title="title", snippet="body", date="")
+
+
+def _reader(address: str, seconds: int) -> "BaseSearchEngine[Any]":
+    """ddgs's own reader of the page, which here says why there is none.
+
+    By itself it takes every status but 200 for a page without results, and decodes the addresses, so that those with an
+    escaped `&`, `/` or `?` lead elsewhere.
+    """
+    from ddgs.engines.duckduckgo import Duckduckgo
+    from ddgs.exceptions import RatelimitException
+    from ddgs.results import TextResult
+
+    class Result(TextResult):
+        _normalizers = {k: v for k, v in TextResult._normalizers.items() if k != "href"}  # noqa: RUF012
+
+    class Reader(Duckduckgo):
+        result_type = Result
+
+        def request(self, *args: Any, **kwargs: Any) -> str:
+            reply = self.http_client.request(*args, **kwargs)
+            if reply.status_code in _BLOCKED or "anomaly-modal" in reply.text:
+                raise RatelimitException(f"status {reply.status_code}")
+            if reply.status_code != 200:
+                raise ProviderDownError(f"DuckDuckGo failed (status {reply.status_code}).")
+            if len(reply.content) > LARGEST_REPLY:
+                raise ProviderReplyError(f"DuckDuckGo sent more than {LARGEST_REPLY // 1_000_000} MB.")
+            if "result" not in reply.text:
+                raise ProviderReplyError("DuckDuckGo answered with something that is not its page.")
+            return str(reply.text)
+
+    reader = Reader(timeout=seconds)
+    reader.search_url = address
+    return reader
+
+
+def _target(href: str) -> str:
+    """The address behind a link of the page, which may lead over DuckDuckGo's own redirect."""
+    url = f"https:{href}" if href.startswith("//") else href
+    if not f".{host_of(url)}".endswith(".duckduckgo.com"):
+        return url
+    parts = urlsplit(url)
+    return parse_qs(parts.query).get("uddg", [""])[0] if parts.path == "/l/" else ""

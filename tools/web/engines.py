@@ -1,0 +1,238 @@
+"""The seam of the web search, and what all engines share: queries of bounded length, results of one shape."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Protocol
+from urllib.parse import urldefrag, urlsplit
+
+from tools.allowance import current
+from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SettingsError
+from tools.http import is_local
+from tools.web.hosts import covers, host_of
+
+PAGE = 10
+"""Results that a page of a web search holds at most."""
+_MOST_SITES = 10  # Google reads 32 words of a query; every site takes two, its OR included
+_LONGEST_TITLE, _LONGEST_SNIPPET, _LONGEST_URL = 300, 4_000, 2_000
+_RELATIVE = re.compile(r"\b(ago|yesterday|today)\b", re.IGNORECASE)
+_YEAR = re.compile(r"\b(19|20)\d\d\b")
+_AMBIGUOUS = re.compile(r"[\d./-]*\d[./]\d+[./]\d{4}")  # 03/04/2021: March or April
+# Negations are not among them: they turn a query round.
+_FUNCTION_WORDS = frozenset(
+    """a about also am an and any are as at be because been being but by can could did do does doing for from had has
+    have having he her here him his how i if in into is it its just may me might more most must my of on or our ours
+    own she should so some such than that the their them then there these they this those to too us very was we were
+    what when where whether which while who whom whose why will with would you your""".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WebResult:
+    """One hit of a web search. `date` is ISO (`2026-03-12`, `2026-03`, `2026`) or empty."""
+
+    url: str
+    title: str
+    snippet: str
+    date: str = ""
+
+
+class SearchEngine(Protocol):
+    """Finds pages. longest_query: characters; most_results: what one search gives at most."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def address(self) -> str: ...
+
+    @property
+    def longest_query(self) -> int: ...
+
+    @property
+    def most_results(self) -> int: ...
+
+    async def search(self, query: str, limit: int, domains: Sequence[str] = ()) -> list[WebResult]:
+        """At most `limit` results, best first, each address once; only from `domains` where any are given.
+
+        Raises ProviderDownError, ProviderReplyError, BudgetError, DeadlineError.
+        """
+        ...
+
+
+def cut_query(query: str, longest: int) -> str:
+    """The query in at most `longest` characters, cut at a word's end.
+
+    Function words go first, the last of them before the others; only then is the end cut off. Quotation marks that
+    lost their partner go too. A single word longer than that is cut all the same.
+    """
+    words = query.split()
+    for at in range(len(words) - 1, -1, -1):
+        if len(" ".join(words)) <= longest:
+            break
+        if words[at].casefold().strip(".,;:!?()'\"") in _FUNCTION_WORDS:
+            del words[at]
+    text = " ".join(words)
+    if len(text) > longest:
+        text = text[: longest + 1].rpartition(" ")[0] or text[:longest]
+    return text if text.count('"') % 2 == 0 else text.replace('"', "")
+
+
+def askable(domains: Sequence[str]) -> Sequence[str]:
+    """The domains as an engine can be asked for them: none at all where one is a pattern like `gov.*`, which no engine
+    knows and which the others would shut out."""
+    return () if any(d.endswith(".*") for d in domains) else domains
+
+
+def with_sites(query: str, domains: Sequence[str], longest: int) -> str:
+    """The query limited to the domains by `site:` operators, in at most `longest` characters.
+
+    The operators may take half of it: of a longer list only the first that fit are asked for. They stand in front,
+    since what an engine does not read of a query is its end.
+    """
+    clause = ""
+    for domain in askable(domains)[:_MOST_SITES]:
+        longer = f"{clause} OR site:{domain.removeprefix('*.')}" if clause else f"site:{domain.removeprefix('*.')}"
+        if len(longer) + 3 > longest // 2:
+            break
+        clause = longer
+    if not clause:
+        return cut_query(query, longest)
+    clause = f"({clause})" if " OR " in clause else clause
+    return f"{clause} {cut_query(query, longest - len(clause) - 1)}"
+
+
+def usable_key(name: str, key: str) -> str:
+    """The key without blanks around it; raises SettingsError where it could not be sent as a header."""
+    key = key.strip()
+    if not key or not key.isascii() or not key.isprintable() or " " in key:
+        raise SettingsError(f"the key for {name} is empty or has characters that no key has. Copy it again into .env.")
+    return key
+
+
+def begin_call(name: str, address: str) -> None:
+    """Counts a call to an engine; raises BudgetError, DeadlineError, or ProviderDownError where the run is offline."""
+    allowance = current()
+    if allowance.offline and not is_local(address):
+        raise ProviderDownError(f"{name} is on the internet, and this run stays offline.")
+    if allowance.seconds_left() <= 0:
+        raise DeadlineError(f"no time was left to ask {name}.")
+    allowance.begin_call()
+
+
+@asynccontextmanager
+async def within(name: str, seconds: float) -> AsyncIterator[None]:
+    """Ends what is inside after `seconds` or at the stage's deadline: ProviderDownError or DeadlineError."""
+    try:
+        async with asyncio.timeout(min(seconds, current().seconds_left())):
+            yield
+    except TimeoutError as exc:
+        if current().seconds_left() <= 0:
+            raise DeadlineError(f"{name} did not answer before the deadline.") from exc
+        raise ProviderDownError(f"{name} did not answer in time.") from exc
+
+
+async def gather_pages(
+    name: str, ask: Callable[[int], Awaitable[list[WebResult]]], limit: int, domains: Sequence[str]
+) -> list[WebResult]:
+    """Results from `ask(1)`, `ask(2)`, … until there are enough, or a page brings none that is new.
+
+    Where a later page fails, what the earlier ones brought is kept and the allowance notes it.
+    """
+    found: list[WebResult] = []
+    for page in range(1, -(-limit // PAGE) + 1):
+        try:
+            more = tidy([*found, *await ask(page)])
+        except ProviderError as exc:
+            if page == 1:
+                raise
+            current().note("scope", f"{name} gave only the first {len(found)} results: {exc}")
+            break
+        if len(more) == len(found):
+            break
+        found = more
+    return tidy(found, limit, domains)
+
+
+def tidy(results: Sequence[WebResult], limit: int | None = None, domains: Sequence[str] = ()) -> list[WebResult]:
+    """The first `limit` results: pages over http(s), each address once, only from `domains` where any are given."""
+    kept: dict[str, WebResult] = {}
+    patterns = [host_of(d) if "*" not in d else d.lower() for d in domains]
+    for result in results:
+        host = host_of(result.url)
+        if host and (not patterns or any(covers(p, host) for p in patterns)):
+            kept.setdefault(_same(result.url), result)
+    return list(kept.values())[:limit]
+
+
+def _same(url: str) -> str:
+    parts = urlsplit(url)
+    port = parts.netloc.rpartition(":")[2]
+    return f"{host_of(url)}:{port if port.isdigit() else ''}{parts.path.rstrip('/')}?{parts.query}"
+
+
+def read_results(name: str, items: Any, *, url: str, title: str, snippet: str, date: str) -> list[WebResult]:
+    """Results from an engine's JSON, where they have these fields; one that has no usable address is left out.
+
+    Raises ProviderReplyError when that is no list of objects, or none of them has an address at all.
+    """
+    if not isinstance(items, list):
+        raise ProviderReplyError(f"{name} answered without a list of results.")
+    rows = [i for i in items if isinstance(i, dict) and isinstance(i.get(url), str)]
+    if items and not rows:
+        raise ProviderReplyError(f"{name} answered with results that have no addresses.")
+    return [
+        WebResult(
+            urldefrag(row[url].strip()).url,
+            _plain(row.get(title), _LONGEST_TITLE),
+            _plain(row.get(snippet), _LONGEST_SNIPPET),
+            iso_date(row.get(date)),
+        )
+        for row in rows
+        if _is_page(row[url].strip())
+    ]
+
+
+def _is_page(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return usable and url.isprintable() and " " not in url and len(url) <= _LONGEST_URL
+
+
+def _plain(value: object, longest: int) -> str:
+    if not isinstance(value, str):
+        return ""
+    text = " ".join("".join(c if c.isprintable() else " " for c in value).split())
+    return text if len(text) <= longest else text[:longest].rpartition(" ")[0] or text[:longest]
+
+
+def iso_date(value: object, now: datetime | None = None) -> str:
+    """`Mar 12, 2026`, `3 days ago` or an ISO timestamp as an ISO date, as fine as it is known; else empty.
+
+    A date without a year, one in the future and one that is written in numbers only, where the month is uncertain, are
+    not known.
+    """
+    if not isinstance(value, str) or len(value) > 60 or _AMBIGUOUS.fullmatch(value.strip()):
+        return ""
+    if not _YEAR.search(value) and not _RELATIVE.search(value):
+        return ""
+    now = now or datetime.now()
+    found = _date_parser(now.strftime("%Y-%m-%dT%H:%M")).get_date_data(value.strip())
+    date, period = found.date_obj, found.period
+    if date is None or date.date() > now.date() or date.year < 1900:
+        return ""
+    return str(date.strftime({"year": "%Y", "month": "%Y-%m"}.get(period, "%Y-%m-%d")))
+
+
+@lru_cache(maxsize=2)
+def _date_parser(now: str) -> Any:
+    from dateparser.date import DateDataParser  # type: ignore[import-untyped]
+
+    return DateDataParser(languages=["en"], settings={"RELATIVE_BASE": datetime.fromisoformat(now)})

@@ -1,0 +1,265 @@
+"""Fetches pages from public addresses: http(s) only, with limits on size, time, type and the number of redirects."""
+
+import asyncio
+import math
+import re
+import ssl
+import zlib
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
+
+from tools.allowance import current
+from tools.errors import SourceError
+from tools.web.guard import WEB_PORTS, Permit, Resolver, check_url, guarded_backend, is_public, system_resolver
+
+if TYPE_CHECKING:
+    import httpcore
+
+USER_AGENT = "Mozilla/5.0 (compatible; Steelman/0.1; research assistant, fetches single pages for a reader)"
+_HEADERS: dict[str | bytes, str | bytes] = {
+    "User-Agent": USER_AGENT,
+    "Accept": "text/html,application/xhtml+xml,application/pdf,text/plain;q=0.9,text/markdown;q=0.9,*/*;q=0.1",
+    "Accept-Language": "en",
+    "Accept-Encoding": "gzip, deflate",
+}
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_TEXT = frozenset({"text/plain", "text/markdown", "text/x-markdown", "text/xml", "application/xml"})
+_UNTOLD = frozenset(
+    {"", "application/octet-stream", "binary/octet-stream", "application/x-download", "unknown/unknown"}
+)
+_PDF = "application/pdf"
+READABLE = _HTML | _TEXT | {_PDF}
+"""The content types that are read."""
+_CONTENT_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)?[^;]*(?:;.*?\bcharset\s*=\s*[\"']?([\w.:+-]+))?", re.IGNORECASE)
+_HTML_START = re.compile(
+    rb"(?:\s|<!--.*?-->|<\?xml[^>]*>)*<(?:!doctype\s+html|html|head|body|title|meta|article)\b", re.I
+)
+_XML_START = re.compile(rb"\s*<\?xml\b")
+_SNIFFED = 2048
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_STATUSES = {
+    401: "a login is asked for",
+    402: "payment is asked for",
+    403: "the site refuses access (status 403)",
+    407: "a login is asked for",
+    429: "the site allows no more requests now (status 429)",
+    451: "the site withholds it for legal reasons (status 451)",
+}
+_PIECE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedPage:
+    """A page as it was sent.
+
+    url: its final address, in plain form. content_type: one of READABLE, by what the data is where the server says
+    something else. charset: as the server names it, lower case, or empty.
+    """
+
+    url: str
+    content_type: str
+    data: bytes
+    charset: str = ""
+
+
+class PageFetcher:
+    """Fetches pages over one pool of connections, without cookies, for the event loop of its first fetch.
+
+    permit, resolver: which IP addresses may be connected to, and where those of a name come from. ports: the ports
+    that may be asked. largest: bytes of a page, decompressed. seconds: time for a page, redirects included.
+    tls: what certificates are verified with; by default the authorities that browsers trust.
+    """
+
+    def __init__(
+        self,
+        *,
+        permit: Permit = is_public,
+        resolver: Resolver = system_resolver,
+        ports: Container[int] = WEB_PORTS,
+        largest: int = 5_000_000,
+        seconds: float = 12.0,
+        most_redirects: int = 5,
+        concurrency: int = 8,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._permit, self._resolver, self._ports, self._tls = permit, resolver, ports, tls
+        self._largest = largest
+        self._seconds = seconds
+        self._most_redirects = most_redirects
+        self._concurrency = concurrency
+        self._slots = asyncio.Semaphore(concurrency)
+        self._pool: httpcore.AsyncConnectionPool | None = None
+
+    async def fetch(self, url: str) -> FetchedPage:
+        """The page at an address, wherever it redirects to.
+
+        Raises AddressError for an address that is never fetched from, SourceError with the reason for a page that
+        cannot be had; also when the time of the stage is used up or the run may not leave this machine.
+        """
+        address = check_url(url, self._ports)
+        if current().offline:
+            raise _failure(address, "the run does not leave this machine")
+        left = current().seconds_left()
+        try:
+            async with asyncio.timeout(None if left == math.inf else left), self._slots:
+                async with asyncio.timeout(self._seconds):
+                    return await self._followed(address)
+        except TimeoutError as exc:
+            raise _failure(address, "took too long") from exc
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            await pool.aclose()
+
+    async def _followed(self, address: str) -> FetchedPage:
+        seen: list[str] = []
+        while len(seen) <= self._most_redirects:
+            if address in seen:
+                raise _failure(address, "redirects in a loop")
+            seen.append(address)
+            answer = await self._ask(address)
+            if isinstance(answer, FetchedPage):
+                return answer
+            address = check_url(urljoin(address, answer.strip()), self._ports)
+        raise _failure(seen[0], f"redirects more than {self._most_redirects} times")
+
+    async def _ask(self, address: str) -> FetchedPage | str:
+        """The page, or where the server redirects to."""
+        import httpcore
+
+        try:
+            async with self._open_pool().stream(
+                "GET", _target(address), headers={"Host": urlsplit(address).netloc, **_HEADERS}
+            ) as response:
+                headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in response.headers}
+                if response.status in _REDIRECTS and headers.get("location"):
+                    return _redirect(headers["location"])
+                return await self._read(address, response, headers)
+        except httpcore.TimeoutException as exc:
+            raise _failure(address, "took too long") from exc
+        except httpcore.ConnectError as exc:
+            if isinstance(exc.__cause__ or exc.__context__, ssl.SSLError):
+                raise _failure(address, "its certificate does not hold") from exc
+            raise _failure(address, "the site cannot be reached") from exc
+        except (httpcore.NetworkError, httpcore.ProtocolError) as exc:
+            raise _failure(address, "the connection broke off") from exc
+
+    def _open_pool(self) -> "httpcore.AsyncConnectionPool":
+        import httpcore
+
+        if self._pool is None:
+            self._pool = httpcore.AsyncConnectionPool(
+                ssl_context=self._tls or httpcore.default_ssl_context(),
+                max_connections=self._concurrency,
+                max_keepalive_connections=self._concurrency,
+                keepalive_expiry=5.0,
+                network_backend=guarded_backend(self._permit, self._resolver),
+            )
+        return self._pool
+
+    async def _read(self, address: str, response: "httpcore.Response", headers: dict[str, str]) -> FetchedPage:
+        if not 200 <= response.status < 300:
+            raise _failure(address, _STATUSES.get(response.status, f"status {response.status}"))
+        told, charset = _told_type(headers.get("content-type", ""))
+        _check_type(address, told)
+        length = headers.get("content-length", "")
+        too_large = f"too large (over {self._largest / 1e6:g} MB)"
+        if length.isdecimal() and len(length) < 20 and int(length) > self._largest:
+            raise _failure(address, too_large)
+        data = bytearray()
+        unpack = _unpacker(address, headers.get("content-encoding", ""))
+        async for part in response.aiter_stream():
+            for piece in unpack(part):
+                data += piece
+                if len(data) > self._largest:
+                    raise _failure(address, too_large)
+        if not data:
+            raise _failure(address, "empty")
+        return FetchedPage(address, _real_type(address, told, data), bytes(data), charset)
+
+
+def _failure(address: str, why: str) -> SourceError:
+    return SourceError(f"{address if len(address) <= 120 else address[:119] + '…'}: {why}.")
+
+
+def _target(address: str) -> "httpcore.URL":
+    # Given as text, it would be parsed once more and lose what follows a semicolon.
+    import httpcore
+
+    parts = urlsplit(address)
+    target = parts.path + (f"?{parts.query}" if parts.query else "")
+    return httpcore.URL(scheme=parts.scheme, host=parts.hostname or "", port=parts.port, target=target)
+
+
+def _redirect(location: str) -> str:
+    """Headers are bytes; many servers mean UTF-8 by them."""
+    try:
+        return location.encode("latin-1").decode("utf-8")
+    except UnicodeDecodeError:
+        return location
+
+
+def _told_type(header: str) -> tuple[str, str]:
+    match = _CONTENT_TYPE.match(header[:300])
+    return ((match[1] or "").lower(), (match[2] or "").lower()) if match else ("", "")
+
+
+def _check_type(address: str, told: str) -> None:
+    """Refuses what is no page before it is downloaded."""
+    if told in READABLE or told in _UNTOLD:
+        return
+    family = told.partition("/")[0]
+    what = {"video": "a video", "audio": "a sound recording", "image": "an image"}.get(family, f"no page but {told}")
+    raise _failure(address, f"is {what}")
+
+
+def _real_type(address: str, told: str, data: bytes | bytearray) -> str:
+    """What the data is by its first bytes; what the server told counts where these do not say."""
+    start = bytes(data[:_SNIFFED]).removeprefix(b"\xef\xbb\xbf")
+    if start.lstrip().startswith(b"%PDF-") or (told == _PDF and b"%PDF-" in start):
+        return _PDF
+    wide = start.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if b"\x00" in start and not wide:
+        raise _failure(address, "is no page but binary data")
+    if told in _HTML:
+        return told
+    if _HTML_START.match(start):
+        return "text/html"
+    if told == _PDF:
+        raise _failure(address, "is told to be a PDF and is none")
+    if told in _TEXT:
+        return told
+    return "application/xml" if _XML_START.match(start) else "text/plain"
+
+
+def _unpacker(address: str, encoding: str) -> Callable[[bytes], Iterator[bytes]]:
+    """What turns parts of the body into decompressed pieces of bounded size, however far a part expands."""
+    encoding = encoding.strip().lower()
+    if encoding in ("", "identity", "none"):
+        return lambda part: iter((part,))
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise _failure(address, f"is packed in a way that cannot be read ({ascii(encoding[:30])[1:-1]})")
+    unpack = None
+
+    def pieces(part: bytes) -> Iterator[bytes]:
+        nonlocal unpack
+        unpack = unpack or zlib.decompressobj(_window(part, encoding))
+        try:
+            while part and not unpack.eof:
+                yield unpack.decompress(part, _PIECE)
+                part = unpack.unconsumed_tail
+        except zlib.error as exc:
+            raise _failure(address, "is packed in a way that cannot be read") from exc
+
+    return pieces
+
+
+def _window(start: bytes, encoding: str) -> int:
+    """zlib's parameter for the format; what is called deflate comes with and without zlib's own header."""
+    if encoding != "deflate":
+        return zlib.MAX_WBITS | 16
+    return zlib.MAX_WBITS if start[:1] == b"\x78" else -zlib.MAX_WBITS

@@ -1,0 +1,227 @@
+"""Which addresses pages may be fetched from: public ones only, checked again at the moment of connecting.
+
+A URL is checked as text first (`check_url`); its host is checked as what it resolves to (`guarded_backend`). The second
+check is the one that counts: a connection is opened to the very address that passed it, so that neither a notation nor
+a redirect nor a name that changes its answer leads anywhere else.
+"""
+
+import asyncio
+import ipaddress
+import re
+import socket
+from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, quote, urlsplit, urlunsplit
+
+from tools.errors import AddressError, SourceError
+
+if TYPE_CHECKING:
+    import httpcore
+
+Permit = Callable[[str], bool]
+"""Whether an IP address may be connected to."""
+Resolver = Callable[[str], Awaitable[Sequence[str]]]
+"""The IP addresses of a host name; raises OSError when there are none."""
+
+WEB_PORTS = frozenset({80, 443, 8080, 8443})
+"""Where web pages are served. Other ports of public hosts are mail, databases and the like."""
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_LONGEST_URL = 4000
+_SECONDS_AN_ADDRESS = 4.0
+_MOST_ADDRESSES = 4
+
+_HOST = re.compile(r"(?=.{1,253}\Z)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_BRACKETED = re.compile(r"\[[^\[\]]+\](?::\d*)?")
+_NUMBER = re.compile(r"\d+|0x[0-9a-f]*")
+_PRIVATE_NAMES = ("localhost", "localdomain", "local", "internal", "intranet", "private", "lan", "home.arpa", "onion")
+_DOTS = "\u3002\uff0e\uff61"  # what some software takes for a dot in a name
+
+# The registries of special-purpose addresses (RFC 6890 and its successors at IANA), multicast included. Python's own
+# `is_global` follows them too, but lets multicast and wrapped addresses through and differs between versions.
+_REFUSED = [
+    ipaddress.ip_network(block)
+    for block in (
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+        *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16"),
+        *("192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
+        "168.63.129.16/32",  # a cloud's own services, at an address that looks public
+        *("2001::/23", "2001:db8::/32", "2620:4f:8000::/48", "3ffe::/16", "3fff::/20"),
+    )
+]
+_GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address, written the usual way, belongs to the public internet.
+
+    An IPv6 address that carries an IPv4 one (mapped, 6to4, NAT64) is judged by that; Teredo is never public.
+    """
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(ip, ipaddress.IPv6Address):
+        if ip.scope_id:
+            return False
+        carried = ip.ipv4_mapped or ip.sixtofour or (_last_four_bytes(ip) if ip in _NAT64 else None)
+        if carried is not None:
+            return is_public(str(carried))
+        if ip not in _GLOBAL_V6:
+            return False
+    return not any(ip in block for block in _REFUSED)
+
+
+def _last_four_bytes(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address:
+    return ipaddress.IPv4Address(ip.packed[-4:])
+
+
+def check_url(url: str, ports: Container[int] = WEB_PORTS) -> str:
+    """The URL in its plain form: lower-case host, no default port, no fragment, everything else percent-encoded.
+
+    Raises AddressError for what is no http(s) address of a page: another scheme, credentials, another port than
+    `ports`, a host that is missing, a private name or an IP address in disguise, and characters that parsers disagree
+    about. An IP address written plainly passes; whether it is public is checked when it is connected to.
+    """
+    if len(url) > _LONGEST_URL:
+        raise AddressError(f"an address of {len(url)} characters is too long to be fetched.")
+    if "\\" in url or any(c.isspace() or not c.isprintable() for c in url):
+        raise _refusal(url, "it holds white space, a backslash or an invisible character")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as exc:
+        raise _refusal(url, f"it is malformed ({exc})") from exc
+    if parts.scheme not in _DEFAULT_PORTS:
+        raise _refusal(url, "only http:// and https:// are fetched")
+    if "@" in parts.netloc:
+        raise _refusal(url, "it holds a user name or a password")
+    host = _host(url, parts)
+    if port is None:
+        port = _DEFAULT_PORTS[parts.scheme]
+    if port not in ports:
+        raise _refusal(url, f"port {port} is not one that pages are served on")
+    place = host if port == _DEFAULT_PORTS[parts.scheme] else f"{host}:{port}"
+    return urlunsplit((parts.scheme, place, _encoded(parts.path) or "/", _encoded(parts.query), ""))
+
+
+def _refusal(url: str, why: str) -> AddressError:
+    shown = ascii(url)[1:-1]
+    return AddressError(f"{shown[:120]}{'…' if len(shown) > 120 else ''} is not fetched: {why}.")
+
+
+def _encoded(text: str) -> str:
+    return quote(text, safe="%/?:@!$&'()*+,;=~[]|-._")
+
+
+def _host(url: str, parts: SplitResult) -> str:
+    """The host as it goes into the plain form; raises AddressError."""
+    given = parts.hostname or ""
+    if not given:
+        raise _refusal(url, "it names no host")
+    if parts.netloc.startswith("["):
+        if not _BRACKETED.fullmatch(parts.netloc):
+            raise _refusal(url, "its host is not an IP address")
+        return f"[{_ipv6(url, given)}]"
+    host = _ascii_name(url, given).removesuffix(".")
+    if _NUMBER.fullmatch(host.rpartition(".")[2]):
+        return _ipv4(url, host)
+    if any(host == name or host.endswith(f".{name}") for name in _PRIVATE_NAMES):
+        raise _refusal(url, "its host is a name of a private network")
+    if not _HOST.fullmatch(host):
+        raise _refusal(url, "its host is not the name of a public site")
+    return host
+
+
+def _ipv6(url: str, host: str) -> str:
+    try:
+        ip = ipaddress.IPv6Address(host)
+    except ValueError as exc:
+        raise _refusal(url, "its host is not an IP address") from exc
+    if ip.scope_id:
+        raise _refusal(url, "its address holds for one network only")
+    return str(ip)
+
+
+def _ipv4(url: str, host: str) -> str:
+    """Only four decimal numbers are taken; elsewhere 127.1, 0177.0.0.1, 0x7f000001 and 2130706433 are addresses too."""
+    try:
+        return str(ipaddress.IPv4Address(host))
+    except ValueError as exc:
+        raise _refusal(url, "its host is an IP address in an unusual notation") from exc
+
+
+def _ascii_name(url: str, host: str) -> str:
+    if host.isascii():
+        return host
+    import idna
+
+    if any(dot in host for dot in _DOTS):
+        raise _refusal(url, "its host is written with look-alikes of a dot")
+    try:
+        return idna.encode(host).decode()  # full-width letters, circled digits and the like have no encoding
+    except idna.IDNAError as exc:
+        raise _refusal(url, "its host is not a valid international name") from exc
+
+
+async def system_resolver(host: str) -> list[str]:
+    """What this machine's resolver answers."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+async def checked_addresses(host: str, permit: Permit, resolver: Resolver) -> list[str]:
+    """The addresses that stand behind a host, all of them permitted.
+
+    Raises AddressError where even one is not: such a name is made to lead into a private network. Raises SourceError
+    for a name without an address.
+    """
+    try:
+        addresses = [str(ipaddress.ip_address(host))]
+    except ValueError:
+        try:
+            addresses = list(await resolver(host))
+        except (OSError, UnicodeError) as exc:
+            raise SourceError(f"{host}: no address is known for this name.") from exc
+    if not addresses:
+        raise SourceError(f"{host}: no address is known for this name.")
+    if not all(permit(address) for address in addresses):
+        raise AddressError(f"{host} is not fetched: it leads to an address that is not public.")
+    return addresses
+
+
+def guarded_backend(permit: Permit = is_public, resolver: Resolver = system_resolver) -> "httpcore.AsyncNetworkBackend":
+    """The connecting layer of a connection pool, which connects to checked addresses only.
+
+    The host's name still goes into TLS and the Host header, so certificates are verified against it.
+    """
+    import httpcore
+
+    class Guarded(httpcore.AsyncNetworkBackend):
+        def __init__(self) -> None:
+            self._inner = httpcore.AnyIOBackend()
+
+        async def connect_tcp(
+            self,
+            host: str,
+            port: int,
+            timeout: float | None = None,
+            local_address: str | None = None,
+            socket_options: Iterable[Any] | None = None,
+        ) -> httpcore.AsyncNetworkStream:
+            addresses = (await checked_addresses(host, permit, resolver))[:_MOST_ADDRESSES]
+            seconds = min(timeout or _SECONDS_AN_ADDRESS, _SECONDS_AN_ADDRESS)
+            for address in addresses[:-1]:
+                try:
+                    return await self._inner.connect_tcp(address, port, seconds, local_address, socket_options)
+                except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                    continue  # the next one may answer, as with IPv6 where there is no route
+            return await self._inner.connect_tcp(addresses[-1], port, seconds, local_address, socket_options)
+
+        async def connect_unix_socket(self, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
+            raise AddressError("pages are not fetched from sockets of this machine.")
+
+        async def sleep(self, seconds: float) -> None:
+            await asyncio.sleep(seconds)
+
+    return Guarded()

@@ -1,0 +1,178 @@
+"""The tree of an HTML page, decoded as browsers do and bounded, so that reading it takes bounded time.
+
+What a page's reader does with the tree takes time in the square of the number of elements (under 1 s for 15,000), and in the
+square of the length of some attributes and metadata. So whatever exceeds what honest pages have is left out.
+"""
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tools.web.fetch import FetchedPage
+
+_MOST_ELEMENTS = 15_000
+_DEEPEST = 80  # levels
+_MOST_CHARACTERS = 1_000_000
+_LONGEST_ATTRIBUTE = 2_000
+_LONGEST_TITLE = 500
+_MOST_META = 200
+_MOST_METADATA = 200_000
+_DEEPEST_METADATA = 12
+_FURNITURE = (
+    "script",
+    "style",
+    "svg",
+    "math",
+    "template",
+    "iframe",
+    "object",
+    "embed",
+    "canvas",
+    "video",
+    "audio",
+    "map",
+)
+
+_INVALID = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_TEXT_CODEC = re.compile(
+    r"ascii|utf-8(-sig)?|utf-16(-[lb]e)?|cp\d+|iso8859-\d+|koi8-[rtu]|gb2312|gbk|gb18030|big5(hkscs)?"
+    r"|euc_\w+|shift_jis\w*|iso2022_\w+|mac-\w+|tis-620"
+)
+# What browsers read under these names.
+_WIDER = {"ascii": "cp1252", "iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932"}
+_META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?([\w.:+-]{1,40})", re.IGNORECASE)
+_BYTE_ORDER_MARKS = (codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")
+
+
+def decode(page: FetchedPage) -> str:
+    """The text of a page's data: by its byte order mark, what the server says, what the page says, or else by trying.
+
+    What has no reading in the encoding becomes U+FFFD.
+    """
+    for mark, codec in _BYTE_ORDER_MARKS:
+        if page.data.startswith(mark):
+            return page.data.decode(codec, "replace")
+    named = _META_CHARSET.search(page.data[:4096])
+    for label in (page.charset, named[1].decode("ascii", "replace") if named else ""):
+        if codec := _codec(label):
+            return page.data.decode(codec, "replace")
+    try:
+        return page.data.decode("utf-8")
+    except UnicodeDecodeError:
+        return page.data.decode("cp1252", "replace")
+
+
+def _codec(label: str) -> str:
+    """Python's name of a text's encoding; empty for what is none, as `hex`, or takes very long, as `punycode`."""
+    try:
+        name = codecs.lookup(label).name if label else ""
+    except (LookupError, ValueError):
+        return ""
+    return _WIDER.get(name, name) if _TEXT_CODEC.fullmatch(name) else ""
+
+
+def parse(html: str) -> Any:
+    """The page's tree as `lxml.html` has it, which is at most 256 levels deep; None for a page without any element."""
+    from lxml.etree import ParserError  # type: ignore[import-untyped]
+    from lxml.html import HTMLParser, document_fromstring  # type: ignore[import-untyped]
+
+    parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False)
+    try:
+        return document_fromstring(_INVALID.sub("", html).encode(), parser=parser)
+    except ParserError:
+        return None
+
+
+def shorten(tree: Any) -> None:
+    """Takes out what no reader sees, and what exceeds the limits of this module."""
+    for element in list(tree.iter(*_FURNITURE)):
+        element.clear(keep_tail=True)
+    for title in tree.iter("title"):
+        title.text = (title.text or "")[:_LONGEST_TITLE]
+    for number, meta in enumerate(list(tree.iter("meta"))):
+        if number >= _MOST_META or len(meta.get("content", "")) > _LONGEST_TITLE:
+            meta.attrib.clear()
+    _bound(tree)
+
+
+def _bound(tree: Any) -> None:
+    """Cuts the tree at the limits of depth, elements and characters, in the order of the page."""
+    from lxml.etree import iterwalk
+
+    depth = elements = characters = 0
+    deepest = []
+    walk = iterwalk(tree, events=("start", "end"))
+    for event, element in walk:
+        depth += 1 if event == "start" else -1
+        if event == "end":
+            continue
+        elements += 1
+        characters += _cut_strings(element, _MOST_CHARACTERS - characters)
+        if elements == _MOST_ELEMENTS or characters >= _MOST_CHARACTERS:
+            _drop_what_follows(element)
+            break
+        if depth == _DEEPEST and len(element):
+            deepest.append(element)
+            walk.skip_subtree()
+    for element in deepest:
+        del element[:]
+
+
+def _cut_strings(element: Any, left: int) -> int:
+    """Cuts the element's texts to what is left and drops long attributes; the characters that it has then."""
+    for name, value in element.items():
+        if len(value) > _LONGEST_ATTRIBUTE:
+            element.set(name, "")
+    kept = 0
+    for part in ("text", "tail"):
+        value = getattr(element, part) or ""
+        if len(value) > left - kept:
+            setattr(element, part, value[: left - kept])
+        kept += min(len(value), left - kept)
+    return kept
+
+
+def _drop_what_follows(element: Any) -> None:
+    for child in list(element):
+        element.remove(child)
+    while element is not None:
+        for follower in list(element.itersiblings()):
+            follower.getparent().remove(follower)
+        element = element.getparent()
+
+
+def schema_items(tree: Any) -> list[dict[str, Any]]:
+    """The objects of a page's JSON-LD that describe it, without their long texts; what is no JSON is left out."""
+    left = _MOST_METADATA
+    found: list[dict[str, Any]] = []
+    for script in tree.xpath("//script[@type='application/ld+json']"):
+        text = script.text or ""
+        left -= len(text)
+        if left < 0:
+            break
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        for item in data if isinstance(data, list) else [data]:
+            graph = item.get("@graph") if isinstance(item, dict) else None
+            found += [_brief(i) for i in (item, *(graph if isinstance(graph, list) else ())) if isinstance(i, dict)]
+    return found
+
+
+def _brief(value: Any, depth: int = 0) -> Any:
+    if depth > _DEEPEST_METADATA or (isinstance(value, str) and len(value) > _LONGEST_TITLE):
+        return ""
+    if isinstance(value, dict):
+        return {k: _brief(v, depth + 1) for k, v in value.items() if k != "@graph" and len(k) < 100}
+    return [_brief(v, depth + 1) for v in value] if isinstance(value, list) else value
+
+
+def schema_types(tree: Any, items: list[dict[str, Any]]) -> Iterator[str]:
+    """The types of schema.org that a page gives itself, in JSON-LD and in its elements."""
+    for item in items:
+        told = item.get("@type")
+        yield from (t.rpartition("/")[2] for t in (told if isinstance(told, list) else [told]) if isinstance(t, str))
+    yield from (str(t).rstrip("/").rpartition("/")[2] for t in tree.xpath("//@itemtype")[:50])

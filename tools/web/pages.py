@@ -1,0 +1,156 @@
+"""Makes documents of fetched pages: main text, title, publisher and date; refuses what only looks like a page."""
+
+import io
+import json
+import re
+from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qsl, unquote_plus, urlencode, urlsplit, urlunsplit
+
+from tools.errors import SourceError
+from tools.passages import SourceDocument
+from tools.readers import html_document, pdf_document
+from tools.sentences import clean
+from tools.web.fetch import FetchedPage
+from tools.web.hosts import host_of
+from tools.web.markup import decode, parse, schema_items, schema_types, shorten
+from tools.web.walls import wall
+
+LONGEST_TEXT = 300_000
+"""Characters that are taken of a page."""
+FEWEST_WORDS = 60
+"""Words that a page has to have."""
+_SHORT_PAGE = 250  # words; a longer text that speaks of logins is about them
+_MOST_PDF_PAGES = 60
+_PDF_SECONDS = 10.0
+
+_TRACKING = re.compile(
+    r"(?:utm_|hsa_|pk_|mtm_|matomo_|at_(?:medium|campaign)|mc_[ce]id|_hs(?:enc|mi)|vero_|oly_).*"
+    r"|gclid|gclsrc|gbraid|wbraid|dclid|fbclid|msclkid|yclid|twclid|ttclid|igshid|igsh|li_fat_id|wickedid"
+    r"|s_cid|cmpid|ncid|_ga|_gl|srsltid|ref_src|ref_url|spm|mkt_tok",
+    re.IGNORECASE,
+)
+
+# The types of schema.org that tell what kind of source a page is, the telling ones first.
+_TELLING_TYPES = tuple(
+    """ScholarlyArticle MedicalScholarlyArticle QAPage DiscussionForumPosting SocialMediaPosting OpinionNewsArticle
+    AnalysisNewsArticle ReportageNewsArticle BackgroundNewsArticle ReviewNewsArticle NewsArticle LiveBlogPosting
+    BlogPosting AdvertiserContentArticle SatiricalArticle Legislation GovernmentService Report TechArticle Dataset Book
+    Review Recipe Product VideoObject PodcastEpisode FAQPage Article""".split()
+)
+
+
+def read_page(page: FetchedPage) -> SourceDocument:
+    """The document that a page holds; its id and address are the page's address without tracking parameters.
+
+    The publisher is the site's name, or else its host. CPU work of up to some seconds: call it in a thread.
+    Raises SourceError for a page without text or with less than FEWEST_WORDS words, for one that asks for a login,
+    a payment, consent, a proof of being human or JavaScript instead of showing its text, and for a PDF that is
+    encrypted, damaged or takes too long.
+    """
+    url = without_tracking(page.url)
+    if page.content_type == "application/pdf":
+        found = _read_pdf(page, url)
+    elif page.content_type in ("text/plain", "text/markdown", "text/x-markdown"):
+        found = SourceDocument(url, clean(decode(page)[:LONGEST_TEXT]).strip())
+    else:
+        found = _read_html(page, url)
+    if len(found.text.split(maxsplit=FEWEST_WORDS)) < FEWEST_WORDS:
+        raise SourceError(f"{url}: too little text (under {FEWEST_WORDS} words).")
+    return replace(
+        found,
+        external_id=url,
+        url=url,
+        text=found.text[:LONGEST_TEXT],
+        title=" ".join(found.title.split())[:300] or _last_part(url),
+        publisher=" ".join(found.publisher.split())[:100] or host_of(url),
+    )
+
+
+def hint_of(page: FetchedPage) -> str:
+    """What a page says that it is: a type of schema.org such as `NewsArticle`, or else its og:type; often empty."""
+    if page.content_type not in ("text/html", "application/xhtml+xml"):
+        return ""
+    tree = parse(decode(page))
+    if tree is None:
+        return ""
+    told = set(schema_types(tree, schema_items(tree)))
+    if tree.xpath("boolean(//meta[@name='citation_journal_title' or @name='citation_doi'])"):
+        told.add("ScholarlyArticle")  # the tags that scholarly search engines ask publishers for
+    found = next((name for name in _TELLING_TYPES if name in told), "")
+    return found or str(tree.xpath("string(//meta[@property='og:type']/@content)")).strip()[:40]
+
+
+def without_tracking(url: str) -> str:
+    """The address without fragment and without the parameters that only tell where a visitor came from."""
+    parts = urlsplit(url)
+    kept = [p for p in parts.query.split("&") if p and not _TRACKING.fullmatch(unquote_plus(p.partition("=")[0]))]
+    return urlunsplit((parts.scheme, parts.netloc, parts.path or "/", "&".join(kept), ""))
+
+
+def normalise_url(url: str) -> str:
+    """One form for the addresses of one page, to compare and not to fetch.
+
+    Without tracking, fragment, `www.`, default port and a slash at the end; https, and parameters sorted. What is no
+    address comes back as it is.
+    """
+    try:
+        parts = urlsplit(without_tracking(url.strip()))
+        port = parts.port
+    except ValueError:
+        return url
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return url
+    place = host_of(url) if port in (None, 80, 443) else f"{host_of(url)}:{port}"
+    query = urlencode(sorted(parse_qsl(parts.query, keep_blank_values=True)))
+    return urlunsplit(("https", place, parts.path.rstrip("/") or "/", query, ""))
+
+
+def _read_pdf(page: FetchedPage, url: str) -> SourceDocument:
+    from pypdf import apply_configuration
+
+    with apply_configuration(zlib_maximum_output_length=20_000_000, stream_parsing_work_maximum_count=400_000):
+        return pdf_document(io.BytesIO(page.data), url, "", _MOST_PDF_PAGES, _PDF_SECONDS)
+
+
+def _read_html(page: FetchedPage, url: str) -> SourceDocument:
+    tree = parse(decode(page))
+    if tree is None:
+        raise SourceError(f"{url}: no text was found in this page.")
+    items = schema_items(tree)
+    shorten(tree)
+    _add_metadata(tree, items)
+    shown = " ".join(" ".join(tree.xpath("//title/text() | //body//text()[not(parent::script)]")).split())
+    try:
+        found = html_document(tree, url, page.url)
+    except SourceError as exc:
+        raise SourceError(f"{url}: {wall(shown) or 'no text was found in this page'}.") from exc
+    words = len(found.text.split())
+    asked = wall(shown) if words < FEWEST_WORDS else ""
+    if not asked and words < _SHORT_PAGE:
+        asked = wall(found.text, "human", "login", "payment") or _paid(items)
+    if asked:
+        raise SourceError(f"{url}: {asked}.")
+    return found
+
+
+def _add_metadata(tree: Any, items: list[dict[str, Any]]) -> None:
+    """Gives the reader the page's own metadata in its brief form."""
+    from lxml.html import Element  # type: ignore[import-untyped]
+
+    script = Element("script", type="application/ld+json")
+    script.text = json.dumps(items)
+    tree.insert(0, script)
+
+
+def _paid(items: list[dict[str, Any]]) -> str:
+    """What publishers tell search engines about a text of which only the beginning is free."""
+    closed = any(str(item.get("isAccessibleForFree", "")).lower() == "false" for item in items)
+    return "a subscription is asked for" if closed else ""
+
+
+def _last_part(url: str) -> str:
+    """A title for a page that has none."""
+    parts = urlsplit(url)
+    name = parts.path.rstrip("/").rpartition("/")[2]
+    return re.sub(r"[_-]+", " ", name.rpartition(".")[0] or name).strip() or parts.netloc
