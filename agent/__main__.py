@@ -51,7 +51,8 @@ def build_parser() -> argparse.ArgumentParser:
     commands.add_parser("rebuild", help="make the search indexes again from the store")
     runs = commands.add_parser("runs", help="list the last runs")
     runs.add_argument("--limit", type=int, default=20, metavar="N")
-    commands.add_parser("doctor", help="say what is on, what answers, and how to turn on the rest")
+    doctor = commands.add_parser("doctor", help="say what is on, what answers, and how to turn on the rest")
+    doctor.add_argument("--ask", action="store_true", help="also ask what costs a little: one question, one search")
     commands.add_parser("graph", help="print the agent's graph as Mermaid")
     return parser
 

@@ -52,9 +52,11 @@ def build_providers(settings: Settings, store: Store) -> Providers:
     closers: list[Callable[[], Awaitable[None]]] = [m.aclose for m in set(chats.values())]
     if web:
         closers.append(web.fetcher.aclose)
+    search = build_search(settings, store, models.searcher)
+    closers.append(partial(asyncio.to_thread, search.close))
     return Providers(
         store=store,
-        search=build_search(settings, store, models.searcher),
+        search=search,
         models=models,
         framer=framer,
         expander=expander,

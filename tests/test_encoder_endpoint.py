@@ -14,7 +14,6 @@ import pytest
 from tools.allowance import Allowance, using
 from tools.encoder_endpoint import EndpointEncoder
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderReplyError
-from tools.reranker import EndpointReranker
 
 Reply = Callable[[str, dict[str, Any]], Any]
 
@@ -213,41 +212,6 @@ def test_the_deadline_holds() -> None:
         with pytest.raises(DeadlineError):
             EndpointEncoder(server.url, "small").encode(["a"])
         waiting.set()
-
-
-# Re-rankers
-
-
-def ranked(path: str, body: dict[str, Any]) -> dict[str, Any]:
-    assert path == "/v1/rerank"
-    rows = [{"index": i, "relevance_score": len(t) / 10} for i, t in enumerate(body["documents"])]
-    return {"results": sorted(rows, key=lambda r: -r["relevance_score"]), "usage": {"total_tokens": 5}}
-
-
-def test_a_reranker_behind_an_address() -> None:
-    with serving(ranked) as server, using(Allowance()) as allowance:
-        reranker = EndpointReranker(server.url, "cross", key="secret")
-        assert reranker.scores("bees", ["a", "abcd", "ab"]).tolist() == pytest.approx([0.1, 0.4, 0.2])
-        assert server.bodies == [{"model": "cross", "query": "bees", "documents": ["a", "abcd", "ab"], "top_n": 3}]
-        assert server.headers[0]["authorization"] == "Bearer secret"
-        assert reranker.scores("bees", []).shape == (0,)
-        assert (allowance.calls, allowance.input_tokens) == (1, 5)
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        b"no",
-        {},
-        {"results": [{"index": 0, "relevance_score": 1}]},
-        {"results": [{"index": i, "relevance_score": 1} for i in range(3)]},
-        {"results": [{"index": i, "relevance_score": float("nan")} for i in range(2)]},
-        {"results": [{"index": i, "relevance_score": None} for i in range(2)]},
-    ],
-)
-def test_scores_that_cannot_be_used(reply: Any) -> None:
-    with serving(lambda *_: reply) as server, pytest.raises(ProviderReplyError):
-        EndpointReranker(server.url, "cross").scores("bees", ["a", "b"])
 
 
 def test_rows_are_float32() -> None:

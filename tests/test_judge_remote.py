@@ -301,6 +301,7 @@ async def test_scores_that_are_no_probabilities_are_refused_at_once(score: float
         [{"index": 0, "score": 0.5}, {"index": 0, "score": 0.5}],
         [{"index": 1, "score": 0.5}, {"index": 2, "score": 0.5}],
         [{"index": i, "score": 0.5} for i in range(3)],
+        [{"index": i, "score": 0.5} for i in (0, 1, 1)],
         [{"index": 0, "score": 0.5}, {"index": 1, "score": [0.5]}],
         [{"index": 0, "score": 0.5}, {"index": 1, "score": math.nan}],
         [{"index": 0, "score": 0.5}, 1],

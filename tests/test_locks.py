@@ -86,3 +86,28 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
         index_lock(tmp_path / "file" / "lock", exclusive=True, timeout=0),
     ):
         pass
+
+
+READ_ON = """
+import sys, threading
+from pathlib import Path
+from tools.locks import index_lock
+def read():
+    while not (Path(sys.argv[1]) / "stop").exists():
+        with index_lock(Path(sys.argv[1]) / "lock", exclusive=False, timeout=20):
+            (Path(sys.argv[1]) / "read").touch()
+threads = [threading.Thread(target=read) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def test_readers_that_never_pause_do_not_keep_a_writer_out(tmp_path: Path, spawn: Spawn) -> None:
+    readers = spawn(READ_ON, tmp_path)
+    while not (tmp_path / "read").exists():
+        time.sleep(0.01)
+    for _ in range(5):
+        with index_lock(tmp_path / "lock", exclusive=True, timeout=10):
+            pass
+    (tmp_path / "stop").touch()
+    assert readers.wait(20) == 0

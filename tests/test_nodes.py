@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.grounding import verbatim
 from agent.nodes.judge import covered, fair_share, leaning, pair_budget
 from agent.nodes.review import reviewed
 from agent.nodes.select import independent_first
-from agent.nodes.verify import verbatim
 from agent.nodes.write import comparable_room, once
 from agent.options import RunOptions
 from agent.state import Claim, Coverage

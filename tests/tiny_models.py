@@ -1,10 +1,13 @@
-"""Tiny models of the shapes that vLLM serves, random and made from a seed in seconds: what they say has a form, no more.
+"""Tiny random models of the kinds that vLLM serves, made from a seed in seconds: what they say has a form, no more.
 
-Run by the Python of `.venvs/vllm`, which has torch and transformers: `python tests/tiny_models.py chat|score FOLDER`.
-Their tokenizers are trained on the project's samples.
+Run by the Python of `.venvs/vllm`, which has torch and transformers: `python tests/tiny_models.py chat|score FOLDER`
+makes one, `… run FOLDER` gives the cross-encoder's scores for a JSON list of pairs on standard input. The tokenizers
+are trained on the project's samples.
 """
 
 import argparse
+import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +32,14 @@ _TEMPLATE = (
     "{% for message in messages %}<|turn|>{{ message.role }}\n{{ message.content }}<|end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}"
 )
-_LIKELY = {_END: 5.5, '"': 5.0, "Yes": 4.0, "No": 4.0, "{": 4.0, ",": 3.0, "]": 3.0}
-"""About what is added to the logits of these tokens: by chance alone a string would take a thousand."""
-_OPENING, _CLOSING = '["', '"]'  # what closes does not follow at once on what opens
-_NEVER = -30.0
+_NEWLINE = "Ċ"  # as byte-level tokenizers write it
+_ALWAYS = {_END: 6.5, '"': 6.0, "{": 4.0, ",": 3.0, "]": 3.0}
+_AFTER = {
+    ("[", '"'): {'"': -30.0, "]": -30.0},  # nothing is empty
+    (_NEWLINE,): {"Yes": 8.0, "No": 8.0, _END: -30.0},  # a reply begins with a verdict, where it may
+}
+"""About what is added to tokens' logits, at every place and after some tokens. By chance alone a string would take a
+thousand tokens to end."""
 
 
 def _train_tokenizer(special: list[str]) -> "Tokenizer":
@@ -73,22 +80,23 @@ def save_chat_model(folder: Path) -> None:
 
 
 def _favour(model: Any, tokenizer: "Tokenizer") -> None:
-    """Sets two coordinates apart that no layer changes: one is the same for every token, so that its column of the head
-    is a bias, and one marks the tokens that open something."""
+    """Sets some coordinates apart that no layer changes: the first is the same for every token, so that its column of
+    the head is a bias; each of the others marks the tokens after which something is likelier."""
     words, head = model.get_input_embeddings().weight, model.lm_head.weight
     words.normal_(std=1.0)
-    words[:, :2] = 0.0
-    head[:, :2] = 0.0
+    apart = 1 + len(_AFTER)
+    words[:, :apart] = 0.0
+    head[:, :apart] = 0.0
     for layer in model.model.layers:
-        layer.self_attn.o_proj.weight[:2] = 0.0
-        layer.mlp.down_proj.weight[:2] = 0.0
+        layer.self_attn.o_proj.weight[:apart] = 0.0
+        layer.mlp.down_proj.weight[:apart] = 0.0
     length = words.shape[1] ** 0.5
-    words[:, 0] = length
-    words[[tokenizer.token_to_id(token) for token in _OPENING], 1] = length
-    level = 4.0  # what the last normalisation leaves of it
-    for token, more in _LIKELY.items():
-        head[tokenizer.token_to_id(token), 0] = more / level
-    head[[tokenizer.token_to_id(token) for token in _CLOSING], 1] = _NEVER / level
+    level = 4.0  # about what the last normalisation leaves of such a length
+    everything = tuple(tokenizer.get_vocab())
+    for column, (before, favoured) in enumerate([(everything, _ALWAYS), *_AFTER.items()]):
+        words[[tokenizer.token_to_id(token) for token in before], column] = length
+        for token, more in favoured.items():
+            head[tokenizer.token_to_id(token), column] = more / level
 
 
 def save_cross_encoder(folder: Path) -> None:
@@ -109,12 +117,27 @@ def save_cross_encoder(folder: Path) -> None:
     PreTrainedTokenizerFast(tokenizer_object=core, model_max_length=512, **names).save_pretrained(folder)
 
 
+def print_scores(folder: Path) -> None:
+    """The sigmoid of the cross-encoder's number for each pair, as a JSON list."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    with torch.no_grad():
+        rows = [
+            model(**tokenizer(first, second, return_tensors="pt", truncation=True))
+            for first, second in json.load(sys.stdin)
+        ]
+    print(json.dumps([float(torch.sigmoid(row.logits)[0, 0]) for row in rows]))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind", choices=("chat", "score"))
+    parser.add_argument("what", choices=("chat", "score", "run"))
     parser.add_argument("folder", type=Path)
     args = parser.parse_args()
-    {"chat": save_chat_model, "score": save_cross_encoder}[args.kind](args.folder)
+    {"chat": save_chat_model, "score": save_cross_encoder, "run": print_scores}[args.what](args.folder)
 
 
 if __name__ == "__main__":

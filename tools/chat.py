@@ -71,7 +71,7 @@ class ChatModel:
         enormous, empty), BudgetError, DeadlineError.
         """
         told: list[tuple[str, str]] = [("system", system)] if system else []
-        told.append(("user", f"{user}\n\n{_AS_JSON}{json.dumps(shape.model_json_schema(), ensure_ascii=False)}"))
+        told.append(("user", f"{user}\n\n{_AS_JSON}{_described(shape)}"))
         try:
             text = await self._reply(told, shape)
             return read_reply(text, shape)
@@ -216,13 +216,18 @@ def _first_object(text: str) -> Any:
     raise ProviderReplyError("there is no whole JSON object in the reply")
 
 
+def _described(shape: type[BaseModel]) -> str:
+    """The schema as part of the prompt, for servers that take no notice of one beside it."""
+    return json.dumps(_strict(shape.model_json_schema(), _LENGTHS), ensure_ascii=False)
+
+
 def _strict(schema: Any, left_out: Sequence[str]) -> Any:
     """The schema as strict mode wants it: every object closed, every field required, no defaults."""
     if isinstance(schema, list):
         return [_strict(s, left_out) for s in schema]
     if not isinstance(schema, dict):
         return schema
-    dropped = ("default", "title", "properties", *left_out)
+    dropped = ("default", "title", "description", "properties", *left_out)
     made = {k: _strict(v, left_out) for k, v in schema.items() if k not in dropped}
     if "properties" in schema:  # names of ours, none of which is the schema's own word
         fields = {name: _strict(field, left_out) for name, field in schema["properties"].items()}

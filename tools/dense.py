@@ -54,6 +54,10 @@ class DenseProjection(Projection, Protocol):
         """Up to k (passage id, cosine), best first; `vector` has shape (dimensions,) and unit length."""
         ...
 
+    def close(self) -> None:
+        """Lets go of files and connections; the next use opens them again."""
+        ...
+
 
 Entry = tuple[int, Passage, NDArray[np.float32]]
 """Collection id, passage, vector."""
@@ -154,6 +158,10 @@ class DenseIndex(ChromaIndex):
             if self._client is not None:
                 self._client.close()
                 self._client = None
+
+    def close(self) -> None:
+        """As `reopen`: there is nothing else to let go of."""
+        self.reopen()
 
     def _open(self) -> Any:
         with self._opening:

@@ -80,6 +80,10 @@ class HybridSearch:
         # A passage that was deleted since the indexes were read has no vector any more and is no hit.
         return [Hit(i, score, float(stored[i] @ vector)) for i, score in fused if i in stored]
 
+    def close(self) -> None:
+        """Lets go of the dense index's files or connections; the next use opens them again."""
+        self.dense.close()
+
     def refresh(self, progress: Progress | None = None) -> None:
         """Brings both indexes up to date with the store; makes them where they are missing."""
         with index_lock(self._lock, exclusive=True, timeout=_LOCK_SECONDS):

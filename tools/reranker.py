@@ -1,4 +1,4 @@
-"""Re-rankers: how well each of some texts answers a query, by a cross-encoder that reads the two together."""
+"""The re-ranker: how well each of some texts answers a query, by a cross-encoder that reads the two together."""
 
 import hashlib
 import threading
@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.encoder_endpoint import post_all
 from tools.encoder_transformers import find_model, fingerprint, hide_progress, require_extra, usable
-from tools.errors import ModelError, ProviderReplyError
+from tools.errors import ModelError
 
 _SCORING = ("ForSequenceClassification", "ForCausalLM", "ForConditionalGeneration")
 
@@ -70,34 +69,3 @@ def _check(model: Any, folder: Path) -> None:
         raise ModelError(f"the model in {folder} is no cross-encoder: it has no weights that score a pair.")
     if model.num_labels > 2:
         raise ModelError(f"the model in {folder} has {model.num_labels} labels; a re-ranker has one or two.")
-
-
-class EndpointReranker:
-    """A re-ranker behind an address of the kind that vLLM, Jina and Cohere serve (`POST /rerank`).
-
-    url: up to and without `/rerank`. `scores` is called from threads, never from an event loop's own; it raises
-    ProviderDownError, ProviderReplyError, DeadlineError and BudgetError.
-    """
-
-    def __init__(self, url: str, model: str, key: str = "", seconds: float = 30.0) -> None:
-        self.address = url.rstrip("/").removesuffix("/rerank")
-        self._model = model
-        self._key = key
-        self._seconds = seconds
-        self.name = f"endpoint-{model}"
-
-    def scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Scores as the server gives them, in [0, 1] for the servers named, shape (n,), in the order of the texts."""
-        if not texts:
-            return np.zeros(0, np.float32)
-        body = {"model": self._model, "query": query, "documents": list(texts), "top_n": len(texts)}
-        name = f"the re-ranker {self._model}"
-        [reply] = post_all(f"{self.address}/rerank", [body], self._key, name, self._seconds)
-        try:
-            found = {int(r["index"]): float(r["relevance_score"]) for r in reply["results"]}
-            scores = np.asarray([found[i] for i in range(len(texts))], np.float32)
-        except (KeyError, TypeError, ValueError, OverflowError) as exc:
-            raise ProviderReplyError(f"{name} gave something that is no list of scores ({exc}).") from exc
-        if len(found) != len(texts) or not np.isfinite(scores).all():
-            raise ProviderReplyError(f"{name} gave {len(found)} scores for {len(texts)} texts, or some not finite.")
-        return scores

@@ -6,7 +6,6 @@ Nothing is rewritten after this stage.
 """
 
 import asyncio
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Literal
 
 from langgraph.runtime import Runtime
 
-from agent.grounding import ground
+from agent.grounding import ground, verbatim
 from agent.models import RunJudge
 from agent.nodes.judge import replaced, standing
 from agent.nodes.reporting import Stage, in_time, report, timed
@@ -25,8 +24,6 @@ from agent.state import Claim, Coverage, Dropped, Failure, RunState
 from tools.errors import DeadlineError, JudgeError
 from tools.judge import Pair, side_score
 from tools.passages import Passage
-
-_SPACES = re.compile(r"\s+")
 
 
 def node(providers: Providers) -> Stage[RunState]:
@@ -45,7 +42,7 @@ def node(providers: Providers) -> Stage[RunState]:
             failures = [Failure(stage="verify", message=f"What could not be checked was left out: {exc}")]
         except JudgeError as exc:
             return replaced(providers, exc)
-        claims = _in_order(state, [*held, *repaired])
+        claims = thesis_first(_in_order(state, [*held, *repaired]))
         report(runtime, "verified", held=len(held), repaired=len(repaired), dropped=len(dropped))
         for claim in claims:
             report(runtime, "claim", side=claim["perspective"], text=claim["text"])
@@ -141,12 +138,20 @@ def _verbatim(claim: Claim, passages: dict[int, Passage]) -> Claim | None:
     return claim if stands and all(stands) else None
 
 
-def verbatim(claim: str, passage: str) -> bool:
-    """Whether the claim's words stand in the passage as they are; white space may differ. No words stand nowhere."""
-    words = _SPACES.sub(" ", claim).strip()
-    return bool(words) and words in _SPACES.sub(" ", passage)
-
-
 def _in_order(state: RunState, claims: Sequence[Claim]) -> list[Claim]:
     sides = [p["id"] for p in state.get("perspectives", [])]
     return sorted(claims, key=lambda c: sides.index(c["perspective"]) if c["perspective"] in sides else len(sides))
+
+
+def thesis_first(claims: list[Claim]) -> list[Claim]:
+    """Each side's first claim, the best of its writer's that holds, is its one-line summary."""
+    led: set[str] = set()
+    marked: list[Claim] = []
+    for claim in claims:
+        if claim["role"] == "plain":
+            marked.append(claim)
+            continue
+        role: Literal["thesis", "case"] = "case" if claim["perspective"] in led else "thesis"
+        led.add(claim["perspective"])
+        marked.append(Claim(**{**claim, "role": role}))
+    return marked

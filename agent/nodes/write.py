@@ -1,7 +1,6 @@
 """Write: each side's claims from its chosen passages, with comparable room for the sides."""
 
 import asyncio
-from typing import Literal
 
 from langgraph.runtime import Runtime
 
@@ -36,7 +35,7 @@ def node(providers: Providers) -> Stage[RunState]:
                 written[side["id"]], more = case
                 spares += more
         room = comparable_room({k: len(v) for k, v in written.items()})
-        drafts = thesis_first(once([c for side, claims in written.items() for c in claims[: room[side]]]))
+        drafts = once([c for side, claims in written.items() for c in claims[: room[side]]])
         report(runtime, "written", claims=len(drafts))
         return RunState(drafts=drafts, spares=spares, failures=failures)
 
@@ -79,14 +78,3 @@ def once(claims: list[Claim]) -> list[Claim]:
         if claim["text"] not in best or claim["support"] > best[claim["text"]]["support"]:
             best[claim["text"]] = claim
     return [c for c in claims if best[c["text"]] is c]
-
-
-def thesis_first(claims: list[Claim]) -> list[Claim]:
-    """Each side's first claim, the best that its writer had, is its one-line summary."""
-    led: set[str] = set()
-    marked: list[Claim] = []
-    for claim in claims:
-        role: Literal["thesis", "case"] = "case" if claim["perspective"] in led else "thesis"
-        led.add(claim["perspective"])
-        marked.append(Claim(**{**claim, "role": role}))
-    return marked

@@ -33,8 +33,10 @@ _PDF = "application/pdf"
 READABLE = _HTML | _TEXT | {_PDF}
 """The content types that are read."""
 _CONTENT_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)?[^;]*(?:;.*?\bcharset\s*=\s*[\"']?([\w.:+-]+))?", re.IGNORECASE)
+# Every character before the element is read in one way only, so that what matches nothing is soon given up.
 _HTML_START = re.compile(
-    rb"(?:\s|<!--.*?-->|<\?xml[^>]*>)*<(?:!doctype\s+html|html|head|body|title|meta|article)\b", re.I
+    rb"(?:\s|<!--(?:[^-]|-(?!->))*-->|<\?xml[^>]*>)*<(?:!doctype\s+html|html|head|body|title|meta|article|div|p|h1)\b",
+    re.IGNORECASE,
 )
 _XML_START = re.compile(rb"\s*<\?xml\b")
 _SNIFFED = 2048

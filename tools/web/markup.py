@@ -1,7 +1,7 @@
 """The tree of an HTML page, decoded as browsers do and bounded, so that reading it takes bounded time.
 
-What a page's reader does with the tree takes time in the square of the number of elements (under 1 s for 15,000), and in the
-square of the length of some attributes and metadata. So whatever exceeds what honest pages have is left out.
+What the extraction of the text does with the tree takes time in the square of the number of elements (under 1 s for
+15,000) and of the length of some attributes and metadata. So whatever exceeds what honest pages have is left out.
 """
 
 import codecs
@@ -20,20 +20,7 @@ _LONGEST_TITLE = 500
 _MOST_META = 200
 _MOST_METADATA = 200_000
 _DEEPEST_METADATA = 12
-_FURNITURE = (
-    "script",
-    "style",
-    "svg",
-    "math",
-    "template",
-    "iframe",
-    "object",
-    "embed",
-    "canvas",
-    "video",
-    "audio",
-    "map",
-)
+_FURNITURE = tuple("script style svg math template iframe object embed canvas video audio map".split())
 
 _INVALID = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _TEXT_CODEC = re.compile(

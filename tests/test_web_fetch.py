@@ -1,0 +1,297 @@
+"""Fetching pages from a site that behaves and from one that does not: every limit, over real connections."""
+
+import asyncio
+import time
+import zlib
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from web_server import HTML, Handler, WebServer, article, open_fetcher, pdf
+
+from tools.allowance import Allowance, using
+from tools.errors import AddressError, SourceError
+from tools.web.fetch import FetchedPage, PageFetcher
+
+PAGE = article("The old harbour", ["The harbour was closed in May."])
+
+
+@pytest.fixture
+def site() -> Iterator[WebServer]:
+    with WebServer() as served:
+        yield served
+
+
+@pytest.fixture
+async def fetcher() -> AsyncIterator[PageFetcher]:
+    opened = open_fetcher()
+    yield opened
+    await opened.aclose()
+
+
+async def refused(fetcher: PageFetcher, url: str, why: str) -> None:
+    with pytest.raises(SourceError, match=why) as caught:
+        await fetcher.fetch(url)
+    assert not isinstance(caught.value, AddressError)
+    assert str(caught.value).startswith(url.partition("#")[0])
+
+
+async def test_a_page(site: WebServer, fetcher: PageFetcher) -> None:
+    url = site.page("/harbour;v=1", PAGE, content_type='Text/HTML; Charset="UTF-8"')
+    page = await fetcher.fetch(f"{url}?q=a+b#part")
+    assert page == FetchedPage(f"{url}?q=a+b", "text/html", PAGE.encode(), "utf-8")
+    [asked] = site.requests
+    assert asked.path == "/harbour;v=1?q=a+b"
+    assert "Steelman" in asked.headers["user-agent"]
+    assert asked.headers["accept-language"] == "en"
+    assert "cookie" not in asked.headers
+
+
+async def test_packed_pages(site: WebServer, fetcher: PageFetcher) -> None:
+    long = PAGE * 2000
+    assert (await fetcher.fetch(site.packed("/gzip", long))).data == long.encode()
+    raw = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    bare = raw.compress(PAGE.encode()) + raw.flush()
+    for data in (zlib.compress(PAGE.encode()), bare):
+        url = site.page("/deflate", data, headers={"Content-Encoding": "deflate"})
+        assert (await fetcher.fetch(url)).data == PAGE.encode()
+    for encoding in ("br", "gzip, gzip", "x\u00e9"):
+        await refused(fetcher, site.page("/br", PAGE, headers={"Content-Encoding": encoding}), "packed in a way")
+    await refused(fetcher, site.page("/wrong", PAGE, headers={"Content-Encoding": "gzip"}), "packed in a way")
+
+
+async def test_redirects_are_followed(site: WebServer, fetcher: PageFetcher) -> None:
+    end = site.page("/end/", PAGE)
+    for number, status in enumerate((301, 302, 303, 307, 308)):
+        start = site.redirect(f"/a/{number}", "../end/#part", status)
+        assert (await fetcher.fetch(start)).url == end
+    chain = "/end/"
+    for number in range(5):
+        chain = site.redirect(f"/chain/{number}", chain).removeprefix(site.url)
+    assert (await fetcher.fetch(site.url + chain)).url == end
+    await refused(fetcher, site.redirect("/chain/5", chain), "redirects more than 5 times")
+    await refused(fetcher, site.redirect_loop("/loop"), "redirects in a loop")
+    await refused(fetcher, site.redirect("/self", "/self"), "redirects in a loop")
+
+
+async def test_a_redirect_in_letters_of_other_languages(site: WebServer, fetcher: PageFetcher) -> None:
+    url = site.page("/stra%C3%9Fe", PAGE)
+    assert (await fetcher.fetch(site.redirect("/utf8", "/straße".encode().decode("latin-1")))).url == url
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        (401, "a login is asked for"),
+        (402, "payment is asked for"),
+        (403, r"refuses access \(status 403\)"),
+        (404, "status 404"),
+        (410, "status 410"),
+        (429, "no more requests now"),
+        (451, "legal reasons"),
+        (500, "status 500"),
+        (503, "status 503"),
+        (304, "status 304"),
+        (302, "status 302"),
+    ],
+)
+async def test_statuses(site: WebServer, fetcher: PageFetcher, status: int, why: str) -> None:
+    await refused(fetcher, site.status("/x", status), why)
+    assert len(site.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "data", "taken"),
+    [
+        ("text/html", PAGE, "text/html"),
+        ("", PAGE, "text/html"),
+        ("nonsense", PAGE, "text/html"),
+        ("application/octet-stream", PAGE, "text/html"),
+        ("text/plain", PAGE, "text/html"),
+        ("application/pdf", PAGE, "text/html"),
+        ("", "\n<!-- a --><!-- b -->\n<?xml version='1.0'?><HTML><body>", "text/html"),
+        ("application/xhtml+xml", "<?xml version='1.0'?><html/>", "application/xhtml+xml"),
+        ("text/plain; charset=utf-8", "Just words.", "text/plain"),
+        ("text/markdown", "# Words", "text/markdown"),
+        ("", "Just words.", "text/plain"),
+        ("", "<?xml version='1.0'?><doc>Words</doc>", "application/xml"),
+        ("text/xml", "<doc>Words</doc>", "text/xml"),
+        ("application/pdf", pdf(["Words"]), "application/pdf"),
+        ("application/octet-stream", pdf(["Words"]), "application/pdf"),
+        ("text/html", pdf(["Words"]), "application/pdf"),
+        ("application/pdf", b"junk before\n" + pdf(["Words"]), "application/pdf"),
+        ("text/html", "\ufeff<html>".encode("utf-16-le"), "text/html"),
+    ],
+)
+async def test_what_kind_of_page_it_is(
+    site: WebServer, fetcher: PageFetcher, told: str, data: str | bytes, taken: str
+) -> None:
+    assert (await fetcher.fetch(site.page("/x", data, content_type=told))).content_type == taken
+
+
+@pytest.mark.parametrize(
+    ("told", "data", "why"),
+    [
+        ("video/mp4", b"x", "is a video"),
+        ("audio/mpeg", b"x", "is a sound recording"),
+        ("image/png", b"x", "is an image"),
+        ("application/json", b"{}", "is no page but application/json"),
+        ("application/zip", b"PK", "is no page but application/zip"),
+        ("text/html", b"\x89PNG\r\n\x1a\n\x00\x00", "is no page but binary data"),
+        ("", b"\x00\x00\x00\x18ftypmp42", "is no page but binary data"),
+        ("application/pdf", b"words", "told to be a PDF and is none"),
+        ("text/html", b"", "empty"),
+    ],
+)
+async def test_what_is_no_page(site: WebServer, fetcher: PageFetcher, told: str, data: bytes, why: str) -> None:
+    await refused(fetcher, site.page("/x", data, content_type=told), why)
+
+
+async def test_a_video_is_not_downloaded(site: WebServer, fetcher: PageFetcher) -> None:
+    sent = 0
+
+    def respond(handler: Handler) -> None:
+        nonlocal sent
+        handler.start({"Content-Type": "video/mp4", "Content-Length": str(50_000_000)})
+        for _ in range(50):
+            handler.wfile.write(bytes(1_000_000))
+            sent += 1
+
+    await refused(fetcher, site.at("/film", respond), "is a video")
+    assert sent < 20
+
+
+async def test_a_comment_that_never_ends_is_sniffed_at_once(site: WebServer, fetcher: PageFetcher) -> None:
+    began = time.monotonic()
+    await fetcher.fetch(site.page("/x", "<!---->" * 500 + "<!-- ", content_type=""))
+    assert time.monotonic() - began < 2
+
+
+async def test_too_large(site: WebServer, fetcher: PageFetcher) -> None:
+    """Stopped at the limit: when no length is told, when it lies, when it is told, and when the page is packed."""
+    began = time.monotonic()
+    await refused(fetcher, site.endless("/endless"), r"too large \(over 5 MB\)")
+    await refused(fetcher, site.gzip_bomb("/bomb"), "too large")
+    await refused(fetcher, site.wrong_length("/told", 6_000_000, b"x"), "too large")
+    await refused(fetcher, site.page("/big", "x" * 5_000_001), "too large")
+    assert time.monotonic() - began < 10
+    assert len((await fetcher.fetch(site.page("/full", "x" * 5_000_000))).data) == 5_000_000
+
+
+async def test_a_length_that_lies(site: WebServer, fetcher: PageFetcher) -> None:
+    page = await fetcher.fetch(site.wrong_length("/less", 20, PAGE.encode() * 100))
+    assert page.data == PAGE.encode()[:20]
+    await refused(fetcher, site.wrong_length("/more", 100_000, PAGE.encode()), "the connection broke off")
+    await refused(fetcher, site.cut("/cut"), "the connection broke off")
+    for told in ("-1", "1e3", "9" * 5000):
+        url = site.page("/odd", PAGE, headers={"Content-Length": told})
+        with pytest.raises(SourceError, match=r"broke off|too large"):
+            await fetcher.fetch(url)
+
+
+async def test_time_is_bounded(site: WebServer) -> None:
+    fetcher = open_fetcher(seconds=0.5)
+    began = time.monotonic()
+    await refused(fetcher, site.hang("/hang"), "took too long")
+    await refused(fetcher, site.drip("/drip"), "took too long")
+    site.latency = 0.3
+    end = site.page("/end", PAGE)
+    await refused(fetcher, site.redirect("/slow", end), "took too long")
+    assert time.monotonic() - began < 3
+    await fetcher.aclose()
+
+
+async def test_a_name_server_that_hangs() -> None:
+    async def resolver(host: str) -> list[str]:
+        await asyncio.sleep(60)
+        return ["127.0.0.1"]
+
+    fetcher = open_fetcher(resolver=resolver, seconds=0.2)
+    await refused(fetcher, "http://a.example/", "took too long")
+    await fetcher.aclose()
+
+
+async def test_the_time_of_the_stage_counts_too(site: WebServer, fetcher: PageFetcher) -> None:
+    began = time.monotonic()
+    with using(Allowance(deadline_at=time.time() + 0.3)):
+        await refused(fetcher, site.hang("/hang"), "took too long")
+    with using(Allowance(deadline_at=time.time() - 1)):
+        await refused(fetcher, site.hang("/hang"), "took too long")
+    assert time.monotonic() - began < 3
+
+
+async def test_a_run_that_stays_on_this_machine(site: WebServer, fetcher: PageFetcher) -> None:
+    with using(Allowance(offline=True)):
+        await refused(fetcher, site.page("/x", PAGE), "does not leave this machine")
+    assert site.requests == []
+
+
+async def test_a_site_that_cannot_be_reached(fetcher: PageFetcher) -> None:
+    with WebServer() as gone:
+        url = gone.page("/x", PAGE)
+    await refused(fetcher, url, "the site cannot be reached")
+
+
+async def test_an_answer_that_is_no_http(site: WebServer, fetcher: PageFetcher) -> None:
+    def respond(handler: Handler) -> None:
+        handler.close_connection = True
+        handler.wfile.write(b"SSH-2.0-OpenSSH\r\n")
+
+    await refused(fetcher, site.at("/x", respond), "the connection broke off")
+
+    def long_headers(handler: Handler) -> None:
+        handler.close_connection = True
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 100_000)
+
+    await refused(fetcher, site.at("/y", long_headers), "the connection broke off")
+
+
+async def test_no_cookies_are_kept(site: WebServer, fetcher: PageFetcher) -> None:
+    await fetcher.fetch(site.page("/a", PAGE, headers={"Set-Cookie": "seen=1; Path=/"}))
+    await fetcher.fetch(site.page("/b", PAGE))
+    assert [asked.headers.get("cookie") for asked in site.requests] == [None, None]
+
+
+async def test_connections_are_kept_and_bounded(site: WebServer) -> None:
+    fetcher = open_fetcher(concurrency=3)
+    most = 0
+
+    def respond(handler: Handler) -> None:
+        nonlocal most
+        most = max(most, len(site.connections))
+        site.ended.wait(0.05)
+        handler.start({"Content-Type": HTML, "Content-Length": "6"})
+        handler.wfile.write(b"<html>")
+
+    urls = [site.at(f"/{number}", respond) for number in range(12)]
+    pages = await asyncio.gather(*(fetcher.fetch(url) for url in urls))
+    assert [page.url for page in pages] == urls
+    assert most == 3
+    assert len({id(connection) for connection in site.connections}) <= 3
+    await fetcher.aclose()
+
+
+async def test_what_fails_or_is_cancelled_leaves_room_for_the_next(site: WebServer) -> None:
+    fetcher = open_fetcher(concurrency=2, seconds=0.3)
+    bad = [site.hang("/hang"), site.endless("/endless"), site.cut("/cut"), site.drip("/drip"), site.gzip_bomb("/bomb")]
+    found = await asyncio.gather(*(fetcher.fetch(url) for url in bad * 2), return_exceptions=True)
+    assert all(isinstance(each, SourceError) for each in found)
+    waiting = [asyncio.create_task(fetcher.fetch(bad[0])) for _ in range(4)]
+    await asyncio.sleep(0.1)
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert (await fetcher.fetch(site.page("/x", PAGE))).data == PAGE.encode()
+    await fetcher.aclose()
+
+
+def test_a_fetcher_may_be_made_before_its_loop(site: WebServer) -> None:
+    fetcher = open_fetcher()
+    url = site.page("/x", PAGE)
+
+    async def both() -> None:
+        await fetcher.fetch(url)
+        await fetcher.aclose()
+        await fetcher.aclose()
+
+    asyncio.run(both())
+    asyncio.run(both())

@@ -1,0 +1,331 @@
+"""Documents from fetched pages, what is refused instead, and hostile pages that are read in bounded time."""
+
+import io
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+from web_server import LOGIN_WALL, WebServer, article, open_fetcher, pdf
+
+from tools.errors import SourceError
+from tools.web.fetch import FetchedPage
+from tools.web.markup import decode, parse, shorten
+from tools.web.pages import FEWEST_WORDS, LONGEST_TEXT, hint_of, normalise_url, read_page
+from tools.web.walls import wall
+
+URL = "https://gazette.example/harbour"
+STORY = [
+    "The old harbour was closed to fishing boats in May, after the council had voted for it by a single voice.",
+    "Nobody had asked the fishermen, who had moored there for three generations and paid their dues every year.",
+    "The mayor said that the walls were unsafe and that mending them would cost more than the town could find.",
+    "An engineer from the capital disagreed: with a little money each spring, he wrote, they would last for decades.",
+    "In the end it was the ferry company that paid, because without the harbour its summer line had no landing.",
+]
+HEAD = """<meta property="og:site_name" content="Sample Gazette"><meta name="author" content="Ada Quill">
+<meta property="article:published_time" content="2026-03-12T08:00:00Z"><meta property="og:type" content="article">
+<link rel="canonical" href="https://elsewhere.example/copied">"""
+
+
+def html_page(html: str | bytes, url: str = URL, charset: str = "") -> FetchedPage:
+    return FetchedPage(url, "text/html", html if isinstance(html, bytes) else html.encode(), charset)
+
+
+def refused(html: str, why: str) -> None:
+    with pytest.raises(SourceError, match=why) as caught:
+        read_page(html_page(html))
+    assert str(caught.value).startswith(URL)
+
+
+def test_an_article() -> None:
+    found = read_page(html_page(article("The old harbour", STORY, HEAD), f"{URL}?utm_source=x&page=2&gclid=y#top"))
+    assert found.external_id == found.url == f"{URL}?page=2"
+    assert (found.title, found.publisher, found.date) == ("The old harbour", "Sample Gazette", "2026-03-12")
+    for text in STORY:
+        assert text in found.text
+    for furniture in ("About us", "newsletter"):
+        assert furniture not in found.text
+
+
+def test_a_page_without_metadata() -> None:
+    html = f"<html><body><div>{''.join(f'<p>{text}</p>' for text in STORY)}</div></body></html>"
+    found = read_page(html_page(html, "https://www.gazette.example/2026/old-harbour_walls.html"))
+    assert found.publisher == "gazette.example"
+    assert found.title == "old harbour walls"
+    assert found.url == "https://www.gazette.example/2026/old-harbour_walls.html"
+
+
+async def test_a_page_as_it_comes_from_a_site() -> None:
+    with WebServer() as site:
+        fetcher = open_fetcher()
+        page = await fetcher.fetch(site.page("/harbour", article("The old harbour", STORY, HEAD)))
+        paper = await fetcher.fetch(site.pdf("/walls_of-the_harbour.pdf", STORY))
+        await fetcher.aclose()
+    assert read_page(page).text.count("harbour") >= 2
+    found = read_page(paper)
+    assert found.text.split("\n\n")[1] == STORY[1]
+    assert (found.title, found.publisher) == ("walls of the harbour", "127.0.0.1")
+
+
+def test_plain_text() -> None:
+    text = "\r\n".join(STORY)
+    found = read_page(FetchedPage("https://gazette.example/a.txt", "text/plain", text.encode()))
+    assert found.text == "\n".join(STORY)
+    assert (found.title, found.url) == ("a", "https://gazette.example/a.txt")
+    long = read_page(FetchedPage(URL, "text/plain", b"word " * 100_000))
+    assert len(long.text) <= LONGEST_TEXT
+
+
+def test_xml_of_a_paper() -> None:
+    body = "".join(f"<p>{text}</p>" for text in STORY)
+    page = FetchedPage(
+        URL, "application/xml", f"<?xml version='1.0' encoding='utf-8'?><article>{body}</article>".encode()
+    )
+    assert STORY[2] in read_page(page).text
+
+
+# Encodings
+
+
+@pytest.mark.parametrize(
+    ("data", "charset"),
+    [
+        ("Café “Ö”".encode(), ""),
+        ("Café “Ö”".encode(), "utf-8"),
+        ("Café “Ö”".encode("cp1252"), ""),
+        ("Café “Ö”".encode("cp1252"), "iso-8859-1"),
+        ("Café “Ö”".encode("cp1252"), "ascii"),
+        (b"<meta charset='windows-1252'>" + "Café “Ö”".encode("cp1252"), ""),
+        (b'<meta http-equiv=x content="text/html; charset=utf-8">' + "Café “Ö”".encode(), "no-such"),
+        ("\ufeffCafé “Ö”".encode("utf-16-le"), ""),
+        ("\ufeffCafé “Ö”".encode("utf-16-be"), "utf-8"),
+        ("\ufeffCafé “Ö”".encode(), "cp1252"),
+        ("Café “Ö”".encode("utf-8"), "punycode"),
+        ("Café “Ö”".encode("utf-8"), "hex"),
+        ("Café “Ö”".encode("utf-8"), "unicode_escape"),
+        ("Café “Ö”".encode("utf-8"), "a" * 10_000),
+    ],
+)
+def test_encodings(data: bytes, charset: str) -> None:
+    assert decode(html_page(data, charset=charset)).rpartition(">")[2] == "Café “Ö”"
+
+
+def test_bytes_without_a_reading() -> None:
+    assert decode(html_page(b"a\xffb", charset="utf-8")) == "a\ufffdb"
+    assert decode(html_page("漢字".encode("gb18030"), charset="gb2312")) == "漢字"
+
+
+# Walls
+
+WALLS = [
+    (LOGIN_WALL, "a login is asked for"),
+    ("<html><body><h1>Log in or create an account to continue</h1></body></html>", "a login is asked for"),
+    ("<html><body><p>Please sign in.</p></body></html>", "a login is asked for"),
+    ("<html><body><noscript>You need to enable JavaScript to run this app.</noscript><div id=root></div></body></html>",
+     "shows nothing without JavaScript"),
+    ("<html><head><title>Just a moment...</title></head><body>Checking your browser before you go on.</body></html>",
+     "asks whether the reader is human"),
+    ("<html><body><p>Verify that you are human by completing the CAPTCHA.</p></body></html>", "reader is human"),
+    ("<html><body><p>We use cookies. Accept all cookies or change your cookie settings.</p></body></html>", "cookies"),
+    ("<html><body><p>Subscribe now to continue. Already a subscriber?</p></body></html>", "a subscription is asked"),
+    (article("The old harbour", [*STORY[:4], "Subscribe to continue reading."]), "a subscription is asked for"),
+    (article("The old harbour", [*STORY[:4], "Please log in to read the rest of it."]), "a login is asked for"),
+    (article("The old harbour", STORY, '<script type="application/ld+json">{"@type": "NewsArticle", '
+             '"isAccessibleForFree": "False"}</script>'), "a subscription is asked for"),
+    (article("The old harbour", STORY[:1]), f"too little text \\(under {FEWEST_WORDS} words\\)"),
+    ("<html><body></body></html>", "no text was found"),
+    ("", "no text was found"),
+    (" \n", "no text was found"),
+    ("\x00\x01", "no text was found"),
+    ("<html><body><nav><a href='/'>Home</a></nav></body></html>", "no text was found"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("html", "why"), WALLS)
+def test_a_page_that_does_not_show_its_text(html: str, why: str) -> None:
+    refused(html, why)
+
+
+def test_a_long_article_may_speak_of_walls() -> None:
+    words = "Sites ask their readers: log in to continue, subscribe to keep reading, prove that you are not a robot. "
+    more = [f"{text} In the year {year} it was the same." for year in range(1990, 2000) for text in STORY]
+    found = read_page(html_page(article("On walls", [words, *more])))
+    assert "not a robot" in found.text
+
+
+def test_an_article_between_a_banner_and_a_login_link() -> None:
+    html = article("The old harbour", STORY).replace(
+        "<nav>",
+        "<div class='cookie-banner'>We use cookies. Accept all cookies.</div><noscript>Please enable JavaScript."
+        "</noscript><nav><a href='/login'>Please log in</a>",
+    )
+    assert STORY[0] in read_page(html_page(html)).text
+
+
+def test_what_a_wall_is_told_by() -> None:
+    assert wall("The council must keep the harbour open.") == ""
+    assert wall("Log in to continue.", "payment") == ""
+
+
+# PDF
+
+
+def pdf_page(data: bytes) -> FetchedPage:
+    return FetchedPage("https://gazette.example/a_b.pdf?utm_medium=x", "application/pdf", data)
+
+
+def test_a_pdf() -> None:
+    found = read_page(pdf_page(pdf(STORY, "On the harbour")))
+    assert (found.title, found.url) == ("On the harbour", "https://gazette.example/a_b.pdf")
+    assert found.text == "\n\n".join(STORY)
+
+
+def test_only_the_first_pages_of_a_pdf_are_read() -> None:
+    found = read_page(pdf_page(pdf([f"{STORY[0]} Page {number}." for number in range(200)])))
+    assert found.text.count("Page") == 60
+
+
+def test_pdfs_that_cannot_be_read(tmp_path: Path) -> None:
+    from pypdf import PdfReader, PdfWriter
+
+    writer = PdfWriter(clone_from=PdfReader(io.BytesIO(pdf(STORY))))
+    writer.encrypt("secret", algorithm="AES-256")
+    locked = io.BytesIO()
+    writer.write(locked)
+    for data, why in (
+        (locked.getvalue(), "encrypted"),
+        (b"%PDF-1.7 and nothing else", "damaged"),
+        (pdf(["", ""]), "holds no text"),
+        (pdf(["One line."]), "too little text"),
+    ):
+        with pytest.raises(SourceError, match=rf"^https://gazette\.example/a_b\.pdf: .*{why}"):
+            read_page(pdf_page(data))
+
+
+def test_a_pdf_that_expands_without_end() -> None:
+    drawing = zlib.compress(b"BT /F1 12 Tf " + b"(ab) Tj 0 -1 Td " * 400_000 + b" ET", 9)
+    plain = pdf(["@@"])
+    stream = plain[plain.index(b"<< /Length") : plain.index(b"endstream")]
+    packed = b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\n" % (len(drawing), drawing)
+    began = time.monotonic()
+    with pytest.raises(SourceError, match=r"damaged|too long"):
+        read_page(pdf_page(plain.replace(stream, packed)))
+    assert time.monotonic() - began < 8
+
+
+def test_a_pdf_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.web.pages._PDF_SECONDS", -1.0)
+    with pytest.raises(SourceError, match="takes too long to read"):
+        read_page(pdf_page(pdf(STORY)))
+
+
+# Hints
+
+
+def ld_json(text: str) -> str:
+    return f'<script type="application/ld+json">{text}</script>'
+
+
+@pytest.mark.parametrize(
+    ("head", "hint"),
+    [
+        ("", ""),
+        ('<meta property="og:type" content=" article ">', "article"),
+        (ld_json('{"@type": "NewsArticle"}'), "NewsArticle"),
+        (ld_json('[{"@type": "WebSite"}, {"@type": ["Article", "BlogPosting"]}]'), "BlogPosting"),
+        (ld_json('{"@graph": [{"@type": "https://schema.org/ScholarlyArticle"}]}'), "ScholarlyArticle"),
+        (ld_json('{"@type": "Organization"}') + '<meta property="og:type" content="website">', "website"),
+        (ld_json("{broken") + ld_json('{"@type": "QAPage"}'), "QAPage"),
+        (ld_json('{"@type": 3}') + ld_json("[1, null]") + ld_json("[" * 5000), ""),
+        ('<meta name="citation_doi" content="10.1/x">', "ScholarlyArticle"),
+        ('<div itemscope itemtype="http://schema.org/DiscussionForumPosting"></div>', "DiscussionForumPosting"),
+    ],
+)
+def test_hints(head: str, hint: str) -> None:
+    assert hint_of(html_page(article("The old harbour", STORY, head))) == hint
+
+
+def test_a_pdf_gives_no_hint() -> None:
+    assert hint_of(pdf_page(pdf(STORY))) == ""
+    assert hint_of(html_page("")) == ""
+
+
+# Addresses
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "http://gazette.example/harbour",
+        "https://www.gazette.example/harbour/",
+        "https://GAZETTE.example:443/harbour#walls",
+        "https://gazette.example/harbour?utm_source=a&utm_campaign=b",
+        "https://gazette.example/harbour?fbclid=a&GCLID=b&mc_cid=c&_ga=d",
+        " https://gazette.example./harbour? ",
+    ],
+)
+def test_addresses_of_one_page(other: str) -> None:
+    assert normalise_url(other) == normalise_url(URL) == URL
+
+
+def test_addresses_of_different_pages() -> None:
+    addresses = [
+        "https://a.example/",
+        "https://a.example/?id=1",
+        "https://a.example/?id=2",
+        "https://a.example/?q=utm_x",
+    ]
+    addresses += ["https://a.example/A", "https://a.example/a", "https://b.example/a", "https://a.example:8080/a"]
+    assert len({normalise_url(url) for url in addresses}) == len(addresses)
+    assert normalise_url("https://a.example/?b=2&a=1") == normalise_url("https://a.example/?a=1&b=2")
+    assert [normalise_url(url) for url in ("file:///x", "notes/a.md", "http://[", "http://a:x/")] == [
+        *("file:///x", "notes/a.md", "http://[", "http://a:x/")
+    ]
+
+
+# Hostile pages
+
+WORDS = " ".join(STORY)
+SIZE = 1_000_000
+HOSTILE = {
+    "nested": "<div>" * (SIZE // 5),
+    "nested tables": "<table><tr><td>a" * (SIZE // 16),
+    "many lists": ("<ul><li>" * 100 + "a" + "</li></ul>" * 100) * (SIZE // 2000),
+    "many paragraphs": "<p>a</p>" * (SIZE // 8),
+    "many icons": "<svg></svg>a" * (SIZE // 12),
+    "a doctype of slashes": "<!DOCTYPE html " + "/" * SIZE,
+    "a title of spaces": "<title>a" + " " * SIZE + "b</title>",
+    "an author of brackets": f'<meta name="author" content="{"(" * SIZE} x">',
+    "many authors": ('<meta name="author" content="' + "(" * 1900 + ' x">') * (SIZE // 2000),
+    "metadata that is not closed": ld_json('"author": ' * (SIZE // 10)),
+    "metadata of brackets": ld_json('{"@type": "Article", "author": {"name": "' + "(" * 190_000 + '"}}'),
+    "one long attribute": f'<p class="{"comment " * (SIZE // 8)}">',
+    "one long word": "x" * SIZE,
+    "open brackets": "<" * SIZE,
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_page_is_read_or_refused_soon(what: str) -> None:
+    page = html_page(f"<html><body>{HOSTILE[what]}<article><p>{WORDS}</p></article></body></html>")
+    began = time.process_time()
+    try:
+        assert len(read_page(page).text) <= LONGEST_TEXT
+    except SourceError as exc:
+        assert "gazette.example" in str(exc)
+    hint_of(page)
+    assert time.process_time() - began < 10
+
+
+def test_a_long_page_is_cut_and_a_deep_one_too() -> None:
+    tree = parse("<html><body>" + "<p>word</p>" * 50_000 + "<h1>last</h1>")
+    shorten(tree)
+    assert len(list(tree.iter())) == 15_000
+    assert "last" not in tree.text_content()
+    tree = parse("<html><body>" + "<div>" * 200 + "deep" + "</div>" * 200 + "<p>after</p>")
+    shorten(tree)
+    assert "deep" not in tree.text_content()
+    assert "after" in tree.text_content()
+    tree = parse("<html><body><p>" + "x" * 2_000_000 + "</p><p>after</p>")
+    shorten(tree)
+    assert len(tree.text_content()) == 1_000_000

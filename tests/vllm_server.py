@@ -1,0 +1,88 @@
+"""Real vLLM servers over tiny models, one a kind, started for the first test that wants one and ended with the session.
+
+A test module takes the fixtures with `pytest_plugins = ["vllm_server"]`, so that all modules share the servers.
+PYTEST_DONT_REWRITE: they also import names from here, which happens before it becomes a plugin.
+"""
+
+import json
+import os
+import socket
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from tools.serve_judge import build_command, build_environment, find_model, has_gpu, running
+
+ROOT = Path(__file__).parents[1]
+PYTHON = ROOT / ".venvs" / "vllm" / "bin" / "python"
+MAKER = ROOT / "tests" / "tiny_models.py"
+UP_WITHIN = 300.0
+"""Seconds for a server to answer; some 30 on two idle cores. A test that may start one needs a longer timeout."""
+_FOREIGN = ("STEELMAN_", "VLLM_", "HF_", "OPENAI_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+_OPTIONS = {
+    # Between two values random weights write blanks until the token limit cuts the JSON.
+    "chat": (
+        "--structured-outputs-config",
+        '{"backend":"xgrammar","disable_any_whitespace":true}',
+        "--max-model-len=16384",
+    ),
+    "score": (),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VllmServer:
+    """url: up to and including /v1. folder: the model's."""
+
+    url: str
+    model: str
+    folder: Path
+    log: Path
+
+
+@contextmanager
+def tiny_server(kind: Literal["chat", "score"], base: Path) -> Iterator[VllmServer]:
+    """A server of its own; `base` gets the model, the log and whatever vLLM keeps at home. Skips without vLLM."""
+    if not PYTHON.exists():
+        pytest.skip("vLLM is not installed; `make test-all` does that")
+    folder = base / f"tiny-{kind}"
+    subprocess.run([PYTHON, MAKER, kind, folder], check=True, capture_output=True, timeout=UP_WITHIN)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    small = ("--dtype=float32", "--enforce-eager", "--kv-cache-memory-bytes=536870912", *_OPTIONS[kind])
+    model = find_model(str(folder))
+    command = build_command(model, port, python=PYTHON, gpu=has_gpu(), options=small)
+    plain = {name: value for name, value in os.environ.items() if not name.upper().startswith(_FOREIGN)}
+    environment = build_environment({**plain, "HOME": str(base)}, PYTHON)
+    log = base / f"{kind}.log"
+    with running(command, port, environment=environment, log=log, seconds=UP_WITHIN):
+        yield VllmServer(f"http://127.0.0.1:{port}/v1", model.name, folder, log)
+
+
+@pytest.fixture(scope="session")
+def vllm_chat(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
+    """Chats: prompts of up to 16,384 tokens; JSON schemas, log-probabilities; words at random, Yes or No first."""
+    with tiny_server("chat", tmp_path_factory.mktemp("vllm-chat")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def vllm_score(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
+    """Scores pairs of texts, cut to 512 tokens."""
+    with tiny_server("score", tmp_path_factory.mktemp("vllm-score")) as server:
+        yield server
+
+
+def direct_scores(folder: Path, pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """What the cross-encoder says of the pairs when transformers runs it."""
+    done = subprocess.run(
+        [PYTHON, MAKER, "run", folder], input=json.dumps(pairs), capture_output=True, text=True, check=True, timeout=120
+    )
+    scores: list[float] = json.loads(done.stdout)
+    return scores
