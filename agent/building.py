@@ -1,6 +1,8 @@
 """Builds the providers that the settings turn on; nothing is asked of any server here."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from agent.models import Models, RemoteJudge
