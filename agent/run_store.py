@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from tools.database import Database
 from tools.errors import RunBusyError, UnknownRunError
+from tools.web_passages import WebPassages
 
 RunStatus = Literal["running", "waiting", "done", "failed", "cancelled"]
 STALE_SECONDS = 10.0
@@ -146,6 +147,8 @@ class RunStore:
         return ended
 
     def delete(self, run_id: str) -> None:
+        """Removes the run with its events and what it read on the web."""
+        WebPassages(self._db).forget(run_id)
         with self._db.write() as db:
             db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
 

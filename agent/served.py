@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from agent.providers import Brief, Expander, Framer, Requerier, Writer
+from agent.question import check_question
 from agent.state import Claim, FramingState, Perspective
 from tools.allowance import current
 from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError
@@ -18,6 +19,8 @@ from tools.passages import Passage
 
 _PATIENCE = 0.7
 """The share of a stage's time that a model may take while something could still stand in for it."""
+_ALL_BUT = 0.95
+"""The share where nothing could: its failure is told before the stage itself runs out of time."""
 EMBEDDED = "embedded"
 
 P = TypeVar("P")
@@ -52,15 +55,22 @@ class Served(Generic[P]):
                 said = str(exc).rstrip(".")
                 allowance.note("degraded", f"{said}. The embedded provider stood in for it ({self.stage}).")
             else:
-                allowance.served[self.stage] = self.name
+                self._record(self.name)
                 return result
         if self.stand_in is None:
             raise ProviderDownError(f"{self.name} has failed in this run already, or may not be asked ({self.stage}).")
-        allowance.served[self.stage] = EMBEDDED
-        return await work(self.stand_in)
+        result = await work(self.stand_in)
+        self._record(EMBEDDED)
+        return result
+
+    def _record(self, name: str) -> None:
+        """A stage that does its sides one by one may be served by both."""
+        served = current().served
+        both = {*filter(None, served.get(self.stage, "").split(" and ")), name}
+        served[self.stage] = " and ".join(sorted(both, key=lambda n: (n == EMBEDDED, n)))
 
     async def _in_time(self, work: Awaitable[T]) -> T:
-        left = current().seconds_left() * (_PATIENCE if self.stand_in is not None else 1.0)
+        left = current().seconds_left() * (_PATIENCE if self.stand_in is not None else _ALL_BUT)
         try:
             async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
                 return await work
@@ -70,7 +80,12 @@ class Served(Generic[P]):
 
 class ServedFramer(Served[Framer]):
     async def frame(self, question: str, earlier: Sequence[str]) -> FramingState:
-        return await self.call(lambda p: p.frame(question, earlier))
+        def work(framer: Framer) -> Awaitable[FramingState]:
+            if framer is self.stand_in:
+                check_question(question)  # it reads English only
+            return framer.frame(question, earlier)
+
+        return await self.call(work)
 
 
 class ServedExpander(Served[Expander]):

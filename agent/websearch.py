@@ -6,12 +6,15 @@ pages are remembered for a while, by address.
 
 import asyncio
 import math
+import re
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from agent.models import Models
 from tools.allowance import current
+from tools.batching import parts
 from tools.cache import TextCache
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, SourceError
 from tools.hybrid import passage_text
@@ -19,25 +22,45 @@ from tools.passages import SourceDocument
 from tools.sentences import cut
 from tools.store import Store
 from tools.web.domains import DomainLists
-from tools.web.engines import SearchEngine, WebResult
+from tools.web.engines import SearchEngine, WebResult, tidy
 from tools.web.fetch import PageFetcher
-from tools.web.pages import hint_of, normalise_url, read_page
+from tools.web.hosts import host_of
+from tools.web.pages import normalise_url
+from tools.web.sources import read_source
 from tools.web_passages import WebPage
 
 _SEARCH_KEPT = 3600.0  # seconds
 _PAGE_KEPT = 86_400.0
 _A_PAGE = 12  # passages of one page at most, those that share most words with what was looked for
 _SPARE = 1.5  # results asked for beyond the pages wanted, since some cannot be read
+_READING = 0.8  # of the time for searching; the rest is for the vectors
+_ENCODED_AT_ONCE = 4  # pages; between them the time is looked at
+_LONGEST_PASSAGE = 3_000  # characters of a hundred words; some pages have words without end
+_WORD = re.compile(r"\w{4,}")
 
 
 @dataclass
 class WebFound:
-    """What one side's search on the web came to: passage ids best first, pages that could not be read and why."""
+    """What one side's search on the web came to: passage ids best first, pages that could not be read and why.
+
+    answered: queries that the engine answered. pages: those with passages of this side; new: how many of them the run
+    had not read before.
+    """
 
     ids: list[int] = field(default_factory=list)
     unread: dict[str, str] = field(default_factory=dict)
     problems: list[ProviderError] = field(default_factory=list)
+    answered: int = 0
     pages: int = 0
+    new: int = 0
+
+
+@dataclass
+class _Reading:
+    """A page that is being read, and how many wait for it."""
+
+    task: "asyncio.Task[SourceDocument]"
+    waiting: int = 0
 
 
 @dataclass(frozen=True)
@@ -51,27 +74,28 @@ class WebSearch:
     models: Models
     cache: TextCache
     required: bool = False
-    _reading: dict[str, "asyncio.Task[SourceDocument]"] = field(default_factory=dict)
+    _reading: dict[str, _Reading] = field(default_factory=dict)
 
     async def find(
         self, run_id: str, queries: Sequence[str], pages: int, k: int, domains: Sequence[str] = ()
     ) -> WebFound:
         """Up to k passages of up to so many pages for one side's queries; only from `domains` where any are given."""
         found = WebFound()
-        results = await self._results(queries, pages, domains, found)
-        documents = await self._read_all(results[: math.ceil(pages * _SPARE)], pages, found)
-        await self._keep(run_id, documents, queries)
-        urls = [d.external_id for d in documents]
-        ids = await asyncio.to_thread(self.store.web.of_page, run_id, urls)
-        found.ids = (await self._ranked([i for url in urls for i in ids.get(url, [])], queries))[:k]
-        found.pages = len(ids)
+        if self.engine.name in current().down:  # the answer says so already
+            return found
+        only = domains or self.lists.allow
+        results = await self._results(queries, pages, only, found)
+        documents = await self._read_all(results[: math.ceil(pages * _SPARE)], pages, only, found)
+        read = await self._encoded(documents, queries, found)
+        kept = await asyncio.to_thread(self.store.web.put, run_id, read)
+        found.pages, found.new = len(kept.ids), kept.new
+        found.ids = (await self._ranked([i for ids in kept.ids.values() for i in ids], queries))[:k]
         return found
 
     async def _results(
-        self, queries: Sequence[str], pages: int, domains: Sequence[str], found: WebFound
+        self, queries: Sequence[str], pages: int, only: Sequence[str], found: WebFound
     ) -> list[WebResult]:
         """What the engine found for all queries, rank by rank, each page once, trusted sites a little earlier."""
-        only = domains or self.lists.allow
         wanted = min(self.engine.most_results, max(5, math.ceil(pages * _SPARE / max(1, len(queries)))))
         answers = await asyncio.gather(*(self._ask(q, wanted, only) for q in queries), return_exceptions=True)
         rankings: list[list[WebResult]] = []
@@ -81,14 +105,13 @@ class WebSearch:
             elif isinstance(answer, BaseException):
                 raise answer
             else:
+                found.answered += 1
                 rankings.append([r for r in answer if self.lists.is_allowed(r.url)])
         longest = max(map(len, rankings), default=0)
         mixed = [r[rank] for rank in range(longest) for r in rankings if rank < len(r)]
         return self.lists.order(list({normalise_url(r.url): r for r in reversed(mixed)}.values())[::-1])
 
     async def _ask(self, query: str, limit: int, domains: Sequence[str]) -> list[WebResult]:
-        if self.engine.name in current().down:
-            raise ProviderDownError(f"{self.engine.name} has failed in this run already.")
         key = f"{query}\x1f{limit}\x1f{' '.join(domains)}"
         known = await asyncio.to_thread(self.cache.get, self.engine.name, key, _SEARCH_KEPT)
         if known is None:
@@ -102,30 +125,55 @@ class WebSearch:
                 await asyncio.to_thread(self.cache.put, self.engine.name, key, known)
         return [WebResult(**row) for row in known]
 
-    async def _read_all(self, results: Sequence[WebResult], pages: int, found: WebFound) -> list[SourceDocument]:
-        """The first so many pages that can be read, in the order of the results; what is late is left."""
-        tasks = [asyncio.create_task(self._read(r)) for r in results]
-        documents: list[SourceDocument] = []
-        if tasks:
-            left = current().seconds_left()
-            _, late = await asyncio.wait(tasks, timeout=None if math.isinf(left) else max(0.0, left * 0.8))
-            for task in late:
+    async def _read_all(
+        self, results: Sequence[WebResult], pages: int, only: Sequence[str], found: WebFound
+    ) -> list[SourceDocument]:
+        """So many pages in the order of the results; for one that cannot be read the next is tried; none waits for one
+        that is late."""
+        left = current().seconds_left() * _READING
+        give_up = time.monotonic() + left
+        waiting = list(enumerate(results))
+        tasks: dict[asyncio.Task[SourceDocument], int] = {}
+        read: dict[int, SourceDocument] = {}
+        try:
+            while len(read) < pages and (waiting or tasks):
+                for rank, result in waiting[: (more := pages - len(read) - len(tasks))]:
+                    tasks[asyncio.create_task(self._read(result, only))] = rank
+                waiting = waiting[more:]
+                timeout = None if math.isinf(left) else max(0.0, give_up - time.monotonic())
+                done, _ = await asyncio.wait(tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+                if not done:
+                    break
+                for task in done:
+                    rank = tasks.pop(task)
+                    if problem := _problem(task):
+                        found.unread[results[rank].url] = problem
+                    else:
+                        read[rank] = task.result()
+        finally:
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
-        for result, task in zip(results, tasks, strict=True):
-            problem = "took too long" if task in late else _problem(task)
-            if problem:
-                found.unread[result.url] = problem
-            elif len(documents) < pages:
-                documents.append(task.result())
-        return documents
+            await asyncio.gather(*tasks, return_exceptions=True)
+        found.unread |= {results[rank].url: "took too long" for rank in tasks.values()}
+        return [read[rank] for rank in sorted(read)]
 
-    async def _read(self, result: WebResult) -> SourceDocument:
+    async def _read(self, result: WebResult, only: Sequence[str]) -> SourceDocument:
+        """The page, read once for all who want it at the same time, and given up when nobody waits any more."""
         url = normalise_url(result.url)
-        if (task := self._reading.get(url)) is None:
-            task = self._reading[url] = asyncio.create_task(self._fetch(result))
-            task.add_done_callback(lambda t: (self._reading.pop(url, None), t.cancelled() or t.exception()))
-        return await asyncio.shield(task)
+        if (shared := self._reading.get(url)) is None:
+            shared = self._reading[url] = _Reading(asyncio.create_task(self._fetch(result)))
+            shared.task.add_done_callback(lambda task: task.cancelled() or task.exception())
+        shared.waiting += 1
+        try:
+            document = await asyncio.shield(shared.task)
+        finally:
+            shared.waiting -= 1
+            if not shared.waiting:
+                self._reading.pop(url, None)
+                shared.task.cancel()
+        if not self.lists.is_allowed(document.url) or not tidy([replace(result, url=document.url)], domains=only):
+            raise SourceError(f"{result.url}: leads to {host_of(document.url)}, which is not to be searched.")
+        return document
 
     async def _fetch(self, result: WebResult) -> SourceDocument:
         """The page as a document of the right kind and publisher, read now or lately."""
@@ -134,25 +182,26 @@ class WebSearch:
         if known is not None:
             return SourceDocument(**known)
         page = await self.fetcher.fetch(result.url)
-        document, hint = await asyncio.to_thread(lambda: (read_page(page), hint_of(page)))
-        document = replace(
-            document,
-            title=document.title or result.title,
-            date=document.date or result.date,
-            publisher=self.lists.publisher_of(document.url, document.publisher),
-            kind=self.lists.kind_of(document.url, hint),
-        )
+        document = await asyncio.to_thread(read_source, page, self.lists, result.title, result.date)
         await asyncio.to_thread(self.cache.put, "page", url, asdict(document))
         return document
 
-    async def _keep(self, run_id: str, documents: Sequence[SourceDocument], queries: Sequence[str]) -> None:
-        parts = [(d, _nearest_words(cut(d.text), queries)) for d in documents]
-        vectors = await self.models.encode_passages([passage_text(d.title, p) for d, ps in parts for p in ps])
-        kept, start = [], 0
-        for document, passages in parts:
-            kept.append(WebPage(document, tuple(passages), vectors[start : start + len(passages)]))
-            start += len(passages)
-        await asyncio.to_thread(self.store.web.put, run_id, kept)
+    async def _encoded(
+        self, documents: Sequence[SourceDocument], queries: Sequence[str], found: WebFound
+    ) -> list[WebPage]:
+        """The pages with their passages and vectors, as far as the time allows."""
+        pages: list[WebPage] = []
+        for part in parts(documents, _ENCODED_AT_ONCE):
+            if current().seconds_left() <= 0:
+                found.unread |= {d.url: "took too long" for d in part}
+                continue
+            passages = [await asyncio.to_thread(_passages, d.text, queries) for d in part]
+            texts = [passage_text(d.title, p) for d, ps in zip(part, passages, strict=True) for p in ps]
+            vectors, start = await self.models.encode_passages(texts), 0
+            for document, mine in zip(part, passages, strict=True):
+                pages.append(WebPage(document, tuple(mine), vectors[start : start + len(mine)]))
+                start += len(mine)
+        return pages
 
     async def _ranked(self, ids: Sequence[int], queries: Sequence[str]) -> list[int]:
         """The passages by their greatest cosine to any of the queries."""
@@ -169,15 +218,14 @@ def _problem(task: "asyncio.Task[SourceDocument]") -> str:
     if exc is None:
         return ""
     if isinstance(exc, SourceError | DeadlineError):
-        return str(exc).rstrip(".")
+        return (str(exc).partition(": ")[2] or str(exc)).rstrip(".")  # the address is told beside it
     raise exc
 
 
-def _nearest_words(passages: Sequence[str], queries: Sequence[str]) -> list[str]:
-    """The passages, in their order, that share most words with the queries; of a short page all of them."""
-    if len(passages) <= _A_PAGE:
-        return list(passages)
-    wanted = {w for q in queries for w in q.casefold().split() if len(w) > 3}
-    overlap = [len(wanted & set(p.casefold().split())) for p in passages]
-    best = sorted(sorted(range(len(passages)), key=lambda i: (-overlap[i], i))[:_A_PAGE])
-    return [passages[i] for i in best]
+def _passages(text: str, queries: Sequence[str]) -> list[str]:
+    """The text's passages, in their order: those that share most words with the queries; of a short page all."""
+    passages = [p[:_LONGEST_PASSAGE] for p in cut(text)]
+    wanted = {w for q in queries for w in _WORD.findall(q.casefold())}
+    overlap = [len(wanted.intersection(_WORD.findall(p.casefold()))) for p in passages]
+    best = sorted(range(len(passages)), key=lambda i: (-overlap[i], i))[:_A_PAGE]
+    return [passages[i] for i in sorted(best)]

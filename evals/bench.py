@@ -18,6 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from evals.bench_chain import bench_chain
+
 _ROUNDS = 5
 _INGESTED = 5000
 _QUESTIONS = 60
@@ -191,7 +193,7 @@ def bench_judge() -> dict[str, float]:
     return {name: round(rate, 1) for name, rate in rates.items()}
 
 
-PARTS: dict[str, Callable[[], dict[str, float]]] = {
+PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "help": bench_help,
     "ask": bench_ask,
     "encoder": bench_encoder,
@@ -199,6 +201,7 @@ PARTS: dict[str, Callable[[], dict[str, float]]] = {
     "ingest": bench_ingest,
     "batch": bench_batch,
     "agent": bench_agent,
+    "chain": bench_chain,
 }
 
 

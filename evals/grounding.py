@@ -1,8 +1,8 @@
 """Does the check of written claims take what a passage says, and nothing else?
 
 The gold items are claims about sample passages, written for this: paraphrases and summaries, and claims that are wrong
-in one known way. Topics are split in two by a digest of their name; thresholds are fitted on one half ('dev': the highest
-recall at no more than a tenth of the wrong claims accepted), figures are of the other.
+in one known way. Topics are split in two by a digest of their name. Thresholds are fitted on one half, 'dev': the
+highest recall at which no more than a tenth of the wrong claims are accepted. Figures are of the other half.
 
 recall           grounded claims that are accepted
 false_accept     claims that are not grounded and are accepted
@@ -33,6 +33,7 @@ from tools.grammar import negate
 from tools.judge import Judge, Pair
 from tools.judge_embedded import load_judge
 from tools.sentences import split_sentences
+from tools.wording import objections
 
 GOLD = Path(__file__).parent / "gold" / "grounding.jsonl"
 WORST_FALSE_ACCEPT = 0.1
@@ -122,7 +123,7 @@ def observe(items: Sequence[Item], encoder: Encoder, judge: Judge) -> Signals:
         near = [float(x) for x in vectors[1:] @ vectors[0]]
         evidence = grounding.evidence_sentences(item.claim, item.passage, nearness=near)
         facts.append(not grounding.missing_facts(item.claim, [f"{item.title}. {item.passage}"]))
-        wording.append(not grounding.objections(item.claim, item.passage, evidence))
+        wording.append(not objections(item.claim, item.passage, evidence))
         nearness.append(max(near))
         overlap.append(grounding.content_overlap(item.claim, item.passage))
         contrary = negate(item.claim)
@@ -193,7 +194,7 @@ def _methods(signals: Signals) -> dict[str, tuple[Truth, Floats]]:
 
 
 def fit(truth: Truth, score: Floats, gate: Truth, worst: float = WORST_FALSE_ACCEPT) -> float:
-    """The lowest threshold at which no more than `worst` of the wrong claims are accepted; the recall is highest there."""
+    """The lowest threshold, and so the highest recall, at which at most `worst` of the wrong claims are accepted."""
     for threshold in np.unique(score):
         if np.mean((gate & (score >= threshold))[~truth]) <= worst:
             return float(threshold)
@@ -201,7 +202,7 @@ def fit(truth: Truth, score: Floats, gate: Truth, worst: float = WORST_FALSE_ACC
 
 
 def fit_both(truth: Truth, signals: Signals) -> tuple[float, float]:
-    """The thresholds of nearness and entailment with the highest recall under the same bound; the strictest of equals."""
+    """The thresholds of nearness and entailment of highest recall under the same bound; the strictest of equals."""
     best = (-1.0, 0.0, 0.0)
     for entailed in np.arange(0.0, 0.31, 0.02):
         gate = signals.facts & signals.wording & (signals.judge["mean of 2"] >= entailed)

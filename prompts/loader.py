@@ -56,11 +56,13 @@ def load_prompt(name: str) -> Prompt:
 def read_prompt(path: Path) -> Prompt:
     """A prompt from any file. Raises PromptError for one that cannot be read or that asks nothing."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as exc:
         raise PromptError(f"the prompt file '{path}' cannot be read ({exc}).") from exc
     pieces = _PART.split(text)
     parts = dict(zip(pieces[1::2], pieces[2::2], strict=True)) if len(pieces) > 1 else {"user": text}
+    if len(pieces) > 1 and (pieces[0].strip() or len(parts) < len(pieces) // 2):
+        raise PromptError(f"the prompt file '{path}' has text outside its parts, or a part twice.")
     if not parts.get("user", "").strip():
         raise PromptError(f"the prompt file '{path}' has no user part.")
     system, user = parts.get("system", "").strip(), parts["user"].strip()
@@ -70,6 +72,11 @@ def read_prompt(path: Path) -> Prompt:
 
 def as_data(tag: str, text: str, **attributes: object) -> str:
     """The text as an element that it cannot leave: marks escaped, unseen characters taken out."""
-    named = "".join(f' {key}="{escape(str(value))}"' for key, value in attributes.items())
-    kept = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co"))
-    return f"<{tag}{named}>{escape(kept, quote=False)}</{tag}>"
+    named = "".join(f' {key}="{escape(" ".join(seen(str(value)).split()))}"' for key, value in attributes.items())
+    return f"<{tag}{named}>{escape(seen(text), quote=False)}</{tag}>"
+
+
+def seen(text: str) -> str:
+    """The text without control, direction and other unseen characters; ends of lines and tabs are kept."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(c for c in lines if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co"))

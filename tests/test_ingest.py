@@ -38,7 +38,7 @@ def stored(house: House) -> dict[str, str]:
 
 
 def test_a_folder(house: House, folder: Path) -> None:
-    report = house.ingester.ingest_files([str(folder)], "c")
+    report = house.ingest_files([str(folder)], "c")
     assert report == IngestReport(stored=4, unchanged=0, passages=4, problems=[])
     assert set(stored(house)) == {f"{folder}/bees.txt", f"{folder}/deep/ants.md", "owls", "moths"}
     assert house.find("bees dance")[0] == f"{folder}/bees.txt"
@@ -47,17 +47,17 @@ def test_a_folder(house: House, folder: Path) -> None:
 
 
 def test_doing_it_twice_changes_nothing(house: House, folder: Path) -> None:
-    house.ingester.ingest_files([str(folder)], "c")
+    house.ingest_files([str(folder)], "c")
     before = house.store.scan(0, 100)
-    report = house.ingester.ingest_files([str(folder)], "c")
+    report = house.ingest_files([str(folder)], "c")
     assert report == IngestReport(stored=0, unchanged=4, passages=0, problems=[])
     assert house.store.scan(0, 100) == before
 
 
 def test_a_changed_document_replaces_the_old_one(house: House, folder: Path) -> None:
-    house.ingester.ingest_files([str(folder)], "c")
+    house.ingest_files([str(folder)], "c")
     (folder / "bees.txt").write_text("Wasps build with paper.")
-    report = house.ingester.ingest_files([str(folder)], "c")
+    report = house.ingest_files([str(folder)], "c")
     assert (report.stored, report.unchanged) == (1, 3)
     assert stored(house)[f"{folder}/bees.txt"] == "Wasps build with paper."
     assert len(stored(house)) == 4
@@ -69,7 +69,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(house: House, folder:
     (folder / "picture.txt").write_bytes(b"\x89PNG\x00\x00")
     (folder / "empty.txt").touch()
     (folder / "rows.csv").write_text("id,text\nwrens,Wrens sing.\n,nobody\nlarks,Larks rise.\n")
-    report = house.ingester.ingest_files([str(folder)], "c")
+    report = house.ingest_files([str(folder)], "c")
     assert {"wrens", "larks", "owls", f"{folder}/bees.txt"} <= set(stored(house))
     assert report.stored == 6
     told = "\n".join(report.problems)
@@ -79,7 +79,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(house: House, folder:
 
 
 def test_one_file_that_cannot_be_read(house: House, folder: Path) -> None:
-    report = house.ingester.ingest_files([str(folder / "ignored.xyz")], "c")
+    report = house.ingest_files([str(folder / "ignored.xyz")], "c")
     assert report.stored == 0
     assert "cannot be read" in report.problems[0]
 
@@ -88,7 +88,7 @@ def test_one_file_that_cannot_be_read(house: House, folder: Path) -> None:
 def test_nothing_to_read(house: House, tmp_path: Path, given: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=rf"(?:no file or folder|nothing to read in).*{given}"):
-        house.ingester.ingest_files([str(tmp_path / given)], "c")
+        house.ingest_files([str(tmp_path / given)], "c")
 
 
 def test_files_come_in_a_stable_order(folder: Path) -> None:
@@ -97,7 +97,7 @@ def test_files_come_in_a_stable_order(folder: Path) -> None:
 
 
 def test_a_file_given_twice_is_taken_once(house: House, folder: Path) -> None:
-    report = house.ingester.ingest_files([str(folder), str(folder / "bees.txt")], "c")
+    report = house.ingest_files([str(folder), str(folder / "bees.txt")], "c")
     assert (report.stored, report.problems) == (4, [])
 
 
@@ -122,7 +122,7 @@ def test_a_file_name_that_is_not_unicode(house: House, tmp_path: Path) -> None:
     except OSError:
         pytest.skip("this file system takes only Unicode names")
     for expected in (1, 0):
-        assert house.ingester.ingest_files([str(tmp_path)], "c").stored == expected
+        assert house.ingest_files([str(tmp_path)], "c").stored == expected
     assert list(stored(house)) == [f"{tmp_path}/caf\\udce9.txt"]
 
 
@@ -146,9 +146,9 @@ def test_progress_and_many_batches(house: House) -> None:
 
 
 def test_another_encoder(house: House, folder: Path, tmp_path: Path) -> None:
-    house.ingester.ingest_files([str(folder)], "c")
+    house.ingest_files([str(folder)], "c")
     with pytest.raises(EncoderMismatchError):
-        House(tmp_path / "data", ToyEncoder("other")).ingester.ingest_files([str(folder)], "c")
+        House(tmp_path / "data", ToyEncoder("other")).ingest_files([str(folder)], "c")
 
 
 def test_a_full_disk_keeps_what_was_stored(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

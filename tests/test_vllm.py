@@ -2,12 +2,19 @@
 
 import json
 import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import httpx
 import numpy as np
 import pytest
-from vllm_server import UP_WITHIN, VllmServer, direct_scores
+from vllm_server import ROOT, UP_WITHIN, VllmServer, alive, direct_scores, free_port
 
 from tools.judge import Pair
 from tools.judge_chat import ChatJudge
@@ -144,3 +151,39 @@ async def test_the_score_judge_gives_what_the_cross_encoder_says(vllm_score: Vll
     assert first.shape == (len(PAIRS),)
     assert first == pytest.approx(expected, abs=0.02)
     assert await judge.support(PAIRS, 60) == pytest.approx(first, abs=1e-3)
+
+
+def test_the_command_serves_and_leaves_nothing_running(vllm_score: VllmServer, tmp_path: Path) -> None:
+    """It prints the settings once the server answers, and an interrupt ends it with all its children."""
+    port = free_port()
+    command = [sys.executable, "-m", "tools.serve_judge", "--model", str(vllm_score.folder), "--port", str(port)]
+    environment = {**os.environ, "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as launcher:
+        try:
+            assert launcher.stdout is not None
+            lines = [launcher.stdout.readline().strip() for _ in range(3)]
+            settings = dict(line.split("=", 1) for line in lines)
+            judge = ScoreJudge(url=settings["STEELMAN_JUDGE_URL"], model=settings["STEELMAN_JUDGE_MODEL"])
+            assert settings["STEELMAN_JUDGE"] == "score"
+            assert judge.score(PAIRS[:2]).shape == (2,)
+            children = descendants(launcher.pid)
+            assert len(children) > 1
+            launcher.send_signal(signal.SIGINT)
+            assert launcher.wait(60) == 0
+        finally:
+            launcher.terminate()
+    time.sleep(1)
+    assert [pid for pid in children if alive(pid)] == []
+    assert list(tmp_path.glob("steelman-judge-*")) == []
+
+
+def descendants(pid: int) -> list[int]:
+    """Children, theirs, and so on."""
+    parents = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it may have ended meanwhile
+            parents[int(file.parent.name)] = int(file.read_text().rpartition(")")[2].split()[1])
+    found = [pid]
+    for parent in found:
+        found += [child for child, its in parents.items() if its == parent]
+    return found[1:]

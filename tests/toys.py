@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tools.database import Database
 from tools.dense import DenseProjection
 from tools.hybrid import HybridSearch
-from tools.ingest import Ingester
+from tools.ingest import Ingester, IngestReport, find_files, read_all
 from tools.passages import SourceDocument
 from tools.sentences import cut
 from tools.store import PreparedDocument, Store
@@ -54,6 +54,11 @@ class House:
         """Stores texts under their names, without bringing the indexes up to date."""
         prepared = [self.prepared(SourceDocument(name, text)) for name, text in texts.items()]
         return self.store.put(self.store.ensure_collection(collection, self.encoder.name), prepared)
+
+    def ingest_files(self, paths: Sequence[str], collection: str) -> IngestReport:
+        """Takes in all readable files under the paths, as the command does."""
+        report = IngestReport()
+        return self.ingester.ingest(read_all(find_files(paths), report.problems), collection, report=report)
 
     def prepared(self, source: SourceDocument) -> PreparedDocument:
         passages = tuple(cut(source.text))

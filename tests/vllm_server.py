@@ -45,6 +45,20 @@ class VllmServer:
     log: Path
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def alive(pid: int) -> bool:
+    """Whether the process still runs; one that ended and that nobody asked about yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 @contextmanager
 def tiny_server(kind: Literal["chat", "score"], base: Path) -> Iterator[VllmServer]:
     """A server of its own; `base` gets the model, the log and whatever vLLM keeps at home. Skips without vLLM."""
@@ -52,9 +66,7 @@ def tiny_server(kind: Literal["chat", "score"], base: Path) -> Iterator[VllmServ
         pytest.skip("vLLM is not installed; `make test-all` does that")
     folder = base / f"tiny-{kind}"
     subprocess.run([PYTHON, MAKER, kind, folder], check=True, capture_output=True, timeout=UP_WITHIN)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     small = ("--dtype=float32", "--enforce-eager", "--kv-cache-memory-bytes=536870912", *_OPTIONS[kind])
     model = find_model(str(folder))
     command = build_command(model, port, python=PYTHON, gpu=has_gpu(), options=small)

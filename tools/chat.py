@@ -7,34 +7,52 @@ a limit, and text that a model thinks aloud is taken out. A reply that is not th
 
 import asyncio
 import json
-import re
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+import warnings
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from tools.allowance import current
-from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
-from tools.http import is_local, open_client, status_error
+from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
+from tools.http import check_key, is_local, open_client, status_error, without_login
 from tools.prices import Price
+from tools.replies import read_reply, without_thoughts
 
 if TYPE_CHECKING:
-    from langchain_core.messages import BaseMessage
+    from langchain_core.messages import AIMessageChunk, BaseMessage
     from langchain_openai import ChatOpenAI
+
+__all__ = ["OPENAI", "ChatModel", "models_at", "read_reply", "without_thoughts"]
 
 OPENAI = "https://api.openai.com/v1"
 LARGEST_TEXT = 100_000
 """Characters of one reply at most."""
-_THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_UNOPENED = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
 _AS_JSON = "Answer with one JSON object and nothing else. It has to fit this JSON schema:\n"
-_AGAIN = "That cannot be used: {problem}. Answer again, with one JSON object of the required shape and nothing else."
+_AGAIN = (
+    "You were asked this before, and your answer could not be used: {problem}. Answer again, with one JSON object of "
+    "the required shape and nothing else."
+)
 
 S = TypeVar("S", bound=BaseModel)
 Mode = Literal["json_schema", "bare_schema", "json_object", "text"]
 _LADDER: tuple[Mode, ...] = ("json_schema", "bare_schema", "json_object", "text")
 _LENGTHS = ("minLength", "maxLength", "minItems", "maxItems")  # which not every server that knows schemas knows
+_FORM = (400, 415, 422, 501)  # statuses that may be about how it was asked
+
+
+class _RefusedError(ProviderReplyError):
+    """The server takes the request in no form, so that asking once more is of no use."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How a request was put: the kind of its reply, and whether the server was asked to count the stream's tokens."""
+
+    mode: Mode = "json_schema"
+    counted: bool = True
 
 
 class ChatModel:
@@ -53,14 +71,14 @@ class ChatModel:
         """`silence` is the longest time in seconds that the server may send nothing; the stage's deadline ends a call
         earlier. A model on this machine costs nothing; the price of another one may be unknown (None)."""
         self.name = model
-        self.address = url
+        self.address = without_login(url)
         self.local = is_local(url)
-        self._key = key
+        self._url = url
+        self._key = key.strip()
         self._price: Price | None = (0.0, 0.0) if self.local else price
         self._temperature = temperature
         self._silence = silence
-        self._mode: Mode = "json_schema"
-        self._counts_streams = True
+        self._form = _Form()
         self._client: ChatOpenAI | None = None
         self._http: Any = None
 
@@ -68,18 +86,23 @@ class ChatModel:
         """The model's reply as a `shape`.
 
         Raises ProviderDownError (unreachable, key refused, keeps failing), ProviderReplyError (twice not the shape,
-        enormous, empty), BudgetError, DeadlineError.
+        enormous, empty, refused), BudgetError, DeadlineError.
         """
-        told: list[tuple[str, str]] = [("system", system)] if system else []
-        told.append(("user", f"{user}\n\n{_AS_JSON}{_described(shape)}"))
+        check_key(self._key)
+        if self.address in current().down:
+            raise ProviderDownError(f"{self.name} was not asked, since {self.address} has failed in this run already.")
+        asked = f"{user}\n\n{_AS_JSON}{_described(shape)}"
         try:
-            text = await self._reply(told, shape)
-            return read_reply(text, shape)
+            return read_reply(await self._reply(_told(system, asked), shape), shape)
+        except _RefusedError:
+            raise
         except ProviderReplyError as exc:
-            problem = str(exc)
-            again = [*told, ("user", _AGAIN.format(problem=problem))]
+            # In the same turn: some models' templates know no two turns of one speaker in a row.
+            asked = f"{asked}\n\n{_AGAIN.format(problem=str(exc).rstrip('.'))}"
         try:
-            return read_reply(await self._reply(again, shape), shape)
+            return read_reply(await self._reply(_told(system, asked), shape), shape)
+        except _RefusedError:
+            raise
         except ProviderReplyError as exc:
             raise ProviderReplyError(f"{self.name} did not give what it was asked for: {exc}") from exc
 
@@ -92,50 +115,50 @@ class ChatModel:
         """The text of one reply, by the best way that the server knows."""
         import openai
 
+        form = self._form
         while True:
             current().begin_call()
             try:
                 async with self._failures():
-                    return await self._stream(told, shape)
-            except openai.BadRequestError as exc:
-                if not self._step_down(str(exc)):
-                    raise ProviderReplyError(f"{self.name} refused the request ({_short(str(exc))}).") from exc
+                    text = await self._stream(told, shape, form)
+            except openai.APIStatusError as exc:
+                lower = _lower(form, str(exc)) if exc.status_code in _FORM else None
+                if lower is None:
+                    raise _RefusedError(f"{self.name} refused the request ({self._said(exc)}).") from exc
+                form = lower
+            else:
+                self._form = form  # what was no use in any form was not refused for its form
+                return text
 
-    def _step_down(self, said: str) -> bool:
-        """Asks for less after a refusal; False when there is nothing less to ask for."""
-        if self._counts_streams and "stream_options" in said:
-            self._counts_streams = False
-            return True
-        lower = _LADDER.index(self._mode) + 1
-        if lower == len(_LADDER) or "context" in said.lower():
-            return False
-        self._mode = _LADDER[lower]
-        return True
+    async def _stream(self, told: Sequence[tuple[str, str]], shape: type[BaseModel], form: _Form) -> str:
+        import openai
 
-    async def _stream(self, told: Sequence[tuple[str, str]], shape: type[BaseModel]) -> str:
-        options: dict[str, Any] = {"stream_usage": True} if self._counts_streams else {}
-        if self._mode in ("json_schema", "bare_schema"):
-            left_out = _LENGTHS if self._mode == "bare_schema" else ()
-            schema = {"name": shape.__name__, "schema": _strict(shape.model_json_schema(), left_out), "strict": True}
-            options["response_format"] = {"type": "json_schema", "json_schema": schema}
-        elif self._mode == "json_object":
-            options["response_format"] = {"type": "json_object"}
         made, given, written, allowance = "", 0, 0, current()
+        served = True
         try:
-            async for chunk in self._open().astream(list(told), **options):
-                made += _text_of(chunk)
-                if usage := getattr(chunk, "usage_metadata", None):
-                    given, written = usage["input_tokens"], usage["output_tokens"]
-                if len(made) > LARGEST_TEXT:
-                    raise ProviderReplyError(f"the reply is longer than {LARGEST_TEXT:,} characters.")
-                if allowance.seconds_left() <= 0:
-                    raise DeadlineError("the time for it was used up.")
-                allowance.tell(len(made))
+            async with aclosing(self._chunks(told, _options(form, shape))) as chunks:
+                async for chunk in chunks:
+                    made += _text_of(chunk)
+                    if usage := getattr(chunk, "usage_metadata", None):
+                        given, written = max(0, usage["input_tokens"]), max(0, usage["output_tokens"])
+                    if len(made) > LARGEST_TEXT:
+                        raise ProviderReplyError(f"the reply is longer than {LARGEST_TEXT:,} characters.")
+                    if allowance.seconds_left() <= 0:
+                        raise DeadlineError("the time for it was used up.")
+                    allowance.tell(len(made))
+        except (openai.APIStatusError, openai.APIConnectionError):
+            served = bool(made)
+            raise
         finally:
-            # A server that does not count leaves an estimate: about four characters a token.
-            given = given or sum(len(t) for _, t in told) // 4
-            allowance.add_tokens(given, written or len(made) // 4, self._cost(given, written or len(made) // 4))
+            if served:  # a server that does not count leaves an estimate: about four characters a token
+                given, written = given or sum(len(t) for _, t in told) // 4, written or len(made) // 4
+                allowance.add_tokens(given, written, self._cost(given, written))
         return made
+
+    def _chunks(
+        self, told: Sequence[tuple[str, str]], options: dict[str, Any]
+    ) -> "AsyncGenerator[AIMessageChunk, None]":
+        return cast("AsyncGenerator[AIMessageChunk, None]", self._open().astream(list(told), **options))
 
     def _cost(self, given: int, made: int) -> float | None:
         return None if self._price is None else (given * self._price[0] + made * self._price[1]) / 1e6
@@ -145,13 +168,16 @@ class ChatModel:
             from langchain_openai import ChatOpenAI
             from pydantic import SecretStr
 
-            self._http = open_client(seconds=self._silence)
+            # It also warns of what is learned from the refusal anyhow.
+            warnings.filterwarnings("ignore", message=".*OpenAI's structured output feature", category=UserWarning)
+            self._http = self._http or open_client(seconds=self._silence)
             self._client = ChatOpenAI(
                 model=self.name,
-                base_url=self.address,
+                base_url=self._url,
                 api_key=SecretStr(self._key or "none"),  # the client wants one; a server of one's own ignores it
                 max_retries=0,  # the transport's own are the only ones
                 http_async_client=self._http,
+                openai_proxy=None,
                 temperature=self._temperature,
                 stream_chunk_timeout=None,
                 use_responses_api=False,
@@ -160,60 +186,60 @@ class ChatModel:
 
     @asynccontextmanager
     async def _failures(self) -> AsyncIterator[None]:
-        """The client's errors as ours; a refused request (status 400) is left for the caller to look at."""
+        """The client's errors as ours; a request that was refused for what it is is left for the caller to look at."""
         import httpx
         import openai
 
+        here = f"{self.name} at {self.address}"
         try:
             yield
-        except openai.BadRequestError:
-            raise
         except (openai.APITimeoutError, httpx.TimeoutException) as exc:
-            raise ProviderDownError(f"{self.name} at {self.address} did not answer in time.") from exc
+            raise ProviderDownError(f"{here} did not answer in time.") from exc
         except openai.APIStatusError as exc:
-            raise self._refusal(exc) from exc
+            if exc.status_code in (*_FORM, 413):
+                raise
+            if exc.status_code in (401, 403):
+                current().down.add(self.address)
+            raise status_error(here, exc.status_code, self._said(exc)) from exc
         except (httpx.ReadError, httpx.RemoteProtocolError) as exc:
             raise ProviderReplyError("the connection was cut in the middle of the reply.") from exc
-        except (openai.APIConnectionError, httpx.HTTPError) as exc:
-            raise ProviderDownError(f"{self.name} at {self.address} cannot be reached. Is the server on?") from exc
+        except (openai.APIConnectionError, httpx.HTTPError, httpx.InvalidURL) as exc:
+            current().down.add(self.address)
+            raise ProviderDownError(f"{here} cannot be reached. Is the server on?") from exc
         except (openai.OpenAIError, ValueError, TypeError, KeyError, AttributeError, IndexError) as exc:
             # What is not even a chat reply breaks the client in ways of its own.
-            if isinstance(exc, ProviderError):
-                raise
-            raise ProviderReplyError(f"the reply is no chat reply ({_short(str(exc))}).") from exc
+            raise ProviderReplyError(f"the reply is no chat reply ({self._said(exc)}).") from exc
 
-    def _refusal(self, exc: Any) -> ProviderError:
-        if exc.status_code == 422:
-            return ProviderReplyError(f"{self.name} refused the request ({_short(str(exc))}).")
-        return status_error(f"{self.name} at {self.address}", exc.status_code, _short(str(exc)))
+    def _said(self, exc: Exception) -> str:
+        """A server's words, without the key that some say back."""
+        return _short(str(exc).replace(self._key, "…") if self._key else str(exc))
 
 
-def read_reply(text: str, shape: type[S]) -> S:
-    """The reply's JSON object, wherever in the text it stands. Raises ProviderReplyError."""
-    bare = without_thoughts(text).strip()
-    if not bare:
-        raise ProviderReplyError("the reply is empty")
-    try:
-        return shape.model_validate(_first_object(bare))
-    except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ProviderReplyError(f"'{where}' is not as required ({first['msg'].lower()})") from exc
+def _told(system: str, user: str) -> list[tuple[str, str]]:
+    return [*([("system", system)] if system else []), ("user", user)]
 
 
-def without_thoughts(text: str) -> str:
-    """The text without what a model thought aloud, closed or not, and whether or not the beginning was marked."""
-    return _UNOPENED.sub("", _THOUGHT.sub("", text)).lstrip()
+def _lower(form: _Form, said: str) -> _Form | None:
+    """The form that asks for less, after a refusal in these words; None when there is nothing less to ask for."""
+    if form.counted and "stream_options" in said:
+        return replace(form, counted=False)
+    lower = _LADDER.index(form.mode) + 1
+    if lower == len(_LADDER) or "context" in said.lower():
+        return None
+    return replace(form, mode=_LADDER[lower])
 
 
-def _first_object(text: str) -> Any:
-    decoder = json.JSONDecoder()
-    for begin in (m.start() for m in re.finditer(r"\{", text)):
-        try:
-            return decoder.raw_decode(text, begin)[0]
-        except (ValueError, RecursionError):
-            continue
-    raise ProviderReplyError("there is no whole JSON object in the reply")
+def _options(form: _Form, shape: type[BaseModel]) -> dict[str, Any]:
+    options: dict[str, Any] = {"stream_usage": True} if form.counted else {}
+    if form.mode in ("json_schema", "bare_schema"):
+        left_out = _LENGTHS if form.mode == "bare_schema" else ()
+        schema = {"name": shape.__name__, "schema": _strict(shape.model_json_schema(), left_out), "strict": True}
+        options["extra_body"] = {"response_format": {"type": "json_schema", "json_schema": schema}}
+    elif form.mode == "json_object":
+        options["extra_body"] = {"response_format": {"type": "json_object"}}
+    # Beside the client's own parameters: with `response_format` itself it reads the stream in a way that breaks on
+    # servers which leave anything out.
+    return options
 
 
 def _described(shape: type[BaseModel]) -> str:

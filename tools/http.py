@@ -10,7 +10,7 @@ import ipaddress
 import json
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -34,9 +34,12 @@ def open_client(headers: Mapping[str, str] | None = None, seconds: float = 60.0)
     """A client that retries, follows no redirect and takes no proxy or credentials from the environment.
 
     seconds: the longest silence of a server; the stage's deadline ends a call earlier.
+    Raises ProviderDownError for headers that cannot be sent, which is what a key copied with too much around it makes.
     """
     import httpx
 
+    for value in (headers or {}).values():
+        check_key(value)
     return httpx.AsyncClient(
         transport=retrying(httpx.AsyncHTTPTransport(retries=0)),
         headers=dict(headers or {}),
@@ -49,12 +52,29 @@ def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
     """The transport with retries around it."""
     import httpx
 
+    class Bounded(httpx.AsyncByteStream):
+        """The reply as it comes, up to a limit that also holds where a client reads whole lines or whole refusals."""
+
+        def __init__(self, stream: Any) -> None:
+            self._stream = stream
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            async for part in self._stream:
+                yield part
+                if (size := size + len(part)) > LARGEST_REPLY:
+                    raise ProviderReplyError(f"the server sent more than {LARGEST_REPLY // 1_000_000} MB.")
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
     class Retrying(httpx.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
             for again in range(_TRIES):
                 pause = _pause(again)
                 try:
                     response = await inner.handle_async_request(request)
+                    response.stream = Bounded(response.stream)
                     if response.status_code not in AGAIN:
                         return response
                     pause = _retry_after(response.headers.get("retry-after", ""), pause)
@@ -89,7 +109,7 @@ def _retry_after(value: str, otherwise: float) -> float:
         pass
     try:
         return max(0.0, float(parsedate_to_datetime(value).timestamp()) - time.time())
-    except ValueError:
+    except (ValueError, OverflowError):
         return otherwise
 
 
@@ -109,9 +129,11 @@ async def fetch_json(
     except httpx.TimeoutException as exc:
         raise ProviderDownError(f"{name} did not answer in time.") from exc
     except (httpx.HTTPError, httpx.InvalidURL) as exc:
-        raise ProviderDownError(f"{name} cannot be reached ({exc or type(exc).__name__}).") from exc
-    if response.status_code >= 400:
-        raise status_error(name, response.status_code, data)
+        said = without_key(str(exc) or type(exc).__name__, client.headers, headers)
+        raise ProviderDownError(f"{name} cannot be reached ({said}).") from exc
+    if response.status_code >= 300:
+        said = without_key(data.decode("utf-8", "replace"), client.headers, headers)
+        raise status_error(name, response.status_code, said)
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as exc:
@@ -133,6 +155,8 @@ def status_error(name: str, status: int, body: bytes | str = b"") -> ProviderDow
     """A refusal in words that say what to do about it."""
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     said = " ".join(text.split())[:200]
+    if status < 400:
+        return ProviderDownError(f"{name} is at another address now (status {status}). Set the address that it names.")
     if status in (401, 403):
         return ProviderDownError(f"{name} refused the key (status {status}). Check it in .env.")
     if status == 404:
@@ -140,6 +164,31 @@ def status_error(name: str, status: int, body: bytes | str = b"") -> ProviderDow
     if status == 429:
         return ProviderDownError(f"{name} allows no more requests now (status 429).")
     return ProviderDownError(f"{name} failed (status {status}{': ' + said if said else ''}).")
+
+
+_KEYS = ("authorization", "x-api-key", "api-key", "x-chroma-token")
+
+
+def without_key(text: str, *headers: Mapping[str, str] | None) -> str:
+    """The text without the keys that were sent in these headers, for servers that say back what they were sent."""
+    for name, value in (item for given in headers for item in (given or {}).items()):
+        key = value.removeprefix("Bearer ").strip()
+        if name.lower() in _KEYS and key:
+            text = text.replace(key, "…")
+    return text
+
+
+def check_key(key: str) -> None:
+    """Raises ProviderDownError for a key that no header can hold."""
+    if not key.isascii() or not key.isprintable():
+        raise ProviderDownError("a key holds a character that no key has, such as the end of a line. Copy it again.")
+
+
+def without_login(address: str) -> str:
+    """The address as it may be shown: without the name and password that it may hold."""
+    scheme, _, rest = address.partition("://")
+    place, slash, path = rest.partition("/")
+    return f"{scheme}://{place.rpartition('@')[2]}{slash}{path}" if rest else address
 
 
 def is_local(address: str) -> bool:

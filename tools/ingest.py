@@ -69,12 +69,6 @@ class Ingester:
         self._search = search
         self._encoder = encoder
 
-    def ingest_files(self, paths: Sequence[str], collection: str, progress: Progress | None = None) -> IngestReport:
-        """All readable files under the paths. Raises InputError, EncoderMismatchError, StoreError."""
-        report = IngestReport()
-        files = find_files(paths)
-        return self.ingest(read_all(files, report.problems), collection, progress, report)
-
     def ingest(
         self,
         documents: Iterable[SourceDocument],

@@ -1,7 +1,7 @@
 """One lock on the data directory orders the processes that use the indexes: many readers, or one writer.
 
-A second file is the gate in front of it: whoever wants the lock passes through, and a writer stays in it until it has the
-lock, so that readers who come one after the other do not keep a writer out for ever.
+A second file is the gate in front of it: whoever wants the lock passes through, and a writer stays in it until it has
+the lock, so that readers who come one after the other do not keep a writer out for ever.
 """
 
 import time

@@ -9,7 +9,9 @@ from tools.grammar.lexicon import is_name, lookup
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _DOTTED = re.compile(r"\b(?:[A-Z]\.){2,}|\b(?:[A-Z]\.)+[A-Z]\b")
+_HONORIFIC = re.compile(r"\b(Mrs?|Ms|Dr|Prof|St|Sen|Gov|Gen|Rev|Hon)\.(?= [A-Z])")
 _OPENING = re.compile(r"(?:^|[.!?:;][\"')\]]*\s)[-*\"'(\[\s]*$|(?:^|\s)[\"']$")
+_LOOK_BACK = 8  # characters before a word that tell whether a sentence opens with it
 _GAP = re.compile(r"[\s&.-]*(?:(?:of|de|la|van|von|der|den|di|du|al|the)\s|[A-Z]\.?\s)*")  # 'of the', 'K. '
 _LINKS = frozenset("of the and de la le van von der den di du al for in on a an to".split())
 _TITLES = frozenset(
@@ -113,7 +115,7 @@ def names(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     tokens = _tokens(text)
     headline = sum(t.capital for t in tokens) > _HEADLINE * len(tokens)
     run: list[_Token] = []
-    for token in (t for t, after in zip(tokens, [*tokens[1:], None], strict=True) if _named(t, after, headline)):
+    for token in (t for t, after in zip(tokens, [*tokens[1:], None], strict=False) if _named(t, after, headline)):
         if run and (token.opens or not _GAP.fullmatch(text, run[-1].end, token.start)):
             yield text[run[0].start : run[-1].end], _essential(run)
             run = []
@@ -151,11 +153,16 @@ def _stems(name: str) -> set[str]:
 
 
 def _tokens(text: str) -> list[_Token]:
-    return [_Token(m.group(), m.start(), bool(_OPENING.search(text[: m.start()]))) for m in _WORD.finditer(text)]
+    return [_Token(m.group(), m.start(), _opens(text, m.start())) for m in _WORD.finditer(text)]
+
+
+def _opens(text: str, at: int) -> bool:
+    start = max(0, at - _LOOK_BACK)
+    return bool(_OPENING.search("x" * (start > 0) + text[start:at]))
 
 
 def _undotted(text: str) -> str:
-    return _DOTTED.sub(lambda m: m.group().replace(".", ""), text)
+    return _DOTTED.sub(lambda m: m.group().replace(".", ""), _HONORIFIC.sub(r"\1", text))
 
 
 def _fold(word: str) -> str:

@@ -1,5 +1,6 @@
 """What models cost: a shipped list, and prices that the user names."""
 
+import math
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -20,15 +21,23 @@ def price_of(model: str, named: str = "") -> Price | None:
 
 
 def read_prices(named: str) -> dict[str, Price]:
+    """The prices of a list such as 'name=0.5/1.5, other=1/2'. Raises SettingsError."""
     prices: dict[str, Price] = {}
     for entry in filter(None, (part.strip() for part in named.split(","))):
         name, _, both = entry.rpartition("=")
         given, _, made = both.partition("/")
         try:
-            prices[name.strip()] = (float(given), float(made))
+            price = float(given), float(made)
         except ValueError as exc:
-            raise SettingsError(f"'{entry}' in STEELMAN_PRICES is no price. Write it as name=0.5/1.5.") from exc
+            raise _no_price(entry) from exc
+        if not name.strip() or not all(0 <= p < math.inf for p in price):
+            raise _no_price(entry)
+        prices[name.strip()] = price
     return prices
+
+
+def _no_price(entry: str) -> SettingsError:
+    return SettingsError(f"'{entry}' in STEELMAN_PRICES is no price. Write it as name=0.5/1.5.")
 
 
 @cache

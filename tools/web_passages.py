@@ -1,6 +1,7 @@
 """Passages of pages that runs read on the web: kept with their run, never in a collection. Their ids are below zero."""
 
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -16,10 +17,13 @@ from tools.passages import Passage, SourceDocument, SourceKind
 WEB = "web"
 """What stands for a collection with passages from the web."""
 _PART = 500
+_COMPARED = 20_000  # characters of a page that are kept, to find its copies
 
 _ROW = """
-    SELECT -p.id AS id, d.url, p.text, d.title, d.publisher, d.kind, d.date, p.position, d.original, p.vector
+    SELECT -p.id AS id, d.url, p.text, d.title, d.publisher, d.kind, d.date, p.position, p.vector,
+        COALESCE(NULLIF(o.publisher, ''), d.original) AS original
     FROM web_passages p JOIN web_documents d ON d.id = p.document_id
+    LEFT JOIN web_documents o ON o.run_id = d.run_id AND o.url = d.original
 """
 
 
@@ -32,35 +36,48 @@ class WebPage:
     vectors: NDArray[np.float32]
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The ids of the passages that were given, by the address of their page, and how many pages the run had not read
+    before."""
+
+    ids: dict[str, list[int]]
+    new: int
+
+
 class WebPassages:
     """The tables of what was read on the web."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
+        self._putting = threading.Lock()  # finding copies takes long, and other runs write meanwhile
 
-    def put(self, run_id: str, pages: Sequence[WebPage]) -> None:
-        """Keeps pages that the run has not kept yet, each with the page of the run that it is a copy of.
+    def put(self, run_id: str, pages: Sequence[WebPage]) -> Kept:
+        """Keeps what the run has not kept yet of these pages, each with the page of the run that it is a copy of.
 
         A copy shares at least half of the shorter text's 4-word shingles (tools.copies), whatever its site.
         """
-        with self._db.write() as db:
-            known = db.execute("SELECT url, original, text FROM web_documents WHERE run_id = ? ORDER BY id", (run_id,))
-            before = [(r["url"], r["original"] or r["url"], r["text"]) for r in known]
-            fresh = [p for p in _each_once(pages) if p.source.external_id not in {url for url, _, _ in before}]
-            names = [*(first for _, first, _ in before), *(p.source.external_id for p in fresh)]
-            groups = copy_groups([*(text for _, _, text in before), *(p.source.text for p in fresh)])
-            for i, page in enumerate(fresh, start=len(before)):
-                _insert(db, run_id, page, names[groups[i]] if groups[i] != i else "")
+        pages = _each_once(pages)
+        with self._putting:
+            originals = self._originals(run_id, pages)
+            with self._db.write() as db:
+                ids = {p.source.external_id: _insert(db, run_id, p, originals) for p in pages}
+        return Kept(ids, len(originals))
 
-    def of_page(self, run_id: str, urls: Sequence[str]) -> dict[str, list[int]]:
-        """The ids of each page's passages, in their order; a page that the run has not read is left out."""
-        query = (
-            "SELECT d.url, -p.id AS id FROM web_passages p JOIN web_documents d ON d.id = p.document_id"
-            " WHERE d.run_id = ? AND d.url = ? ORDER BY p.position"
-        )
+    def _originals(self, run_id: str, pages: Sequence[WebPage]) -> dict[str, str]:
+        """For each page that is new to the run the address of the one that it is a copy of, or nothing."""
         with self._db.read() as db:
-            found = {url: [int(r["id"]) for r in db.execute(query, (run_id, url))] for url in urls}
-        return {url: ids for url, ids in found.items() if ids}
+            known = db.execute(
+                "SELECT url, original, text FROM web_documents WHERE run_id = ? ORDER BY id", (run_id,)
+            ).fetchall()
+        before = {r["url"] for r in known}
+        fresh = [p.source for p in pages if p.source.external_id not in before]
+        firsts = [*(r["original"] or r["url"] for r in known), *(d.external_id for d in fresh)]
+        groups = copy_groups([*(r["text"] for r in known), *(d.text[:_COMPARED] for d in fresh)])
+        return {
+            document.external_id: firsts[groups[i]] if groups[i] != i else ""
+            for i, document in enumerate(fresh, start=len(known))
+        }
 
     def passages(self, ids: Iterable[int]) -> dict[int, Passage]:
         """The passages of these ids; an id that is gone is left out."""
@@ -71,7 +88,7 @@ class WebPassages:
 
     def forget(self, run_id: str) -> None:
         """Removes everything that the run read."""
-        with self._db.write() as db:
+        with self._putting, self._db.write() as db:
             db.execute("DELETE FROM web_documents WHERE run_id = ?", (run_id,))
 
     def _rows(self, ids: Iterable[int]) -> Iterator[sqlite3.Row]:
@@ -87,20 +104,27 @@ def _each_once(pages: Sequence[WebPage]) -> list[WebPage]:
     return list({p.source.external_id: p for p in reversed(pages)}.values())[::-1]
 
 
-def _insert(db: sqlite3.Connection, run_id: str, page: WebPage, original: str) -> None:
-    source = page.source
-    row = db.execute(
-        "INSERT INTO web_documents (run_id, url, original, title, publisher, kind, date, text)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (run_id, source.external_id, original, source.title, source.publisher, source.kind, source.date, source.text),
-    )
-    db.executemany(
-        "INSERT INTO web_passages (document_id, position, text, vector) VALUES (?, ?, ?, ?)",
-        [
-            (row.lastrowid, position, text, vector.astype(np.float16).tobytes())
-            for position, (text, vector) in enumerate(zip(page.passages, page.vectors, strict=True))
-        ],
-    )
+def _insert(db: sqlite3.Connection, run_id: str, page: WebPage, originals: dict[str, str]) -> list[int]:
+    """The ids of the page's passages; of a page that the run has read before, those that are not kept yet are added."""
+    source, key = page.source, (run_id, page.source.external_id)
+    if source.external_id in originals:
+        described = (source.title, source.publisher, source.kind, source.date, source.text[:_COMPARED])
+        db.execute(
+            "INSERT INTO web_documents (run_id, url, original, title, publisher, kind, date, text)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (*key, originals[source.external_id], *described),
+        )
+    document = db.execute("SELECT id FROM web_documents WHERE run_id = ? AND url = ?", key).fetchone()["id"]
+    rows = db.execute("SELECT id, text FROM web_passages WHERE document_id = ?", (document,))
+    ids: dict[str, int] = {r["text"]: r["id"] for r in rows}
+    for position, (text, vector) in enumerate(zip(page.passages, page.vectors, strict=True)):
+        if text not in ids:
+            row = db.execute(
+                "INSERT INTO web_passages (document_id, position, text, vector) VALUES (?, ?, ?, ?)",
+                (document, position, text, vector.astype(np.float16).tobytes()),
+            )
+            ids[text] = cast(int, row.lastrowid)
+    return [-ids[text] for text in dict.fromkeys(page.passages)]
 
 
 def _passage(row: sqlite3.Row) -> Passage:

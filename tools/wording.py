@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from tools.sentences import split_sentences
+from tools.sentences import clean, split_sentences
 
 _ABSOLUTE = (
     "all every everyone everybody everywhere each always whole entire entirely complete completely total totally any "
@@ -19,7 +19,8 @@ _ABSOLUTE = (
 )
 _NOT_ONE = re.compile(r"\bnot a single\b|\bno \w+ ever\b|\bat all\b")
 _NEGATORS = frozenset(
-    "not no never cannot nobody none nothing nor neither hardly rarely seldom few little barely".split()
+    "not no never cannot nobody none nothing nor neither hardly rarely seldom few little barely stop stops stopped "
+    "fail fails failed refuse refuses refused".split()
 )
 _AUXILIARIES = frozenset(
     "can do doe did would could should will have ha had be is ar so veri more most one ani even ever onli".split()
@@ -28,6 +29,7 @@ _CLAUSE_END = re.compile(
     r"[,;:]|\b(?:because|since|but|yet|whereas|while|although|though|so|and|which|who|unless|if|when|than|rather)\b"
 )
 _REMEMBERED = 4096  # texts
+_VERB_WITHIN = 5  # words after the speaker: 'opponents of the tax also say'
 _SAME_CLAUSE = 0.7  # share of one clause's words that are in the other
 _SAID = (
     "say says said argue argues argued claim claims claimed insist insists insisted complain complains warn warns "
@@ -89,7 +91,7 @@ def stems(text: str) -> tuple[str, ...]:
     """The stems of a text's words in order, without stop words; the lexical index's own."""
     from tools.lexical import analyzer
 
-    return tuple(analyzer().analyze(text))
+    return tuple(analyzer().analyze(clean(text)))
 
 
 def _stronger(claim: str, evidence: str) -> bool:
@@ -101,11 +103,23 @@ def _stronger(claim: str, evidence: str) -> bool:
 
 
 def _other_speaker(claim: str, sentences: Sequence[str]) -> bool:
+    """Whether the claim lets somebody say something who is not followed by a verb of saying anywhere in the passage."""
     match = _SPEAKER.match(claim)
     if match is None:
         return False
-    speaker = set(stems(match.group(1)))
-    return not any(speaker <= set(stems(s)) and _REPORTING & set(re.findall(r"[a-z]+", s.lower())) for s in sentences)
+    speaker = stems(match.group(1))
+    return bool(speaker) and not any(_speaks(speaker, s) for s in sentences)
+
+
+def _speaks(speaker: Sequence[str], sentence: str) -> bool:
+    if not set(speaker) <= set(stems(sentence)):
+        return False
+    for phrase in re.split(r"[,;:]", sentence.lower()):
+        words = re.findall(r"[a-z']+", phrase)
+        named = [i for i, word in enumerate(words) if speaker[-1] in stems(word)]
+        if any(_REPORTING & set(words[i + 1 : i + 1 + _VERB_WITHIN]) for i in named):
+            return True
+    return False
 
 
 def _only_reported(claim: str, sentence: str) -> bool:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from agent.models import Models
 from agent.state import FramingState, Perspective
-from prompts.loader import as_data, load_prompt
+from prompts.loader import as_data, load_prompt, seen
 from tools.chat import ChatModel
 from tools.errors import ProviderReplyError
 from tools.grammar import same_polarity
@@ -18,7 +18,7 @@ MOST_SIDES = 6
 _READ = 6  # passages that show the model what is talked about
 _SAME = 0.9  # cosine at which two statements of one stance and polarity say the same
 _OPPOSITE = 0.8  # cosine of a statement and its denial, at least
-_LEADING = re.compile(r"^(?:yes|no)\b[,.:;–—-]*\s*", re.IGNORECASE)
+_LEADING = re.compile(r"^(?:yes|no)\s*[,.:;!–—-]+\s+(?!\d)", re.IGNORECASE)
 _MISSING = (
     "Your last list had no perspective that answers the question with {word}. People who hold it exist: give the whole "
     "list again, with that perspective put as its advocates would put it."
@@ -49,10 +49,11 @@ class ChatExpander:
     async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
         sides = await self._ask(framing, passages, "")
         if word := _lacking(framing, sides):
-            sides = await self._merged([*sides, *await self._ask(framing, passages, _MISSING.format(word=word))])
-        if len(sides) < 2 and framing["form"] in ("polar", "claim", "choice"):
-            raise ProviderReplyError("fewer than two different perspectives came back.")
-        return await self._linked(_with_plain_sides(framing, sides))
+            again = await self._ask(framing, passages, _MISSING.format(word=word))
+            sides = await self._merged([*sides, *again]) if _lacking(framing, again) else again
+        if len(sides) < (1 if framing["form"] == "open" else 2):
+            raise ProviderReplyError("the model gave fewer than two different perspectives.")
+        return await self._linked(await self._merged(_with_plain_sides(framing, sides)))
 
     async def _ask(self, framing: FramingState, passages: Sequence[Passage], missing: str) -> list[PlannedSide]:
         shown = "\n".join(as_data("passage", p.text) for p in passages[:_READ])
@@ -67,7 +68,11 @@ class ChatExpander:
         return await self._merged([tidy for p in planned if (tidy := _tidy(p)).statement])
 
     async def _merged(self, sides: list[PlannedSide]) -> list[PlannedSide]:
-        """Without perspectives that say what an earlier one of the same stance says; at most MOST_SIDES."""
+        """Without perspectives that say what an earlier one of the same stance says, or any in the same words."""
+        worded: dict[str, PlannedSide] = {}
+        for side in sides:
+            worded.setdefault(side.statement.rstrip(".").casefold(), side)
+        sides = list(worded.values())
         vectors = await self._models.encode([s.statement for s in sides])
         kept: list[int] = []
         for i, side in enumerate(sides):
@@ -78,7 +83,7 @@ class ChatExpander:
 
     async def _linked(self, sides: list[PlannedSide]) -> list[Perspective]:
         """The sides with ids, each yes linked to the no that denies it."""
-        sides = sides[:MOST_SIDES]
+        sides = _fewer(sides)
         vectors = await self._models.encode([s.statement for s in sides])
         contrary: dict[int, int] = {}
         yes = [i for i, s in enumerate(sides) if s.stance == "supports"]
@@ -121,6 +126,13 @@ def _with_plain_sides(framing: FramingState, sides: list[PlannedSide]) -> list[P
     return [*own, *sides]
 
 
+def _fewer(sides: list[PlannedSide]) -> list[PlannedSide]:
+    """At most MOST_SIDES in their order, the first yes and the first no among them."""
+    first = {s.stance: i for i, s in reversed(list(enumerate(sides))) if s.stance != "other"}
+    ranked = sorted(range(len(sides)), key=lambda i: (i not in first.values(), i))
+    return [sides[i] for i in sorted(ranked[:MOST_SIDES])]
+
+
 def _known(framing: FramingState) -> str:
     if framing["alternatives"]:
         return "It names these alternatives:\n" + "\n".join(as_data("alternative", a) for a in framing["alternatives"])
@@ -130,7 +142,7 @@ def _known(framing: FramingState) -> str:
 
 
 def _tidy(side: PlannedSide) -> PlannedSide:
-    statement = _LEADING.sub("", " ".join(side.statement.split()))
+    statement = _LEADING.sub("", " ".join(seen(side.statement).split()))
     return PlannedSide.model_construct(
-        name=" ".join(side.name.split()), statement=statement[:1].upper() + statement[1:], stance=side.stance
+        name=" ".join(seen(side.name).split()), statement=statement[:1].upper() + statement[1:], stance=side.stance
     )

@@ -6,13 +6,18 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from agent.question import is_english
 from agent.state import FramingState
-from prompts.loader import as_data, load_prompt
+from prompts.loader import as_data, load_prompt, seen
 from tools.chat import ChatModel
 from tools.errors import ProviderReplyError
 
 _LONGEST = 400  # characters of a neutral question, a claim or an alternative
-_WORD = re.compile(r"[^\W_]{3,}")
+_WORD = re.compile(r"[^\W_]{2,}")
+_ANYWHERE = frozenset(
+    "is are was were be do does did the an of to in on at for and or not no if it its this that these those should would "
+    "could can will may might must has have had what which who why how when where there with from by as so such".split()
+)
 _NONE_EARLIER = "There is no earlier question."
 
 
@@ -57,15 +62,23 @@ def check_framing(framed: FramedQuestion, asked: Sequence[str]) -> None:
     """Raises ProviderReplyError for a framing that has nothing to do with what was asked, or lacks its parts."""
     if framed.form == "none":
         return
-    about = {w.casefold()[:5] for text in asked for w in _WORD.findall(text)}
-    if not about & {w.casefold()[:5] for w in _WORD.findall(framed.neutral)}:
-        raise ProviderReplyError("the neutral question shares no word with what was asked.")
     sided = framed.form in ("polar", "claim")
-    if sided and (not framed.claim.strip() or not framed.negation.strip() or framed.claim == framed.negation):
+    about = set().union(*map(_beginnings, asked))
+    for what, text in (("neutral question", framed.neutral), *((("claim", framed.claim),) if sided else ())):
+        # Of other languages nothing is known: the model may have translated, and not all of them put spaces.
+        foreign = not about or not is_english(_WORD.findall(asked[0]))
+        if not text.strip() or not (foreign or about & _beginnings(text)):
+            raise ProviderReplyError(f"the {what} shares no word with what was asked.")
+    claim, negation = (_one_line(text).rstrip(".").casefold() for text in (framed.claim, framed.negation))
+    if sided and (not negation or claim == negation):
         raise ProviderReplyError("the claim and its negation are not two different sentences.")
-    if framed.form == "choice" and len([a for a in framed.alternatives if a.strip()]) < 2:
+    if framed.form == "choice" and len({_one_line(a).casefold() for a in framed.alternatives if a.strip()}) < 2:
         raise ProviderReplyError("a choice needs at least two alternatives.")
 
 
+def _beginnings(text: str) -> set[str]:
+    return {w[:5] for w in map(str.casefold, _WORD.findall(text)) if w not in _ANYWHERE}
+
+
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(seen(text).split())

@@ -1,15 +1,17 @@
 """Requery with a chat model: queries in the words of the side's own advocates."""
 
+import re
 from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
 from agent.state import FramingState, Perspective
-from prompts.loader import as_data, load_prompt
+from prompts.loader import as_data, load_prompt, seen
 from tools.chat import ChatModel
 
 MOST_QUERIES = 4
 _LONGEST = 200
+_WORD = re.compile(r"\w")
 
 
 class PlannedQueries(BaseModel):
@@ -33,5 +35,8 @@ class ChatRequerier:
         )
         planned = (await self._model.ask(system, user, PlannedQueries)).queries
         known = {" ".join(t.casefold().split()) for t in tried}
-        fresh = dict.fromkeys(" ".join(q.split())[:_LONGEST] for q in planned if q.strip())
-        return [q for q in fresh if q.casefold() not in known][:MOST_QUERIES]
+        fresh: dict[str, str] = {}
+        for query in (" ".join(seen(q).split())[:_LONGEST] for q in planned):
+            if _WORD.search(query) and query.casefold() not in known:
+                fresh.setdefault(query.casefold(), query)
+        return list(fresh.values())[:MOST_QUERIES]

@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from agent.providers import Brief
 from agent.state import Claim, Perspective
-from prompts.loader import as_data, load_prompt
+from prompts.loader import as_data, load_prompt, seen
 from tools.chat import ChatModel
 from tools.passages import Passage
 
@@ -64,7 +64,7 @@ def _claim(
     cited = [shown[n - 1].id for n in dict.fromkeys(written.passages) if 1 <= n <= len(shown)][:_CITED]
     return Claim(
         perspective=perspective["id"],
-        text=" ".join(written.text.split()),
+        text=" ".join(seen(written.text).split()),
         passages=cited,
         support=max((support.get(i, 0.0) for i in cited), default=0.0),
         role="case",

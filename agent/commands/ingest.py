@@ -1,19 +1,28 @@
-"""`ingest`: documents into a collection."""
+"""`ingest`: documents into a collection, from files, folders and web pages."""
 
 import argparse
+import asyncio
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 
 from agent.__main__ import FAILED, OK
 from agent.commands.storage import open_indexes
-from tools.ingest import Ingester, IngestReport
+from agent.settings import load_settings
+from tools.errors import SourceError
+from tools.ingest import Ingester, IngestReport, find_files, read_all
+from tools.passages import SourceDocument
 
 _SHOWN = 10
 
 
 def run(args: argparse.Namespace) -> int:
     """Says what was stored and names what could not be read; exit status 1 when something could not."""
+    addresses = [p for p in args.paths if p.startswith(("http://", "https://"))]
+    files = find_files([p for p in args.paths if p not in addresses]) if len(addresses) < len(args.paths) else []
+    report = IngestReport()
     ingester = Ingester(*open_indexes())
-    report = ingester.ingest_files(args.paths, args.collection, _progress)
+    documents = _both(read_all(files, report.problems), addresses, report.problems)
+    ingester.ingest(documents, args.collection, _progress, report)
     if sys.stderr.isatty():
         print(file=sys.stderr)
     print(
@@ -27,6 +36,36 @@ def run(args: argparse.Namespace) -> int:
     if report.stored + report.unchanged:
         print(f'Ask them: python -m agent ask "…" --collection {args.collection}')
     return FAILED if report.problems else OK
+
+
+def _both(
+    documents: Iterable[SourceDocument], addresses: Sequence[str], problems: list[str]
+) -> Iterator[SourceDocument]:
+    yield from documents
+    if addresses:
+        yield from asyncio.run(_read_pages(addresses, problems))
+
+
+async def _read_pages(addresses: Sequence[str], problems: list[str]) -> list[SourceDocument]:
+    """The pages that can be read; what cannot goes into `problems`."""
+    from tools.web.domains import DomainLists
+    from tools.web.fetch import PageFetcher
+    from tools.web.sources import read_source
+
+    fetcher, lists = PageFetcher(), DomainLists.load(load_settings().domains)
+
+    async def read(address: str) -> SourceDocument | None:
+        try:
+            page = await fetcher.fetch(address)
+            return await asyncio.to_thread(read_source, page, lists)
+        except SourceError as exc:
+            problems.append(str(exc))
+            return None
+
+    try:
+        return [d for d in await asyncio.gather(*map(read, dict.fromkeys(addresses))) if d is not None]
+    finally:
+        await fetcher.aclose()
 
 
 def _progress(report: IngestReport) -> None:

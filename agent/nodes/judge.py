@@ -101,7 +101,7 @@ def _check_web(providers: Providers, state: RunState) -> None:
     counts = state.get("counts", {})
     if providers.web and providers.web.required and counts.get("web_failed") and not counts.get("web_answered"):
         said = next((f["message"] for f in state["failures"] if f["stage"] == "web"), "")
-        raise ProviderDownError(f"{said} Mend it and resume the run, or unset STEELMAN_WEB.")
+        raise ProviderDownError(f"{said} Mend it and ask again, or unset STEELMAN_WEB.")
 
 
 def _originals(passages: dict[int, Passage]) -> dict[int, int]:

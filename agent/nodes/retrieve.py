@@ -14,7 +14,7 @@ from agent.providers import Providers
 from agent.routing import searching_time_left
 from agent.state import BranchState, Failure, RunState
 from agent.websearch import WebFound
-from tools.errors import DeadlineError, SteelmanError
+from tools.errors import DeadlineError, ProviderError, SteelmanError
 from tools.hybrid import Hit, fuse
 
 TOO_FAR = 0.25
@@ -68,7 +68,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     online = asyncio.create_task(_search_web(providers, state, options))
     try:
         rankings, problems = await _collect(searches, searching_time_left(options, time.time()))
-        web = await online
+        web = await _web_in_time(online, options)
     finally:
         online.cancel()
     ranked = [[h.passage_id for h in hits] for hits in rankings]
@@ -91,6 +91,14 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
     return await providers.web.find(run_id, state["queries"], pages, options.pool, options.domains)
 
 
+async def _web_in_time(online: "asyncio.Task[WebFound | None]", options: RunOptions) -> WebFound | None:
+    """What the web had; where that fails or is late, what the store had still counts."""
+    try:
+        return await in_time(options, "search", online)
+    except ProviderError as exc:
+        return WebFound(problems=[exc])
+
+
 async def _reranked(providers: Providers, statement: str, ids: list[int]) -> list[int]:
     if providers.reranker is None or not ids:
         return ids
@@ -110,7 +118,7 @@ def _web_failures(providers: Providers, web: WebFound | None) -> list[Failure]:
 def _web_counts(web: WebFound | None) -> dict[str, float]:
     if web is None:
         return {}
-    return {"pages": web.pages, "web_failed" if web.problems else "web_answered": 1}
+    return {"pages": web.new, "web_failed": len(web.problems), "web_answered": web.answered}
 
 
 async def _collect(

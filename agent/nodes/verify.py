@@ -104,9 +104,11 @@ class _Checker:
     async def _check(self, claims: Sequence[Claim]) -> "list[Claim | Check]":
         passages = await asyncio.to_thread(self.providers.store.passages, {i for c in claims for i in c["passages"]})
         written = [c for c in claims if c.get("written")]
-        grounded = await ground(self.providers.models, self.judge, written, passages, self.seconds())
+        grounded, serves = await asyncio.gather(  # of a server both are asked at once
+            ground(self.providers.models, self.judge, written, passages, self.seconds()),
+            self._serving([c for c in claims if c["role"] != "plain" and c["passages"]]),
+        )
         sourced = [grounded[c["text"]] if c.get("written") else _verbatim(c, passages) for c in claims]
-        serves = await self._serving([c for c in sourced if c is not None and c["role"] != "plain"])
         verdicts: list[Claim | Check] = []
         for claim in sourced:
             if claim is None:

@@ -1,0 +1,288 @@
+"""Written claims: their facts, their wording, their evidence, and the gold that the check is measured with."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+from evals.grounding import (
+    GOLD,
+    Item,
+    Signals,
+    default,
+    fit,
+    fit_both,
+    measure,
+    observe,
+    read_items,
+    table,
+    with_intervals,
+)
+from tools import grounding
+from tools.encoder import MiniLM
+from tools.errors import InputError
+from tools.grounding import content_overlap, evidence_sentences, is_grounded, missing_facts, unfounded
+from tools.sentences import split_sentences
+from tools.wording import objections
+
+SAID_OTHERWISE = """
+Two thirds of the pupils agreed. | About 2/3 of pupils agreed.
+Half of them left. | Some 50 % of them left.
+40 % of them left. | Forty per cent left.
+40 percent of them left. | Between 40 to 50 per cent left.
+A third of voters stayed at home. | One in three voters stayed at home.
+1.5 million people moved. | 1,500,000 people moved.
+1.5 million people moved. | 1 500 000 people moved.
+£2bn was spent. | Two billion pounds were spent.
+Thousands of homes are empty. | There are 3,200 empty homes.
+The twenty-first mayor spoke. | The 21st mayor spoke.
+It lasted two and a half hours. | It lasted 2½ hours.
+It passed in nineteen eighty-four. | It passed in 1984.
+It rose in the 1990s. | It rose in the nineties.
+The 2019–20 season was lost. | The season 2019/2020 was lost.
+It passed on 3 May 2019. | It passed on May 3rd, 2019.
+It passed on 3 May 2019. | It passed on 2019-05-03.
+It passed in May 2019. | In 2019 a law was made, and it passed in May.
+It cost $5 million. | It cost five million dollars.
+Finland's law helps. | The Finnish law helps.
+The UK left. | Britain left.
+Italian cooks helped. | Cooks from Italy helped.
+The W.H.O. warned of it. | The World Health Organization warned of it.
+UBI would help. | A universal basic income would help.
+Professor Jane K. Marlow warned of it. | Jane Marlow warned of it.
+Oxford University closed. | The University of Oxford closed.
+Covid-19 closed schools. | COVID 19 closed schools.
+Müller’s shop closed. | The shop of Muller closed.
+Phones Should Be Banned During Lessons | phones should be banned during lessons.
+Critics say “the ban works only at school”. | 'The ban works  only at school,' they said.
+He said "the ban … at school". | The ban works only at school.
+One knows that the first step is hard. | Every step is hard.
+May we ask why they march? | We ask why.
+"""
+
+MISSING = """
+Forty people left. | 40 per cent left. | Forty
+41 % of them left. | 40 % of them left. | 41 %
+One in four stayed. | A third stayed; four came. | One in four
+Twice as many came. | Many came. | Twice
+Three hundred came. | Three came, then a hundred more. | Three hundred
+Millions of homes are empty. | There are 3,200 empty homes. | Millions
+The 22nd mayor spoke. | The 21st mayor spoke. | 22nd
+It passed on 3 May 2019. | It passed on 4 May 2019, by 3 votes. | 3 May 2019
+It passed in May 2018. | It passed in May 2019. | May 2018
+It passed on a cold day in March. | It passed on a cold day in April. | March
+It cost $5. | It cost 5 pounds. | $
+Helsinki's law helps. | The Finnish law helps. | Helsinki's
+Austrian cooks helped. | Cooks from Australia helped. | Austrian
+John Marlow warned of it. | Marlow warned of it. | John Marlow
+The WHO warned of it. | People who care warned of it. | WHO
+The US warned of it. | They warned us of it. | US
+Supporters name the Institute of Roads. | Supporters name the roads and an institution. | Institute of Roads
+He said "the ban works only at home". | The ban works only at school. | the ban works only at home
+"""
+
+
+def rows(text: str) -> list[list[str]]:
+    return [line.split(" | ") for line in text.strip().split("\n")]
+
+
+@pytest.mark.parametrize(("claim", "passage"), rows(SAID_OTHERWISE))
+def test_a_fact_may_be_written_otherwise(claim: str, passage: str) -> None:
+    assert missing_facts(claim, ["Title without facts.", passage]) == []
+
+
+@pytest.mark.parametrize(("claim", "passage", "missing"), rows(MISSING))
+def test_a_fact_that_is_not_there_is_named(claim: str, passage: str, missing: str) -> None:
+    assert missing_facts(claim, [passage]) == [missing]
+
+
+def test_facts_are_looked_up_in_all_passages_and_each_is_named_once() -> None:
+    claim = "In 2019 Marlow counted 30 ships in Dover, and Marlow wrote of 'a grey and empty sea'."
+    assert missing_facts(claim, ["In 2019 ships sailed.", "Marlow saw thirty."]) == ["a grey and empty sea", "Dover"]
+
+
+def test_every_sentence_of_the_samples_has_the_facts_of_its_own_text() -> None:
+    for path in sorted((ROOT / "samples").glob("*/0[1-4].md")):
+        text = path.read_text(encoding="utf-8").split("---\n", 2)[2]
+        for sentence in split_sentences(text):
+            assert missing_facts(sentence, [text]) == [], sentence
+
+
+@pytest.mark.parametrize("text", ["", " ", "'", '"', "…", "[]", "1/0", "A", "$", "½", "0 0 0", "a hundred a", "\ud800"])
+def test_odd_texts(text: str) -> None:
+    assert missing_facts(text, [text]) == []
+    assert objections(text, text, evidence_sentences(text, text)) == []
+    assert 0 <= content_overlap(text, text) <= 1
+
+
+def test_long_texts_take_no_time() -> None:
+    text = "In 2019, 1 500 people 'said' that 40 % of John's \"things [are] ... Smith's. " * 60
+    assert missing_facts(text, [text]) == []
+
+
+PASSAGE = (
+    "Critics call the toll a tax on the poor, yet poor families seldom drive. "
+    "The toll pays for buses, because every car that enters buys a seat. "
+    "Drivers complain that the booths are slow. "
+    "Streets without cars are quieter."
+)
+
+AGAINST = """
+The toll is a tax on the poor. | reported
+The toll does not pay for buses. | denied
+Every car that enters buys a seat because the toll pays for buses. | reversed
+All streets are quieter. | stronger
+Mayors complain that the booths are slow. | speaker
+"""
+
+
+@pytest.mark.parametrize(("claim", "objection"), rows(AGAINST))
+def test_wording_that_goes_beyond_the_passage(claim: str, objection: str) -> None:
+    assert objection in objections(claim, PASSAGE, evidence_sentences(claim, PASSAGE))
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "Critics call the toll a tax on the poor.",
+        "The toll pays for buses.",
+        "Because every car buys a seat, the toll pays for buses.",
+        "Drivers complain that the booths are slow.",
+        "Poor families do not often drive.",
+        "Streets are quieter when no cars use them.",
+    ],
+)
+def test_wording_that_the_passage_bears_out(claim: str) -> None:
+    assert objections(claim, PASSAGE, evidence_sentences(claim, PASSAGE)) == []
+
+
+def test_overlap_is_the_share_of_stems() -> None:
+    # Stems of the claim: toll, pay, ferri; the passage has toll and pay.
+    assert content_overlap("The tolls were paying for ferries", "A toll pays for buses.") == pytest.approx(2 / 3)
+    assert content_overlap("It was the", "A toll pays.") == 0
+
+
+def test_evidence_is_verbatim_and_ranked() -> None:
+    found = evidence_sentences("Cars that enter pay for seats in buses.", PASSAGE)
+    assert found[0] == "The toll pays for buses, because every car that enters buys a seat."
+    assert len(found) == 2
+    near = [0.0, 0.0, 0.0, 1.0]
+    assert evidence_sentences("Something else.", PASSAGE, 1, near) == ["Streets without cars are quieter."]
+    assert evidence_sentences("Anything.", "") == []
+    with pytest.raises(ValueError, match="shorter"):
+        evidence_sentences("Anything.", PASSAGE, 1, [0.5])
+
+
+def test_a_claim_needs_facts_wording_nearness_and_the_judge() -> None:
+    claim, near, sure = "The toll pays for buses.", [0.2, grounding.NEAREST, 0.1, 0.1], grounding.ENTAILED
+    assert is_grounded(claim, PASSAGE, sure, near)
+    assert not is_grounded(claim, PASSAGE, sure - 0.01, near)
+    assert not is_grounded(claim, PASSAGE, sure, [0.2, grounding.NEAREST - 0.01, 0.1, 0.1])
+    assert not is_grounded("In Dover the toll pays for buses.", PASSAGE, sure, near)
+    assert is_grounded("In Dover the toll pays for buses.", PASSAGE, sure, near, title="Tolls in Dover")
+    assert not is_grounded("The toll does not pay for buses.", PASSAGE, sure, near)
+    assert not is_grounded(claim, "", sure, [])
+    assert unfounded("In Dover the toll does not pay for buses.", PASSAGE, []) == ["Dover", "denied"]
+
+
+def test_paraphrases_are_nearer_than_other_claims(encoder: MiniLM) -> None:
+    sentences = split_sentences(PASSAGE)
+    vectors = encoder.encode(["Buses are paid for by the toll.", "Homework tires children.", *sentences])
+    near = vectors[2:] @ vectors[:2].T
+    assert is_grounded("Buses are paid for by the toll.", PASSAGE, 1.0, [float(x) for x in near[:, 0]])
+    assert not is_grounded("Homework tires children.", PASSAGE, 1.0, [float(x) for x in near[:, 1]])
+
+
+def test_the_gold_is_sound() -> None:
+    lines = [json.loads(line) for line in GOLD.read_text(encoding="utf-8").splitlines()]
+    assert len({line["id"] for line in lines}) == len(lines) >= 240
+    kinds: dict[str, set[bool]] = {}
+    for line in lines:
+        source = " ".join((ROOT / line["passage_id"]).read_text(encoding="utf-8").split())
+        assert " ".join(line["passage"].split()) in source
+        assert f"title: {line['title']} " in source
+        assert line["topic"] == Path(line["passage_id"]).parent.name
+        kinds.setdefault(line["kind"], set()).add(line["grounded"])
+    assert all(len(values) == 1 for values in kinds.values())
+    assert 0.4 < sum(line["grounded"] for line in lines) / len(lines) < 0.5
+    halves = Counter(item.half for item in read_items(GOLD))
+    assert min(halves.values()) > 100
+
+
+def test_a_line_that_is_no_item_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "gold.jsonl"
+    path.write_text('{"id": "a"}\n', encoding="utf-8")
+    with pytest.raises(InputError, match="line 1"):
+        list(read_items(path))
+    with pytest.raises(InputError, match="cannot be read"):
+        list(read_items(tmp_path / "none.jsonl"))
+
+
+def items() -> list[Item]:
+    """Two claims a topic, one of them grounded; the topics' digests put some in each half."""
+    topics = [t for t in ("cash", "zoos", "space", "phones", "tourism", "uniforms") for _ in range(2)]
+    return [
+        Item(f"{t}-{n}", t, "", "", "", n % 2 == 0, "close" if n % 2 == 0 else "negated") for n, t in enumerate(topics)
+    ]
+
+
+def signals(good: list[bool]) -> Signals:
+    truth = np.array(good)
+    score = np.where(truth, 0.9, 0.1)
+    return Signals(np.ones(len(good), bool), np.ones(len(good), bool), score, score, {"mean of 2": score})
+
+
+def test_the_lowest_threshold_under_the_bound() -> None:
+    # Wrong claims score 0.2 and 0.6; half of them may pass, so the threshold may fall to just above 0.2.
+    truth = np.array([True, False, True, False])
+    score = np.array([0.9, 0.2, 0.4, 0.6])
+    gate = np.ones(4, bool)
+    assert fit(truth, score, gate, worst=0.5) == 0.4
+    assert fit(truth, score, gate, worst=0.0) == 0.9
+    assert fit(truth, score, np.array([True, True, True, False]), worst=0.0) == 0.4
+
+
+def test_both_thresholds_are_the_strictest_that_lose_nothing() -> None:
+    truth = [True, False] * 5
+    assert fit_both(np.array(truth), signals(truth)) == (0.89, 0.3)
+
+
+def test_rates_by_hand() -> None:
+    # Accepted: two grounded of three, one wrong of two. Precision 2/3, recall 2/3, false accepts 1/2, balanced 7/12.
+    truth = np.array([True, True, True, False, False])
+    accepted = np.array([True, True, False, True, False])
+    rates = with_intervals(truth, accepted, ["a"] * 5, seed=1)
+    assert rates["precision"] == [0.667, 0.667, 0.667]  # one topic: every resample is the same
+    assert rates["recall"][0] == 0.667
+    assert rates["false_accept"][0] == 0.5
+    assert rates["balanced"][0] == 0.583
+    again = [with_intervals(truth, accepted, list("abcde"), seed=1) for _ in range(2)]
+    assert again[0] == again[1]
+
+
+def test_the_report_of_a_perfect_check() -> None:
+    given = items()
+    seen = signals([i.grounded for i in given])
+    report = measure(given, seen, seed=1)
+    assert report["methods"]["all, default"]["balanced"][0] == 1.0
+    assert default(seen).tolist() == [i.grounded for i in given]
+    taken, total = report["accepted_by_kind"]["close"]
+    assert taken == total > 0
+    assert report["accepted_by_kind"]["negated"][0] == 0
+    assert "all, default" in table(report)
+    with pytest.raises(InputError, match="each half"):
+        measure(given[:2], signals([True, False]), seed=1)
+
+
+@pytest.mark.slow
+def test_few_wrong_claims_pass_on_the_test_half(models_dir: Path, encoder: MiniLM) -> None:
+    from tools.judge_embedded import load_judge
+
+    gold = [item for item in read_items(GOLD) if item.half == "test"]
+    accepted = default(observe(gold, encoder, load_judge(models_dir)))
+    truth = np.array([item.grounded for item in gold])
+    assert np.mean(accepted[~truth]) <= 0.12
+    assert np.mean(accepted[truth]) >= 0.6

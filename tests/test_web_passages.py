@@ -1,0 +1,173 @@
+"""Passages of web pages: kept with their run, found by ids below zero, copies known, bounded."""
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from web_fixtures import prose
+
+from agent.run_store import RunStore
+from tools.database import Database
+from tools.passages import SourceDocument
+from tools.store import PreparedDocument, Store
+from tools.web_passages import WEB, WebPage
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    made = Database(tmp_path / "data.db")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def store(database: Database) -> Store:
+    return Store(database)
+
+
+def page(url: str, *passages: str, text: str = "", publisher: str = "", title: str = "A title") -> WebPage:
+    source = SourceDocument(url, text or " ".join(passages), title, url, publisher, "news", "2026-03-12")
+    return WebPage(source, passages, np.arange(len(passages) * 4, dtype=np.float32).reshape(-1, 4))
+
+
+def test_what_is_kept_comes_back(store: Store) -> None:
+    kept = store.web.put("r", [page("https://a.example/1", "One.", "Two.", publisher="Alpha")])
+    ids = kept.ids["https://a.example/1"]
+    assert kept.new == 1
+    assert len(set(ids)) == 2
+    assert max(ids) < 0
+    second = store.passages(ids)[ids[1]]
+    assert (second.text, second.position, second.collection, second.document_id) == (
+        "Two.", 1, WEB, "https://a.example/1",
+    )  # fmt: skip
+    assert (second.title, second.url, second.publisher) == ("A title", "https://a.example/1", "Alpha")
+    assert (second.kind, second.date, second.original, second.source) == ("news", "2026-03-12", "", "alpha")
+    assert store.vectors(ids)[ids[1]].tolist() == [4, 5, 6, 7]
+
+
+def test_ids_of_both_kinds_at_once(store: Store) -> None:
+    collection = store.ensure_collection("c", "e")
+    source = SourceDocument("d", "Mine.")
+    store.put(collection, [PreparedDocument(source, ("Mine.",), np.ones((1, 4), np.float32))])
+    web = store.web.put("r", [page("https://a.example/1", "Theirs.")]).ids["https://a.example/1"]
+    assert {p.text for p in store.passages([1, *web, -99, 99]).values()} == {"Mine.", "Theirs."}
+    assert set(store.vectors([1, *web, -99])) == {1, *web}
+    assert [(c.name, c.documents, c.passages) for c in store.collections()] == [("c", 1, 1)]
+    assert [p.text for _, p in store.scan(0, 10)] == ["Mine."]
+
+
+def test_a_page_is_kept_once_a_run(store: Store) -> None:
+    mine = page("https://a.example/1", "One.", "Two.")
+    first = store.web.put("r", [mine, mine])
+    again = store.web.put("r", [mine])
+    other = store.web.put("another", [mine])
+    assert again.ids == first.ids
+    assert (first.new, again.new, other.new) == (1, 0, 1)
+    assert not set(first.ids[mine.source.url]) & set(other.ids[mine.source.url])
+
+
+def test_another_side_adds_the_passages_that_it_needs(store: Store) -> None:
+    for_it = store.web.put("r", [page("https://a.example/1", "It helps.", "Both.", text="all of it")])
+    against = store.web.put("r", [page("https://a.example/1", "Both.", "It harms.", text="all of it")])
+    [mine], [theirs] = for_it.ids.values(), against.ids.values()
+    assert [store.passages(theirs)[i].text for i in theirs] == ["Both.", "It harms."]
+    assert len({*mine, *theirs}) == 3
+    assert against.new == 0
+
+
+def test_copies_are_of_one_source_whichever_of_their_passages_is_asked_about(store: Store) -> None:
+    text = prose(1, sentences=20)
+    dressed = f"From our correspondent. {prose(2, sentences=4)} {text} Read on in tomorrow's issue."
+    store.web.put("r", [page("https://a.example/1", text[:300], text=text, publisher="Alpha Wire")])
+    store.web.put(
+        "r",
+        [
+            page("https://b.example/1", text[300:600], text=dressed, publisher="Beta"),
+            page("https://c.example/1", text[600:900], text=text.replace("ferry", "boat"), publisher="Gamma"),
+            page("https://d.example/1", prose(3), text=prose(3, sentences=20), publisher="Delta"),
+        ],
+    )
+    passages = store.passages(range(-4, 0)).values()
+    assert {p.publisher: p.source for p in passages} == {
+        "Alpha Wire": "alpha wire",
+        "Beta": "alpha wire",
+        "Gamma": "alpha wire",
+        "Delta": "delta",
+    }
+
+
+def test_copies_of_a_source_without_a_publisher(store: Store) -> None:
+    text = prose(1, sentences=20)
+    pages = [page(f"https://{name}.example/1", text[i : i + 99], text=text) for i, name in enumerate("ab")]
+    store.web.put("r", pages)
+    assert len({p.source for p in store.passages([-1, -2]).values()}) == 1
+
+
+def test_copies_are_looked_for_within_the_run(store: Store) -> None:
+    text = prose(1, sentences=20)
+    store.web.put("r", [page("https://a.example/1", text, publisher="Alpha")])
+    store.web.put("another", [page("https://b.example/1", text, publisher="Beta")])
+    assert store.passages([-2])[-2].source == "beta"
+
+
+def test_a_deleted_run_takes_its_pages_with_it_and_no_others(database: Database, store: Store) -> None:
+    runs = RunStore(database)
+    runs.create("r", "r", "Why?", {}, "me")
+    store.web.put("r", [page("https://a.example/1", "One.")])
+    store.web.put("another", [page("https://a.example/1", "One.")])
+    runs.delete("r")
+    assert set(store.passages([-1, -2])) == {-2}
+    with database.read() as db:
+        assert [r["run_id"] for r in db.execute("SELECT run_id FROM web_documents")] == ["another"]
+    fresh = store.web.put("r", [page("https://a.example/2", "Two.")])
+    assert fresh.ids == {"https://a.example/2": [-3]}  # ids are never used again
+
+
+def test_nothing_to_keep(store: Store) -> None:
+    assert store.web.put("r", []).ids == {}
+    assert store.passages([]) == {}
+
+
+def test_a_page_without_passages_is_kept_without_any(store: Store) -> None:
+    kept = store.web.put("r", [page("https://a.example/1")])
+    assert kept.ids == {"https://a.example/1": []}
+
+
+def test_many_enormous_pages_are_kept_quickly_and_hold_up_no_other_writer(database: Database, store: Store) -> None:
+    pages = [page(f"https://a.example/{i}", f"{i}.", text=prose(i, sentences=3000)) for i in range(40)]
+    assert len(pages[0].source.text) > 200_000
+    waited: list[float] = []
+    ended = threading.Event()
+
+    def write() -> None:
+        while not ended.wait(0.01):
+            began = time.monotonic()
+            store.set_note("key", "value")
+            waited.append(time.monotonic() - began)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    began = time.monotonic()
+    store.web.put("r", pages)
+    seconds = time.monotonic() - began
+    ended.set()
+    writer.join()
+    assert seconds < 3
+    assert max(waited) < 0.5
+    with database.read() as db:
+        assert db.execute("SELECT MAX(LENGTH(text)) FROM web_documents").fetchone()[0] <= 20_000
+
+
+def test_sides_that_put_the_same_pages_at_once(store: Store) -> None:
+    pages = [page(f"https://a.example/{i}", f"{i}.", text=prose(i)) for i in range(20)]
+    new: list[int] = []
+    threads = [threading.Thread(target=lambda: new.append(store.web.put("r", pages).new)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(new) == [0, 0, 0, 20]
+    assert len(store.passages(range(-100, 0))) == 20
