@@ -1,6 +1,6 @@
 # make ask Q="…"   answer a question          make test       types, style, tests
 # make install     the environment            make test-all   the slow real components too
-# make help        this list
+# make help        this list                  make judge-server   vLLM as the judge (MODEL=, PORT=, DOWNLOAD=1)
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 RUNTIME := .venv/.runtime-$(shell sha256sum requirements.lock | cut -c1-12)
@@ -69,7 +69,7 @@ test-all: $(DEV) $(MODELS) $(VLLM)
 	.venvs/models/bin/python -m pytest -m slow
 
 judge-server: $(VLLM)
-	@.venvs/vllm/bin/python -m tools.serve_judge $(if $(MODEL),--model "$$MODEL") $(if $(PORT),--port $(PORT)) \
+	@exec .venvs/vllm/bin/python -m tools.serve_judge $(if $(MODEL),--model "$$MODEL") $(if $(PORT),--port $(PORT)) \
 	  $(if $(DOWNLOAD),--download)
 
 bench: $(DEV)

@@ -43,15 +43,9 @@ def build_providers(settings: Settings, store: Store) -> Providers:
         framer, expander, requerier, writer = _served(settings, chats, models, framer, expander, requerier, writer)
     web = _web(settings, store, models)
     judge = models.judge()
-    names = {
-        **{
-            stage: chats[model].name if chats else EMBEDDED
-            for stage, model in (("frame", "frame"), ("expand", "expand"), ("again", "queries"), ("write", "write"))
-        },
-        "search": EMBEDDED if models.searcher is models.encoder else models.searcher.name,
-        **({"web": web.engine.name} if web else {}),
-        "judge": judge.name,
-    }
+    # Stages that a model may serve, or the web, are recorded when they were served.
+    names = {} if chats else dict.fromkeys(("frame", "expand", "again", "write"), EMBEDDED)
+    names |= {"search": EMBEDDED if models.searcher is models.encoder else models.searcher.name, "judge": judge.name}
     closers: list[Callable[[], Awaitable[None]]] = [m.aclose for m in set(chats.values())]
     if web:
         closers.append(web.fetcher.aclose)

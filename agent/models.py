@@ -162,4 +162,4 @@ class _Remote(_Cached):
         try:
             return await self._judge.support(pairs, seconds)
         except ProviderError as exc:
-            raise JudgeError(f"the judge {self.name} failed: {exc}") from exc
+            raise JudgeError(f"the judge failed: {exc}") from exc

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lxml import html as lxml_html  # type: ignore[import-untyped]  # it has no stubs
+from lxml import html as lxml_html
 from markdown_it import MarkdownIt
 
 from agent.answer import (

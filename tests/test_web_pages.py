@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import time
 import zlib
 from pathlib import Path
@@ -11,7 +12,7 @@ from web_server import LOGIN_WALL, WebServer, article, open_fetcher, pdf
 
 from tools.errors import SourceError
 from tools.web.fetch import FetchedPage
-from tools.web.markup import decode, parse, shorten
+from tools.web.markup import decode, parse, schema_items, shorten
 from tools.web.pages import FEWEST_WORDS, LONGEST_TEXT, hint_of, normalise_url, read_page
 from tools.web.walls import wall
 
@@ -328,3 +329,36 @@ def test_a_long_page_is_cut_and_a_deep_one_too() -> None:
     tree = parse("<html><body><p>" + "x" * 2_000_000 + "</p><p>after</p>")
     shorten(tree)
     assert len(tree.text_content()) == 1_000_000
+
+
+def test_metadata_is_cut() -> None:
+    long = "x" * 600
+    head = "<title>" + long + "</title>" + "<meta name=a content=b>" * 300 + f"<meta name=author content={long}>"
+    tree = parse(
+        f"<html><head><meta name=first content=b>{head}</head><body><p class='{long * 4}' id=p>word</p></body>"
+    )
+    shorten(tree)
+    assert len(tree.findtext(".//title")) == 500
+    assert len(tree.xpath("//meta[@name]")) == 200
+    assert tree.xpath("//p/@class") == [""]
+    assert tree.xpath("//p/@id") == ["p"]
+    short = parse(f"<html><head><meta name=author content={long}><meta name=b content=c></head><body>x</body>")
+    shorten(short)
+    assert short.xpath("//meta/@name") == ["b"]
+
+
+def test_long_texts_of_the_metadata_are_left_out() -> None:
+    text = {
+        "@type": "Article",
+        "headline": "A",
+        "articleBody": "x" * 600,
+        "author": [{"name": "(" * 600}, {"name": "B"}],
+    }
+    deep: dict[str, object] = {}
+    for _ in range(20):
+        deep = {"part": deep}
+    tree = parse(f"<html><head>{ld_json(json.dumps([text, deep]))}{ld_json('{')}{ld_json('[1]')}</head></html>")
+    first, second = schema_items(tree)
+    assert first == {"@type": "Article", "headline": "A", "articleBody": "", "author": [{"name": ""}, {"name": "B"}]}
+    assert str(second).count("part") == 13
+    assert schema_items(parse(ld_json(json.dumps(["x" * 300_000])) + ld_json('{"@type": "Article"}'))) == []

@@ -1,10 +1,10 @@
 """The live web on loopback: a WebSearch over a SearchServer and the pages of a WebServer, under any names of sites.
 
-    with SearchServer() as engine, WebServer() as site:
-        address = publish(site, "alpha.example", "/one", prose(1, "help"), publisher="Alpha")
-        engine.otherwise(lambda query: [Found(address)])
-        async with door(settings, with_web(engine, judge=ScriptedJudge(by_word))) as runs:
-            …
+with SearchServer() as engine, WebServer() as site:
+    address = publish(site, "alpha.example", "/one", prose(1, "help"), publisher="Alpha")
+    engine.otherwise(lambda query: [Found(address)])
+    async with door(settings, with_web(engine, judge=ScriptedJudge(by_word))) as runs:
+        …
 """
 
 import random
@@ -90,7 +90,7 @@ def web_search(
 ) -> WebSearch:
     """The search by a Tavily at the server's address, which gives up soon."""
     made = WebSearch(
-        engine=Tavily("key", engine.url, seconds=0.4),
+        engine=Tavily("key", engine.url, seconds=0.7),
         fetcher=open_fetcher(resolver=resolve_here, seconds=page_seconds),
         lists=DomainLists.load(),
         store=store,

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from tools.allowance import current
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
-from tools.http import check_key, is_local, open_client, status_error, without_login
+from tools.http import CONNECT_SECONDS, check_address, check_key, is_local, open_client, status_error, without_login
 from tools.prices import Price
 from tools.replies import read_reply, without_thoughts
 
@@ -89,6 +89,7 @@ class ChatModel:
         enormous, empty, refused), BudgetError, DeadlineError.
         """
         check_key(self._key)
+        check_address(self._url)
         if self.address in current().down:
             raise ProviderDownError(f"{self.name} was not asked, since {self.address} has failed in this run already.")
         asked = f"{user}\n\n{_AS_JSON}{_described(shape)}"
@@ -165,11 +166,12 @@ class ChatModel:
 
     def _open(self) -> "ChatOpenAI":
         if self._client is None:
+            import openai
             from langchain_openai import ChatOpenAI
             from pydantic import SecretStr
 
-            # It also warns of what is learned from the refusal anyhow.
-            warnings.filterwarnings("ignore", message=".*OpenAI's structured output feature", category=UserWarning)
+            for known in (".*OpenAI's structured output feature", "Pydantic serializer warnings"):
+                warnings.filterwarnings("ignore", known, UserWarning)  # of what is learned from the reply anyhow
             self._http = self._http or open_client(seconds=self._silence)
             self._client = ChatOpenAI(
                 model=self.name,
@@ -177,6 +179,7 @@ class ChatModel:
                 api_key=SecretStr(self._key or "none"),  # the client wants one; a server of one's own ignores it
                 max_retries=0,  # the transport's own are the only ones
                 http_async_client=self._http,
+                timeout=openai.Timeout(self._silence, connect=min(self._silence, CONNECT_SECONDS)),
                 openai_proxy=None,
                 temperature=self._temperature,
                 stream_chunk_timeout=None,
@@ -201,9 +204,7 @@ class ChatModel:
             if exc.status_code in (401, 403):
                 current().down.add(self.address)
             raise status_error(here, exc.status_code, self._said(exc)) from exc
-        except (httpx.ReadError, httpx.RemoteProtocolError) as exc:
-            raise ProviderReplyError("the connection was cut in the middle of the reply.") from exc
-        except (openai.APIConnectionError, httpx.HTTPError, httpx.InvalidURL) as exc:
+        except (openai.APIConnectionError, httpx.HTTPError) as exc:
             current().down.add(self.address)
             raise ProviderDownError(f"{here} cannot be reached. Is the server on?") from exc
         except (openai.OpenAIError, ValueError, TypeError, KeyError, AttributeError, IndexError) as exc:

@@ -25,9 +25,15 @@ AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """Statuses after which the same request may succeed."""
 LARGEST_REPLY = 20_000_000
 """Bytes of one reply at most."""
+CONNECT_SECONDS = 5.0
+"""The longest wait for a connection."""
 _TRIES = 3
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
+
+
+class CutShortError(ProviderReplyError):
+    """The connection ended in the middle of a reply."""
 
 
 def open_client(headers: Mapping[str, str] | None = None, seconds: float = 60.0) -> "httpx.AsyncClient":
@@ -43,7 +49,7 @@ def open_client(headers: Mapping[str, str] | None = None, seconds: float = 60.0)
     return httpx.AsyncClient(
         transport=retrying(httpx.AsyncHTTPTransport(retries=0)),
         headers=dict(headers or {}),
-        timeout=httpx.Timeout(seconds, connect=min(seconds, 5.0)),
+        timeout=httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
         trust_env=False,
     )
 
@@ -60,10 +66,13 @@ def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             size = 0
-            async for part in self._stream:
-                yield part
-                if (size := size + len(part)) > LARGEST_REPLY:
-                    raise ProviderReplyError(f"the server sent more than {LARGEST_REPLY // 1_000_000} MB.")
+            try:
+                async for part in self._stream:
+                    yield part
+                    if (size := size + len(part)) > LARGEST_REPLY:
+                        raise ProviderReplyError(f"the server sent more than {LARGEST_REPLY // 1_000_000} MB.")
+            except (httpx.ReadError, httpx.RemoteProtocolError) as exc:
+                raise CutShortError("the connection was cut in the middle of the reply.") from exc
 
         async def aclose(self) -> None:
             await self._stream.aclose()
@@ -128,6 +137,8 @@ async def fetch_json(
             data = await _read(response, name)
     except httpx.TimeoutException as exc:
         raise ProviderDownError(f"{name} did not answer in time.") from exc
+    except CutShortError as exc:
+        raise ProviderDownError(f"{name} cut the connection in the middle of its reply.") from exc.__cause__
     except (httpx.HTTPError, httpx.InvalidURL) as exc:
         said = without_key(str(exc) or type(exc).__name__, client.headers, headers)
         raise ProviderDownError(f"{name} cannot be reached ({said}).") from exc
@@ -184,6 +195,17 @@ def check_key(key: str) -> None:
         raise ProviderDownError("a key holds a character that no key has, such as the end of a line. Copy it again.")
 
 
+def check_address(address: str) -> None:
+    """Raises ProviderDownError for what is no address of a server."""
+    try:
+        place = urlsplit(address)
+        whole = bool(place.hostname) and place.port != 0 and address.isprintable() and " " not in address
+    except ValueError:
+        whole = False
+    if not whole:
+        raise ProviderDownError(f"'{without_login(address)}' is no address of a server. Set it as http://HOST:PORT/v1.")
+
+
 def without_login(address: str) -> str:
     """The address as it may be shown: without the name and password that it may hold."""
     scheme, _, rest = address.partition("://")
@@ -193,8 +215,9 @@ def without_login(address: str) -> str:
 
 def is_local(address: str) -> bool:
     """Whether the address is on this machine, so that asking it lets nothing leave it."""
-    host = urlsplit(address if "//" in address else f"//{address}").hostname or "localhost"
+    host = ""
     try:
+        host = urlsplit(address if "//" in address else f"//{address}").hostname or "localhost"
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"

@@ -14,6 +14,7 @@ from agent.providers import Providers
 from agent.routing import searching_time_left
 from agent.state import BranchState, Failure, RunState
 from agent.websearch import WebFound
+from tools.allowance import current
 from tools.errors import DeadlineError, ProviderError, SteelmanError
 from tools.hybrid import Hit, fuse
 
@@ -52,6 +53,7 @@ def node(providers: Providers) -> Stage[BranchState]:
             failures=[*failures, *_web_failures(providers, found.web)],
             unread=found.web.unread if found.web else {},
             counts=_web_counts(found.web),
+            served={"web": providers.web.engine.name} if providers.web and found.web and found.web.ids else {},
         )
 
     return timed("search", retrieve)
@@ -83,9 +85,12 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
 async def _search_web(providers: Providers, state: BranchState, options: RunOptions) -> WebFound | None:
     if providers.web is None or not options.web:
         return None
-    read = state["counts"].get("pages", 0)
-    left = options.pages * (_FIRST_PAGES if options.max_rounds and not read else 1.0) - read
-    if (pages := math.floor(left / state["share"])) < 1:
+    read, share = state["counts"].get("pages", 0), state["share"]
+    left = options.pages - read
+    first = math.floor(left * _FIRST_PAGES / share) if options.max_rounds and not read else 0
+    if (pages := first or math.floor(left / share)) < 1:
+        if options.pages and not read:
+            current().note("scope", f"Too few pages ({options.pages}) for {share} sides: the web was not searched.")
         return None
     run_id = str(get_config().get("configurable", {}).get("thread_id", ""))
     return await providers.web.find(run_id, state["queries"], pages, options.pool, options.domains)

@@ -1,5 +1,6 @@
 """The words that every rendering of an answer shares."""
 
+import re
 import unicodedata
 from datetime import date
 from typing import Any
@@ -8,6 +9,7 @@ from agent.answer import Answer, AnswerClaim, AnswerPerspective, Citation, Cover
 
 REMINDER = "Check what matters to you against the sources."
 ADD_SOURCES = "python -m agent ingest YOUR_FOLDER --collection mine"
+_VERSION = re.compile(r"^(?:chat|score)-judge-|(?:-[0-9a-f]{6,})+$")
 _JOINERS = "\u200c\u200d"  # shape the letters of some scripts
 _LABELS = {"supports": "For", "opposes": "Against", "other": "Other"}
 
@@ -113,12 +115,17 @@ def source_line(citation: Citation) -> str:
 
 def closing(answer: Answer) -> str:
     """Which run, who served it, how long it took and what it cost."""
-    kinds = sorted({"embedded" if "embedded" in name else name for name in answer.providers.values()})
+    kinds = sorted({"embedded" if "embedded" in name else _model(name) for name in answer.providers.values()})
     parts = [f"{REMINDER} Run {answer.run_id[:6]}", f"{', '.join(kinds)} providers", f"{answer.timings['total']:.1f} s"]
     if tokens := answer.usage.input_tokens + answer.usage.output_tokens:
         cost = answer.usage.cost_usd
         parts.append(f"{tokens:,} tokens" + ("" if not cost else f", ${cost:.4f}" if cost < 0.1 else f", ${cost:.2f}"))
     return " · ".join(parts)
+
+
+def _model(name: str) -> str:
+    """A provider's name for people: without what only tells one version of its prompt or weights from another."""
+    return _VERSION.sub("", name)
 
 
 def _day(iso: str) -> str:

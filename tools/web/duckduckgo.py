@@ -45,7 +45,7 @@ class DuckDuckGo:
 
     def _ask(self, query: str, page: int, seconds: int) -> list[WebResult]:
         from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
-        from lxml.etree import LxmlError  # type: ignore[import-untyped]
+        from lxml.etree import LxmlError
 
         try:
             found = _reader(f"{self.address}/html/", seconds).search(query, page=page) or []

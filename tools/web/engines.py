@@ -233,6 +233,6 @@ def iso_date(value: object, now: datetime | None = None) -> str:
 
 @lru_cache(maxsize=2)
 def _date_parser(now: str) -> Any:
-    from dateparser.date import DateDataParser  # type: ignore[import-untyped]
+    from dateparser.date import DateDataParser
 
     return DateDataParser(languages=["en"], settings={"RELATIVE_BASE": datetime.fromisoformat(now)})

@@ -62,8 +62,8 @@ def _codec(label: str) -> str:
 
 def parse(html: str) -> Any:
     """The page's tree as `lxml.html` has it, which is at most 256 levels deep; None for a page without any element."""
-    from lxml.etree import ParserError  # type: ignore[import-untyped]
-    from lxml.html import HTMLParser, document_fromstring  # type: ignore[import-untyped]
+    from lxml.etree import ParserError
+    from lxml.html import HTMLParser, document_fromstring
 
     parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False)
     try:

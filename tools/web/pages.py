@@ -136,7 +136,7 @@ def _read_html(page: FetchedPage, url: str) -> SourceDocument:
 
 def _add_metadata(tree: Any, items: list[dict[str, Any]]) -> None:
     """Gives the reader the page's own metadata in its brief form."""
-    from lxml.html import Element  # type: ignore[import-untyped]
+    from lxml.html import Element
 
     script = Element("script", type="application/ld+json")
     script.text = json.dumps(items)

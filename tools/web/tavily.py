@@ -47,8 +47,8 @@ class Tavily:
 
     async def _ask(self, wanted: dict[str, Any]) -> dict[str, Any]:
         import httpx
-        from tavily import AsyncTavilyClient  # type: ignore[import-untyped]
-        from tavily.errors import (  # type: ignore[import-untyped]
+        from tavily import AsyncTavilyClient
+        from tavily.errors import (
             BadRequestError,
             ForbiddenError,
             InvalidAPIKeyError,

@@ -1,0 +1,613 @@
+"""Chat models over real HTTP: what is asked, what is made of every kind of reply, and what a bad day costs."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from model_server import ModelServer, Reply
+from pydantic import BaseModel, Field
+
+from tools import http
+from tools.allowance import Allowance, using
+from tools.chat import LARGEST_TEXT, ChatModel, models_at, read_reply
+from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
+from tools.prices import Price
+
+KEY = "sk-very-secret-0123456789"
+
+
+class Item(BaseModel):
+    title: str = Field(max_length=40)
+    pages: list[int] = Field(min_length=1, max_length=9)
+
+
+class Shelf(BaseModel):
+    """What the tests ask for; its fields are named after words of the schema language."""
+
+    default: str = ""
+    items: list[Item] = Field(max_length=3)
+
+
+GOOD: dict[str, Any] = {"default": "a", "items": [{"title": "One", "pages": [1]}]}
+TEXT = json.dumps(GOOD)
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "_FIRST_PAUSE", 0.01)
+
+
+@asynccontextmanager
+async def model(url: str, key: str = "", **options: Any) -> AsyncIterator[ChatModel]:
+    made = ChatModel("test-model", url=url, key=key, **{"silence": 5.0, **options})
+    try:
+        yield made
+    finally:
+        await made.aclose()
+
+
+async def ask(server: ModelServer, **options: Any) -> Shelf:
+    async with model(server.url, **options) as chat:
+        return await chat.ask("Be brief.", "Which items?", Shelf)
+
+
+def asked_as(server: ModelServer) -> list[str]:
+    return [(r.body.get("response_format") or {}).get("type", "text") for r in server.requests]
+
+
+# --- how it is asked --------------------------------------------------------------------------------------------------
+
+
+async def test_the_schema_is_strict_and_closed_and_the_prompt_is_sent_as_it_is(server: ModelServer) -> None:
+    server.on("Which items?", GOOD)
+    assert await ask(server, key=KEY) == Shelf.model_validate(GOOD)
+    request = server.requests[0]
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+    body = request.body
+    assert [m["role"] for m in body["messages"]] == ["system", "user"]
+    assert body["messages"][0]["content"] == "Be brief."
+    assert body["messages"][1]["content"].startswith("Which items?\n\nAnswer with one JSON object")
+    assert (body["model"], body["stream"], body["stream_options"]) == ("test-model", True, {"include_usage": True})
+    assert "temperature" not in body
+    asked = body["response_format"]["json_schema"]
+    assert asked["strict"] is True
+    shelf, item = asked["schema"], asked["schema"]["$defs"]["Item"]
+    for part in (shelf, item):
+        assert part["additionalProperties"] is False
+        assert part["required"] == list(part["properties"])
+    assert list(shelf["properties"]) == ["default", "items"]
+    assert shelf["properties"]["items"]["maxItems"] == 3
+    assert item["properties"]["title"] == {"type": "string", "maxLength": 40}
+
+
+async def test_a_temperature_is_sent_where_it_is_set_and_no_system_turn_where_there_is_none(server: ModelServer) -> None:
+    server.on("", GOOD)
+    async with model(server.url, temperature=0.2) as chat:
+        await chat.ask("", "Which items?", Shelf)
+    assert server.requests[0].body["temperature"] == 0.2
+    assert [m["role"] for m in server.requests[0].body["messages"]] == ["user"]
+
+
+@pytest.mark.parametrize("status", [400, 422])
+async def test_a_server_that_knows_no_lengths_gets_the_bare_schema(server: ModelServer, status: int) -> None:
+    server.on(lambda body: "maxItems" in json.dumps(body.get("response_format")), Reply("bad grammar", status=status))
+    server.on("", GOOD)
+    await ask(server)
+    bare = server.requests[1].body["response_format"]["json_schema"]["schema"]
+    assert not {"maxItems", "minItems", "maxLength"} & set(json.dumps(bare).replace('"', " ").split())
+    assert bare["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    ("lacks", "steps"),
+    [
+        ({"no_json_schema": True}, ["json_schema", "json_schema", "json_object"]),
+        ({"no_json_schema": True, "no_json_object": True}, ["json_schema", "json_schema", "json_object", "text"]),
+    ],
+)
+async def test_what_a_server_lacks_is_learned_once(lacks: dict[str, bool], steps: list[str]) -> None:
+    with ModelServer(**lacks) as server:  # type: ignore[arg-type]
+        server.on("", TEXT)
+        async with model(server.url) as chat:
+            for _ in range(2):
+                assert await chat.ask("", "Which items?", Shelf) == Shelf.model_validate(GOOD)
+        assert asked_as(server) == [*steps, steps[-1]]
+        assert '"items"' in server.prompts()[-1]  # the schema is in the prompt as well
+
+
+async def test_sides_that_ask_at_once_learn_the_same(server: ModelServer) -> None:
+    with ModelServer(no_json_schema=True, latency=0.1) as lacking:
+        lacking.on("", GOOD)
+        async with model(lacking.url) as chat:
+            await asyncio.gather(*(chat.ask("", f"Which items, {i}?", Shelf) for i in range(6)))
+            await chat.ask("", "Which items?", Shelf)
+        assert asked_as(lacking)[-1] == "json_object"
+        assert "text" not in asked_as(lacking)
+
+
+async def test_a_server_that_counts_no_streams_is_asked_without(server: ModelServer) -> None:
+    with ModelServer(no_stream_options=True, latency=0.05) as plain:
+        plain.on("", GOOD)
+        async with model(plain.url) as chat:
+            await asyncio.gather(*(chat.ask("", "Which items?", Shelf) for _ in range(4)))
+            await chat.ask("", "Which items?", Shelf)
+        assert ["stream_options" in r.body for r in plain.requests] == [True] * 4 + [False] * 5
+        assert set(asked_as(plain)) == {"json_schema"}
+
+
+async def test_a_request_that_is_refused_in_every_form_leaves_nothing_learned(server: ModelServer) -> None:
+    server.on("", *[Reply("I do not talk about that", status=400)] * 4, times=4)
+    server.on("", GOOD)
+    async with model(server.url) as chat:
+        with pytest.raises(ProviderReplyError, match="refused the request .*I do not talk about that"):
+            await chat.ask("", "Which items?", Shelf)
+        assert len(server.requests) == 4  # refused, not misunderstood: it is not asked once more
+        await chat.ask("", "Which items?", Shelf)
+    assert asked_as(server)[-1] == "json_schema"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply("This model's maximum context length is 4096 tokens.", status=400),
+        Reply("the request exceeds the available context size", status=400),
+        Reply("Request Entity Too Large", status=413),
+    ],
+)
+async def test_what_is_too_long_is_asked_once(server: ModelServer, reply: Reply) -> None:
+    server.on("", reply)
+    allowance = Allowance()
+    with using(allowance), pytest.raises(ProviderReplyError, match="refused the request"):
+        await ask(server)
+    assert len(server.requests) == 1
+    assert (allowance.input_tokens, allowance.output_tokens, allowance.down) == (0, 0, set())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "'response_format' of type 'json_schema' is not supported with this model",
+        "Invalid schema for response_format 'Shelf'",
+    ],
+)
+async def test_refusals_that_the_client_warns_of_are_learned_from_in_silence(server: ModelServer, said: str) -> None:
+    server.on(lambda body: (body.get("response_format") or {}).get("type") == "json_schema", Reply(said, status=400))
+    server.on("", GOOD)
+    await ask(server)
+    assert asked_as(server)[-1] == "json_object"
+
+
+# --- what is made of the reply ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        f"<think>Perhaps {{}} or {{}}?</think>\n{TEXT}",
+        f"<THINKING>\n{{'a': 1}}\n</THINKING>{TEXT}",
+        f"I should say {TEXT[:20]} …</think>{TEXT}",
+        f"Here you are:\n```json\n{TEXT}\n```\nAnything else?",
+        f"An empty one would be {{}}, and yours is {TEXT} {{",
+        f'The form is {{"items": "…"}}. So: {TEXT}',
+        f"{TEXT}{TEXT}",
+        f"{{{{{TEXT}",
+        f"{TEXT}<think>Was that right? {{",
+        json.dumps({**GOOD, "further": [1, 2]}),
+        TEXT.replace('"default": "a", ', ""),
+    ],
+)
+async def test_the_object_is_found_wherever_it_stands(server: ModelServer, text: str) -> None:
+    server.on("", text)
+    assert (await ask(server)).items[0].title == "One"
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("bad", "problem"),
+    [
+        ("", "the reply is empty"),
+        (" \n\t", "the reply is empty"),
+        (None, "the reply is empty"),
+        ("<think>I never come to an end", "the reply is empty"),
+        ("I cannot help with that.", "there is no whole JSON object"),
+        (TEXT[:-4], "there is no whole JSON object"),
+        ("[1, 2]", "there is no whole JSON object"),
+        ('{"default": "a"}', "'items' is not as required"),
+        ('{"items": [{"title": "One", "pages": []}]}', "'items.0.pages' is not as required"),
+        ('{"items": [{"title": "' + "x" * 41 + '", "pages": [1]}]}', "'items.0.title' is not as required"),
+        ('{"items": [{"title": "\\ud800", "pages": [1]}]}', "'items.0.title' is not as required"),
+        ('{"items": [{"title": 7, "pages": [1]}]}', "'items.0.title' is not as required"),
+        ('{"items": [{"title": "One", "pages": [1' + "0" * 5000 + "]}]}", "is no"),
+        ('{"items": ' + "[" * 20_000, "there is no whole JSON object"),
+    ],
+)
+async def test_a_wrong_reply_is_asked_for_once_more_with_what_was_wrong(
+    server: ModelServer, bad: Any, problem: str
+) -> None:
+    server.on("", Reply(bad), GOOD)
+    assert (await ask(server)).items[0].title == "One"
+    first, second = server.requests
+    assert [m["role"] for m in second.body["messages"]] == ["system", "user"]
+    assert second.text.startswith(first.text)
+    assert problem in second.text
+    assert problem not in first.text
+
+
+async def test_twice_wrong_is_an_error_that_names_the_model(server: ModelServer) -> None:
+    server.on("", "no", "still no", times=2)
+    with pytest.raises(ProviderReplyError, match="^test-model did not give what it was asked for"):
+        await ask(server)
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("junk", ["{" * 100_000, '{"a":' * 20_000, '{"' * 50_000, "{}" * 50_000, "</think>" * 12_000])
+def test_reading_junk_takes_no_time(junk: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(ProviderReplyError):
+        read_reply(junk, Shelf)
+    assert time.monotonic() - began < 1
+
+
+# --- tokens and money -------------------------------------------------------------------------------------------------
+
+
+async def spent(server: ModelServer, **options: Any) -> Allowance:
+    allowance = Allowance()
+    with using(allowance):
+        await ask(server, **options)
+    return allowance
+
+
+async def test_tokens_are_those_that_the_server_counts(server: ModelServer) -> None:
+    server.on("", Reply("no", usage=(10, 2)), Reply(GOOD, usage=(20, 5)))
+    allowance = await spent(server)
+    assert (allowance.calls, allowance.input_tokens, allowance.output_tokens) == (2, 30, 7)
+    assert (allowance.cost, allowance.unpriced) == (0.0, 0)  # a model on this machine costs nothing
+
+
+async def test_tokens_are_estimated_where_the_server_does_not_count() -> None:
+    with ModelServer(no_stream_options=True) as server:
+        server.on("", GOOD)
+        allowance = await spent(server)
+        sent = sum(len(m["content"]) for m in server.requests[-1].body["messages"])
+    assert (allowance.calls, allowance.input_tokens, allowance.output_tokens) == (2, sent // 4, len(TEXT) // 4)
+
+
+@pytest.mark.parametrize(("price", "cost", "unpriced"), [((2.0, 10.0), 0.0025, 0), (None, 0.0, 1)])
+async def test_the_price_of_a_distant_model(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch, price: Price | None, cost: float, unpriced: int
+) -> None:
+    server.on("", Reply(GOOD, usage=(1000, 50)))
+    monkeypatch.setattr("tools.chat.is_local", lambda _: False)
+    allowance = await spent(server, price=price)
+    assert (allowance.cost, allowance.unpriced) == (pytest.approx(cost), unpriced)
+
+
+async def test_a_server_that_owes_tokens_gives_none_back(server: ModelServer) -> None:
+    server.on("", Reply(GOOD, usage=(-1000, -1000)))
+    allowance = await spent(server)
+    assert allowance.input_tokens >= 0
+    assert allowance.output_tokens >= 0
+
+
+@pytest.mark.parametrize("limit", [{"max_calls": 0}, {"max_tokens": 0}, {"max_cost": 0.0}])
+async def test_nothing_is_asked_after_the_budget_is_used_up(server: ModelServer, limit: dict[str, float]) -> None:
+    with using(Allowance(**limit)), pytest.raises(BudgetError, match="budget of"):  # type: ignore[arg-type]
+        await ask(server)
+    assert server.requests == []
+
+
+async def test_the_second_question_is_counted_too(server: ModelServer) -> None:
+    server.on("", "no", times=1)
+    with using(Allowance(max_calls=1)), pytest.raises(BudgetError):
+        await ask(server)
+    assert len(server.requests) == 1
+
+
+async def test_who_watches_hears_how_much_has_come(server: ModelServer) -> None:
+    server.on("", GOOD)
+    told: list[int] = []
+    with using(Allowance(tell=told.append)):
+        await ask(server)
+    assert told == sorted(told)
+    assert told[-1] == len(TEXT)
+
+
+# --- a server's bad day -----------------------------------------------------------------------------------------------
+
+
+async def failed(server: ModelServer, allowance: Allowance | None = None, **options: Any) -> ProviderError:
+    with using(allowance or Allowance()), pytest.raises(ProviderError) as caught:
+        await asyncio.wait_for(ask(server, **options), 20)
+    return caught.value
+
+
+async def test_a_wrong_key_is_named_and_not_repeated() -> None:
+    with ModelServer(key="another") as server:
+        allowance = Allowance()
+        error = await failed(server, allowance, key=KEY)
+        assert isinstance(error, ProviderDownError)
+        assert "refused the key" in str(error)
+        assert ".env" in str(error)
+        assert len(server.requests) == 1
+        assert allowance.input_tokens == allowance.cost == 0
+
+
+@pytest.mark.parametrize(
+    ("reply", "said", "requests"),
+    [
+        (Reply("The model `test-model` does not exist.", status=404), "does not know the address or the model", 1),
+        (Reply("slow down", status=429), "allows no more requests now", 3),
+        (Reply("oh dear", status=500), r"failed \(status 500", 3),
+        (Reply("<html>Bad gateway</html>", status=502), r"failed \(status 502", 3),
+        (Reply("", status=308, headers={"Location": "https://elsewhere.example/v1"}), "another address", 1),
+        (Reply("payment required", status=402), r"failed \(status 402", 1),
+        (Reply(raw=b"", cut=True), "cannot be reached", 3),
+    ],
+)
+async def test_a_server_that_fails_is_down(server: ModelServer, reply: Reply, said: str, requests: int) -> None:
+    server.on("", reply)
+    error = await failed(server)
+    assert isinstance(error, ProviderDownError)
+    assert error.args[0].startswith("test-model at http://127.0.0.1")
+    assert said.replace("\\", "") in str(error)
+    assert len(server.requests) == requests
+
+
+async def test_a_server_that_is_off_is_down_for_every_model_at_its_address() -> None:
+    with ModelServer() as server:
+        url = server.url
+    allowance = Allowance()
+    async with model(url) as chat, model(url) as other:
+        with using(allowance):
+            with pytest.raises(ProviderDownError, match="cannot be reached"):
+                await chat.ask("", "Which items?", Shelf)
+            with pytest.raises(ProviderDownError, match="has failed in this run already"):
+                await other.ask("", "Which items?", Shelf)
+    assert (allowance.calls, allowance.input_tokens, allowance.unpriced) == (1, 0, 0)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:99999/v1", "http://", "http://127.0.0.1:1:2/v1", "http://ex ample/v1"])
+async def test_an_address_that_is_none_is_down(url: str) -> None:
+    async with model(url) as chat:
+        with pytest.raises(ProviderDownError):
+            await chat.ask("", "Which items?", Shelf)
+
+
+async def test_one_bad_moment_is_forgiven(server: ModelServer) -> None:
+    server.on("", Reply("busy", status=503), Reply(raw=b"", cut=True), GOOD)
+    allowance = await spent(server)
+    assert len(server.requests) == 3
+    assert allowance.calls == 1
+
+
+async def test_retry_after_is_waited_for(server: ModelServer) -> None:
+    server.on("", Reply("slow down", status=429, headers={"Retry-After": "0.4"}), GOOD)
+    with using(Allowance(deadline_at=time.time() + 5)):
+        await ask(server)
+    first, second = server.requests
+    assert 0.4 <= second.at - first.at < 1.5
+
+
+@pytest.mark.parametrize("wait", ["10", "3600"])
+async def test_retry_after_beyond_the_deadline_is_given_up_at_once(server: ModelServer, wait: str) -> None:
+    server.on("", Reply("slow down", status=429, headers={"Retry-After": wait}))
+    began = time.monotonic()
+    error = await failed(server, Allowance(deadline_at=time.time() + 3))
+    assert isinstance(error, ProviderDownError)
+    assert time.monotonic() - began < 1.5
+    assert len(server.requests) == 1
+
+
+async def test_a_reply_that_is_cut_is_asked_for_once_more(server: ModelServer) -> None:
+    server.on("", Reply(GOOD, cut=True), GOOD)
+    assert (await ask(server)).items
+    assert "cut in the middle" in server.prompts()[1]
+
+
+async def test_twice_cut_cannot_be_used(server: ModelServer) -> None:
+    server.on("", Reply(GOOD, cut=True))
+    assert isinstance(await failed(server), ProviderReplyError)
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"<!DOCTYPE html><html><body>Log in</body></html>",
+        b"",
+        b"{}",
+        b"data: {}\n\ndata: [DONE]\n\n",
+        b"data: []\n\n",
+        b"data: null\n\n",
+        b'data: "text"\n\n',
+        b'data: {"choices": null}\n\n',
+        b'data: {"choices": [null]}\n\n',
+        b'data: {"choices": [{}]}\n\n',
+        b'data: {"choices": [{"index": 0, "delta": null}]}\n\n',
+        b'data: {"choices": [{"index": 0, "delta": {"content": 5}}]}\n\n',
+        b'data: {"choices": [{"index": 0, "delta": {"content": {"a": 1}}}]}\n\n',
+        b'data: {"choices": "x"}\n\n',
+        b'data: {"error": {"message": "out of memory"}}\n\n',
+        b"data: not json\n\n",
+        b"data: \xff\xfe\n\n",
+        b'data: {"id": "1", "choices": [], "usage": {"prompt_tokens": "many", "completion_tokens": null}}\n\n',
+    ],
+)
+async def test_what_is_no_chat_reply_cannot_be_used(server: ModelServer, raw: bytes) -> None:
+    server.on("", Reply(raw=raw))
+    error = await failed(server)
+    assert isinstance(error, ProviderReplyError)
+    assert str(error).startswith("test-model did not give what it was asked for")
+    assert "\n" not in str(error)
+    assert len(server.requests) == 2
+
+
+async def test_a_hang_ends_with_the_silence_that_is_allowed(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "_TRIES", 1)
+    server.on("", Reply(hang=True))
+    error = await failed(server, silence=0.3)
+    assert isinstance(error, ProviderDownError)
+    assert "did not answer in time" in str(error)
+
+
+@pytest.mark.parametrize("reply", [Reply(GOOD, cut=True, hang=True), Reply("x" * 2000, drip=0.03)])
+async def test_a_reply_that_drips_ends_with_the_deadline(server: ModelServer, reply: Reply) -> None:
+    server.on("", reply)
+    began = time.monotonic()
+    with using(Allowance(deadline_at=time.time() + 0.5)):
+        with pytest.raises((DeadlineError, ProviderError, TimeoutError)):
+            async with asyncio.timeout(1.5):
+                await ask(server)
+    assert time.monotonic() - began < 2
+    await released(server)
+
+
+async def released(server: ModelServer) -> None:
+    """Waits until the server has noticed that nobody listens."""
+    for _ in range(100):
+        if server.at_once == 0 or any(True for _ in ()):
+            return
+        await asyncio.sleep(0.02)
+
+
+async def test_cancelling_closes_the_connection(server: ModelServer) -> None:
+    server.on("", Reply("x" * 60_000, drip=0.01))
+    async with model(server.url) as chat:
+        asking = asyncio.create_task(chat.ask("", "Which items?", Shelf))
+        while not server.at_once:
+            await asyncio.sleep(0.01)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        for _ in range(100):
+            await asyncio.sleep(0.02)
+            if not server.at_once:
+                break
+        assert server.at_once == 0  # 50 seconds of dripping are left
+
+
+class Endless:
+    """A server that sends the same bytes after its head for as long as somebody reads them."""
+
+    def __init__(self, head: bytes, part: bytes) -> None:
+        self.head, self.part, self.sent, self.asked, self.done = head, part, 0, 0, asyncio.Event()
+
+    @asynccontextmanager
+    async def url(self) -> AsyncIterator[str]:
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        try:
+            yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        finally:
+            server.close()
+            await server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.asked += 1
+        await reader.readuntil(b"\r\n\r\n")
+        try:
+            writer.write(self.head)
+            while self.sent < 400_000_000:
+                writer.write(self.part)
+                self.sent += len(self.part)
+                await writer.drain()
+        except ConnectionError:
+            pass
+        finally:
+            writer.transport.abort()
+            self.done.set()
+
+
+_OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+_BAD = b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
+_CHUNK = b'data: {"id": "1", "choices": [{"index": 0, "delta": {"content": "' + b"x" * 400 + b'"}}]}\n\n'
+_SILENT = b'data: {"id": "1", "choices": [{"index": 0, "delta": {"reasoning_content": "' + b"x" * 4000 + b'"}}]}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("head", "part"),
+    [(_OK, _CHUNK), (_OK, _SILENT), (_OK, b"x" * 65536), (_OK, b": still here\n\n" * 4000), (_BAD, b"x" * 65536)],
+)
+async def test_a_reply_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch, head: bytes, part: bytes) -> None:
+    monkeypatch.setattr(http, "LARGEST_REPLY", 2_000_000)
+    endless = Endless(head, part)
+    async with endless.url() as url, model(url) as chat:
+        with pytest.raises(ProviderError) as caught:
+            await asyncio.wait_for(chat.ask("", "Which items?", Shelf), 20)
+        await asyncio.wait_for(endless.done.wait(), 5)
+    assert isinstance(caught.value, ProviderReplyError)
+    assert ("longer than" if part is _CHUNK else "more than 2 MB") in str(caught.value)
+    assert endless.sent < 4 * (60 * LARGEST_TEXT if part is _CHUNK else 6_000_000)
+    assert endless.asked <= 2
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 404, 422, 429, 500])
+async def test_a_key_that_the_server_says_back_is_not_shown(server: ModelServer, status: int) -> None:
+    server.on("", Reply(f"your header was Bearer {KEY}", status=status))
+    error = await failed(server, key=KEY)
+    seen = error
+    assert KEY not in str(seen)
+    assert KEY not in repr(seen)
+
+
+async def test_a_login_in_the_address_is_not_shown(server: ModelServer) -> None:
+    server.on("", Reply("oh dear", status=402))
+    async with model(server.url.replace("http://", "http://ann:hunter2@")) as chat:
+        with pytest.raises(ProviderDownError) as caught:
+            await chat.ask("", "Which items?", Shelf)
+        assert "hunter2" not in str(caught.value) + chat.address
+    assert server.requests[0].path == "/v1/chat/completions"
+
+
+@pytest.mark.parametrize("key", [f"{KEY}\n", f"  {KEY} "])
+async def test_space_around_a_key_is_left_out(key: str) -> None:
+    with ModelServer(key=KEY) as server:
+        server.on("", GOOD)
+        await ask(server, key=key)
+
+
+@pytest.mark.parametrize("key", [f"“{KEY}”", f"{KEY[:5]}\n{KEY[5:]}", "schlüssel"])
+async def test_a_key_that_cannot_be_one_is_refused_without_being_shown(server: ModelServer, key: str) -> None:
+    error = await failed(server, key=key)
+    assert isinstance(error, ProviderDownError)
+    assert "a key holds a character" in str(error)
+    assert key not in str(error)
+    assert server.requests == []
+
+
+async def test_the_environment_of_other_programs_changes_nothing(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_PROXY", "OPENAI_BASE_URL", "OPENAI_API_BASE", "HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-somebody-else")
+    server.on("", GOOD)
+    await ask(server, key=KEY)
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+# --- which models there are -------------------------------------------------------------------------------------------
+
+
+async def test_a_server_lists_its_models() -> None:
+    with ModelServer(key=KEY, models=("one", "two")) as server:
+        assert await models_at(server.url + "/", KEY) == ["one", "two"]
+        with pytest.raises(ProviderDownError, match="refused the key"):
+            await models_at(server.url)
+
+
+@pytest.mark.parametrize("reply", [Reply([]), Reply({"data": 5}), Reply({}), Reply(raw=b"<html>")])
+async def test_a_list_that_is_none_is_said_to_be_none(server: ModelServer, reply: Reply) -> None:
+    server.on("", reply, path="/models")
+    with pytest.raises(ProviderReplyError):
+        await models_at(server.url)
