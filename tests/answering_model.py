@@ -4,7 +4,8 @@ import re
 from html import unescape
 from typing import Any
 
-from model_server import Body, ModelServer
+from model_replies import Body
+from model_server import ModelServer
 
 _PASSAGE = re.compile(r'<passage number="(\d+)"[^>]*>(.*?)</passage>', re.DOTALL)
 _STATEMENT = re.compile(r"<statement>(.*?)</statement>", re.DOTALL)

@@ -21,6 +21,7 @@ from evals.instant import InstantEncoder
 from tools.allowance import Allowance, using
 from tools.database import Database
 from tools.passages import Passage
+from tools.sentences import split_sentences
 from tools.store import Store
 from tools.web.domains import DomainLists
 
@@ -177,6 +178,19 @@ def made_earlier(cache: Path, seconds: int) -> None:
     db.close()
 
 
+async def test_what_is_too_old_to_be_used_does_not_fill_the_disk(
+    engine: SearchServer, site: WebServer, tmp_path: Path
+) -> None:
+    engine.otherwise(lambda query: [Found(publish(site, "site.example", f"/{query}", prose(len(query))))])
+    async with searching(engine, tmp_path) as s:
+        await s.find("one")
+        made_earlier(tmp_path / "web.db", 2 * 86_400)
+        await s.find("three")
+    db = sqlite3.connect(tmp_path / "web.db")
+    assert db.execute("SELECT COUNT(*) FROM rows").fetchone()[0] == 2  # a search and its page
+    db.close()
+
+
 async def test_an_empty_result_and_a_failed_page_are_not_remembered(
     engine: SearchServer, site: WebServer, tmp_path: Path
 ) -> None:
@@ -234,10 +248,17 @@ async def test_a_page_that_hangs_keeps_the_others_from_nothing(
 # What is kept
 
 
+async def test_sites_under_one_domain_are_one_publisher(engine: SearchServer, site: WebServer, tmp_path: Path) -> None:
+    pages = [publish(site, f"{name}.paper.org", f"/{name}", prose(i)) for i, name in enumerate(("news", "opinion"))]
+    engine.on("bridges", [Found(url) for url in pages])
+    async with searching(engine, tmp_path) as s:
+        assert {p.source for p in s.passages(await s.find())} == {"paper.org"}
+
+
 async def test_pages_become_passages_with_their_source(engine: SearchServer, site: WebServer, tmp_path: Path) -> None:
     text = prose(1, sentences=40)
     page = publish(site, "gazette.example", "/a", text, title="On it", publisher="The Gazette", date="2026-03-12")
-    plain = publish(site, "forum.plain.example", "/b", prose(2))
+    plain = publish(site, "forum.plain.org", "/b", prose(2))
     engine.on("bridges", [Found(page), Found(plain, "Its title there", date="2025-01-02")])
     async with searching(engine, tmp_path) as s:
         passages = s.passages(await s.find())
@@ -248,8 +269,19 @@ async def test_pages_become_passages_with_their_source(engine: SearchServer, sit
         ("web", "On it", page, "The Gazette", "2026-03-12")
     }
     [other] = [p for p in passages if p.document_id == plain]
-    assert (other.publisher, other.kind, other.date) == ("forum.plain.example", "forum", "2025-01-02")
-    assert other.text == prose(2)
+    assert (other.publisher, other.kind, other.date) == ("plain.org", "forum", "2025-01-02")
+    assert other.text.endswith(prose(2))
+
+
+@pytest.mark.xfail(strict=True, reason="tools.sentences.cut joins a line without a full stop to the next sentence")
+async def test_a_headline_is_no_part_of_the_first_sentence(
+    engine: SearchServer, site: WebServer, tmp_path: Path
+) -> None:
+    page = publish(site, "site.example", "/page", prose(1), title="What bridges do")
+    engine.on("bridges", [Found(page)])
+    async with searching(engine, tmp_path) as s:
+        sentences = [t for p in s.passages(await s.find()) for t in split_sentences(p.text)]
+    assert prose(1).split(". ")[0] + "." in sentences
 
 
 async def test_of_a_long_page_each_side_gets_the_twelve_passages_that_are_about_its_query(

@@ -86,7 +86,7 @@ def instant_models(folder: Path, encoder: Any = None) -> Models:
 
 
 def web_search(
-    engine: SearchServer, store: Store, models: Models, cache: Path, *, page_seconds: float = 0.8, **changes: Any
+    engine: SearchServer, store: Store, models: Models, cache: Path, *, page_seconds: float = 0.6, **changes: Any
 ) -> WebSearch:
     """The search by a Tavily at the server's address, which gives up soon."""
     made = WebSearch(

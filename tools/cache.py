@@ -44,12 +44,14 @@ class CacheFile:
                 self._give_up(exc)
         return found
 
-    def save(self, values: dict[bytes, bytes]) -> None:
+    def save(self, values: dict[bytes, bytes], since: float = 0.0) -> None:
+        """Keeps the values, and removes what was kept before `since`."""
         now = int(time.time())
         with self._lock:
             try:
                 db = self._open()
                 db.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", [(k, v, now) for k, v in values.items()])
+                db.execute("DELETE FROM rows WHERE made < ?", (int(since),))
                 db.commit()
             except (sqlite3.Error, OSError) as exc:
                 self._give_up(exc)
@@ -104,10 +106,14 @@ class VectorCache:
 
 
 class TextCache:
-    """JSON values by key, for a while: what a search engine answered, what a page said."""
+    """JSON values by key, for a while: what a search engine answered, what a page said.
 
-    def __init__(self, path: Path) -> None:
+    longest: seconds after which a value is removed, since pages are large.
+    """
+
+    def __init__(self, path: Path, longest: float = 86_400.0) -> None:
         self._file = CacheFile(path)
+        self._longest = longest
 
     def get(self, space: str, key: str, seconds: float) -> Any:
         """What was kept under the key within the last so many seconds; None when nothing was."""
@@ -116,7 +122,7 @@ class TextCache:
         return None if found is None else json.loads(found)
 
     def put(self, space: str, key: str, value: Any) -> None:
-        self._file.save({_name(space, key): json.dumps(value).encode()})
+        self._file.save({_name(space, key): json.dumps(value).encode()}, since=time.time() - self._longest)
 
 
 def _prepare(db: sqlite3.Connection) -> None:

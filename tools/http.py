@@ -132,6 +132,7 @@ async def fetch_json(
     """
     import httpx
 
+    check_address(url)
     try:
         async with client.stream(method, url, json=body, headers=headers) as response:
             data = await _read(response, name)
@@ -203,7 +204,8 @@ def check_address(address: str) -> None:
     except ValueError:
         whole = False
     if not whole:
-        raise ProviderDownError(f"'{without_login(address)}' is no address of a server. Set it as http://HOST:PORT/v1.")
+        shown = without_login(address.partition("?")[0])
+        raise ProviderDownError(f"'{shown}' is no address of a server. Write it as http://HOST:PORT/v1.")
 
 
 def without_login(address: str) -> str:

@@ -112,8 +112,10 @@ def build_command(
 ) -> tuple[str, ...]:
     """vLLM's command line; `options` are its own and beat those that are set here."""
     kind = ["--runner", "pooling"] if model.kind == "score" else ["--enable-prefix-caching"]
-    # On the CPU compiling wins little, takes minutes and wants a C++ compiler.
-    device = ["--gpu-memory-utilization=0.85"] if gpu else ["--enforce-eager", f"--kv-cache-memory-bytes={_CPU_CACHE}"]
+    # On the CPU compiling wins little, takes minutes and wants a C++ compiler; fp16, which vLLM takes for fp32 weights,
+    # is ten times slower than bf16.
+    cpu = ["--dtype=bfloat16", "--enforce-eager", f"--kv-cache-memory-bytes={_CPU_CACHE}"]
+    device = ["--gpu-memory-utilization=0.85"] if gpu else cpu
     return (
         *(str(python), "-m", "vllm.entrypoints.launchers.api_server.entry"),
         *("--model", model.source, "--served-model-name", model.name),

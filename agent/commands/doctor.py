@@ -162,6 +162,7 @@ def _indexes(settings: Settings) -> str:
     from agent.commands.storage import open_indexes
 
     store, search, encoder = open_indexes()
+    search.refresh()
     for collection in store.collections():
         search.search("test", encoder.encode_queries(["test"])[0], [collection.name], 1)
     where = f"Chroma at {settings.chroma_url}, tantivy in this process" if settings.chroma_url else ""

@@ -118,7 +118,8 @@ class DomainLists:
         if listed is not None:
             return self.publishers[listed]
         name = " ".join(site_name.split())
-        return name if self._is_sane(name) else self._owner(host)
+        named = self._is_sane(name) and host_of(name) != host  # some pages only repeat their address
+        return name if named else self._owner(host)
 
     def order(self, results: Sequence[Found]) -> list[Found]:
         """The results with each trusted one up to three ranks higher; otherwise in their order."""

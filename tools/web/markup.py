@@ -23,6 +23,10 @@ _DEEPEST_METADATA = 12
 _FURNITURE = tuple("script style svg math template iframe object embed canvas video audio map".split())
 
 _INVALID = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+# What libxml2 reads and lxml then refuses to write.
+_INVALID_REFERENCE = re.compile(
+    r"&#(?:0*(?:[0-8]|1[124-9]|2\d|3[01]|6553[45])(?!\d)|x0*(?:[0-8bcef]|1[\da-f]|fff[ef])(?![\da-f]));?", re.IGNORECASE
+)
 _TEXT_CODEC = re.compile(
     r"ascii|utf-8(-sig)?|utf-16(-[lb]e)?|cp\d+|iso8859-\d+|koi8-[rtu]|gb2312|gbk|gb18030|big5(hkscs)?"
     r"|euc_\w+|shift_jis\w*|iso2022_\w+|mac-\w+|tis-620"
@@ -67,7 +71,7 @@ def parse(html: str) -> Any:
 
     parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False)
     try:
-        return document_fromstring(_INVALID.sub("", html).encode(), parser=parser)
+        return document_fromstring(_INVALID_REFERENCE.sub("", _INVALID.sub("", html)).encode(), parser=parser)
     except ParserError:
         return None
 

@@ -1,0 +1,198 @@
+"""The doctor: what is on, what answers, and how to turn on the rest; and what the settings make of each other."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from answering_model import FRAMED
+from model_server import ModelServer, Reply
+
+from agent.__main__ import main
+from agent.building import build_engine, build_judge
+from agent.settings import Settings, load_settings
+from tools.errors import SettingsError
+from tools.judge_chat import ChatJudge
+from tools.judge_score import ScoreJudge
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer(models=("small", "large"), judge=lambda _: 0.8) as running:
+        yield running
+
+
+@pytest.fixture
+def data(monkeypatch: pytest.MonkeyPatch, models_dir: Path, tmp_path: Path) -> None:
+    """A data folder with the models built."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "cache").symlink_to(models_dir, target_is_directory=True)
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    """Each line of the report by what it is about."""
+    printed = [line for line in capsys.readouterr().out.splitlines() if line[:5].strip() in ("ok", "FAILS", "off")]
+    return {line[7:22].strip(): f"{line[:5].strip()} {line[22:]}" for line in printed}
+
+
+@pytest.mark.usefixtures("data")
+def test_by_itself_it_needs_nothing_and_says_how_to_turn_on_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 0
+    told = lines(capsys)
+    for part in ("data", "encoder", "indexes", "language", "judge", "checkpoints"):
+        assert told[part].startswith("ok "), part
+    for part, setting in {
+        "chat model": "OPENAI_API_KEY",
+        "judge server": "STEELMAN_JUDGE_URL",
+        "web search": "TAVILY_API_KEY",
+        "Chroma server": "CHROMA_URL",
+        "other encoder": "STEELMAN_ENCODER",
+        "re-ranker": "STEELMAN_RERANKER",
+    }.items():
+        assert told[part].startswith("off "), part
+        assert setting in told[part]
+
+
+@pytest.mark.usefixtures("data")
+def test_what_answers(server: ModelServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("STEELMAN_MODEL", "small")
+    monkeypatch.setenv("STEELMAN_JUDGE_URL", server.url)
+    monkeypatch.setenv("STEELMAN_JUDGE_MODEL", "large")
+    monkeypatch.setenv("TAVILY_API_KEY", "tvly-test")
+    assert main(["doctor"]) == 0
+    told = lines(capsys)
+    assert told["chat model"].startswith(f"ok small at {server.url}; the embedded one stands in")
+    assert "large" in told["judge"]
+    assert "stands in when it fails" in told["judge"]
+    assert "not asked" in told["web search"]
+    assert [r.path for r in server.requests if r.body is None] == ["/v1/models"]  # nothing that costs was asked of it
+
+
+@pytest.mark.usefixtures("data")
+def test_asked_to_it_puts_a_question(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("STEELMAN_MODEL", "small")
+    monkeypatch.setenv("STEELMAN_MODEL_WRITE", "large")
+    server.on("- neutral: one short question", FRAMED, FRAMED, times=2)
+    assert main(["doctor", "--ask"]) == 0
+    assert lines(capsys)["chat model"].startswith("ok small, large at ")
+    assert [r.body["model"] for r in server.requests if r.body] == ["small", "large"]
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize(
+    ("settings", "part", "says"),
+    [
+        ({"STEELMAN_MODEL": "medium"}, "chat model", "does not offer medium. It offers: small, large"),
+        ({"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, "chat model", "cannot be reached"),
+        ({"STEELMAN_JUDGE_URL": "http://127.0.0.1:9/v1", "STEELMAN_JUDGE_MODEL": "x"}, "judge", "cannot be reached"),
+        ({"CHROMA_URL": "http://127.0.0.1:9"}, "indexes", "cannot be reached"),
+    ],
+)
+def test_what_does_not_is_named_and_the_exit_status_says_so(
+    server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    settings: dict[str, str],
+    part: str,
+    says: str,
+) -> None:
+    for name, value in ({"OPENAI_BASE_URL": server.url, "STEELMAN_MODEL": "small"} | settings).items():
+        monkeypatch.setenv(name, value)
+    assert main(["doctor"]) == 1
+    told = lines(capsys)
+    assert told[part].startswith("FAILS ")
+    assert says in told[part]
+
+
+@pytest.mark.usefixtures("data")
+def test_a_wrong_key_is_never_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with ModelServer(key="right") as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("STEELMAN_MODEL", "small")
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+        assert main(["doctor"]) == 1
+        printed = capsys.readouterr()
+    assert "refused the key" in printed.out
+    assert "very-secret" not in printed.out + printed.err
+
+
+@pytest.mark.usefixtures("data")
+def test_a_judge_that_gives_no_verdict(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with ModelServer() as server:
+        server.on(lambda body: True, Reply("Perhaps."))
+        monkeypatch.setenv("STEELMAN_JUDGE_URL", server.url)
+        monkeypatch.setenv("STEELMAN_JUDGE_MODEL", "x")
+        assert main(["doctor"]) == 1
+    assert lines(capsys)["judge"].startswith("FAILS ")
+
+
+# Which provider the settings turn on
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        ({}, None),
+        ({"judge_url": "http://127.0.0.1:1/v1", "judge_model": "m"}, ChatJudge),
+        ({"judge_url": "http://127.0.0.1:1/score", "judge_model": "m"}, ScoreJudge),
+        ({"judge_url": "http://127.0.0.1:1", "judge_model": "m", "judge": "score"}, ScoreJudge),
+        ({"judge_url": "http://127.0.0.1:1/v1", "judge_model": "m", "judge": "embedded"}, None),
+        ({"judge_url": "http://127.0.0.1:1/v1", "judge_model": "m", "provider": "embedded"}, None),
+        ({"openai_api_key": "k"}, None),  # a judge asks thousands of times: never by a key alone
+        ({"openai_api_key": "k", "judge": "chat"}, ChatJudge),
+    ],
+)
+def test_the_judge_that_is_on(settings: dict[str, str], kind: type | None) -> None:
+    judge = build_judge(load_settings(**settings))
+    assert type(judge) is (kind or type(None))
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({}, None),
+        ({"tavily_api_key": "tvly-x"}, "tavily"),
+        ({"serper_api_key": "x"}, "serper"),
+        ({"tavily_api_key": "tvly-x", "serper_api_key": "x"}, "tavily"),
+        ({"tavily_api_key": "tvly-x", "serper_api_key": "x", "web": "serper"}, "serper"),
+        ({"tavily_api_key": "tvly-x", "web": "off"}, None),
+        ({"web": "ddgs"}, "duckduckgo"),
+    ],
+)
+def test_the_search_engine_that_is_on(settings: dict[str, str], name: str | None) -> None:
+    engine = build_engine(load_settings(**settings))
+    assert (engine.name if engine else None) == name
+
+
+@pytest.mark.parametrize(
+    ("environment", "says"),
+    [
+        ({"STEELMAN_PROVIDER": "chat"}, "OPENAI_API_KEY"),
+        ({"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, "STEELMAN_MODEL is needed"),
+        ({"OPENAI_BASE_URL": "localhost:1"}, "OPENAI_BASE_URL cannot be 'localhost:1'"),
+        ({"STEELMAN_JUDGE": "score"}, "set STEELMAN_JUDGE_URL"),
+        ({"STEELMAN_JUDGE_URL": "http://127.0.0.1:1"}, "STEELMAN_JUDGE_MODEL is needed"),
+        ({"STEELMAN_WEB": "tavily"}, "set TAVILY_API_KEY"),
+        ({"STEELMAN_WEB": "bing"}, "STEELMAN_WEB cannot be 'bing'"),
+        ({"STEELMAN_EMBEDDINGS_URL": "http://127.0.0.1:1"}, "STEELMAN_EMBEDDINGS_MODEL"),
+        ({"STEELMAN_ENCODER_QUERY": "x"}, "STEELMAN_ENCODER is needed"),
+        ({"STEELMAN_TEMPERATURE": "hot"}, "STEELMAN_TEMPERATURE cannot be 'hot'"),
+        ({"CHROMA_URL": "chroma:8000"}, "CHROMA_URL cannot be"),
+    ],
+)
+def test_settings_that_cannot_be_name_the_variable(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], says: str
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=r"\.env\.example") as raised:
+        load_settings()
+    assert says in str(raised.value)
+
+
+def test_keys_are_not_printed() -> None:
+    settings = Settings(openai_api_key="sk-very-secret", tavily_api_key="tvly-very-secret")  # type: ignore[arg-type]
+    assert "very-secret" not in repr(settings) + str(settings.model_dump())

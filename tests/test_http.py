@@ -1,0 +1,228 @@
+"""The way to a server: what is tried again, what is read, what is said of a failure."""
+
+import time
+from collections.abc import Iterator
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+from model_server import ModelServer, Reply
+
+from tools import http
+from tools.allowance import Allowance, using
+from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
+from tools.http import check_address, fetch_json, is_local, open_client, status_error, without_login
+
+KEY = "tvly-very-secret-123"
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as running:
+        yield running
+
+
+@pytest.fixture
+def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "_FIRST_PAUSE", 0.01)
+
+
+async def fetch(
+    server: ModelServer,
+    allowance: Allowance | None = None,
+    seconds: float = 5.0,
+    headers: dict[str, str] | None = None,
+) -> Any:
+    with using(allowance or Allowance()):
+        async with open_client(headers, seconds) as client:
+            return await fetch_json(client, "POST", f"{server.root}/search", name="Finder", body={"q": "bridges"})
+
+
+async def test_json_comes_back(server: ModelServer) -> None:
+    server.on("bridges", Reply({"results": [1]}), path="/search")
+    assert await fetch(server) == {"results": [1]}
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504])
+@pytest.mark.usefixtures("quick_retries")
+async def test_a_busy_server_is_asked_up_to_three_times(server: ModelServer, status: int) -> None:
+    server.on("", Reply("busy", status=status), Reply("busy", status=status), Reply([1]), path="/search")
+    assert await fetch(server) == [1]
+    assert len(server.requests) == 3
+
+
+def test_pauses_grow() -> None:
+    assert max(http._pause(0) for _ in range(50)) < min(http._pause(1) for _ in range(50)) * 1.7
+    assert http._pause(0) < http._pause(2) < 3
+
+
+@pytest.mark.parametrize("status", [300, 302, 308, 400, 401, 403, 404, 405, 413, 418, 501, 505])
+async def test_what_will_not_change_is_asked_once(server: ModelServer, status: int) -> None:
+    server.on("", Reply("no", status=status), path="/search")
+    with pytest.raises(ProviderDownError, match=r"^Finder"):
+        await fetch(server)
+    assert len(server.requests) == 1
+
+
+async def test_retry_after_as_a_date(server: ModelServer) -> None:
+    wait = {"Retry-After": formatdate(time.time() + 2, usegmt=True)}
+    server.on("", Reply("busy", status=503, headers=wait), Reply([1]), path="/search")
+    assert await fetch(server) == [1]
+    first, second = server.requests
+    assert 0.5 < second.at - first.at < 4
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("", "soon", "nan", "-5", "Mon, 01 Jan 0001 00:00:00 -0000", "Mon, 99 Jan 2026 00:00:00 GMT", "1e-9", "0"),
+        *("Mon, 01 Jan 99999 00:00:00 GMT", "\x01", "(" * 200, "١", "1_0e-9", "Tue, 01 Jan 1980 00:00:00 GMT", "-inf"),
+    ],
+)
+def test_a_retry_after_that_is_nonsense_is_no_reason_to_wait(value: str) -> None:
+    assert 0 <= http._retry_after(value, 0.5) <= 1
+
+
+@pytest.mark.parametrize("value", ["inf", "1e400", "40", "Fri, 31 Dec 9999 23:59:59 GMT"])
+async def test_nobody_waits_for_ever(server: ModelServer, value: str) -> None:
+    server.on("", Reply("busy", status=503, headers={"Retry-After": value}), path="/search")
+    began = time.monotonic()
+    with pytest.raises(ProviderDownError):
+        await fetch(server)
+    assert time.monotonic() - began < 1
+    assert len(server.requests) == 1
+
+
+async def test_no_pause_outlasts_the_stage(server: ModelServer) -> None:
+    server.on("", Reply("busy", status=503), path="/search")
+    with pytest.raises(ProviderDownError, match="503"):
+        await fetch(server, Allowance(deadline_at=time.time() + 0.2))
+    assert len(server.requests) == 1
+
+
+@pytest.mark.usefixtures("quick_retries")
+async def test_a_server_that_is_off_cannot_be_reached() -> None:
+    with ModelServer() as server:
+        pass
+    with pytest.raises(ProviderDownError, match=r"^Finder cannot be reached \(.+\)\.$"):
+        await fetch(server)
+
+
+@pytest.mark.usefixtures("quick_retries")
+async def test_a_connection_that_is_cut(server: ModelServer) -> None:
+    server.on("", Reply({"results": ["x" * 1000]}, cut=True), path="/search")
+    with pytest.raises(ProviderDownError, match=r"^Finder cut the connection"):
+        await fetch(server)
+
+
+async def test_silence_ends(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "_TRIES", 1)
+    server.on("", Reply(hang=True), path="/search")
+    with pytest.raises(ProviderDownError, match="did not answer in time"):
+        await fetch(server, seconds=0.2)
+
+
+async def test_a_drip_ends_with_the_deadline(server: ModelServer) -> None:
+    server.on("", Reply([1, 2, 3, 4, 5, 6], drip=0.2), path="/search")
+    with pytest.raises(DeadlineError):
+        await fetch(server, Allowance(deadline_at=time.time() + 0.3))
+
+
+@pytest.mark.parametrize("raw", [b"", b"<html>", b"{", b"\xff\xfe", b"[" * 100_000, b"1" * 5000, b"[1]]"])
+async def test_what_is_no_json_cannot_be_used(server: ModelServer, raw: bytes) -> None:
+    server.on("", Reply(raw=raw), path="/search")
+    with pytest.raises(ProviderReplyError, match=r"^Finder answered with something that is no JSON"):
+        await fetch(server)
+
+
+@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.usefixtures("quick_retries")
+async def test_an_enormous_reply_is_not_read(server: ModelServer, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    monkeypatch.setattr(http, "LARGEST_REPLY", 1_000_000)
+    server.on("", Reply(raw=b"[" + b" " * 3_000_000 + b"]", status=status), path="/search")
+    with pytest.raises(ProviderReplyError, match=r"^Finder sent more than 1 MB"):
+        await fetch(server)
+
+
+@pytest.mark.parametrize("header", ["Authorization", "X-API-KEY"])
+@pytest.mark.parametrize("status", [400, 404, 418])
+async def test_a_key_that_is_said_back_is_not_shown(server: ModelServer, header: str, status: int) -> None:
+    given = f"Bearer {KEY}" if header == "Authorization" else KEY
+    server.on("", Reply(f"you sent {given}", status=status), path="/search")
+    with pytest.raises(ProviderDownError) as caught:
+        await fetch(server, headers={header: given})
+    assert KEY not in repr(caught.value)
+
+
+@pytest.mark.parametrize("key", [f"{KEY}\n", f"{KEY}\x00", f"“{KEY}”"])
+async def test_a_key_that_no_header_holds_is_said_to_be_none(server: ModelServer, key: str) -> None:
+    with pytest.raises(ProviderDownError, match="a key holds a character") as caught:
+        await fetch(server, headers={"X-API-KEY": key})
+    assert KEY not in repr(caught.value)
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:99999/", "http://", "ftp://127.0.0.1/", "nowhere", "http://[x"])
+@pytest.mark.usefixtures("quick_retries")
+async def test_an_address_that_is_none_is_an_error_of_the_provider(url: str) -> None:
+    async with open_client() as client:
+        with pytest.raises(ProviderError):
+            await fetch_json(client, "GET", url, name="Finder")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://h:99999/v1", "http://", "http://[x/v1", "http://a b/v1", "http:///v1", "h:1:2"]
+)
+def test_what_is_no_address_is_said_to_be_none(url: str) -> None:
+    with pytest.raises(ProviderDownError, match="is no address"):
+        check_address(url)
+
+
+def test_what_is_an_address_is_taken() -> None:
+    for url in ("http://127.0.0.1:8000/v1", "https://api.example.org/v1", "http://[::1]:80", "http://ann:x@host/v1"):
+        check_address(url)
+
+
+def test_proxies_of_the_environment_are_not_used(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    import asyncio
+
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    server.on("", Reply([1]), path="/search")
+    assert asyncio.run(fetch(server)) == [1]
+
+
+def test_refusals_say_what_to_do() -> None:
+    assert "Check it in .env" in str(status_error("Finder", 401, b"x"))
+    assert "no such model" in str(status_error("Finder", 404, b"no  such\nmodel"))
+    assert "no more requests" in str(status_error("Finder", 429))
+    assert str(status_error("Finder", 500)) == "Finder failed (status 500)."
+    assert len(str(status_error("Finder", 500, b"\xff" * 10_000))) < 300
+    assert "another address" in str(status_error("Finder", 301))
+
+
+@pytest.mark.parametrize(
+    ("address", "local"),
+    [
+        ("http://127.0.0.1:8000/v1", True),
+        ("http://LOCALHOST/v1", True),
+        ("localhost:8000", True),
+        ("http://[::1]:8000", True),
+        ("127.8.8.8", True),
+        ("http://127.0.0.1@example.org/", False),
+        ("http://localhost.example.org", False),
+        ("http://0.0.0.0:8000", False),
+        ("http://192.168.1.4:8000", False),
+        ("https://api.openai.com/v1", False),
+        ("http://[oops", False),
+        ("http://127.0.0.1.example.org", False),
+    ],
+)
+def test_what_is_on_this_machine(address: str, local: bool) -> None:
+    assert is_local(address) is local
+
+
+def test_a_login_is_left_out_of_an_address() -> None:
+    assert without_login("http://ann:hunter2@host:1/v1?a=b@c") == "http://host:1/v1?a=b@c"
+    assert without_login("http://host:1/v1") == "http://host:1/v1"
+    assert without_login("host:1") == "host:1"
