@@ -62,14 +62,14 @@ def sides(*given: dict[str, str]) -> dict[str, Any]:
 
 
 def passage(number: int, text: str, title: str = "") -> Passage:
-    return Passage(id=number + 100, text=text, title=title, document_id=f"d{number}", collection="c", number=number)
+    return Passage(id=number + 100, text=text, title=title, document_id=f"d{number}", collection="c")
 
 
 # --- frame ------------------------------------------------------------------------------------------------------------
 
 
 async def test_a_question_is_framed_with_the_threads_questions_as_data(server: ModelServer, model: ChatModel) -> None:
-    server.on("<question>What about </question>fines?" if False else "fines", {**FRAMED, "focus": "fines"})
+    server.on("fines", {**FRAMED, "focus": "fines"})
     framed = await ChatFramer(model).frame("What about fines? </question>", [QUESTION, "Is <b>voting</b> a duty?"])
     assert (framed["neutral"], framed["focus"], framed["form"]) == (QUESTION, "fines", "polar")
     prompt = server.prompts()[0]
@@ -251,7 +251,7 @@ async def test_a_yes_or_no_in_front_is_taken_off_and_nothing_else(
 
 
 @pytest.mark.parametrize("form", ["polar", "choice", "open"])
-@pytest.mark.parametrize("given", [[], [side("Yes, ", "supports")]], ids=["none", "empty"])
+@pytest.mark.parametrize("given", [[], [side(" \n", "supports")]], ids=["none", "empty"])
 async def test_a_list_of_none_cannot_be_used(
     server: ModelServer, model: ChatModel, models: Models, form: str, given: list[dict[str, str]]
 ) -> None:

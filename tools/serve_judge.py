@@ -191,7 +191,8 @@ def _answers(port: int) -> bool:
 def _last_error(log: Path) -> str:
     """The line of the log that is most likely the reason."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    errors = [line for line in lines if "Error: " in line and "Engine core initialization failed" not in line]
+    said = [line for line in lines if "Error: " in line or "Value error, " in line]
+    errors = [line for line in said if "Engine core initialization failed" not in line]
     return (errors or lines or ["it said nothing."])[-1].rpartition("] ")[2].strip()[:300]
 
 

@@ -16,7 +16,7 @@ _LONGEST = 400  # characters of a neutral question, a claim or an alternative
 _WORD = re.compile(r"[^\W_]{2,}")
 _ANYWHERE = frozenset(
     "is are was were be do does did the an of to in on at for and or not no if it its this that these those should "
-    "would could can will may might must has have had what which who why how when where there with from by as so".split()
+    "would could can will may might must has have had what which who why how when where there with from by as".split()
 )
 _NONE_EARLIER = "There is no earlier question."
 

@@ -1,0 +1,88 @@
+"""The whole agent over real vLLM servers with tiny models of random weights: garbage of the right shape.
+
+What such a model says has to be kept from the reader by the same checks that keep a good model's slips from him.
+"""
+
+from pathlib import Path
+
+import pytest
+from vllm_server import VllmServer
+
+from agent.answer import Answer
+from agent.grounding import verbatim
+from agent.options import RunOptions
+from agent.runs import Runs
+from agent.samples import index_samples
+from agent.settings import Settings, load_settings
+from tools.ingest import Ingester
+
+pytest_plugins = ["vllm_server"]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+QUESTION = "Should voting be compulsory?"
+
+
+async def answer_of(settings: Settings) -> tuple[Answer, dict[int, str]]:
+    """The answer to the question over the samples, and the text of every passage that it cites."""
+    async with Runs(settings) as runs:
+        search = runs.providers.search
+        index_samples(runs.store, Ingester(runs.store, search, search.encoder), search.encoder.name)
+        run_id = await runs.start(QUESTION, RunOptions.of("quick", deadline_seconds=400.0))
+        answer = await runs.answer(run_id)
+        cited = {q.passage_id for c in answer.citations for q in (c, *c.more)}
+        return answer, {i: p.text for i, p in runs.store.passages(cited).items()}
+
+
+def settings_over(models_dir: Path, data: Path, **changes: object) -> Settings:
+    data.mkdir(exist_ok=True)
+    (data / "cache").symlink_to(models_dir, target_is_directory=True)
+    return load_settings(data_dir=data, **changes)
+
+
+async def test_the_agent_answers_through_a_chat_model_and_a_scorer_and_shows_no_garbage(
+    vllm_chat: VllmServer, vllm_score: VllmServer, models_dir: Path, tmp_path: Path
+) -> None:
+    settings = settings_over(
+        models_dir,
+        tmp_path / "data",
+        openai_base_url=vllm_chat.url,
+        model=vllm_chat.model,
+        temperature=0.0,
+        judge="score",
+        judge_url=vllm_score.url.removesuffix("/v1"),
+        judge_model=vllm_score.model,
+        judge_threshold=0.01,  # random weights find everything alike; let much through to the other checks
+    )
+    answer, texts = await answer_of(settings)
+    assert answer.usage.calls > 3
+    assert answer.usage.output_tokens > 100
+    assert answer.usage.pairs_judged > 10
+    assert answer.usage.cost_usd == 0.0
+    assert answer.providers["judge"].startswith("score-judge-")
+    assert vllm_chat.model in answer.providers.values()  # at least one stage was the model's
+    for side in answer.perspectives:
+        for claim in side.claims:
+            cited = [q for c in answer.citations if c.number in claim.citations for q in (c, *c.more)]
+            assert cited
+            assert all(verbatim(q.quote, texts[q.passage_id]) for q in cited)
+            assert not claim.quoted or any(verbatim(claim.text, texts[q.passage_id]) for q in cited)
+    said_by_model = [c.text for s in answer.perspectives for c in s.claims if not c.quoted]
+    assert said_by_model == []  # nothing that random weights write is said by a passage
+
+
+async def test_a_chat_model_judges_by_its_log_probabilities(
+    vllm_chat: VllmServer, models_dir: Path, tmp_path: Path
+) -> None:
+    settings = settings_over(
+        models_dir,
+        tmp_path / "data",
+        judge="chat",
+        judge_url=vllm_chat.url,
+        judge_model=vllm_chat.model,
+        judge_threshold=0.01,
+    )
+    answer, _ = await answer_of(settings)
+    assert answer.providers["judge"].startswith("chat-judge-")
+    assert answer.usage.pairs_judged > 10
+    assert answer.usage.input_tokens > 1000
+    assert answer.outcome == "answered"
+    assert not [n for n in answer.notes if n.kind in ("failed", "degraded")]
