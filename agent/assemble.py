@@ -218,14 +218,6 @@ def _count(number: int, noun: str) -> str:
 
 def _notes(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
     notes = _what_happened(state)
-    if dropped := len(state.get("dropped", [])):
-        was = "was" if dropped == 1 else "were"
-        notes.append(
-            Note(
-                kind="dropped",
-                text=f"{_count(dropped, 'sentence')} did not pass verification and {was} left out.",
-            )
-        )
     if state.get("unjudged", 0) > _FEW_UNJUDGED:
         notes.append(
             Note(
@@ -248,4 +240,8 @@ def _what_happened(state: RunState) -> list[Note]:
         more = [f"{len(unread) - len(shown)} more"] if len(unread) > len(shown) else []
         what = "1 web page" if len(unread) == 1 else f"{len(unread)} web pages"
         notes.append(Note(kind="scope", text=f"{what} could not be read: {', '.join([*shown, *more])}."))
+    if dropped := len(state.get("dropped", [])):
+        was = "was" if dropped == 1 else "were"
+        text = f"{_count(dropped, 'sentence')} did not pass verification and {was} left out."
+        notes.append(Note(kind="dropped", text=text))
     return notes

@@ -33,8 +33,8 @@ _SEARCH_KEPT = 3600.0  # seconds
 _PAGE_KEPT = 86_400.0
 _A_PAGE = 12  # passages of one page at most, those that share most words with what was looked for
 _SPARE = 1.5  # results asked for beyond the pages wanted, since some cannot be read
-_READING = 0.8  # of the time for searching; the rest is for the vectors
-_ENCODED_AT_ONCE = 4  # pages; between them the time is looked at
+_ASKING, _READING, _ENCODING = 0.5, 0.8, 0.95  # of a side's time, by which each has to end, so that something is kept
+_ENCODED_AT_ONCE = 4  # pages; what is encoded when the time is up stays
 _LONGEST_PASSAGE = 3_000  # characters of a hundred words; some pages have words without end
 _WORD = re.compile(r"\w{4,}")
 
@@ -84,9 +84,12 @@ class WebSearch:
         if self.engine.name in current().down:  # the answer says so already
             return found
         only = domains or self.lists.allow
+        began, left = time.time(), current().seconds_left()
         results = await self._results(queries, pages, only, found)
-        documents = await self._read_all(results[: math.ceil(pages * _SPARE)], pages, only, found)
-        read = await self._encoded(documents, queries, found)
+        documents = await self._read_all(
+            results[: math.ceil(pages * _SPARE)], pages, only, began + _READING * left, found
+        )
+        read = await self._encoded(documents, queries, began + _ENCODING * left, found)
         kept = await asyncio.to_thread(self.store.web.put, run_id, read)
         found.pages, found.new = len(kept.ids), kept.new
         found.ids = (await self._ranked([i for ids in kept.ids.values() for i in ids], queries))[:k]
@@ -116,7 +119,11 @@ class WebSearch:
         known = await asyncio.to_thread(self.cache.get, self.engine.name, key, _SEARCH_KEPT)
         if known is None:
             try:
-                results = await self.engine.search(query, limit, domains)
+                async with asyncio.timeout(_until(time.time() + _ASKING * current().seconds_left())):
+                    results = await self.engine.search(query, limit, domains)
+            except TimeoutError as exc:
+                current().down.add(self.engine.name)
+                raise DeadlineError(f"{self.engine.name} did not answer in time.") from exc
             except ProviderDownError:
                 current().down.add(self.engine.name)
                 raise
@@ -126,12 +133,10 @@ class WebSearch:
         return [WebResult(**row) for row in known]
 
     async def _read_all(
-        self, results: Sequence[WebResult], pages: int, only: Sequence[str], found: WebFound
+        self, results: Sequence[WebResult], pages: int, only: Sequence[str], end: float, found: WebFound
     ) -> list[SourceDocument]:
         """So many pages in the order of the results; for one that cannot be read the next is tried; none waits for one
         that is late."""
-        left = current().seconds_left() * _READING
-        give_up = time.monotonic() + left
         waiting = list(enumerate(results))
         tasks: dict[asyncio.Task[SourceDocument], int] = {}
         read: dict[int, SourceDocument] = {}
@@ -140,8 +145,7 @@ class WebSearch:
                 for rank, result in waiting[: (more := pages - len(read) - len(tasks))]:
                     tasks[asyncio.create_task(self._read(result, only))] = rank
                 waiting = waiting[more:]
-                timeout = None if math.isinf(left) else max(0.0, give_up - time.monotonic())
-                done, _ = await asyncio.wait(tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+                done, _ = await asyncio.wait(tasks, timeout=_until(end), return_when=asyncio.FIRST_COMPLETED)
                 if not done:
                     break
                 for task in done:
@@ -187,17 +191,19 @@ class WebSearch:
         return document
 
     async def _encoded(
-        self, documents: Sequence[SourceDocument], queries: Sequence[str], found: WebFound
+        self, documents: Sequence[SourceDocument], queries: Sequence[str], end: float, found: WebFound
     ) -> list[WebPage]:
         """The pages with their passages and vectors, as far as the time allows."""
         pages: list[WebPage] = []
         for part in parts(documents, _ENCODED_AT_ONCE):
-            if current().seconds_left() <= 0:
-                found.unread |= {d.url: "took too long" for d in part}
-                continue
             passages = [await asyncio.to_thread(_passages, d.text, queries) for d in part]
             texts = [passage_text(d.title, p) for d, ps in zip(part, passages, strict=True) for p in ps]
-            vectors, start = await self.models.encode_passages(texts), 0
+            try:
+                async with asyncio.timeout(_until(end)):
+                    vectors, start = await self.models.encode_passages(texts), 0
+            except TimeoutError:
+                found.unread |= {d.url: "took too long" for d in documents[len(pages) :]}
+                break
             for document, mine in zip(part, passages, strict=True):
                 pages.append(WebPage(document, tuple(mine), vectors[start : start + len(mine)]))
                 start += len(mine)
@@ -208,6 +214,11 @@ class WebSearch:
         asked = await self.models.encode_queries(list(queries))
         stored = await asyncio.to_thread(self.store.vectors, ids)
         return sorted(stored, key=lambda i: (-float((asked @ stored[i]).max()), -i))
+
+
+def _until(end: float) -> float | None:
+    """Seconds until then; None for ever."""
+    return None if math.isinf(end) else max(0.0, end - time.time())
 
 
 def _problem(task: "asyncio.Task[SourceDocument]") -> str:

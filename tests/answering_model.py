@@ -1,16 +1,40 @@
-"""Replies of a model that does what each prompt asks, for runs of the whole agent against the scripted server."""
+"""A model that does what each prompt asks, and a small library, for whole runs against the scripted server.
+
+`library_template` and `library` are fixtures: the second is the settings' data folder with the library in it, and what
+this process would load of weights is replaced by an encoder of words and a judge that answers at once.
+"""
 
 import re
+import shutil
+from collections.abc import Sequence
 from html import unescape
+from pathlib import Path
 from typing import Any
 
-from model_replies import Body
-from model_server import ModelServer
+import numpy as np
+import pytest
+from model_server import Body, ModelServer, Reply, word_vector
+from numpy.typing import NDArray
+
+from agent.settings import Settings
+from tools.database import Database
+from tools.hybrid import HybridSearch
+from tools.ingest import Ingester
+from tools.judge import Pair
+from tools.passages import SourceDocument
+from tools.store import SAMPLES, Store
 
 _PASSAGE = re.compile(r'<passage number="(\d+)"[^>]*>(.*?)</passage>', re.DOTALL)
-_STATEMENT = re.compile(r"<statement>(.*?)</statement>", re.DOTALL)
 _SENTENCE = re.compile(r"[^.!?]+[.!?]")
 
+QUESTION = "Should voting be compulsory?"
+STAGES = {
+    "frame": "- neutral: one short question",
+    "expand": "List the perspectives",
+    "again": "new queries that could find",
+    "write": "Write up to",
+}
+"""Words of each stage's prompt."""
 FRAMED = {
     "form": "polar",
     "neutral": "Should voting be compulsory?",
@@ -27,15 +51,17 @@ SIDES = {
         {"name": "Make it easy", "statement": "Voting should be made easier, not compulsory.", "stance": "other"},
     ]
 }
+QUERIES = {"queries": ["turnout law evidence", "fines for absent voters"]}
 
 
-def answering(server: ModelServer, *, again: bool = False) -> ModelServer:
-    """The server with rules that answer every stage for a question on compulsory voting; `again`: a side needs it."""
-    server.on("- neutral: one short question", FRAMED, times=1)
-    server.on("List the perspectives", SIDES, times=1)
+def answering(server: ModelServer, *, again: bool = False, usage: tuple[int, int] | None = None) -> ModelServer:
+    """The server with rules that answer every stage for a question on compulsory voting; `again`: a side needs it.
+    usage: tokens given and made that the server names for each call."""
+    server.on(STAGES["frame"], Reply(FRAMED, usage=usage), times=1)
+    server.on(STAGES["expand"], Reply(SIDES, usage=usage), times=1)
     if again:
-        server.on("new queries that could find", {"queries": ["turnout law evidence", "fines for absent voters"]})
-    server.on("Write up to", case_of, times=3)
+        server.on(STAGES["again"], Reply(QUERIES, usage=usage))
+    server.on(STAGES["write"], lambda body: Reply(case_of(body), usage=usage), times=3)
     return server
 
 
@@ -47,3 +73,61 @@ def case_of(body: Body) -> dict[str, Any]:
         sentence = max(_SENTENCE.findall(unescape(passage)), key=len, default="").strip()
         claims.append({"text": " ".join(sentence.split()), "passages": [int(number)]})
     return {"claims": claims}
+
+
+class WordEncoder:
+    """Vectors from the words of a text."""
+
+    name = "words"
+    dimensions = 64
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.asarray([word_vector(t) for t in texts], np.float32).reshape(len(texts), self.dimensions)
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self.encode(texts)
+
+
+class QuickJudge:
+    """Supports everything but what the library says nothing on."""
+
+    name = "quick"
+    threshold = 0.5
+    sentence_threshold = 0.5
+    score_given = 0.9
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        return np.asarray([0.1 if "easier" in p.statement else self.score_given for p in pairs], np.float32)
+
+
+def documents() -> list[SourceDocument]:
+    """Sixteen short texts, each of a publisher of its own."""
+    towns = "Arden Brill Corby Dunmow Ewell Frome Goole Hythe Ilford Jarrow Kelso Ludlow Malton Nairn Oakham Poole"
+    text = "Voting should be compulsory, or it should not be, said the mayor of {0}. In {0} {1} of 100 people voted."
+    return [
+        SourceDocument(town.lower(), text.format(town, 40 + n), publisher=f"{town} Press")
+        for n, town in enumerate(towns.split())
+    ]
+
+
+@pytest.fixture(scope="session")
+def library_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    settings = Settings(data_dir=tmp_path_factory.mktemp("library"))
+    database, encoder = Database(settings.database_path), WordEncoder()
+    store = Store(database)
+    Ingester(store, HybridSearch(store, settings.index_dir, encoder), encoder).ingest(documents(), SAMPLES)
+    database.close()
+    return settings.data_dir
+
+
+@pytest.fixture
+def library(library_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that STEELMAN_DATA_DIR names, filled."""
+    import langchain_openai  # noqa: F401  # what it costs to import is no test's subject
+
+    shutil.copytree(library_template, tmp_path / "data")
+    monkeypatch.setattr("tools.encoder.load_encoder", lambda _: WordEncoder())
+    monkeypatch.setattr("tools.judge_embedded.load_judge", lambda _: QuickJudge())
+    monkeypatch.setattr("agent.commands.session.index_samples", lambda *_: None)  # the library stands in for them
+    monkeypatch.setattr("agent.samples.load_encoder", lambda _: WordEncoder(), raising=False)
+    return tmp_path / "data"

@@ -361,7 +361,7 @@ async def test_numbers_that_were_never_given_cite_nothing_and_are_dropped(
         "Turnout in Examplia rose to 97 percent after 1924.",
         "Turnout in Examplia rose to 91 percent after 1934.",
         "Turnout in Samplonia rose to 91 percent after 1924.",
-        'Turnout in Examplia "exploded" to 91 percent after 1924.',
+        'Turnout in Examplia "rose like a rocket" to 91 percent after 1924.',
         "Cats sleep for most of the day.",
     ],
 )

@@ -66,7 +66,8 @@ async def test_the_agent_answers_through_a_chat_model_and_a_scorer_and_shows_no_
             assert all(verbatim(q.quote, texts[q.passage_id]) for q in cited)
             assert not claim.quoted or any(verbatim(claim.text, texts[q.passage_id]) for q in cited)
     said_by_model = [c.text for s in answer.perspectives for c in s.claims if not c.quoted]
-    assert said_by_model == []  # nothing that random weights write is said by a passage
+    assert said_by_model == []  # nothing that random weights write is said by a passage …
+    assert [n for n in answer.notes if n.kind == "dropped"]  # … and they did write
 
 
 async def test_a_chat_model_judges_by_its_log_probabilities(

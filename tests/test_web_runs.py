@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from agent.providers import Providers
 from agent.run_store import Event
 from agent.runs import Runs
 from agent.settings import Settings
-from tools.errors import RunError
+from tools.errors import ProviderDownError, RunError
 from tools.ingest import Ingester
 from tools.passages import SourceDocument
 from tools.store import SAMPLES, Store
@@ -213,7 +214,8 @@ async def test_copies_of_which_other_passages_support_a_side_are_still_one_sourc
     settings: Settings, engine: SearchServer, site: WebServer
 ) -> None:
     text = [prose(i, w, 9) for i, w in enumerate(["help", "filler", "aid", "filler", "boon"])]
-    pages = [publish(site, f"{n}.example", f"/{n}", text, title=n, publisher=n.title()) for n in ("one", "two")]
+    dressed = {"one": text, "two": [prose(30, "filler", 5), *text]}  # so that the cuts lie elsewhere
+    pages = [publish(site, f"{n}.example", f"/{n}", t, title=n, publisher=n.title()) for n, t in dressed.items()]
     other = publish(site, "three.example", "/three", prose(20), publisher="Three")
     engine.otherwise(lambda _: [Found(u) for u in (*pages, other)])
 
@@ -276,8 +278,8 @@ async def test_a_run_goes_on_without_an_engine_that_fails_and_says_so(
     began = time.monotonic()
     one_sided = ScriptedJudge(lambda pair: 0.1 if " not " in pair.statement else 0.9)
     async with door(settings, with_web(engine, one_sided)) as runs:
-        answer = await run(runs, max_rounds=1, deadline_seconds=4.0)
-    assert time.monotonic() - began < 5
+        answer = await run(runs, max_rounds=1, deadline_seconds=6.0)
+    assert time.monotonic() - began < 4
     assert answer.outcome == "answered"
     assert {c.collection for c in answer.citations} == {SAMPLES}
     [note] = notes(answer, "degraded")
@@ -361,6 +363,41 @@ async def test_an_engine_that_is_down_is_not_asked_again(settings: Settings, eng
     assert asked
     assert asked[0] == len(engine.requests) > 0
     assert len(notes(answer, "degraded")) == 1
+
+
+async def test_of_two_queries_the_one_that_hangs_does_not_keep_the_other_from_its_pages(
+    settings: Settings, engine: SearchServer, site: WebServer
+) -> None:
+    engine.on("benefits", Trouble(hang=5))
+    engine.on("should build bridges", [])
+    engine.otherwise(lambda query: two_sides(site) if "not" not in query else [])
+    made = with_web(engine, engine_seconds=5.0)
+    async with door(settings, made) as runs:
+        answer = await run(runs, max_rounds=1, deadline_seconds=4.0)
+    assert answer.outcome == "answered"
+    assert any(c.collection == WEB for c in answer.citations)
+    assert notes(answer, "degraded") == ["The web search by tavily failed: tavily did not answer in time."]
+
+
+async def test_where_the_web_fails_what_the_collection_had_still_counts(
+    settings: Settings, engine: SearchServer, site: WebServer
+) -> None:
+    class Failing:
+        async def encode_passages(self, texts: list[str]) -> Any:
+            raise ProviderDownError("the encoder is away.")
+
+    def building(settings: Settings, store: Store) -> Providers:
+        providers = with_web(engine, ScriptedJudge(lambda pair: 0.9))(settings, store)
+        assert providers.web is not None
+        failing: Any = Failing()
+        return replace(providers, web=replace(providers.web, models=failing))
+
+    engine.otherwise(lambda _: two_sides(site))
+    async with door(settings, building) as runs:
+        answer = await run(runs)
+    assert answer.outcome == "answered"
+    assert {c.collection for c in answer.citations} == {SAMPLES}
+    assert notes(answer, "degraded") == ["The web search by tavily failed: the encoder is away."]
 
 
 async def test_the_budget_of_calls_ends_the_searches(settings: Settings, engine: SearchServer, site: WebServer) -> None:

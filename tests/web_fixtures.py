@@ -86,11 +86,18 @@ def instant_models(folder: Path, encoder: Any = None) -> Models:
 
 
 def web_search(
-    engine: SearchServer, store: Store, models: Models, cache: Path, *, page_seconds: float = 0.6, **changes: Any
+    engine: SearchServer,
+    store: Store,
+    models: Models,
+    cache: Path,
+    *,
+    page_seconds: float = 0.6,
+    engine_seconds: float = 0.7,
+    **changes: Any,
 ) -> WebSearch:
     """The search by a Tavily at the server's address, which gives up soon."""
     made = WebSearch(
-        engine=Tavily("key", engine.url, seconds=0.7),
+        engine=Tavily("key", engine.url, seconds=engine_seconds),
         fetcher=open_fetcher(resolver=resolve_here, seconds=page_seconds),
         lists=DomainLists.load(),
         store=store,

@@ -74,7 +74,9 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     finally:
         online.cancel()
     ranked = [[h.passage_id for h in hits] for hits in rankings]
-    ids = [i for i, _ in fuse([*ranked, web.ids] if web else ranked)]
+    ids = [i for i, _ in fuse(ranked)]
+    if web:  # one ranking against one: else several queries would outvote the web
+        ids = [i for i, _ in fuse([ids, web.ids])]
     ids = await _reranked(providers, statement, ids[: 2 * options.pool])
     stored = await asyncio.to_thread(providers.store.vectors, ids)
     near = providers.models.searcher is not providers.models.encoder

@@ -1,0 +1,452 @@
+"""Whole runs on a model server's bad days: under `auto` they end in an answer that says so, else in one clear line."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from answering_model import FRAMED, QUESTION, STAGES, answering, case_of, library, library_template
+from model_server import Body, ModelServer, Reply
+
+from agent.__main__ import BAD_INPUT, DEGRADED, FAILED, OK, main
+from agent.answer import Answer
+from agent.commands.ask import exit_status
+from agent.options import RunOptions
+from agent.runs import Runs
+from agent.settings import Settings, load_settings
+from tools import http
+from tools.errors import RunError, SettingsError
+
+__all__ = ["library", "library_template"]
+
+KEY = "sk-very-secret-0123456789"
+SECONDS = 3.0
+EMBEDDED = dict.fromkeys(("frame", "expand", "write"), "embedded")
+
+
+@pytest.fixture(autouse=True)
+def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "_FIRST_PAUSE", 0.01)
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer(strict=False) as running:
+        yield running
+
+
+def settings(server: ModelServer | None, **changes: Any) -> Settings:
+    chat = {"openai_base_url": server.url, "model": "test-model", "openai_api_key": KEY} if server else {}
+    return load_settings(**{**chat, **changes})
+
+
+async def run(given: Settings, seconds: float = SECONDS, **options: Any) -> Answer:
+    async with Runs(given) as runs:
+        run_id = await runs.start(QUESTION, RunOptions.of(deadline_seconds=seconds, **options))
+        return await asyncio.wait_for(runs.answer(run_id), seconds + 5)
+
+
+def notes(answer: Answer, kind: str) -> list[str]:
+    return [n.text for n in answer.notes if n.kind == kind]
+
+
+def chats(server: ModelServer) -> list[Any]:
+    return [r for r in server.requests if r.path.endswith("/chat/completions") and not r.body.get("logprobs")]
+
+
+# --- a good day -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("library")
+async def test_each_stage_asks_its_own_model_and_the_usage_adds_up() -> None:
+    with ModelServer() as server:
+        answering(server, again=True, usage=(100, 10))
+        own = {f"model_{s}": f"m-{s}" for s in ("frame", "expand", "queries", "write")}
+        answer = await run(settings(server, **own), seconds=20)
+        asked = {next(s for s, words in STAGES.items() if words in r.text): r.body["model"] for r in chats(server)}
+        assert asked == {"frame": "m-frame", "expand": "m-expand", "again": "m-queries", "write": "m-write"}
+        calls = len(server.requests)
+    assert {s: answer.providers[s] for s in asked} == asked
+    assert answer.providers["judge"] == "quick"
+    usage = answer.usage
+    assert (usage.calls, usage.input_tokens, usage.output_tokens) == (calls, 100 * calls, 10 * calls)
+    assert usage.cost_usd == 0
+    assert answer.outcome == "answered"
+    assert notes(answer, "degraded") == []
+    assert exit_status(answer) == OK
+
+
+@pytest.mark.usefixtures("library")
+async def test_what_is_invented_does_not_reach_the_answer(server: ModelServer) -> None:
+    def invents(body: Body) -> Any:
+        made = case_of(body)["claims"]
+        wrong = [
+            {"text": "In Arden 97 of 100 people voted.", "passages": [1]},
+            {"text": made[0]["text"], "passages": [99]},
+        ]
+        return {"claims": [*wrong, *made]}
+
+    server.on(STAGES["write"], invents)
+    answering(server)
+    answer = await run(settings(server), seconds=20, max_rounds=0)
+    texts = [c.text for p in answer.perspectives for c in p.claims]
+    assert texts
+    assert not any("97" in t for t in texts)
+    assert all(c.citations for p in answer.perspectives for c in p.claims)
+    assert len(texts) == len(set(texts))
+    assert any("did not pass verification" in t for t in notes(answer, "dropped"))
+
+
+# --- bad days ---------------------------------------------------------------------------------------------------------
+
+# What the server answers, what the note says of it, and how many requests a run makes that finds it down (None: it
+# answers, and so every stage asks it).
+BAD: dict[str, tuple[Reply, str, int | None]] = {
+    "wrong key": (Reply(f"no such key: {KEY}", status=401), "refused the key", 1),
+    "no such model": (Reply("The model does not exist", status=404), "does not know the address or the model", 1),
+    "too many requests": (Reply("later", status=429), "allows no more requests", 3),
+    "later than the deadline": (Reply("later", status=429, headers={"Retry-After": "20"}), "no more requests", 1),
+    "always failing": (Reply("oh dear", status=500), "failed (status 500", 3),
+    "closing at once": (Reply(raw=b"", cut=True), "cannot be reached", 3),
+    "hang": (Reply(hang=True), "did not answer in time", 1),
+    "drip": (Reply("x" * 5000, drip=0.05), "did not answer in time", 1),
+    "silence in the middle": (Reply(FRAMED, cut=True, hang=True), "did not answer in time", 1),
+    "refused": (Reply("I do not talk about politics", status=400), "refused the request", None),
+    "too long": (Reply("maximum context length is 512 tokens", status=400), "refused the request", None),
+    "web page": (Reply(raw=b"<html><body>Log in</body></html>"), "did not give what it was asked for", None),
+    "no chat reply": (Reply(raw=b"{}"), "did not give what it was asked for", None),
+    "empty": (Reply(""), "did not give what it was asked for", None),
+    "chatter": (Reply("As a language model, I"), "did not give what it was asked for", None),
+    "another shape": (Reply({"answer": 42}), "did not give what it was asked for", None),
+    "cut": (Reply(FRAMED, cut=True), "did not give what it was asked for", None),
+    "enormous": (Reply("x" * 150_000), "did not give what it was asked for", None),
+}
+
+
+@pytest.mark.parametrize(("reply", "said", "requests"), BAD.values(), ids=BAD.keys())
+@pytest.mark.usefixtures("library")
+async def test_under_auto_a_bad_day_ends_in_an_answer_that_says_so(
+    server: ModelServer, reply: Reply, said: str, requests: int | None
+) -> None:
+    server.on("", reply)
+    began = time.monotonic()
+    answer = await run(settings(server))
+    assert time.monotonic() - began < SECONDS + 1
+    assert answer.outcome == "answered"
+    told = notes(answer, "degraded")
+    assert any("test-model" in t and said in t for t in told), told
+    assert all(KEY not in t for t in told)
+    assert {s: answer.providers[s] for s in EMBEDDED} == EMBEDDED
+    assert exit_status(answer) == DEGRADED
+    assert all(c.quoted for p in answer.perspectives for c in p.claims)
+    if requests is not None:
+        assert len(server.requests) == requests
+        assert len(told) == 1
+
+
+@pytest.mark.usefixtures("library")
+async def test_a_server_that_is_off_is_tried_by_one_stage_whatever_its_models_are_called() -> None:
+    with ModelServer() as server:
+        given = settings(server, model_write="another", model_expand="a third")
+    answer = await run(given)
+    assert answer.outcome == "answered"
+    assert {s: answer.providers[s] for s in EMBEDDED} == EMBEDDED
+    assert answer.usage.calls == 1
+    assert (answer.usage.input_tokens, answer.usage.cost_usd) == (0, 0)
+    assert any("test-model" in t and "cannot be reached" in t for t in notes(answer, "degraded"))
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.usefixtures("library")
+async def test_a_hang_at_any_stage_ends_in_an_answer(server: ModelServer, stage: str) -> None:
+    server.on(STAGES[stage], Reply(hang=True))
+    answering(server, again=True)
+    began = time.monotonic()
+    answer = await run(settings(server), seconds=4)
+    assert time.monotonic() - began < 5
+    assert answer.outcome == "answered"
+    assert any("did not answer in time" in t and f"({stage})" in t for t in notes(answer, "degraded"))
+    assert answer.providers[stage] == "embedded"
+    before = list(STAGES)[: list(STAGES).index(stage)]
+    assert {answer.providers[s] for s in before} <= {"test-model"}
+
+
+@pytest.mark.usefixtures("library")
+async def test_one_side_that_fails_leaves_the_others_to_the_model(server: ModelServer) -> None:
+    server.on(lambda body: STAGES["write"] in _asked(body) and "<statement>Voting should not" in _asked(body), "no")
+    answering(server)
+    answer = await run(settings(server), seconds=20, max_rounds=0)
+    assert answer.providers["write"] == "test-model and embedded"
+    assert len(notes(answer, "degraded")) == 1
+
+
+def _asked(body: Body) -> str:
+    text = str(body["messages"][-1]["content"])
+    return text.split("It is opposed to", 1)[0]
+
+
+@pytest.mark.usefixtures("library")
+async def test_nothing_is_asked_beyond_the_budget(server: ModelServer) -> None:
+    answering(server)
+    answer = await run(settings(server), seconds=20, max_calls=2, max_rounds=0)
+    assert len(server.requests) == answer.usage.calls == 2
+    assert answer.outcome == "answered"
+    assert answer.providers["write"] == "embedded"
+    assert any("budget of calls is used up" in t for t in notes(answer, "degraded"))
+
+
+@pytest.mark.usefixtures("library")
+async def test_a_question_that_only_the_model_could_read_says_so_when_it_cannot(server: ModelServer) -> None:
+    server.on("", Reply("oh dear", status=500))
+    async with Runs(settings(server)) as runs:
+        run_id = await runs.start("Sollen Schulen Handys verbieten?", RunOptions.of(deadline_seconds=SECONDS))
+        with pytest.raises(RunError, match="does not read as English"):
+            await runs.answer(run_id)
+
+
+# --- a provider that was named ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("reply", "said", "requests"), BAD.values(), ids=BAD.keys())
+@pytest.mark.usefixtures("library")
+async def test_a_named_provider_that_fails_is_one_clear_line(
+    server: ModelServer, reply: Reply, said: str, requests: int | None
+) -> None:
+    server.on("", reply)
+    began = time.monotonic()
+    async with Runs(settings(server, provider="chat")) as runs:
+        run_id = await runs.start(QUESTION, RunOptions.of(deadline_seconds=SECONDS))
+        with pytest.raises(RunError) as caught:
+            await asyncio.wait_for(runs.answer(run_id), SECONDS + 5)
+    assert time.monotonic() - began < SECONDS + 1
+    assert said in str(caught.value)
+    assert "test-model" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.usefixtures("library")
+async def test_a_run_that_failed_goes_on_when_the_server_is_well_again(server: ModelServer, stage: str) -> None:
+    wait = STAGES[stage]
+    server.on(wait, Reply("no such thing", status=404), times=3 if stage == "write" else 1)
+    answering(server, again=True)
+    async with Runs(settings(server, provider="chat")) as runs:
+        run_id = await runs.start(QUESTION, RunOptions.of(deadline_seconds=20))
+        with pytest.raises(RunError, match="status 404"):
+            await runs.answer(run_id)
+        await runs.resume(run_id)
+        answer = await runs.answer(run_id)
+    assert answer.outcome == "answered"
+    assert {answer.providers[s] for s in STAGES} == {"test-model"}
+    assert sum(STAGES["frame"] in r.text for r in chats(server)) == (2 if stage == "frame" else 1)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.usefixtures("library")
+async def test_a_hang_of_a_named_provider_is_an_error_in_time(server: ModelServer, stage: str) -> None:
+    server.on(STAGES[stage], Reply(hang=True))
+    answering(server, again=True)
+    began = time.monotonic()
+    async with Runs(settings(server, provider="chat")) as runs:
+        run_id = await runs.start(QUESTION, RunOptions.of(deadline_seconds=SECONDS))
+        with pytest.raises(RunError, match="test-model did not answer in time"):
+            await asyncio.wait_for(runs.answer(run_id), SECONDS + 5)
+    assert time.monotonic() - began < SECONDS + 1
+
+
+# --- the command line -------------------------------------------------------------------------------------------------
+
+Cli = Callable[..., "tuple[int, str, str]"]
+
+
+@pytest.fixture
+def cli(library: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """`python -m agent` in this process, with the server in the environment."""
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("STEELMAN_MODEL", "test-model")
+    monkeypatch.chdir(library)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        return main(list(arguments)), *capsys.readouterr()
+
+    return run
+
+
+def test_ask_exits_with_four_when_something_stood_in(cli: Cli, server: ModelServer) -> None:
+    server.on("", Reply("oh dear", status=500))
+    status, out, err = cli("ask", QUESTION, "--deadline", "3")
+    assert (status, err) == (DEGRADED, "")
+    assert "The embedded provider stood in for it" in " ".join(out.split())
+    assert KEY not in out
+
+
+def test_ask_exits_with_one_line_and_one_when_the_named_provider_fails_and_can_be_resumed(
+    cli: Cli, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.on("", Reply("oh dear", status=402), times=1)
+    answering(server, again=True)
+    monkeypatch.setenv("STEELMAN_PROVIDER", "chat")
+    status, out, err = cli("ask", QUESTION, "--deadline", "20")
+    assert (status, out) == (FAILED, "")
+    assert err.startswith("steelman: test-model at http://127.0.0.1")
+    assert err.count("\n") == 1
+    assert KEY not in err
+    run_id = cli("runs")[1].split()[0]
+    status, out, err = cli("ask", "--resume", run_id)
+    assert (status, err) == (OK, "")
+    assert out.startswith(QUESTION)
+
+
+# --- nothing leaves this machine --------------------------------------------------------------------------------------
+
+FAR = "https://models.example.org/v1"  # a test that asks there fails
+
+
+@pytest.mark.usefixtures("library")
+async def test_without_the_web_a_distant_model_is_never_asked() -> None:
+    answer = await run(settings(None, openai_base_url=FAR, model="far-model", openai_api_key=KEY), web=False)
+    assert answer.outcome == "answered"
+    assert {s: answer.providers[s] for s in EMBEDDED} == EMBEDDED
+    assert notes(answer, "scope") == ["far-model was not asked, since nothing was to leave this machine."]
+    assert notes(answer, "degraded") == []
+    assert answer.usage.calls == 0
+    assert exit_status(answer) == OK
+
+
+@pytest.mark.usefixtures("library")
+async def test_without_the_web_a_model_on_this_machine_is_asked(server: ModelServer) -> None:
+    answering(server)
+    answer = await run(settings(server), seconds=20, web=False, max_rounds=0)
+    assert {answer.providers[s] for s in EMBEDDED} == {"test-model"}
+
+
+@pytest.mark.usefixtures("library")
+async def test_without_the_web_a_distant_model_that_was_named_is_refused() -> None:
+    async with Runs(settings(None, openai_base_url=FAR, model="far-model", provider="chat")) as runs:
+        with pytest.raises(SettingsError, match="nothing is to leave this machine"):
+            await runs.start(QUESTION, RunOptions.of(web=False))
+        assert runs.runs.latest(9) == []
+
+
+def test_ask_no_web_exits_with_two_for_a_distant_model_that_was_named(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", FAR.replace("//", "//ann:hunter2@"))
+    monkeypatch.setenv("STEELMAN_PROVIDER", "chat")
+    status, out, err = cli("ask", QUESTION, "--no-web")
+    assert (status, out, err.count("\n")) == (BAD_INPUT, "", 1)
+    assert "STEELMAN_PROVIDER=chat" in err
+    assert "hunter2" not in err
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:99999/v1", "http://", "http://[x/v1", "http://h h/v1"])
+@pytest.mark.usefixtures("library")
+async def test_an_address_that_is_none_is_said_to_be_none(address: str) -> None:
+    try:
+        answer = await run(settings(None, openai_base_url=address, model="test-model"))
+    except SettingsError as exc:
+        assert "OPENAI_BASE_URL" in str(exc)
+    else:
+        assert any("is no address" in t for t in notes(answer, "degraded"))
+
+
+# --- cancelling -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("library")
+async def test_cancelling_in_the_middle_of_a_call_closes_the_connection(server: ModelServer) -> None:
+    server.on("", Reply("x" * 60_000, drip=0.01))
+    async with Runs(settings(server)) as runs:
+        run_id = await runs.start(QUESTION, RunOptions.of(deadline_seconds=60))
+        while not server.at_once:
+            await asyncio.sleep(0.01)
+        await runs.cancel(run_id)
+        began = time.monotonic()
+        while server.at_once and time.monotonic() - began < 3:
+            await asyncio.sleep(0.02)
+        assert server.at_once == 0
+
+
+# --- the judge --------------------------------------------------------------------------------------------------------
+
+
+class FailingJudge:
+    """A judge server that says 0.7 until `when` says that a request is one too many, and fails from then on."""
+
+    def __init__(self, server: ModelServer, when: Callable[[int, str], bool], reply: Reply) -> None:
+        self.asked, self.failed, self._when, self._reply = 0, False, when, reply
+        server.on(lambda body: body.get("logprobs"), self._answer)
+
+    def _answer(self, body: Body) -> Reply:
+        self.asked += 1
+        self.failed = self.failed or self._when(self.asked, str(body["messages"][-1]["content"]))
+        return self._reply if self.failed else Reply(top_logprobs={"Yes": -0.357, "No": -1.204})
+
+
+def _of_a_claim(_: int, text: str) -> bool:
+    """Whether a sentence is judged instead of a whole passage."""
+    passage = text.split("</passage>")[0]
+    return not ("said the mayor" in passage and "people voted" in passage)
+
+
+JUDGES: dict[str, Callable[[int, str], bool]] = {
+    "at once": lambda n, _: True,
+    "after twenty pairs": lambda n, _: n > 20,
+    "with a sentence": _of_a_claim,
+}
+DOWN = {
+    "500": Reply("oh dear", status=500),
+    "closing": Reply(raw=b"", cut=True),
+    "nonsense": Reply(raw=b"<html>"),
+}
+
+
+@pytest.mark.parametrize("chat", [True, False], ids=["chat", "no chat"])
+@pytest.mark.parametrize("when", JUDGES.values(), ids=JUDGES.keys())
+@pytest.mark.parametrize("reply", DOWN.values(), ids=DOWN.keys())
+@pytest.mark.usefixtures("library")
+async def test_everything_is_scored_again_when_the_judge_fails(
+    server: ModelServer, when: Callable[[int, str], bool], reply: Reply, chat: bool
+) -> None:
+    judge = FailingJudge(server, when, reply)
+    answering(server)
+    server.on(STAGES["write"], case_of)  # a run that judges again writes again
+    given = settings(server if chat else None, judge_url=server.url, judge_model="judge-model")
+    answer = await run(given, seconds=20, max_rounds=0)
+    assert judge.failed
+    assert answer.outcome == "answered"
+    assert answer.providers["judge"] == "quick"
+    assert [t for t in notes(answer, "degraded") if "The embedded judge scored everything again." in t]
+    assert len(notes(answer, "degraded")) == 1
+    assert {c.strongest for c in answer.coverage if c.status != "not_found"} == {0.9}
+    assert {q.support for c in answer.citations for q in (c, *c.more)} == {0.9}
+    assert exit_status(answer) == DEGRADED
+
+
+@pytest.mark.parametrize("kind", ["chat", "score"])
+@pytest.mark.usefixtures("library")
+async def test_a_named_judge_that_fails_is_an_error(server: ModelServer, kind: str) -> None:
+    server.on(lambda body: body.get("logprobs"), Reply("oh dear", status=500))
+    server.on("", Reply("oh dear", status=500), path="/score")
+    given = settings(None, judge=kind, judge_url=server.url, judge_model="judge-model")
+    async with Runs(given) as runs:
+        run_id = await runs.start(QUESTION, RunOptions.of(deadline_seconds=20))
+        with pytest.raises(RunError, match="judge-model") as caught:
+            await runs.answer(run_id)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("library")
+async def test_a_judge_that_hangs_ends_in_an_answer_by_the_embedded_one(server: ModelServer) -> None:
+    server.on(lambda body: body.get("logprobs"), Reply(hang=True))
+    began = time.monotonic()
+    answer = await run(settings(None, judge_url=server.url, judge_model="judge-model"), seconds=4, max_rounds=0)
+    assert time.monotonic() - began < 5
+    assert answer.outcome == "answered"
+    assert answer.providers["judge"] == "quick"
+    assert notes(answer, "degraded")
