@@ -251,8 +251,7 @@ class Runs:
             with contextlib.suppress(DeadlineError):  # a courtesy that an answer does not wait for
                 asked = nearest_questions(state["framing"]["neutral"], self.providers.models)
                 nearest = await in_time(options, "verify", asked)
-        names = {stage: name for stage, name in self.providers.names.items() if options.web or stage != "web"}
-        return assemble(run_id, state, passages, names, nearest, time.monotonic() - began)
+        return assemble(run_id, state, passages, self.providers.names, nearest, time.monotonic() - began)
 
     async def _end(
         self,

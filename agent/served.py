@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 from agent.providers import Brief, Expander, Framer, Requerier, Writer
 from agent.question import check_question
 from agent.state import Claim, FramingState, Perspective
-from tools.allowance import current
+from tools.allowance import current, sooner
 from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError
 from tools.passages import Passage
 
@@ -73,7 +73,8 @@ class Served(Generic[P]):
         left = current().seconds_left() * (_PATIENCE if self.stand_in is not None else _ALL_BUT)
         try:
             async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
-                return await work
+                with sooner(left):
+                    return await work
         except (TimeoutError, DeadlineError) as exc:
             raise ProviderDownError(f"{self.name} did not answer in time.") from exc
 

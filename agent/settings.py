@@ -10,6 +10,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from tools.errors import SettingsError
+from tools.http import is_address
 
 _NO_KEY = SecretStr("")
 _ADDRESSES = ("openai_base_url", "judge_url", "embeddings_url", "chroma_url")
@@ -116,8 +117,8 @@ class Settings(BaseSettings):
     @field_validator(*_ADDRESSES, mode="after")
     @classmethod
     def _address(cls, value: str) -> str:
-        if value and not value.startswith(("http://", "https://")):
-            raise ValueError("an address begins with http:// or https://")
+        if value and not (value.startswith(("http://", "https://")) and is_address(value)):
+            raise ValueError("an address is http:// or https:// with a host and, if need be, a port")
         return value.rstrip("/")
 
     @model_validator(mode="after")

@@ -9,7 +9,7 @@ import math
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from agent.models import Models
@@ -31,6 +31,7 @@ from tools.web_passages import WebPage
 
 _SEARCH_KEPT = 3600.0  # seconds
 _PAGE_KEPT = 86_400.0
+_PAGES = f"page/{' '.join(f.name for f in fields(SourceDocument))}"  # another version's documents are not understood
 _A_PAGE = 12  # passages of one page at most, those that share most words with what was looked for
 _SPARE = 1.5  # results asked for beyond the pages wanted, since some cannot be read
 _ASKING, _READING, _ENCODING = 0.5, 0.8, 0.95  # of a side's time, by which each has to end, so that something is kept
@@ -111,8 +112,10 @@ class WebSearch:
                 found.answered += 1
                 rankings.append([r for r in answer if self.lists.is_allowed(r.url)])
         longest = max(map(len, rankings), default=0)
-        mixed = [r[rank] for rank in range(longest) for r in rankings if rank < len(r)]
-        return self.lists.order(list({normalise_url(r.url): r for r in reversed(mixed)}.values())[::-1])
+        best: dict[str, WebResult] = {}
+        for result in (r[rank] for rank in range(longest) for r in rankings if rank < len(r)):
+            best.setdefault(normalise_url(result.url), result)
+        return self.lists.order(list(best.values()))
 
     async def _ask(self, query: str, limit: int, domains: Sequence[str]) -> list[WebResult]:
         key = f"{query}\x1f{limit}\x1f{' '.join(domains)}"
@@ -182,12 +185,12 @@ class WebSearch:
     async def _fetch(self, result: WebResult) -> SourceDocument:
         """The page as a document of the right kind and publisher, read now or lately."""
         url = normalise_url(result.url)
-        known: dict[str, Any] | None = await asyncio.to_thread(self.cache.get, "page", url, _PAGE_KEPT)
+        known: dict[str, Any] | None = await asyncio.to_thread(self.cache.get, _PAGES, url, _PAGE_KEPT)
         if known is not None:
             return SourceDocument(**known)
         page = await self.fetcher.fetch(result.url)
         document = await asyncio.to_thread(read_source, page, self.lists, result.title, result.date)
-        await asyncio.to_thread(self.cache.put, "page", url, asdict(document))
+        await asyncio.to_thread(self.cache.put, _PAGES, url, asdict(document))
         return document
 
     async def _encoded(

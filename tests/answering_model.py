@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from model_server import Body, ModelServer, Reply, word_vector
+from model_replies import Body
+from model_server import ModelServer, Reply, word_vector
 from numpy.typing import NDArray
 
 from agent.settings import Settings
@@ -32,7 +33,7 @@ STAGES = {
     "frame": "- neutral: one short question",
     "expand": "List the perspectives",
     "again": "new queries that could find",
-    "write": "Write up to",
+    "write": "claims, the strongest first",
 }
 """Words of each stage's prompt."""
 FRAMED = {
@@ -89,25 +90,52 @@ class WordEncoder:
 
 
 class QuickJudge:
-    """Supports everything but what the library says nothing on."""
+    """Goes by the word 'not', and finds nothing for what the library is silent on."""
 
     name = "quick"
     threshold = 0.5
     sentence_threshold = 0.5
-    score_given = 0.9
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        return np.asarray([0.1 if "easier" in p.statement else self.score_given for p in pairs], np.float32)
+        return np.asarray([self._score(p) for p in pairs], np.float32)
+
+    @staticmethod
+    def _score(pair: Pair) -> float:
+        if "easier" in pair.statement:
+            return 0.1
+        return 0.9 if (" not " in pair.statement) == (" not " in pair.text) else 0.2
 
 
 def documents() -> list[SourceDocument]:
-    """Sixteen short texts, each of a publisher of its own."""
-    towns = "Arden Brill Corby Dunmow Ewell Frome Goole Hythe Ilford Jarrow Kelso Ludlow Malton Nairn Oakham Poole"
-    text = "Voting should be compulsory, or it should not be, said the mayor of {0}. In {0} {1} of 100 people voted."
+    """Sixteen short texts, each of a publisher of its own; half of them for, half against."""
     return [
-        SourceDocument(town.lower(), text.format(town, 40 + n), publisher=f"{town} Press")
-        for n, town in enumerate(towns.split())
+        SourceDocument(
+            town.lower(),
+            f"Voting should {'not ' * (n % 2)}be compulsory, said the {who} of {town}. {what}",
+            publisher=f"{town} Press",
+        )
+        for n, (town, who, what) in enumerate(entry.split(" ", 2) for entry in _SAID)
     ]
+
+
+_SAID = [
+    "Arden mayor Queues there reached round the church last May.",
+    "Brill sheriff Nobody ought to drive nine miles for a pencil cross.",
+    "Corby teacher Pupils count ballots in mock elections every autumn.",
+    "Dunmow miller His own mill closes on no day of the year.",
+    "Ewell nurse Wards were promised money when patients cast ballots.",
+    "Frome printer Spoiled papers filled two bins behind her shop.",
+    "Goole pilot Harbour dues fell after dockers turned out in force.",
+    "Hythe warden Fines would land on those who can least afford them.",
+    "Ilford baker Bread prices were on every leaflet that spring.",
+    "Jarrow judge Silence is also speech in the eyes of a court.",
+    "Kelso farmer Rural roads got tarmac once crofters were heard.",
+    "Ludlow monk An abbey keeps out of contests between princes.",
+    "Malton clerk Registers were complete for the first time since 1911.",
+    "Nairn sailor Crews at sea cannot walk into any booth.",
+    "Oakham doctor Young men came to the clinic and asked about ballots.",
+    "Poole painter Canvases tell more about a town than tallies do.",
+]
 
 
 @pytest.fixture(scope="session")

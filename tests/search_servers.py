@@ -76,6 +76,11 @@ class _Script:
         return self.answers[min(self.used, len(self.answers)) - 1]
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False  # so that closing waits for them
+    request_queue_size = 64  # a connection that finds the queue full tries again a second later
+
+
 class SearchServer:
     """An engine on loopback. url: its base address; requests: what it was asked; latency: seconds before an answer."""
 
@@ -88,8 +93,7 @@ class SearchServer:
         self._unmatched: list[str] = []
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = False  # so that closing waits for them
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 

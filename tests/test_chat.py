@@ -397,6 +397,12 @@ async def test_one_bad_moment_is_forgiven(server: ModelServer) -> None:
     assert allowance.calls == 1
 
 
+async def test_a_connection_that_is_cut_before_a_reply_is_no_reply(server: ModelServer) -> None:
+    server.on("", Reply("busy", status=503), Reply(raw=b"", cut=True))
+    assert isinstance(await failed(server), ProviderDownError)
+    assert len(server.requests) == 3
+
+
 async def test_retry_after_is_waited_for(server: ModelServer) -> None:
     server.on("", Reply("slow down", status=429, headers={"Retry-After": "0.4"}), GOOD)
     with using(Allowance(deadline_at=time.time() + 5)):

@@ -115,6 +115,16 @@ def test_a_finished_run_is_shown_again(cli: Cli, settings: Settings) -> None:
     assert f"{run_id}  " in cli("runs")[1]
 
 
+def test_a_run_is_deleted_with_all_it_has(cli: Cli, settings: Settings) -> None:
+    _, out, _ = cli("ask", QUESTION, "--json")
+    run_id = json.loads(out)["run_id"]
+    status, out, _ = cli("runs", "--delete", run_id[:6])
+    assert status == OK
+    assert f"Run {run_id} is deleted" in out
+    assert run_id not in cli("runs")[1]
+    assert cli("runs", "--delete", run_id)[0] == BAD_INPUT
+
+
 BAD = {
     "empty": ["ask", ""],
     "white space": ["ask", " \t\n"],

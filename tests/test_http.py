@@ -9,7 +9,7 @@ import pytest
 from model_server import ModelServer, Reply
 
 from tools import http
-from tools.allowance import Allowance, using
+from tools.allowance import Allowance, sooner, using
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
 from tools.http import check_address, fetch_json, is_local, open_client, status_error, without_login
 
@@ -93,6 +93,15 @@ async def test_nobody_waits_for_ever(server: ModelServer, value: str) -> None:
     assert len(server.requests) == 1
 
 
+async def test_nobody_waits_longer_than_what_comes_after_allows(server: ModelServer) -> None:
+    server.on("", Reply("busy", status=429, headers={"Retry-After": "2"}), path="/search")
+    began = time.monotonic()
+    with sooner(0.5), pytest.raises(ProviderDownError, match="429"):
+        await fetch(server, Allowance(deadline_at=time.time() + 10))
+    assert time.monotonic() - began < 1
+    assert 9 < Allowance(deadline_at=time.time() + 10).seconds_left() <= 10
+
+
 async def test_no_pause_outlasts_the_stage(server: ModelServer) -> None:
     server.on("", Reply("busy", status=503), path="/search")
     with pytest.raises(ProviderDownError, match="503"):
@@ -111,7 +120,7 @@ async def test_a_server_that_is_off_cannot_be_reached() -> None:
 @pytest.mark.usefixtures("quick_retries")
 async def test_a_connection_that_is_cut(server: ModelServer) -> None:
     server.on("", Reply({"results": ["x" * 1000]}, cut=True), path="/search")
-    with pytest.raises(ProviderDownError, match=r"^Finder cut the connection"):
+    with pytest.raises(ProviderDownError, match=r"^Finder cannot be reached"):
         await fetch(server)
 
 

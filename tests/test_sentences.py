@@ -109,3 +109,16 @@ def test_what_cannot_be_seen_goes_and_what_parts_words_stays() -> None:
     assert clean("page one\x0cpage two\r\nline\rline\u2028end").split() == "page one page two line line end".split()
     assert clean("broken \ud83d pair").split() == ["broken", "pair"]
     clean("broken \ud83d pair").encode()
+
+
+def test_a_headline_stays_a_line() -> None:
+    text = "What bridges do\nA bridge carries a town. It lasts.\n\n- Tolls pay for it\n- Taxes do not\n\nThe end came."
+    [passage] = cut(text)
+    assert split_sentences(passage) == [
+        "What bridges do",
+        "A bridge carries a town.",
+        "It lasts.",
+        "- Tolls pay for it",
+        "- Taxes do not",
+        "The end came.",
+    ]

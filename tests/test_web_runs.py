@@ -116,7 +116,7 @@ async def test_without_the_web_nothing_is_asked_of_anybody(
     assert "web" not in answer.providers
 
 
-@pytest.mark.parametrize(("pages", "rounds"), [(1, 0), (2, 1), (5, 1), (7, 2), (12, 2)])
+@pytest.mark.parametrize(("pages", "rounds"), [(1, 0), (2, 1), (7, 2)])
 async def test_no_more_pages_are_read_than_allowed_in_all_rounds_together(
     settings: Settings, engine: SearchServer, site: WebServer, pages: int, rounds: int
 ) -> None:
@@ -240,11 +240,12 @@ def with_document(made: Callable[..., Providers], text: str) -> Callable[..., Pr
     return building
 
 
+@pytest.mark.parametrize("lead", ["By Our Reporter", prose(30, "filler", 5)])
 async def test_a_text_of_the_collection_that_is_on_the_web_too_counts_once(
-    settings: Settings, engine: SearchServer, site: WebServer
+    settings: Settings, engine: SearchServer, site: WebServer, lead: str
 ) -> None:
     text = prose(7, sentences=24)
-    page = publish(site, "wire.example", "/1", ["By Our Reporter", text], title="The wire", publisher="The Wire")
+    page = publish(site, "wire.example", "/1", [lead, text], title="The wire", publisher="The Wire")
     engine.otherwise(lambda _: [Found(page)])
     async with door(settings, with_document(with_web(engine), text)) as runs:
         answer = await run(runs, pool=60, max_pairs=600)
@@ -260,9 +261,9 @@ BAD_ENGINES: dict[str, tuple[Trouble, str]] = {
     "key": (Trouble(status=401, body='{"detail": {"error": "Unauthorized"}}'), "refused the key"),
     "limit": (Trouble(status=429, body='{"detail": {"error": "slow down"}}'), "no more requests"),
     "limit for an hour": (Trouble(status=429, body="{}", headers={"Retry-After": "3600"}), "no more requests"),
-    "broken": (Trouble(status=500, body="oops"), "failed (status 500"),
+    "broken": (Trouble(status=500, body="oops", headers={"Retry-After": "0"}), "failed (status 500"),
     "hang": (Trouble(hang=5), "did not answer in time"),
-    "cut": (Trouble(body='{"query": "x", "resul', cut=True), "c"),
+    "cut": (Trouble(body='{"query": "x", "resul', cut=True), "was cut in the middle"),
     "other schema": (Trouble(body='{"query": "x", "results": [1, 2]}'), "no addresses"),
     "no JSON": (Trouble(body="<html>maintenance</html>"), "not its JSON"),
     "nothing": (Trouble(body=""), "not its JSON"),
@@ -277,7 +278,7 @@ async def test_a_run_goes_on_without_an_engine_that_fails_and_says_so(
     engine.otherwise(lambda _: trouble)
     began = time.monotonic()
     one_sided = ScriptedJudge(lambda pair: 0.1 if " not " in pair.statement else 0.9)
-    async with door(settings, with_web(engine, one_sided)) as runs:
+    async with door(settings, with_web(engine, one_sided, engine_seconds=0.3 if name == "hang" else 0.7)) as runs:
         answer = await run(runs, max_rounds=1, deadline_seconds=6.0)
     assert time.monotonic() - began < 4
     assert answer.outcome == "answered"
@@ -444,8 +445,8 @@ async def test_slow_pages_end_in_time_with_what_was_read(
     engine.otherwise(lambda _: [*(Found(u) for u in slow), *two_sides(site)])
     began = time.monotonic()
     async with door(settings, with_web(engine, page_seconds=30)) as runs:
-        answer = await run(runs, deadline_seconds=3.0, max_rounds=1)
-    assert time.monotonic() - began < 3.5
+        answer = await run(runs, deadline_seconds=2.0, max_rounds=1)
+    assert time.monotonic() - began < 2.5
     assert answer.outcome == "answered"
     assert {c.collection for c in answer.citations} == {WEB}
     [note] = notes(answer, "scope")

@@ -93,6 +93,17 @@ async def test_no_more_results_than_needed_are_asked_for(engine: SearchServer, t
     assert [r.body["max_results"] for r in engine.requests] == [5, 12, 20]
 
 
+async def test_a_page_that_several_queries_find_keeps_its_best_rank(
+    engine: SearchServer, site: WebServer, tmp_path: Path
+) -> None:
+    a, b, c, d = articles(site, 4)
+    engine.on("one", [a, b, c])
+    engine.on("two", [c, a, d])
+    async with searching(engine, tmp_path) as s:
+        await s.find("one", "two", pages=2)
+    assert set(asked_for(site)) == {"/0", "/2"}
+
+
 async def test_trusted_sites_come_a_little_earlier_and_blocked_ones_not_at_all(
     engine: SearchServer, site: WebServer, tmp_path: Path
 ) -> None:
@@ -273,7 +284,6 @@ async def test_pages_become_passages_with_their_source(engine: SearchServer, sit
     assert other.text.endswith(prose(2))
 
 
-@pytest.mark.xfail(strict=True, reason="tools.sentences.cut joins a line without a full stop to the next sentence")
 async def test_a_headline_is_no_part_of_the_first_sentence(
     engine: SearchServer, site: WebServer, tmp_path: Path
 ) -> None:
@@ -336,12 +346,12 @@ async def test_a_slow_encoder_leaves_pages_out_and_says_so(
     engine: SearchServer, site: WebServer, tmp_path: Path
 ) -> None:
     engine.on("bridges", articles(site, 20))
-    async with searching(engine, tmp_path, encoder=SlowEncoder(0.15)) as s:
+    async with searching(engine, tmp_path, encoder=SlowEncoder(0.1)) as s:
         began = time.monotonic()
-        with using(Allowance(deadline_at=time.time() + 1.2)):
+        with using(Allowance(deadline_at=time.time() + 0.9)):
             found = await s.find(pages=20)
         seconds = time.monotonic() - began
-    assert seconds < 2.2  # all would take 20 × 0.15 at least
+    assert seconds < 1.6  # all would take 20 × 0.1 at least
     assert 4 <= found.pages < 20
     assert found.pages + len(found.unread) == 20
     assert set(found.unread.values()) == {"took too long"}
@@ -377,7 +387,8 @@ async def test_a_page_that_cannot_be_read_is_named_with_its_reason(
         bad = at(site, "127.0.0.1", "/bad")
     [good] = articles(site, 1)
     engine.on("bridges", [Found(bad), good])
-    async with searching(engine, tmp_path) as s:
+    seconds = 0.3 if why == "took too long" else 5.0
+    async with searching(engine, tmp_path, page_seconds=seconds) as s:
         found = await s.find(pages=2)
         assert s.hosts(found) == ["site0.example"]
     assert list(found.unread) == [bad]
@@ -459,7 +470,7 @@ async def test_a_hostile_text_is_kept_as_plain_bounded_text(
     for passage in passages:
         assert len(passage.text) <= 3_000
         for said in (passage.text, passage.title, passage.publisher, passage.url):
-            assert said.isprintable(), ascii(said)
+            assert said.replace("\n", " ").isprintable(), ascii(said)
             assert "evil" not in passage.publisher
         assert len(passage.title) <= 300
         assert passage.date in ("", "2026")
@@ -518,7 +529,7 @@ async def test_the_loop_is_not_held_up_while_large_pages_are_read(
     engine: SearchServer, site: WebServer, tmp_path: Path
 ) -> None:
     for i in range(6):
-        publish(site, "site.example", f"/{i}", [prose(100 * i + j, sentences=40) for j in range(80)])
+        publish(site, "site.example", f"/{i}", [prose(100 * i + j, sentences=40) for j in range(30)])
     engine.on("bridges", [Found(at(site, "site.example", f"/{i}")) for i in range(6)])
     slowest = 0.0
     ended = asyncio.Event()

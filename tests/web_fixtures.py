@@ -91,7 +91,7 @@ def web_search(
     models: Models,
     cache: Path,
     *,
-    page_seconds: float = 0.6,
+    page_seconds: float = 3.0,
     engine_seconds: float = 0.7,
     **changes: Any,
 ) -> WebSearch:
@@ -113,7 +113,6 @@ def with_web(engine: SearchServer, judge: ScriptedJudge | None = None, made: Bui
     def building(settings: Settings, store: Store) -> Providers:
         providers = (made or build(judge=judge or ScriptedJudge(by_word)))(settings, store)
         searching = web_search(engine, store, providers.models, settings.cache_dir, **web)
-        names = {**providers.names, "web": searching.engine.name}
-        return replace(providers, web=searching, names=names, closers=(searching.fetcher.aclose,))
+        return replace(providers, web=searching, closers=(searching.fetcher.aclose,))
 
     return building

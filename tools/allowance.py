@@ -42,7 +42,7 @@ class Allowance:
     down: set[str] = field(default_factory=set)  # providers that failed and are not asked again in this run
 
     def seconds_left(self) -> float:
-        return self.deadline_at - time.time()
+        return min(self.deadline_at, _SOONER.get()) - time.time()
 
     def begin_call(self) -> None:
         """Counts one call; raises BudgetError when the run may not make another."""
@@ -70,6 +70,7 @@ class Allowance:
 
 
 _CURRENT: ContextVar[Allowance] = ContextVar("allowance")
+_SOONER: ContextVar[float] = ContextVar("sooner", default=math.inf)
 
 
 def current() -> Allowance:
@@ -85,3 +86,13 @@ def using(allowance: Allowance) -> Iterator[Allowance]:
         yield allowance
     finally:
         _CURRENT.reset(token)
+
+
+@contextmanager
+def sooner(seconds: float) -> Iterator[None]:
+    """Has the calls made inside be over within so many seconds, where what comes after them needs the rest."""
+    token = _SOONER.set(min(_SOONER.get(), time.time() + seconds))
+    try:
+        yield
+    finally:
+        _SOONER.reset(token)

@@ -17,7 +17,16 @@ from pydantic import BaseModel
 
 from tools.allowance import current
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
-from tools.http import CONNECT_SECONDS, check_address, check_key, is_local, open_client, status_error, without_login
+from tools.http import (
+    CONNECT_SECONDS,
+    check_address,
+    check_key,
+    cut_short,
+    is_local,
+    open_client,
+    status_error,
+    without_login,
+)
 from tools.prices import Price
 from tools.replies import read_reply, without_thoughts
 
@@ -205,6 +214,8 @@ class ChatModel:
                 current().down.add(self.address)
             raise status_error(here, exc.status_code, self._said(exc)) from exc
         except (openai.APIConnectionError, httpx.HTTPError) as exc:
+            if cut_short(exc):
+                raise ProviderReplyError("the connection was cut in the middle of the reply.") from exc
             current().down.add(self.address)
             raise ProviderDownError(f"{here} cannot be reached. Is the server on?") from exc
         except (openai.OpenAIError, ValueError, TypeError, KeyError, AttributeError, IndexError) as exc:

@@ -27,13 +27,10 @@ LARGEST_REPLY = 20_000_000
 """Bytes of one reply at most."""
 CONNECT_SECONDS = 5.0
 """The longest wait for a connection."""
+_ANSWERED = "steelman.answered"  # marks a request of which the head of a reply has come
 _TRIES = 3
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
-
-
-class CutShortError(ProviderReplyError):
-    """The connection ended in the middle of a reply."""
 
 
 def open_client(headers: Mapping[str, str] | None = None, seconds: float = 60.0) -> "httpx.AsyncClient":
@@ -66,13 +63,10 @@ def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             size = 0
-            try:
-                async for part in self._stream:
-                    yield part
-                    if (size := size + len(part)) > LARGEST_REPLY:
-                        raise ProviderReplyError(f"the server sent more than {LARGEST_REPLY // 1_000_000} MB.")
-            except (httpx.ReadError, httpx.RemoteProtocolError) as exc:
-                raise CutShortError("the connection was cut in the middle of the reply.") from exc
+            async for part in self._stream:
+                yield part
+                if (size := size + len(part)) > LARGEST_REPLY:
+                    raise ProviderReplyError(f"the server sent more than {LARGEST_REPLY // 1_000_000} MB.")
 
         async def aclose(self) -> None:
             await self._stream.aclose()
@@ -81,9 +75,11 @@ def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
             for again in range(_TRIES):
                 pause = _pause(again)
+                request.extensions.pop(_ANSWERED, None)
                 try:
                     response = await inner.handle_async_request(request)
                     response.stream = Bounded(response.stream)
+                    request.extensions[_ANSWERED] = True
                     if response.status_code not in AGAIN:
                         return response
                     pause = _retry_after(response.headers.get("retry-after", ""), pause)
@@ -100,6 +96,17 @@ def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
             await inner.aclose()
 
     return Retrying()
+
+
+def cut_short(exc: BaseException | None) -> bool:
+    """Whether a failure, or what it came from, is a connection that ended in the middle of a reply."""
+    import httpx
+
+    while exc is not None:
+        if isinstance(exc, httpx.ReadError | httpx.RemoteProtocolError):
+            return _ANSWERED in exc.request.extensions
+        exc = exc.__cause__
+    return False
 
 
 def _pause(again: int) -> float:
@@ -138,8 +145,6 @@ async def fetch_json(
             data = await _read(response, name)
     except httpx.TimeoutException as exc:
         raise ProviderDownError(f"{name} did not answer in time.") from exc
-    except CutShortError as exc:
-        raise ProviderDownError(f"{name} cut the connection in the middle of its reply.") from exc.__cause__
     except (httpx.HTTPError, httpx.InvalidURL) as exc:
         said = without_key(str(exc) or type(exc).__name__, client.headers, headers)
         raise ProviderDownError(f"{name} cannot be reached ({said}).") from exc
@@ -196,14 +201,18 @@ def check_key(key: str) -> None:
         raise ProviderDownError("a key holds a character that no key has, such as the end of a line. Copy it again.")
 
 
-def check_address(address: str) -> None:
-    """Raises ProviderDownError for what is no address of a server."""
+def is_address(address: str) -> bool:
+    """Whether it has a host, and a port if any, that can be asked."""
     try:
         place = urlsplit(address)
-        whole = bool(place.hostname) and place.port != 0 and address.isprintable() and " " not in address
+        return bool(place.hostname) and place.port != 0 and address.isprintable() and " " not in address
     except ValueError:
-        whole = False
-    if not whole:
+        return False
+
+
+def check_address(address: str) -> None:
+    """Raises ProviderDownError for what is no address of a server."""
+    if not is_address(address):
         shown = without_login(address.partition("?")[0])
         raise ProviderDownError(f"'{shown}' is no address of a server. Write it as http://HOST:PORT/v1.")
 

@@ -31,8 +31,8 @@ class SourceDocument:
 class Passage:
     """About a hundred words of a document, cut at sentence ends, with what is known of its source.
 
-    Ids above zero are of the store; those below zero are of pages that a run read on the web. `original` is
-    who published the text first, where the document is known to be a copy.
+    Ids above zero are of the store; those below zero are of pages that a run read on the web. `original` is the
+    source that had the text first, where the document is known to be a copy.
     """
 
     id: int
@@ -51,4 +51,4 @@ class Passage:
     def source(self) -> str:
         """Who stands behind the passage, for counting independent sources: whoever published the text first as far as
         is known, the publisher, or else the document."""
-        return (self.original or self.publisher).casefold() or self.document_id
+        return self.original or self.publisher.casefold() or self.document_id

@@ -12,6 +12,7 @@ _LINE_END = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")  # whatever
 # Half of a surrogate pair is no character: no database and no tokenizer takes it.
 _INVISIBLE = re.compile(r"[\x00-\x08\x0e-\x1b\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 _GLUED = re.compile(r"(?<=[a-z]{2}[.!?])(?=[A-Z][a-z]+ )")
+_ENDS = re.compile(r"[.!?:;…][\"'”’)\]]*$")
 _CLAUSE_END = re.compile(r"(?<=[;:,])\s+")
 
 
@@ -44,11 +45,15 @@ def cut(text: str, words: int = PASSAGE_WORDS) -> list[str]:
     """Passages of about `words` words, each ending where a sentence ends.
 
     A sentence far too long for that is cut at a clause, or else at a word; nothing is left out. A rest of less than
-    a quarter of a passage joins the one before.
+    a quarter of a passage joins the one before. A line without an end to its sentence (a headline, an item) stays a
+    line, so that it is no part of the sentence after it.
     """
     passages: list[list[str]] = []
     for sentence in split_sentences(_joined_lines(text)):
-        for piece in _bounded(sentence, words):
+        pieces = list(_bounded(sentence, words))
+        if not _ENDS.search(sentence):
+            pieces[-1] += "\n"
+        for piece in pieces:
             length = len(piece.split())
             if passages and sum(len(s.split()) for s in passages[-1]) + length / 2 <= words:
                 passages[-1].append(piece)
@@ -57,7 +62,7 @@ def cut(text: str, words: int = PASSAGE_WORDS) -> list[str]:
     if len(passages) > 1 and sum(len(s.split()) for s in passages[-1]) < words / 4:
         rest = passages.pop()
         passages[-1] += rest
-    return [" ".join(p) for p in passages]
+    return [" ".join(p).replace("\n ", "\n").rstrip() for p in passages]
 
 
 def _joined_lines(text: str) -> str:

@@ -21,7 +21,7 @@ _COMPARED = 20_000  # characters of a page that are kept, to find its copies
 
 _ROW = """
     SELECT -p.id AS id, d.url, p.text, d.title, d.publisher, d.kind, d.date, p.position, p.vector,
-        COALESCE(NULLIF(o.publisher, ''), d.original) AS original
+        d.original, COALESCE(o.publisher, '') AS first
     FROM web_passages p JOIN web_documents d ON d.id = p.document_id
     LEFT JOIN web_documents o ON o.run_id = d.run_id AND o.url = d.original
 """
@@ -57,7 +57,9 @@ class WebPassages:
 
         A copy shares at least half of the shorter text's 4-word shingles (tools.copies), whatever its site.
         """
-        pages = _each_once(pages)
+        if not pages:
+            return Kept({}, 0)
+        pages = list({p.source.external_id: p for p in pages}.values())
         with self._putting:
             originals = self._originals(run_id, pages)
             with self._db.write() as db:
@@ -100,10 +102,6 @@ class WebPassages:
                 yield from db.execute(f"{_ROW} WHERE p.id IN ({','.join('?' * len(part))})", part).fetchall()
 
 
-def _each_once(pages: Sequence[WebPage]) -> list[WebPage]:
-    return list({p.source.external_id: p for p in reversed(pages)}.values())[::-1]
-
-
 def _insert(db: sqlite3.Connection, run_id: str, page: WebPage, originals: dict[str, str]) -> list[int]:
     """The ids of the page's passages; of a page that the run has read before, those that are not kept yet are added."""
     source, key = page.source, (run_id, page.source.external_id)
@@ -139,5 +137,5 @@ def _passage(row: sqlite3.Row) -> Passage:
         kind=cast(SourceKind, row["kind"]),
         date=row["date"],
         position=row["position"],
-        original=row["original"],
+        original=row["first"].casefold() or row["original"],
     )

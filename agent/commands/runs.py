@@ -1,4 +1,4 @@
-"""`runs`: the last runs, newest first."""
+"""`runs`: the last runs, newest first; and the deletion of one."""
 
 import argparse
 
@@ -11,9 +11,17 @@ from tools.errors import InputError
 
 
 def run(args: argparse.Namespace) -> int:
-    """A line a run: id, when, how it ended, question."""
+    """A line a run: id, when, how it ended, question. With --delete one run goes, with all that it read on the web."""
     if args.limit < 1:
         raise InputError(f"--limit has to be 1 or more, not {args.limit}.")
-    for row in RunStore(Database(load_settings().database_path)).latest(args.limit):
+    runs = RunStore(Database(load_settings().database_path))
+    if args.delete:
+        row = runs.get(args.delete)
+        if row.status == "running" and not row.abandoned:
+            raise InputError(f"run {row.id} is still at work. Stop it first.")
+        runs.delete(row.id)
+        print(f"Run {row.id} is deleted, with its answer and the pages that it read.")
+        return OK
+    for row in runs.latest(args.limit):
         print(f"{row.id}  {row.created_at[:16].replace('T', ' ')}  {row.status:<9}  {plain(row.question)}")
     return OK
