@@ -62,6 +62,12 @@ class InstantExpander:
         return [first, second]
 
 
+def _first(text: str) -> str:
+    """The first whole sentence."""
+    sentences = split_sentences(text)
+    return next((s for s in sentences if s.endswith(".")), sentences[0])
+
+
 class InstantWriter:
     """The first sentence of each passage."""
 
@@ -69,7 +75,7 @@ class InstantWriter:
         claims = [
             Claim(
                 perspective=brief.perspective["id"],
-                text=split_sentences(p.text)[0],
+                text=_first(p.text),
                 passages=[p.id],
                 support=0.9,
                 role="case",

@@ -16,6 +16,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+_JOINERS = "\u200c\u200d"
 _PART = re.compile(r"^\[(system|user)\][ \t]*\n", re.MULTILINE)
 
 
@@ -77,6 +78,13 @@ def as_data(tag: str, text: str, **attributes: object) -> str:
 
 
 def seen(text: str) -> str:
-    """The text without control, direction and other unseen characters; ends of lines and tabs are kept."""
+    """The text without control, direction and other unseen characters; ends of lines and tabs are kept, and so is what
+    joins the letters of some scripts."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(c for c in lines if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co"))
+    return "".join(c for before, c in zip(f"\n{lines}", lines, strict=False) if _is_seen(c, before))
+
+
+def _is_seen(character: str, before: str) -> bool:
+    if character in _JOINERS:
+        return unicodedata.category(before)[0] in "LM"
+    return character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co")

@@ -207,6 +207,8 @@ async def test_refusals_that_the_client_warns_of_are_learned_from_in_silence(ser
         f"{TEXT}<think>Was that right? {{",
         json.dumps({**GOOD, "further": [1, 2]}),
         TEXT.replace('"default": "a", ', ""),
+        TEXT.replace('"a"', '"a </think> b"'),
+        TEXT.replace('"a"', '"a <think> b"'),
     ],
 )
 async def test_the_object_is_found_wherever_it_stands(server: ModelServer, text: str) -> None:
@@ -351,8 +353,8 @@ async def test_a_wrong_key_is_named_and_not_repeated() -> None:
     ("reply", "said", "requests"),
     [
         (Reply("The model `test-model` does not exist.", status=404), "does not know the address or the model", 1),
-        (Reply("slow down", status=429), "allows no more requests now", 3),
-        (Reply("oh dear", status=500), r"failed \(status 500", 3),
+        (Reply("no credit left", status=429), "allows no more requests now (status 429: no credit left).", 3),
+        (Reply("oh dear", status=500), "failed (status 500: oh dear).", 3),
         (Reply("<html>Bad gateway</html>", status=502), r"failed \(status 502", 3),
         (Reply("", status=308, headers={"Location": "https://elsewhere.example/v1"}), "another address", 1),
         (Reply("payment required", status=402), r"failed \(status 402", 1),
@@ -603,8 +605,12 @@ async def test_the_environment_of_other_programs_changes_nothing(
 async def test_a_server_lists_its_models() -> None:
     with ModelServer(key=KEY, models=("one", "two")) as server:
         assert await models_at(server.url + "/", KEY) == ["one", "two"]
+        assert await models_at(server.url, f"{KEY}\n") == ["one", "two"]
         with pytest.raises(ProviderDownError, match="refused the key"):
             await models_at(server.url)
+        with pytest.raises(ProviderDownError) as caught:
+            await models_at(server.url.replace("//", "//ann:hunter2@"))
+        assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.parametrize("reply", [Reply([]), Reply({"data": 5}), Reply({}), Reply(raw=b"<html>")])

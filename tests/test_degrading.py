@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answering_model import FRAMED, QUESTION, STAGES, answering, case_of, library, library_template
+from answering_model import FRAMED, QUESTION, SIDES, STAGES, answering, case_of, library, library_template
 from model_replies import Body
 from model_server import ModelServer, Reply
 
@@ -101,6 +101,26 @@ async def test_what_is_invented_does_not_reach_the_answer(server: ModelServer) -
     assert any("did not pass verification" in t for t in notes(answer, "dropped"))
 
 
+@pytest.mark.usefixtures("library")
+async def test_a_follow_up_is_framed_with_the_threads_question_and_who_watches_sees_it_read(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.nodes.reporting._TELL_SECONDS", 0.0)
+    server.on("earlier_question", {**FRAMED, "focus": "fines"})
+    server.on(STAGES["frame"], FRAMED).on(STAGES["expand"], SIDES).on(STAGES["write"], case_of)
+    async with Runs(settings(server)) as runs:
+        first = await runs.start(QUESTION, RunOptions.of("quick"))
+        await runs.answer(first)
+        second = await runs.start("What about fines?", RunOptions.of("quick"), thread=first)
+        told = [e async for e in runs.events(second)]
+    framed = [p for p in server.prompts() if STAGES["frame"] in p]
+    assert [f"<earlier_question>{QUESTION}</earlier_question>" in p for p in framed] == [False, True]
+    assert "<focus>fines</focus>" in server.prompts()[-1]
+    read = [e.data for e in told if e.kind == "reading"]
+    assert {e["stage"] for e in read} == {"frame", "expand", "write"}
+    assert max(e["characters"] for e in read) > 100
+
+
 # --- bad days ---------------------------------------------------------------------------------------------------------
 
 # What the server answers, what the note says of it, and how many requests a run makes that finds it down (None: it
@@ -127,6 +147,11 @@ BAD: dict[str, tuple[Reply, str, int | None]] = {
 }
 
 
+def patience(reply: Reply) -> float:
+    """A run's deadline in seconds: short only where all of it may be waited for."""
+    return SECONDS if reply.hang or reply.drip else 20.0
+
+
 @pytest.mark.parametrize(("reply", "said", "requests"), BAD.values(), ids=BAD.keys())
 @pytest.mark.usefixtures("library")
 async def test_under_auto_a_bad_day_ends_in_an_answer_that_says_so(
@@ -134,8 +159,7 @@ async def test_under_auto_a_bad_day_ends_in_an_answer_that_says_so(
 ) -> None:
     server.on("", reply)
     began = time.monotonic()
-    seconds = SECONDS if requests else 20  # who answers is given the time for it
-    answer = await run(settings(server), seconds)
+    answer = await run(settings(server), patience(reply))
     assert time.monotonic() - began < SECONDS + 1
     assert answer.outcome == "answered"
     told = notes(answer, "degraded")
@@ -231,11 +255,11 @@ async def test_a_question_that_only_the_model_could_read_says_so_when_it_cannot(
 )
 @pytest.mark.usefixtures("library")
 async def test_a_named_provider_that_fails_is_one_clear_line(server: ModelServer, day: str) -> None:
-    reply, said, requests = BAD[day]
+    reply, said, _ = BAD[day]
     server.on("", reply)
     began = time.monotonic()
     async with Runs(settings(server, provider="chat")) as runs:
-        run_id = await runs.start(QUESTION, RunOptions.of(deadline_seconds=SECONDS if requests else 20))
+        run_id = await runs.start(QUESTION, RunOptions.of(deadline_seconds=patience(reply)))
         with pytest.raises(RunError) as caught:
             await asyncio.wait_for(runs.answer(run_id), SECONDS + 5)
     assert time.monotonic() - began < SECONDS + 1
@@ -245,7 +269,7 @@ async def test_a_named_provider_that_fails_is_one_clear_line(server: ModelServer
     assert KEY not in str(caught.value)
 
 
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("stage", ["frame", "again", "write"])
 @pytest.mark.usefixtures("library")
 async def test_a_run_that_failed_goes_on_when_the_server_is_well_again(server: ModelServer, stage: str) -> None:
     server.on(STAGES[stage], Reply("no such thing", status=404), times=3 if stage == "write" else 1)
@@ -445,6 +469,17 @@ async def test_everything_is_scored_again_when_the_judge_fails(
     # A sentence counts as much as its passage; no number is left in which the other judge's 0.7 has a part.
     assert {c.support for c in answer.citations} <= {0.9, 0.55}
     assert exit_status(answer) == DEGRADED
+
+
+@pytest.mark.parametrize("status", [400, 402])
+@pytest.mark.usefixtures("library")
+async def test_a_judges_key_that_its_server_says_back_is_not_shown(server: ModelServer, status: int) -> None:
+    server.on("", Reply(f"your header was Bearer {KEY}", status=status))
+    given = settings(None, judge_url=server.url, judge_model="judge-model", judge_api_key=KEY)
+    answer = await run(given, seconds=20, max_rounds=0)
+    assert answer.outcome == "answered"
+    assert len(notes(answer, "degraded")) == 1
+    assert KEY not in notes(answer, "degraded")[0]
 
 
 @pytest.mark.parametrize("kind", ["chat", "score"])

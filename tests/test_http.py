@@ -120,7 +120,7 @@ async def test_a_server_that_is_off_cannot_be_reached() -> None:
 @pytest.mark.usefixtures("quick_retries")
 async def test_a_connection_that_is_cut(server: ModelServer) -> None:
     server.on("", Reply({"results": ["x" * 1000]}, cut=True), path="/search")
-    with pytest.raises(ProviderDownError, match=r"^Finder cannot be reached"):
+    with pytest.raises(ProviderDownError, match=r"^Finder cannot be reached \(the connection was cut in"):
         await fetch(server)
 
 
@@ -204,7 +204,9 @@ def test_proxies_of_the_environment_are_not_used(server: ModelServer, monkeypatc
 def test_refusals_say_what_to_do() -> None:
     assert "Check it in .env" in str(status_error("Finder", 401, b"x"))
     assert "no such model" in str(status_error("Finder", 404, b"no  such\nmodel"))
-    assert "no more requests" in str(status_error("Finder", 429))
+    assert str(status_error("Finder", 429)) == "Finder allows no more requests now (status 429)."
+    assert "check your plan" in str(status_error("Finder", 429, b"You exceeded your quota, check your plan."))
+    assert "not in your country" in str(status_error("Finder", 403, b"not in your country"))
     assert str(status_error("Finder", 500)) == "Finder failed (status 500)."
     assert len(str(status_error("Finder", 500, b"\xff" * 10_000))) < 300
     assert "another address" in str(status_error("Finder", 301))

@@ -109,6 +109,12 @@ def test_no_text_leaves_its_element(text: str, title: str) -> None:
     inside(as_data("passage", text, number=1, title=title), "passage")
 
 
+def test_what_joins_letters_is_kept_and_what_hides_between_words_is_not() -> None:
+    persian, hindi = "\u0645\u06cc\u200c\u0634\u0648\u062f", "\u0915\u094d\u200d\u0937"
+    assert seen(f"{persian} {hindi}") == f"{persian} {hindi}"
+    assert seen("a \u200c\u200db\u200d\u200c\u200dc \u200d") == "a b\u200dc "
+
+
 @given(st.text())
 @settings(max_examples=300, deadline=None)
 def test_what_is_seen_is_kept(text: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from vllm_server import VllmServer
 
-from agent.answer import Answer
+from agent.answer import Answer, Citation
 from agent.grounding import verbatim
 from agent.options import RunOptions
 from agent.runs import Runs
@@ -28,8 +28,13 @@ async def answer_of(settings: Settings) -> tuple[Answer, dict[int, str]]:
         index_samples(runs.store, Ingester(runs.store, search, search.encoder), search.encoder.name)
         run_id = await runs.start(QUESTION, RunOptions.of("quick", deadline_seconds=400.0))
         answer = await runs.answer(run_id)
-        cited = {q.passage_id for c in answer.citations for q in (c, *c.more)}
-        return answer, {i: p.text for i, p in runs.store.passages(cited).items()}
+        passages = runs.store.passages(i for c in answer.citations for i, _ in quotes(c))
+        return answer, {i: p.text for i, p in passages.items()}
+
+
+def quotes(citation: Citation) -> list[tuple[int, str]]:
+    """The passages behind a citation with what is quoted of each."""
+    return [(citation.passage_id, citation.quote), *((q.passage_id, q.quote) for q in citation.more)]
 
 
 def settings_over(models_dir: Path, data: Path, **changes: object) -> Settings:
@@ -61,10 +66,10 @@ async def test_the_agent_answers_through_a_chat_model_and_a_scorer_and_shows_no_
     assert vllm_chat.model in answer.providers.values()  # at least one stage was the model's
     for side in answer.perspectives:
         for claim in side.claims:
-            cited = [q for c in answer.citations if c.number in claim.citations for q in (c, *c.more)]
+            cited = [q for c in answer.citations if c.number in claim.citations for q in quotes(c)]
             assert cited
-            assert all(verbatim(q.quote, texts[q.passage_id]) for q in cited)
-            assert not claim.quoted or any(verbatim(claim.text, texts[q.passage_id]) for q in cited)
+            assert all(verbatim(quote, texts[i]) for i, quote in cited)
+            assert not claim.quoted or any(verbatim(claim.text, texts[i]) for i, _ in cited)
     said_by_model = [c.text for s in answer.perspectives for c in s.claims if not c.quoted]
     assert said_by_model == []  # nothing that random weights write is said by a passage …
     assert [n for n in answer.notes if n.kind == "dropped"]  # … and they did write

@@ -6,16 +6,15 @@ a limit, and text that a model thinks aloud is taken out. A reply that is not th
 """
 
 import asyncio
-import json
 import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel
 
 from tools.allowance import current
+from tools.chat_forms import Form, described
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
 from tools.http import (
     CONNECT_SECONDS,
@@ -46,22 +45,11 @@ _AGAIN = (
 )
 
 S = TypeVar("S", bound=BaseModel)
-Mode = Literal["json_schema", "bare_schema", "json_object", "text"]
-_LADDER: tuple[Mode, ...] = ("json_schema", "bare_schema", "json_object", "text")
-_LENGTHS = ("minLength", "maxLength", "minItems", "maxItems")  # which not every server that knows schemas knows
 _FORM = (400, 415, 422, 501)  # statuses that may be about how it was asked
 
 
 class _RefusedError(ProviderReplyError):
     """The server takes the request in no form, so that asking once more is of no use."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """How a request was put: the kind of its reply, and whether the server was asked to count the stream's tokens."""
-
-    mode: Mode = "json_schema"
-    counted: bool = True
 
 
 class ChatModel:
@@ -87,7 +75,7 @@ class ChatModel:
         self._price: Price | None = (0.0, 0.0) if self.local else price
         self._temperature = temperature
         self._silence = silence
-        self._form = _Form()
+        self._form = Form()
         self._client: ChatOpenAI | None = None
         self._http: Any = None
 
@@ -101,7 +89,7 @@ class ChatModel:
         check_address(self._url)
         if self.address in current().down:
             raise ProviderDownError(f"{self.name} was not asked, since {self.address} has failed in this run already.")
-        asked = f"{user}\n\n{_AS_JSON}{_described(shape)}"
+        asked = f"{user}\n\n{_AS_JSON}{described(shape)}"
         try:
             return read_reply(await self._reply(_told(system, asked), shape), shape)
         except _RefusedError:
@@ -132,7 +120,7 @@ class ChatModel:
                 async with self._failures():
                     text = await self._stream(told, shape, form)
             except openai.APIStatusError as exc:
-                lower = _lower(form, str(exc)) if exc.status_code in _FORM else None
+                lower = form.lower(str(exc)) if exc.status_code in _FORM else None
                 if lower is None:
                     raise _RefusedError(f"{self.name} refused the request ({self._said(exc)}).") from exc
                 form = lower
@@ -140,13 +128,13 @@ class ChatModel:
                 self._form = form  # what was no use in any form was not refused for its form
                 return text
 
-    async def _stream(self, told: Sequence[tuple[str, str]], shape: type[BaseModel], form: _Form) -> str:
+    async def _stream(self, told: Sequence[tuple[str, str]], shape: type[BaseModel], form: Form) -> str:
         import openai
 
         made, given, written, allowance = "", 0, 0, current()
         served = True
         try:
-            async with aclosing(self._chunks(told, _options(form, shape))) as chunks:
+            async with aclosing(self._chunks(told, form.options(shape))) as chunks:
                 async for chunk in chunks:
                     made += _text_of(chunk)
                     if usage := getattr(chunk, "usage_metadata", None):
@@ -224,53 +212,13 @@ class ChatModel:
 
     def _said(self, exc: Exception) -> str:
         """A server's words, without the key that some say back."""
-        return _short(str(exc).replace(self._key, "…") if self._key else str(exc))
+        body = getattr(exc, "body", None)
+        said = str(body["message"] if isinstance(body, dict) and body.get("message") else exc)
+        return _short(said.replace(self._key, "…") if self._key else said)
 
 
 def _told(system: str, user: str) -> list[tuple[str, str]]:
     return [*([("system", system)] if system else []), ("user", user)]
-
-
-def _lower(form: _Form, said: str) -> _Form | None:
-    """The form that asks for less, after a refusal in these words; None when there is nothing less to ask for."""
-    if form.counted and "stream_options" in said:
-        return replace(form, counted=False)
-    lower = _LADDER.index(form.mode) + 1
-    if lower == len(_LADDER) or "context" in said.lower():
-        return None
-    return replace(form, mode=_LADDER[lower])
-
-
-def _options(form: _Form, shape: type[BaseModel]) -> dict[str, Any]:
-    options: dict[str, Any] = {"stream_usage": True} if form.counted else {}
-    if form.mode in ("json_schema", "bare_schema"):
-        left_out = _LENGTHS if form.mode == "bare_schema" else ()
-        schema = {"name": shape.__name__, "schema": _strict(shape.model_json_schema(), left_out), "strict": True}
-        options["extra_body"] = {"response_format": {"type": "json_schema", "json_schema": schema}}
-    elif form.mode == "json_object":
-        options["extra_body"] = {"response_format": {"type": "json_object"}}
-    # Beside the client's own parameters: with `response_format` itself it reads the stream in a way that breaks on
-    # servers which leave anything out.
-    return options
-
-
-def _described(shape: type[BaseModel]) -> str:
-    """The schema as part of the prompt, for servers that take no notice of one beside it."""
-    return json.dumps(_strict(shape.model_json_schema(), _LENGTHS), ensure_ascii=False)
-
-
-def _strict(schema: Any, left_out: Sequence[str]) -> Any:
-    """The schema as strict mode wants it: every object closed, every field required, no defaults."""
-    if isinstance(schema, list):
-        return [_strict(s, left_out) for s in schema]
-    if not isinstance(schema, dict):
-        return schema
-    dropped = ("default", "title", "description", "properties", *left_out)
-    made = {k: _strict(v, left_out) for k, v in schema.items() if k not in dropped}
-    if "properties" in schema:  # names of ours, none of which is the schema's own word
-        fields = {name: _strict(field, left_out) for name, field in schema["properties"].items()}
-        made |= {"properties": fields, "additionalProperties": False, "required": list(fields)}
-    return made
 
 
 def _text_of(chunk: "BaseMessage") -> str:
@@ -285,14 +233,14 @@ async def models_at(url: str, key: str = "") -> list[str]:
     """The names of the models that a server offers. Raises ProviderDownError, ProviderReplyError."""
     from tools.http import fetch_json
 
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    headers, here = {"Authorization": f"Bearer {key.strip()}"} if key else {}, without_login(url)
     async with open_client(seconds=10.0) as client:
         try:
             async with asyncio.timeout(15.0):
-                listed = await fetch_json(client, "GET", f"{url.rstrip('/')}/models", name=url, headers=headers)
+                listed = await fetch_json(client, "GET", f"{url.rstrip('/')}/models", name=here, headers=headers)
         except TimeoutError as exc:
-            raise ProviderDownError(f"{url} did not answer in time.") from exc
+            raise ProviderDownError(f"{here} did not answer in time.") from exc
     rows = listed.get("data") if isinstance(listed, dict) else None
     if not isinstance(rows, list):
-        raise ProviderReplyError(f"{url} does not list its models as an OpenAI-compatible server does.")
+        raise ProviderReplyError(f"{here} does not list its models as an OpenAI-compatible server does.")
     return [str(row["id"]) for row in rows if isinstance(row, dict) and row.get("id")]

@@ -63,10 +63,13 @@ def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             size = 0
-            async for part in self._stream:
-                yield part
-                if (size := size + len(part)) > LARGEST_REPLY:
-                    raise ProviderReplyError(f"the server sent more than {LARGEST_REPLY // 1_000_000} MB.")
+            try:
+                async for part in self._stream:
+                    yield part
+                    if (size := size + len(part)) > LARGEST_REPLY:
+                        raise ProviderReplyError(f"the server sent more than {LARGEST_REPLY // 1_000_000} MB.")
+            except (httpx.ReadError, httpx.RemoteProtocolError) as exc:
+                raise httpx.ReadError("the connection was cut in the middle of the reply") from exc
 
         async def aclose(self) -> None:
             await self._stream.aclose()
@@ -174,13 +177,16 @@ def status_error(name: str, status: int, body: bytes | str = b"") -> ProviderDow
     said = " ".join(text.split())[:200]
     if status < 400:
         return ProviderDownError(f"{name} is at another address now (status {status}). Set the address that it names.")
-    if status in (401, 403):
-        return ProviderDownError(f"{name} refused the key (status {status}). Check it in .env.")
+    if status == 401:  # some say back part of the key
+        return ProviderDownError(f"{name} refused the key (status 401). Check it in .env.")
+    because = f": {said}" if said else ""
+    if status == 403:
+        return ProviderDownError(f"{name} refused the key (status 403{because}). Check it in .env.")
     if status == 404:
-        return ProviderDownError(f"{name} does not know the address or the model (status 404: {said}).")
+        return ProviderDownError(f"{name} does not know the address or the model (status 404{because}).")
     if status == 429:
-        return ProviderDownError(f"{name} allows no more requests now (status 429).")
-    return ProviderDownError(f"{name} failed (status {status}{': ' + said if said else ''}).")
+        return ProviderDownError(f"{name} allows no more requests now (status 429{because}).")
+    return ProviderDownError(f"{name} failed (status {status}{because}).")
 
 
 _KEYS = ("authorization", "x-api-key", "api-key", "x-chroma-token")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tools.allowance import current
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderReplyError
-from tools.http import fetch_json, is_local, open_client, status_error
+from tools.http import fetch_json, is_local, open_client, status_error, without_key
 from tools.judge import Pair
 from tools.prices import Price
 
@@ -241,7 +241,7 @@ class ServerJudge(Generic[Form]):
                     said += part
                     if len(said) > 2000:
                         break
-                words = " ".join(said.decode("utf-8", "replace").split())[:200]
+                words = without_key(" ".join(said.decode("utf-8", "replace").split()), self._headers)[:200]
                 status = response.status_code
                 raise OtherFormError(f"{self.server} refused the request (status {status}: {words}).", status, words)
 

@@ -18,7 +18,9 @@ S = TypeVar("S", bound=BaseModel)
 
 def read_reply(text: str, shape: type[S]) -> S:
     """The reply's JSON object, wherever in the text it stands. Raises ProviderReplyError."""
-    bare = without_thoughts(text).strip()
+    bare = text.strip()
+    if not (bare.startswith("{") and bare.endswith("}")):  # what is JSON from end to end may well quote such a mark
+        bare = without_thoughts(bare).strip()
     if not bare:
         raise ProviderReplyError("the reply is empty")
     wrong: ValidationError | None = None
