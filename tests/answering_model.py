@@ -157,5 +157,4 @@ def library(library_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("tools.encoder.load_encoder", lambda _: WordEncoder())
     monkeypatch.setattr("tools.judge_embedded.load_judge", lambda _: QuickJudge())
     monkeypatch.setattr("agent.commands.session.index_samples", lambda *_: None)  # the library stands in for them
-    monkeypatch.setattr("agent.samples.load_encoder", lambda _: WordEncoder(), raising=False)
     return tmp_path / "data"

@@ -471,6 +471,24 @@ async def test_everything_is_scored_again_when_the_judge_fails(
     assert exit_status(answer) == DEGRADED
 
 
+@pytest.mark.usefixtures("library")
+async def test_no_score_of_the_first_judge_remains(server: ModelServer) -> None:
+    unsure = Reply(top_logprobs={"Yes": -1.204, "No": -0.357})  # 0.3, so that this side is searched for again
+    server.on(lambda body: body.get("logprobs") and "made easier" in body["messages"][-1]["content"], unsure)
+    FailingJudge(server, _of_a_claim, DOWN["500"])
+    answering(server, again=True)
+    server.on(STAGES["write"], case_of)
+    given = settings(server, judge_url=server.url, judge_model="judge-model")
+    async with Runs(given) as runs:  # with few pairs, the two judges do not get to see the same ones
+        options = RunOptions.of(deadline_seconds=20, max_pairs=14, max_rounds=1)
+        run_id = await runs.start(QUESTION, options)
+        assert (await runs.answer(run_id)).providers["judge"] == "quick"
+        state = (await runs._graph.aget_state({"configurable": {"thread_id": run_id}})).values
+    scores = {round(s, 3) for side in state["support"].values() for s in side.values()}
+    assert scores <= {0.9, 0.2, 0.1}
+    assert sum(len(side) for side in state["support"].values()) <= 14
+
+
 @pytest.mark.parametrize("status", [400, 402])
 @pytest.mark.usefixtures("library")
 async def test_a_judges_key_that_its_server_says_back_is_not_shown(server: ModelServer, status: int) -> None:
