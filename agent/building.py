@@ -35,6 +35,8 @@ def build_providers(settings: Settings, store: Store) -> Providers:
 
     models = _models(settings)
     chats = {stage: build_chat(settings, stage) for stage in STAGES} if uses_chat(settings) else {}
+    if chats:
+        import langchain_openai  # noqa: F401  # half a second that the event loop would wait for at the first call
     framer: Framer = EmbeddedFramer()
     expander: Expander = EmbeddedExpander(models)
     requerier: Requerier = EmbeddedRequerier()

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from tools.cache import VectorCache
 from tools.encoder import Encoder
-from tools.errors import JudgeError, ProviderError
+from tools.errors import DeadlineError, JudgeError, ProviderError
 from tools.judge import Judge, Pair
 from tools.worker import Worker
 
+_PATIENCE = 0.7
 _BATCH = 64
 _PROBE = 16  # pairs that show how fast a model of this process is, so that no batch outlasts the time there is
 
@@ -69,7 +70,7 @@ class Models:
     def judge(self, name: str = "") -> "RunJudge":
         """The judge of that name; the first one for a run that has not changed it."""
         if self.remote_judge is not None and name in ("", self.remote_judge.name):
-            return _Remote(self.remote_judge, self._cache)
+            return _Remote(self.remote_judge, self._cache, 1.0 if self.judge_required else _PATIENCE)
         return _Embedded(self.embedded_judge, self._worker, self._cache)
 
     async def _vectors(self, encoder: Encoder, texts: Sequence[str], *, queries: bool) -> NDArray[np.float32]:
@@ -154,12 +155,23 @@ class _Embedded(_Cached):
 class _Remote(_Cached):
     """All at once at the judge's server, which knows best how to batch."""
 
-    def __init__(self, judge: RemoteJudge, cache: VectorCache) -> None:
+    def __init__(self, judge: RemoteJudge, cache: VectorCache, patience: float) -> None:
+        """patience: the share of the time there is after which a judge that has said nothing has failed."""
         super().__init__(judge, cache)
         self._judge = judge
+        self._patience = patience
 
     async def _compute(self, pairs: Sequence[Pair], seconds: float) -> NDArray[np.float32]:
+        if seconds <= 0:
+            return np.full(len(pairs), np.nan, np.float32)
+        began = time.monotonic()
         try:
-            return await self._judge.support(pairs, seconds)
+            scores = await self._judge.support(pairs, seconds * self._patience)
+            if np.isnan(scores).all():
+                raise DeadlineError(f"{self._judge.name} at {self._judge.address} did not answer in time.")
+            took, late = time.monotonic() - began, [i for i, s in enumerate(scores) if math.isnan(s)]
+            if late and seconds * self._patience <= took < seconds:  # else they have no verdict, or there is no time
+                scores[late] = await self._judge.support([pairs[i] for i in late], seconds - took)
+            return scores
         except ProviderError as exc:
             raise JudgeError(f"the judge failed: {exc}") from exc

@@ -183,7 +183,6 @@ async def test_the_time_of_what_stands_in_is_not_spent_on_waiting(server: ModelS
     assert "allows no more requests" in notes(answer, "degraded")[0]
 
 
-@pytest.mark.xfail(strict=True, reason="a written claim whose passage was not judged has a support of 0")
 @pytest.mark.usefixtures("library")
 async def test_what_was_not_judged_does_not_count_as_nothing(server: ModelServer) -> None:
     answering(server)
@@ -513,7 +512,6 @@ async def test_a_named_judge_that_fails_is_an_error(server: ModelServer, kind: s
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.xfail(strict=True, reason="a judge that never answers leaves every pair unjudged, and nothing replaces it")
 @pytest.mark.usefixtures("library")
 async def test_a_judge_that_hangs_ends_in_an_answer_by_the_embedded_one(server: ModelServer) -> None:
     server.on(lambda body: body.get("logprobs"), Reply(hang=True))

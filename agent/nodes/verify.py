@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 from langgraph.runtime import Runtime
 
 from agent.grounding import ground, verbatim
@@ -104,30 +105,34 @@ class _Checker:
     async def _check(self, claims: Sequence[Claim]) -> "list[Claim | Check]":
         passages = await asyncio.to_thread(self.providers.store.passages, {i for c in claims for i in c["passages"]})
         written = [c for c in claims if c.get("written")]
-        grounded, serves = await asyncio.gather(  # of a server both are asked at once
-            ground(self.providers.models, self.judge, written, passages, self.seconds()),
-            self._serving([c for c in claims if c["role"] != "plain" and c["passages"]]),
+        sided = [c for c in claims if c["role"] != "plain" and c["passages"]]
+        grounded, sure = await asyncio.gather(  # of a server both are asked at once
+            ground(self.providers.models, self.judge, written, passages, self.seconds()), self._sure(sided)
         )
-        sourced = [grounded[c["text"]] if c.get("written") else _verbatim(c, passages) for c in claims]
         verdicts: list[Claim | Check] = []
-        for claim in sourced:
-            if claim is None:
+        for claim in claims:
+            held = grounded[claim["text"]] if claim.get("written") else _verbatim(claim, passages)
+            if held is None:
                 verdicts.append("source")
+            elif claim["role"] == "plain":
+                verdicts.append(held)
+            elif (score := sure[claim["perspective"], claim["text"]]) < self.judge.sentence_threshold:
+                verdicts.append("side")
             else:
-                verdicts.append(claim if claim["role"] == "plain" or claim["text"] in serves else "side")
+                verdicts.append(Claim(**{**held, "support": score}) if claim.get("written") else held)
         return verdicts
 
-    async def _serving(self, claims: Sequence[Claim]) -> set[str]:
-        """The texts of the claims that serve the side that they stand under."""
+    async def _sure(self, claims: Sequence[Claim]) -> dict[tuple[str, str], float]:
+        """How surely each claim serves the side that it stands under; 0 for one that was not judged in time."""
         statements = {p["id"]: p["statement"] for p in self.state.get("perspectives", [])}
         contrary = {p["id"]: statements.get(p["contrary"], "") for p in self.state.get("perspectives", [])}
         pairs = [Pair(statements[c["perspective"]], c["text"], contrary[c["perspective"]]) for c in claims]
         judged = self.state.get("support", {})
-        sure = {
-            c["text"]: side_score(float(s), judged.get(c["perspective"], {}).get(c["passages"][0]))
-            for c, s in zip(claims, await self.judge.support(pairs, self.seconds()), strict=True)
+        scores = np.nan_to_num(await self.judge.support(pairs, self.seconds()))
+        return {
+            (c["perspective"], c["text"]): side_score(float(s), judged.get(c["perspective"], {}).get(c["passages"][0]))
+            for c, s in zip(claims, scores, strict=True)
         }
-        return {text for text, score in sure.items() if score >= self.judge.sentence_threshold}
 
 
 Check = Literal["source", "side"]
