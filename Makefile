@@ -69,7 +69,7 @@ test-all: $(DEV) $(MODELS) $(VLLM)
 	.venvs/models/bin/python -m pytest -m slow
 
 judge-server: $(VLLM)
-	@exec .venvs/vllm/bin/python -m tools.serve_judge $(if $(MODEL),--model "$$MODEL") $(if $(PORT),--port $(PORT)) \
+	@exec .venvs/vllm/bin/python -m tools.judges.serve $(if $(MODEL),--model "$$MODEL") $(if $(PORT),--port $(PORT)) \
 	  $(if $(DOWNLOAD),--download)
 
 bench: $(DEV)

@@ -17,7 +17,7 @@ from agent.answer import (
 )
 from agent.state import Claim, Coverage, Perspective, RunState, Stance, busy_seconds
 from tools.passages import Passage
-from tools.store import SAMPLES
+from tools.store.store import SAMPLES
 
 _FEW_UNJUDGED = 5  # pairs: so few change nothing
 _UNREAD_SHOWN = 3

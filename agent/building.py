@@ -10,14 +10,14 @@ from agent.providers import Expander, Framer, Providers, Remote, Requerier, Writ
 from agent.served import EMBEDDED, ServedExpander, ServedFramer, ServedRequerier, ServedWriter
 from agent.settings import Settings
 from tools.http import is_local
-from tools.store import Store
+from tools.store.store import Store
 
 if TYPE_CHECKING:
     from agent.websearch import WebSearch
-    from tools.chat import ChatModel
-    from tools.encoder import Encoder
-    from tools.hybrid import HybridSearch
-    from tools.reranker import Reranker
+    from tools.chat.model import ChatModel
+    from tools.encoders.encoder import Encoder
+    from tools.encoders.reranker import Reranker
+    from tools.store.hybrid import HybridSearch
     from tools.web.engines import SearchEngine
 
 DEFAULT_MODEL = "gpt-5.4-mini"
@@ -77,8 +77,8 @@ def uses_chat(settings: Settings) -> bool:
 
 def build_chat(settings: Settings, stage: str) -> "ChatModel":
     """The chat model of one stage ('frame', 'expand', 'queries', 'write')."""
-    from tools.chat import OPENAI, ChatModel
-    from tools.prices import price_of
+    from tools.chat.model import OPENAI, ChatModel
+    from tools.chat.prices import price_of
 
     name = getattr(settings, f"model_{stage}") or settings.model or DEFAULT_MODEL
     return ChatModel(
@@ -121,8 +121,8 @@ def _served(
 
 def _models(settings: Settings) -> Models:
     from tools.cache import VectorCache
-    from tools.encoder import load_encoder
-    from tools.judge_embedded import load_judge
+    from tools.encoders.encoder import load_encoder
+    from tools.judges.embedded import load_judge
     from tools.worker import Worker
 
     encoder = load_encoder(settings.cache_dir)
@@ -140,7 +140,7 @@ def _models(settings: Settings) -> Models:
 def build_encoder(settings: Settings, embedded: "Encoder") -> "Encoder":
     """What the collections are indexed with. Raises SettingsError, ModelError."""
     if settings.embeddings_url:
-        from tools.encoder_endpoint import EndpointEncoder
+        from tools.encoders.endpoint import EndpointEncoder
 
         return EndpointEncoder(
             settings.embeddings_url,
@@ -150,7 +150,7 @@ def build_encoder(settings: Settings, embedded: "Encoder") -> "Encoder":
             document_prompt=settings.encoder_document_prompt,
         )
     if settings.encoder:
-        from tools.encoder_transformers import TransformersEncoder
+        from tools.encoders.transformers import TransformersEncoder
 
         return TransformersEncoder(
             settings.encoder,
@@ -164,11 +164,11 @@ def build_encoder(settings: Settings, embedded: "Encoder") -> "Encoder":
 
 def build_search(settings: Settings, store: Store, encoder: "Encoder") -> "HybridSearch":
     """The search over the store: its indexes in this process, or the dense one on a Chroma server."""
-    from tools.hybrid import HybridSearch
+    from tools.store.hybrid import HybridSearch
 
     if not settings.chroma_url:
         return HybridSearch(store, settings.index_dir, encoder)
-    from tools.dense_server import DenseServer
+    from tools.store.dense_server import DenseServer
 
     dense = DenseServer(settings.chroma_url, store.store_id(), token=settings.chroma_token.get_secret_value())
     return HybridSearch(store, settings.index_dir, encoder, dense)
@@ -180,9 +180,9 @@ def build_judge(settings: Settings) -> RemoteJudge | None:
         return None
     if settings.judge == "auto" and not settings.judge_url:
         return None
-    from tools.judge_chat import ChatJudge, read_judge_prompt
-    from tools.judge_score import ScoreJudge
-    from tools.prices import price_of
+    from tools.chat.prices import price_of
+    from tools.judges.chat import ChatJudge, read_judge_prompt
+    from tools.judges.score import ScoreJudge
 
     url, model, key = _judge_server(settings)
     threshold, price = settings.judge_threshold, price_of(model, settings.prices)
@@ -209,7 +209,7 @@ def build_judge(settings: Settings) -> RemoteJudge | None:
 
 def _judge_server(settings: Settings) -> tuple[str, str, str]:
     """Address, model and key; without an address of its own the judge is the chat model."""
-    from tools.chat import OPENAI
+    from tools.chat.model import OPENAI
 
     if settings.judge_url:
         return settings.judge_url, settings.judge_model, settings.judge_api_key.get_secret_value()
@@ -258,7 +258,7 @@ def _web(settings: Settings, store: Store, models: Models) -> "WebSearch | None"
 def _reranker(settings: Settings) -> "Reranker | None":
     if not settings.reranker:
         return None
-    from tools.reranker import Reranker
+    from tools.encoders.reranker import Reranker
 
     return Reranker(settings.reranker)
 

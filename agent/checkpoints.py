@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from agent.settings import Settings
-from tools.database import translated
 from tools.errors import SettingsError, StoreError
+from tools.store.database import translated
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver

@@ -1,4 +1,4 @@
-"""Which cited passages really say a written claim, by `tools.grounding` with the models of the run."""
+"""Which cited passages really say a written claim, by `tools.grounding.grounding` with the models of the run."""
 
 import re
 from collections.abc import Sequence
@@ -8,10 +8,10 @@ import numpy as np
 
 from agent.models import Models, RunJudge
 from agent.state import Claim
-from tools.grounding import evidence_sentences, is_grounded
-from tools.judge import Pair
+from tools.grounding.grounding import evidence_sentences, is_grounded
+from tools.judges.judge import Pair
 from tools.passages import Passage
-from tools.sentences import split_sentences
+from tools.text.sentences import split_sentences
 
 _SPACES = re.compile(r"\s+")
 

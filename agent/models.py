@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.cache import VectorCache
-from tools.encoder import Encoder
+from tools.encoders.encoder import Encoder
 from tools.errors import DeadlineError, JudgeError, ProviderError
-from tools.judge import Judge, Pair
+from tools.judges.judge import Judge, Pair
 from tools.worker import Worker
 
 _PATIENCE = 0.7

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from tools.errors import SettingsError
-from tools.store import SAMPLES
+from tools.store.store import SAMPLES
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime

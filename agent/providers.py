@@ -11,12 +11,12 @@ from agent.models import Models, RunJudge
 from agent.state import Claim, FramingState, Perspective
 from tools.errors import SettingsError
 from tools.passages import Passage
-from tools.store import Store
+from tools.store.store import Store
 
 if TYPE_CHECKING:
     from agent.websearch import WebSearch
-    from tools.hybrid import HybridSearch
-    from tools.reranker import Reranker
+    from tools.encoders.reranker import Reranker
+    from tools.store.hybrid import HybridSearch
 
 
 class Framer(Protocol):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from tools.database import Database
 from tools.errors import RunBusyError, UnknownRunError
-from tools.web_passages import WebPassages
+from tools.store.database import Database
+from tools.store.web_passages import WebPassages
 
 RunStatus = Literal["running", "waiting", "done", "failed", "cancelled"]
 STALE_SECONDS = 10.0

@@ -28,9 +28,9 @@ from agent.run_store import Event, RunRow, RunStatus, RunStore
 from agent.samples import nearest_questions
 from agent.settings import Settings
 from agent.state import RunState
-from tools.database import Database
 from tools.errors import DeadlineError, RunCancelledError, RunError, SteelmanError, StoreError
-from tools.store import Store, check_encoder
+from tools.store.database import Database
+from tools.store.store import Store, check_encoder
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from agent.models import Models
-from tools.ingest import Ingester
+from tools.ingest.ingest import Ingester
+from tools.ingest.readers import read_file
 from tools.passages import SourceDocument
-from tools.readers import read_file
-from tools.store import SAMPLES, Store
+from tools.store.store import SAMPLES, Store
 
 FOLDER = Path(__file__).parent.parent / "samples"
 _NEAREST = 3

@@ -17,9 +17,9 @@ def _build() -> "CompiledStateGraph[Any, Any, Any, Any]":
     from agent.graph import build_graph
     from agent.samples import index_samples
     from agent.settings import load_settings
-    from tools.database import Database
-    from tools.ingest import Ingester
-    from tools.store import Store
+    from tools.ingest.ingest import Ingester
+    from tools.store.database import Database
+    from tools.store.store import Store
 
     settings = load_settings()
     store = Store(Database(settings.database_path))

@@ -17,17 +17,17 @@ from tools.allowance import current
 from tools.batching import parts
 from tools.cache import TextCache
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, SourceError
-from tools.hybrid import passage_text
 from tools.passages import SourceDocument
-from tools.sentences import cut
-from tools.store import Store
+from tools.store.hybrid import passage_text
+from tools.store.store import Store
+from tools.store.web_passages import WebPage
+from tools.text.sentences import cut
 from tools.web.domains import DomainLists
 from tools.web.engines import SearchEngine, WebResult, tidy
 from tools.web.fetch import PageFetcher
 from tools.web.hosts import host_of
 from tools.web.pages import normalise_url
 from tools.web.sources import read_source
-from tools.web_passages import WebPage
 
 _SEARCH_KEPT = 3600.0  # seconds
 _PAGE_KEPT = 86_400.0

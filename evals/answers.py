@@ -169,7 +169,7 @@ def read_answers(path: Path) -> dict[str, Answer]:
 async def _ask_missing(cases: list[Case], documents: list[SourceDocument], name: str, out: Path) -> None:
     from agent.commands.session import open_runs
     from agent.options import RunOptions
-    from tools.ingest import Ingester
+    from tools.ingest.ingest import Ingester
 
     done = read_answers(out)
     out.parent.mkdir(parents=True, exist_ok=True)

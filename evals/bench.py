@@ -82,7 +82,7 @@ def bench_ask() -> dict[str, float]:
 
 def bench_encoder() -> dict[str, float]:
     """Passages of about 100 words a second: the embedded encoder, and sentence-transformers in fp32 where installed."""
-    from tools.encoder import load_encoder, minilm_recipe
+    from tools.encoders.encoder import load_encoder, minilm_recipe
 
     texts = _passages(400)
     with tempfile.TemporaryDirectory() as cache:
@@ -107,12 +107,12 @@ def bench_encoder() -> dict[str, float]:
 
 def bench_ingest() -> dict[str, float]:
     """Ingest of 5,000 passages against the encoder's own rate on the same texts."""
-    from tools.database import Database
-    from tools.encoder import load_encoder
-    from tools.hybrid import HybridSearch, passage_text
-    from tools.ingest import Ingester
+    from tools.encoders.encoder import load_encoder
+    from tools.ingest.ingest import Ingester
     from tools.passages import SourceDocument
-    from tools.store import Store
+    from tools.store.database import Database
+    from tools.store.hybrid import HybridSearch, passage_text
+    from tools.store.store import Store
 
     texts = _passages(_INGESTED)
     with tempfile.TemporaryDirectory() as data:
@@ -176,8 +176,8 @@ async def _agent_alone() -> dict[str, float]:
 def bench_judge() -> dict[str, float]:
     """(statement, text) pairs a second: passages of about 100 words, and single sentences."""
     from agent.samples import sample_documents
-    from tools.judge_embedded import load_judge
-    from tools.sentences import split_sentences
+    from tools.judges.embedded import load_judge
+    from tools.text.sentences import split_sentences
 
     statement, passages = "Cities should plant more trees.", [d.text for d in sample_documents()[:64]]
     sentences = [s for text in passages for s in split_sentences(text)][:256]
@@ -233,7 +233,7 @@ def _passages(count: int) -> list[str]:
     import random
 
     from agent.samples import sample_documents
-    from tools.sentences import split_sentences
+    from tools.text.sentences import split_sentences
 
     rng = random.Random(1)
     sentences = [s for d in sample_documents() for s in split_sentences(d.text)]

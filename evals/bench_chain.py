@@ -39,7 +39,7 @@ async def _ask(data: Path, slow: SlowServers) -> float:
     from agent.providers import Providers
     from agent.runs import Runs
     from agent.settings import load_settings
-    from tools.store import Store
+    from tools.store.store import Store
     from tools.web.fetch import PageFetcher
     from tools.web.tavily import Tavily
 

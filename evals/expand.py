@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.settings import load_settings
-from tools.encoder import Encoder, load_encoder
+from tools.encoders.encoder import Encoder, load_encoder
 from tools.errors import InputError
 from tools.grammar import Framing, frame
 from tools.grammar.negation import same_polarity

@@ -12,12 +12,12 @@ from agent.providers import Brief, Providers
 from agent.settings import Settings
 from agent.state import Claim, FramingState, Perspective
 from tools.cache import VectorCache
-from tools.hybrid import HybridSearch
-from tools.ingest import Ingester
-from tools.judge import Pair
+from tools.ingest.ingest import Ingester
+from tools.judges.judge import Pair
 from tools.passages import Passage, SourceDocument
-from tools.sentences import split_sentences
-from tools.store import SAMPLES, Store
+from tools.store.hybrid import HybridSearch
+from tools.store.store import SAMPLES, Store
+from tools.text.sentences import split_sentences
 from tools.worker import Worker
 
 _WIDTH = 16

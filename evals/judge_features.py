@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from tools.encoder import Encoder
+    from tools.encoders.encoder import Encoder
 
 Floats = NDArray[np.float32]
 
@@ -74,7 +74,7 @@ class FeatureModel:
 def features(pairs: Sequence[tuple[str, str]], encoder: "Encoder") -> Floats:
     """Features of (statement, text) pairs, shape (n, len(FEATURES))."""
     from tools.grammar import negate
-    from tools.sentences import split_sentences
+    from tools.text.sentences import split_sentences
 
     parts = {text: (split_sentences(text) or [text]) for _, text in pairs}
     denials = {statement: negate(statement) for statement, _ in pairs}

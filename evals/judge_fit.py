@@ -18,7 +18,7 @@ from evals.judge_features import FEATURES, GROUPS, FeatureModel, features
 from evals.judge_metrics import best_f1, roc_auc, stance_accuracy
 
 if TYPE_CHECKING:
-    from tools.encoder import Encoder
+    from tools.encoders.encoder import Encoder
 
 _SETS = {
     "read_labels": 1800, "argkp_topic": 900, "berds": 900,
@@ -107,7 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints a line for all features, for each group alone and for all without it."""
     from agent.settings import load_settings
-    from tools.encoder import load_encoder
+    from tools.encoders.encoder import load_encoder
 
     for row in ablation(args.data, load_encoder(load_settings().cache_dir), args.seed):
         print(json.dumps(row))

@@ -1,6 +1,6 @@
 """The cross-encoder in PyTorch, as it is trained: BERT over [CLS] statement [SEP] text [SEP], three labels.
 
-`tools/onnx_bert.py` builds the same arithmetic for use. Needs torch, transformers and tokenizers.
+`tools/onnx_models/bert.py` builds the same arithmetic for use. Needs torch, transformers and tokenizers.
 """
 
 import math

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from evals.judge_data import Example, hard, load_corpus
 from evals.judge_metrics import roc_auc
 from tools.grammar import negate
-from tools.int8_weights import load_weights, pack
-from tools.judge import Pair, side_score
-from tools.judge_embedded import FOLDER, Calibration, EmbeddedJudge, judge_recipe, softmax
+from tools.judges.embedded import FOLDER, Calibration, EmbeddedJudge, judge_recipe, softmax
+from tools.judges.judge import Pair, side_score
+from tools.onnx_models.int8_weights import load_weights, pack
 
 WRONG_SIDE = 0.07
 """Share of the samples' accepted sentences that may stand on the wrong side: sets the threshold for showing one."""
@@ -131,9 +131,9 @@ def sample_sentences() -> list[tuple[Pair, Pair, int]]:
     from agent.samples import FOLDER
     from evals.answers import load_samples
     from tools.grammar import frame
-    from tools.readers import read_file
-    from tools.sentences import split_sentences
-    from tools.standalone import stands_alone
+    from tools.ingest.readers import read_file
+    from tools.text.sentences import split_sentences
+    from tools.text.standalone import stands_alone
 
     pairs: list[tuple[Pair, Pair, int]] = []
     for case in load_samples()[0]:
@@ -166,7 +166,7 @@ def _apply(raw: NDArray[np.float32], slope: float, offset: float) -> NDArray[np.
 
 
 def _uncalibrated(cache: Path, plain: Calibration) -> EmbeddedJudge:
-    from tools.onnx_model import load_model
+    from tools.onnx_models.model import load_model
 
     return EmbeddedJudge(load_model(judge_recipe(), cache, lambda _: True, "judge"), "uncalibrated", plain)
 
@@ -177,8 +177,8 @@ def _write_reference(weights: dict[str, NDArray[np.float32]]) -> None:
     import onnxruntime
     from tokenizers import Tokenizer
 
-    from tools.onnx_bert import build_bert
-    from tools.onnx_model import OnnxModel
+    from tools.onnx_models.bert import build_bert
+    from tools.onnx_models.model import OnnxModel
 
     recipe = judge_recipe()
     with tempfile.TemporaryDirectory() as folder:

@@ -11,8 +11,8 @@ from providers import Build, build
 from agent.runs import Runs
 from agent.settings import Settings
 from evals.instant import instant_providers
-from tools.database import Database
-from tools.store import Store
+from tools.store.database import Database
+from tools.store.store import Store
 
 QUESTION = "Should towns build bridges?"
 

@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from tools.encoder import MiniLM, load_encoder  # noqa: E402  # needs the path above
-from tools.locks import index_lock  # noqa: E402
+from tools.encoders.encoder import MiniLM, load_encoder  # noqa: E402  # needs the path above
+from tools.store.locks import index_lock  # noqa: E402
 
 _VENDORS = (
     *("STEELMAN_", "OPENAI_", "ANTHROPIC_", "AZURE_", "GOOGLE_", "GEMINI_", "MISTRAL_", "COHERE_", "GROQ_", "VLLM_"),

@@ -14,10 +14,10 @@ from agent.settings import Settings
 from agent.state import FramingState, Perspective
 from evals.instant import InstantEncoder, instant_providers
 from tools.cache import VectorCache
-from tools.hybrid import Hit
-from tools.judge import Pair
+from tools.judges.judge import Pair
 from tools.passages import Passage
-from tools.store import Store
+from tools.store.hybrid import Hit
+from tools.store.store import Store
 from tools.worker import Worker
 
 Build = Callable[[Settings, Store], Providers]

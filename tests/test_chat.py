@@ -13,9 +13,9 @@ from pydantic import BaseModel, Field
 
 from tools import http
 from tools.allowance import Allowance, using
-from tools.chat import LARGEST_TEXT, ChatModel, models_at, read_reply
+from tools.chat.model import LARGEST_TEXT, ChatModel, models_at, read_reply
+from tools.chat.prices import Price
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
-from tools.prices import Price
 
 KEY = "sk-very-secret-0123456789"
 
@@ -293,7 +293,7 @@ async def test_the_price_of_a_distant_model(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch, price: Price | None, cost: float, unpriced: int
 ) -> None:
     server.on("", Reply(GOOD, usage=(1000, 50)))
-    monkeypatch.setattr("tools.chat.is_local", lambda _: False)
+    monkeypatch.setattr("tools.chat.model.is_local", lambda _: False)
     allowance = await spent(server, price=price)
     assert allowance.cost == pytest.approx(cost)
     assert allowance.unpriced == unpriced

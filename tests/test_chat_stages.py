@@ -21,8 +21,8 @@ from agent.nodes.write import once
 from agent.providers import Brief
 from agent.state import Claim, FramingState, Perspective
 from tools.cache import VectorCache
-from tools.chat import ChatModel
-from tools.encoder import MiniLM
+from tools.chat.model import ChatModel
+from tools.encoders.encoder import MiniLM
 from tools.errors import ProviderReplyError
 from tools.passages import Passage
 from tools.worker import Worker

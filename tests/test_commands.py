@@ -25,7 +25,7 @@ from agent.commands import session
 from agent.run_store import RunStore
 from agent.runs import Runs
 from agent.settings import Settings
-from tools.database import Database
+from tools.store.database import Database
 
 __all__ = ["instant_template", "settings"]
 

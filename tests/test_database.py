@@ -12,8 +12,8 @@ import pytest
 from conftest import Spawn
 from toys import House
 
-from tools.database import MIGRATIONS, Database, _to_wal
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError, StoreFullError
+from tools.store.database import MIGRATIONS, Database, _to_wal
 
 TEXT = "Bees dance to tell the others where the flowers are. " * 200
 
@@ -49,10 +49,10 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkey
     path = tmp_path / "steelman.db"
     Database(path).close()
     broken = (*MIGRATIONS, "CREATE TABLE extra (x); INSERT INTO nowhere VALUES (1)")
-    monkeypatch.setattr("tools.database.MIGRATIONS", broken)
+    monkeypatch.setattr("tools.store.database.MIGRATIONS", broken)
     with pytest.raises(StoreError):
         Database(path)
-    monkeypatch.setattr("tools.database.MIGRATIONS", (*MIGRATIONS, "CREATE TABLE extra (x)"))
+    monkeypatch.setattr("tools.store.database.MIGRATIONS", (*MIGRATIONS, "CREATE TABLE extra (x)"))
     with Database(path).read() as db:
         assert db.execute("SELECT COUNT(*) FROM extra").fetchone()[0] == 0
     assert version(path) == len(MIGRATIONS) + 1
@@ -98,7 +98,7 @@ def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from tools.database import Database
+from tools.store.database import Database
 from tools.errors import StoreError
 if os.getuid() == 0:
     os.setuid(65534)
@@ -167,7 +167,7 @@ def test_a_write_that_the_system_refuses_loses_nothing(tmp_path: Path, spawn: Sp
 
 
 def test_a_writer_that_does_not_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.database._BUSY_SECONDS", 0.2)
+    monkeypatch.setattr("tools.store.database._BUSY_SECONDS", 0.2)
     first, second = Database(tmp_path / "x.db"), Database(tmp_path / "x.db")
     with (
         first.write(),
@@ -182,7 +182,7 @@ def test_a_writer_that_does_not_let_go(tmp_path: Path, monkeypatch: pytest.Monke
 OPEN = """
 import sys
 from pathlib import Path
-from tools.database import Database
+from tools.store.database import Database
 print("ready", flush=True)
 sys.stdin.readline()
 for i in range(20):

@@ -30,7 +30,7 @@ EMBEDDED = dict.fromkeys(("frame", "expand", "write"), "embedded")
 @pytest.fixture(autouse=True)
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "_FIRST_PAUSE", 0.01)
-    monkeypatch.setattr("tools.chat.LARGEST_TEXT", 10_000)
+    monkeypatch.setattr("tools.chat.model.LARGEST_TEXT", 10_000)
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from conftest import Spawn
 from toys import House, ToyEncoder
 
 from tools.allowance import Allowance, using
-from tools.dense_server import DenseServer
 from tools.errors import ProviderDownError, SettingsError
 from tools.passages import Passage, SourceDocument
+from tools.store.dense_server import DenseServer
 
 BEES = "Bees dance to tell the others where the flowers are."
 ANTS = "Ants march in long lines along the scent of food."

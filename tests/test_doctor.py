@@ -11,8 +11,8 @@ from agent.__main__ import main
 from agent.building import build_engine, build_judge
 from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
-from tools.judge_chat import ChatJudge
-from tools.judge_score import ScoreJudge
+from tools.judges.chat import ChatJudge
+from tools.judges.score import ScoreJudge
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tools.allowance import Allowance, using
-from tools.encoder_endpoint import EndpointEncoder
+from tools.encoders.endpoint import EndpointEncoder
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderReplyError
 
 Reply = Callable[[str, dict[str, Any]], Any]

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tools.encoder_transformers import Pooling, TransformersEncoder, find_model
+from tools.encoders.reranker import Reranker
+from tools.encoders.transformers import Pooling, TransformersEncoder, find_model
 from tools.errors import ModelError, SettingsError
-from tools.reranker import Reranker
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 TEXTS = ["Trains are quiet.", "A city that builds more homes has lower rents, and its streets have more people.", "No."]
@@ -207,7 +207,7 @@ def test_nothing_to_encode_and_many_threads(bert: str) -> None:
 @slow
 def test_the_embedded_encoders_weights(encoder: Any) -> None:
     """The same weights in PyTorch and as the int8 graph agree, which also shows that a real model loads."""
-    from tools.encoder import minilm_recipe
+    from tools.encoders.encoder import minilm_recipe
 
     assert np.array_equal(encoder.encode_queries(TEXTS), encoder.encode(TEXTS))
     ours = TransformersEncoder(str(minilm_recipe().weights.parent), device="cpu")
@@ -236,11 +236,11 @@ def test_a_device_that_is_not_there(bert: str) -> None:
 @slow
 def test_a_search_with_two_encoders(bert: str, other: str, tmp_path: Path) -> None:
     """Stored vectors are the documents' encoder's; a query is compared by its own."""
-    from tools.database import Database
-    from tools.hybrid import HybridSearch
-    from tools.ingest import Ingester
+    from tools.ingest.ingest import Ingester
     from tools.passages import SourceDocument
-    from tools.store import Store
+    from tools.store.database import Database
+    from tools.store.hybrid import HybridSearch
+    from tools.store.store import Store
 
     encoder = TransformersEncoder(bert, query_model=other, device="cpu")
     database = Database(tmp_path / "steelman.db")

@@ -18,10 +18,10 @@ from agent.run_store import Event
 from agent.runs import Runs
 from agent.settings import Settings
 from agent.state import Claim, RunState
-from tools.database import Database
 from tools.errors import InputError, ProviderError, RunError, StoreError
-from tools.judge import Pair
-from tools.store import Store
+from tools.judges.judge import Pair
+from tools.store.database import Database
+from tools.store.store import Store
 
 __all__ = ["instant_template", "settings"]
 

@@ -21,12 +21,12 @@ from evals.grounding import (
     table,
     with_intervals,
 )
-from tools import grounding
-from tools.encoder import MiniLM
+from tools.encoders.encoder import MiniLM
 from tools.errors import InputError
-from tools.grounding import content_overlap, evidence_sentences, is_grounded, missing_facts, unfounded
-from tools.sentences import split_sentences
-from tools.wording import objections
+from tools.grounding import grounding
+from tools.grounding.grounding import content_overlap, evidence_sentences, is_grounded, missing_facts, unfounded
+from tools.grounding.wording import objections
+from tools.text.sentences import split_sentences
 
 SAID_OTHERWISE = """
 Two thirds of the pupils agreed. | About 2/3 of pupils agreed.
@@ -279,7 +279,7 @@ def test_the_report_of_a_perfect_check() -> None:
 
 @pytest.mark.slow
 def test_few_wrong_claims_pass_on_the_test_half(models_dir: Path, encoder: MiniLM) -> None:
-    from tools.judge_embedded import load_judge
+    from tools.judges.embedded import load_judge
 
     gold = [item for item in read_items(GOLD) if item.half == "test"]
     accepted = default(observe(gold, encoder, load_judge(models_dir)))

@@ -12,8 +12,8 @@ from conftest import Spawn
 from toys import House, ToyEncoder
 
 from tools.errors import EncoderMismatchError, StoreDamagedError, StoreFullError, UnknownCollectionError
-from tools.hybrid import fuse, passage_text
 from tools.passages import SourceDocument
+from tools.store.hybrid import fuse, passage_text
 
 BEES = "Bees dance to tell the others where the flowers are."
 ANTS = "Ants march in long lines along the scent of food."
@@ -217,7 +217,7 @@ def test_a_damaged_index_says_so_and_is_mended_by_rebuild(house: House, tmp_path
 
 
 def test_a_full_disk_is_not_taken_for_damage(tmp_path: Path) -> None:
-    from tools.dense import index_error
+    from tools.store.dense import index_error
 
     for words in ("No space left on device (os error 28)", "(code: 13) database or disk is full"):
         assert isinstance(index_error("dense", tmp_path, RuntimeError(words)), StoreFullError)

@@ -8,7 +8,7 @@ from conftest import Spawn
 from toys import House, ToyEncoder
 
 from tools.errors import EncoderMismatchError, InputError, StoreFullError
-from tools.ingest import LARGEST_TEXT, IngestReport, find_files
+from tools.ingest.ingest import LARGEST_TEXT, IngestReport, find_files
 from tools.passages import SourceDocument
 
 BEES = "Bees dance to tell the others where the flowers are."

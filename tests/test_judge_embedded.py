@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tools import judge_embedded
 from tools.errors import ModelError
-from tools.int8_weights import pack, unpack
-from tools.judge import UNJUDGED, Pair, side_score
-from tools.judge_embedded import EmbeddedJudge, load_judge, softmax
+from tools.judges import embedded as judge_embedded
+from tools.judges.embedded import EmbeddedJudge, load_judge, softmax
+from tools.judges.judge import UNJUDGED, Pair, side_score
+from tools.onnx_models.int8_weights import pack, unpack
 
 CLAIM, DENIAL = "Ferries should be free.", "Ferries should not be free."
 FOR = "Ferries should be free because islanders have no other road to school, work and hospital."
@@ -59,7 +59,7 @@ def test_damaged_files_are_named(models_dir: Path, tmp_path: Path, monkeypatch: 
     (folder / "calibration.json").write_text("{")
     with pytest.raises(ModelError, match="judge"):
         load_judge(models_dir)
-    shutil.copy(Path(judge_embedded.__file__).parent / "weights" / "judge" / "calibration.json", folder)
+    shutil.copy(Path(judge_embedded.__file__).parents[1] / "weights" / "judge" / "calibration.json", folder)
     rows = json.loads((folder / "reference.json").read_text())
     rows[0]["probabilities"] = [0.0, 0.0, 0.0]
     (folder / "reference.json").write_text(json.dumps(rows))

@@ -7,12 +7,12 @@ import pytest
 from conftest import Spawn
 
 from tools.errors import StoreBusyError, StoreError
-from tools.locks import index_lock
+from tools.store.locks import index_lock
 
 HOLD = """
 import sys
 from pathlib import Path
-from tools.locks import index_lock
+from tools.store.locks import index_lock
 with index_lock(Path(sys.argv[1]), exclusive=sys.argv[2] == "write", timeout=5):
     print("held", flush=True)
     sys.stdin.readline()
@@ -91,7 +91,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 READ_ON = """
 import sys, threading
 from pathlib import Path
-from tools.locks import index_lock
+from tools.store.locks import index_lock
 def read():
     while not (Path(sys.argv[1]) / "stop").exists():
         with index_lock(Path(sys.argv[1]) / "lock", exclusive=False, timeout=20):

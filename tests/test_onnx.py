@@ -11,11 +11,11 @@ import pytest
 from conftest import Spawn
 from numpy.typing import NDArray
 
-from tools import onnx_model
-from tools.encoder import MiniLM, load_encoder, minilm_recipe
+from tools.encoders.encoder import MiniLM, load_encoder, minilm_recipe
 from tools.errors import ModelError, StoreError
-from tools.onnx_bert import Head, build_bert
-from tools.onnx_model import OnnxModel, Recipe, load_model
+from tools.onnx_models import model as onnx_model
+from tools.onnx_models.bert import Head, build_bert
+from tools.onnx_models.model import OnnxModel, Recipe, load_model
 
 Array = NDArray[np.float32]
 HIDDEN, LAYERS, HEADS, INNER = 32, 2, 4, 64
@@ -216,7 +216,7 @@ def test_the_fingerprint_follows_the_weights_and_the_head(recipe: Recipe, tmp_pa
 BUILD = """
 import sys
 from pathlib import Path
-from tools.onnx_model import Recipe, load_model
+from tools.onnx_models.model import Recipe, load_model
 folder = Path(sys.argv[1])
 recipe = Recipe(folder / "model.safetensors", folder / "tokenizer.json", 4, "classifier", 32)
 for i in range(3):

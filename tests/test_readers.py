@@ -11,8 +11,8 @@ import pytest
 from web_server import pdf
 
 from tools.errors import SourceError
+from tools.ingest.readers import READERS, html_document, printable, read_file
 from tools.passages import SourceDocument
-from tools.readers import READERS, html_document, printable, read_file
 
 SPEECH = "The harbour was closed in May. Nobody had asked the fishermen."
 

@@ -20,7 +20,6 @@ from agent.run_store import Event, RunStore
 from agent.runs import Runs
 from agent.settings import Settings
 from evals.instant import InstantExpander
-from tools.database import Database
 from tools.errors import (
     EncoderMismatchError,
     QuestionError,
@@ -31,6 +30,7 @@ from tools.errors import (
     UnknownCollectionError,
     UnknownRunError,
 )
+from tools.store.database import Database
 
 __all__ = ["instant_template", "settings"]
 

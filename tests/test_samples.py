@@ -17,7 +17,7 @@ from agent.samples import index_samples, nearest_questions, sample_documents, sa
 from evals.instant import InstantJudge
 from tools.cache import VectorCache
 from tools.passages import SOURCE_KINDS
-from tools.store import SAMPLES
+from tools.store.store import SAMPLES
 from tools.worker import Worker
 
 FOLDER = ROOT / "samples"

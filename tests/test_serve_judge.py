@@ -15,7 +15,7 @@ import pytest
 from vllm_server import alive, free_port
 
 from tools.errors import ModelError, SettingsError
-from tools.serve_judge import (
+from tools.judges.serve import (
     BAD_INPUT,
     JudgeModel,
     build_command,
@@ -89,7 +89,7 @@ def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
 def test_a_model_that_is_not_here_costs_one_line(
     source: str, said: str, port: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("tools.serve_judge._ENVIRONMENT", Path(sys.executable))
+    monkeypatch.setattr("tools.judges.serve._ENVIRONMENT", Path(sys.executable))
     assert main(["--model", source, "--port", str(port)]) == BAD_INPUT
     told = capsys.readouterr()
     assert told.out == ""
@@ -109,7 +109,7 @@ def test_a_port_in_use_costs_one_line(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_without_vllm_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("tools.serve_judge._ENVIRONMENT", tmp_path / "python")
+    monkeypatch.setattr("tools.judges.serve._ENVIRONMENT", tmp_path / "python")
     with pytest.raises(SettingsError, match="make judge-server"):
         find_python()
 

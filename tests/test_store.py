@@ -9,7 +9,7 @@ from toys import House, ToyEncoder
 
 from tools.errors import EncoderMismatchError, StoreError, UnknownCollectionError
 from tools.passages import SourceDocument
-from tools.store import PreparedDocument, content_hash
+from tools.store.store import PreparedDocument, content_hash
 
 TABLES = ("documents", "passages", "vectors")
 

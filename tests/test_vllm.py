@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from vllm_server import ROOT, UP_WITHIN, VllmServer, alive, direct_scores, free_port
 
-from tools.judge import Pair
-from tools.judge_chat import ChatJudge
-from tools.judge_score import ScoreJudge
+from tools.judges.chat import ChatJudge
+from tools.judges.judge import Pair
+from tools.judges.score import ScoreJudge
 
 pytest_plugins = ["vllm_server"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(UP_WITHIN + 120)]
@@ -159,7 +159,7 @@ async def test_the_score_judge_gives_what_the_cross_encoder_says(vllm_score: Vll
 def test_the_command_serves_and_leaves_nothing_running(vllm_score: VllmServer, tmp_path: Path) -> None:
     """It prints the settings once the server answers, and an interrupt ends it with all its children."""
     port = free_port()
-    command = [sys.executable, "-m", "tools.serve_judge", "--model", str(vllm_score.folder), "--port", str(port)]
+    command = [sys.executable, "-m", "tools.judges.serve", "--model", str(vllm_score.folder), "--port", str(port)]
     environment = {**os.environ, "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as launcher:
         try:

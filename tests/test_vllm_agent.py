@@ -14,7 +14,7 @@ from agent.options import RunOptions
 from agent.runs import Runs
 from agent.samples import index_samples
 from agent.settings import Settings, load_settings
-from tools.ingest import Ingester
+from tools.ingest.ingest import Ingester
 
 pytest_plugins = ["vllm_server"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]

@@ -10,10 +10,10 @@ import pytest
 from web_fixtures import prose
 
 from agent.run_store import RunStore
-from tools.database import Database
 from tools.passages import SourceDocument
-from tools.store import PreparedDocument, Store
-from tools.web_passages import WEB, WebPage
+from tools.store.database import Database
+from tools.store.store import PreparedDocument, Store
+from tools.store.web_passages import WEB, WebPage
 
 
 @pytest.fixture

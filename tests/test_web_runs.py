@@ -20,10 +20,10 @@ from agent.run_store import Event
 from agent.runs import Runs
 from agent.settings import Settings
 from tools.errors import ProviderDownError, RunError
-from tools.ingest import Ingester
+from tools.ingest.ingest import Ingester
 from tools.passages import SourceDocument
-from tools.store import SAMPLES, Store
-from tools.web_passages import WEB
+from tools.store.store import SAMPLES, Store
+from tools.store.web_passages import WEB
 
 __all__ = ["instant_template", "settings"]
 

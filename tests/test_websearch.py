@@ -19,10 +19,10 @@ from web_server import WebServer, article
 from agent.websearch import WebFound, WebSearch
 from evals.instant import InstantEncoder
 from tools.allowance import Allowance, using
-from tools.database import Database
 from tools.passages import Passage
-from tools.sentences import split_sentences
-from tools.store import Store
+from tools.store.database import Database
+from tools.store.store import Store
+from tools.text.sentences import split_sentences
 from tools.web.domains import DomainLists
 
 

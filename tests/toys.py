@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.database import Database
-from tools.dense import DenseProjection
-from tools.hybrid import HybridSearch
-from tools.ingest import Ingester, IngestReport, find_files, read_all
+from tools.ingest.ingest import Ingester, IngestReport, find_files, read_all
 from tools.passages import SourceDocument
-from tools.sentences import cut
-from tools.store import PreparedDocument, Store
+from tools.store.database import Database
+from tools.store.dense import DenseProjection
+from tools.store.hybrid import HybridSearch
+from tools.store.store import PreparedDocument, Store
+from tools.text.sentences import cut
 
 
 class ToyEncoder:

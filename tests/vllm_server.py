@@ -16,7 +16,7 @@ from typing import Literal
 
 import pytest
 
-from tools.serve_judge import build_command, build_environment, find_model, has_gpu, running
+from tools.judges.serve import build_command, build_environment, find_model, has_gpu, running
 
 ROOT = Path(__file__).parents[1]
 PYTHON = ROOT / ".venvs" / "vllm" / "bin" / "python"

@@ -24,8 +24,8 @@ from agent.settings import Settings
 from agent.websearch import WebSearch
 from evals.instant import InstantEncoder, InstantJudge
 from tools.cache import TextCache, VectorCache
-from tools.judge import Pair
-from tools.store import Store
+from tools.judges.judge import Pair
+from tools.store.store import Store
 from tools.web.domains import DomainLists
 from tools.web.tavily import Tavily
 from tools.worker import Worker

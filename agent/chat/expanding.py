@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from agent.models import Models
 from agent.state import FramingState, Perspective
 from prompts.loader import as_data, load_prompt, seen
-from tools.chat import ChatModel
+from tools.chat.model import ChatModel
 from tools.errors import ProviderReplyError
 from tools.grammar import same_polarity
 from tools.passages import Passage

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from agent.question import is_english
 from agent.state import FramingState
 from prompts.loader import as_data, load_prompt, seen
-from tools.chat import ChatModel
+from tools.chat.model import ChatModel
 from tools.errors import ProviderReplyError
 
 _LONGEST = 400  # characters of a neutral question, a claim or an alternative

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from agent.state import FramingState, Perspective
 from prompts.loader import as_data, load_prompt, seen
-from tools.chat import ChatModel
+from tools.chat.model import ChatModel
 
 MOST_QUERIES = 4
 _LONGEST = 200

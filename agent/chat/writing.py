@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from agent.providers import Brief
 from agent.state import Claim, Perspective
 from prompts.loader import as_data, load_prompt, seen
-from tools.chat import ChatModel
+from tools.chat.model import ChatModel
 from tools.passages import Passage
 
 _SPARES = 2

@@ -11,8 +11,8 @@ from agent.__main__ import FAILED, OK
 from agent.commands.session import open_runs, options_of, settings_of
 from agent.options import RunOptions
 from agent.runs import Runs
-from tools.database import translated
 from tools.errors import InputError, SteelmanError
+from tools.store.database import translated
 
 
 def run(args: argparse.Namespace) -> int:

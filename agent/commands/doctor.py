@@ -92,7 +92,7 @@ def _data(settings: Settings) -> str:
 
 def _encoder(settings: Settings) -> str:
     from agent.building import build_encoder
-    from tools.encoder import load_encoder
+    from tools.encoders.encoder import load_encoder
 
     encoder = build_encoder(settings, load_encoder(settings.cache_dir))
     where = settings.embeddings_url or ("sentence-transformers" if settings.encoder else "embedded")
@@ -106,7 +106,7 @@ def _language(settings: Settings) -> str:
 def _chat(settings: Settings) -> str:
     """Asks for the list of models, which costs nothing and tells whether address, key and names are right."""
     from agent.building import STAGES, build_chat
-    from tools.chat import models_at
+    from tools.chat.model import models_at
     from tools.errors import ProviderReplyError
 
     models = {stage: build_chat(settings, stage) for stage in STAGES}
@@ -136,7 +136,7 @@ def _chat_asked(settings: Settings) -> str:
 
 
 def _embedded_judge(settings: Settings) -> str:
-    from tools.judge_embedded import load_judge
+    from tools.judges.embedded import load_judge
 
     judge = load_judge(settings.cache_dir)
     return f"{judge.name}, accepts a passage from {judge.threshold:.2f} on, embedded"
@@ -146,7 +146,7 @@ def _served_judge(settings: Settings) -> str:
     """Judges one pair."""
     from agent.building import build_judge
     from tools.errors import ProviderReplyError
-    from tools.judge import Pair
+    from tools.judges.judge import Pair
 
     judge = build_judge(settings)
     assert judge is not None  # this check is only made where there is one
@@ -190,7 +190,7 @@ def _web_asked(settings: Settings) -> str:
 
 
 def _reranker(settings: Settings) -> str:
-    from tools.reranker import Reranker
+    from tools.encoders.reranker import Reranker
 
     Reranker(settings.reranker).scores("test", ["a test"])
     return settings.reranker

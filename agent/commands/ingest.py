@@ -9,7 +9,7 @@ from agent.__main__ import FAILED, OK
 from agent.commands.storage import open_indexes
 from agent.settings import load_settings
 from tools.errors import SourceError
-from tools.ingest import Ingester, IngestReport, find_files, read_all
+from tools.ingest.ingest import Ingester, IngestReport, find_files, read_all
 from tools.passages import SourceDocument
 
 _SHOWN = 10

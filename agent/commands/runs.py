@@ -6,8 +6,8 @@ from agent.__main__ import OK
 from agent.rendering.words import plain
 from agent.run_store import RunStore
 from agent.settings import load_settings
-from tools.database import Database
 from tools.errors import InputError
+from tools.store.database import Database
 
 
 def run(args: argparse.Namespace) -> int:

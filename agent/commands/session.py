@@ -10,8 +10,8 @@ from agent.options import RunOptions
 from agent.runs import Runs
 from agent.samples import index_samples
 from agent.settings import Settings, load_settings
-from tools.ingest import Ingester
-from tools.store import SAMPLES
+from tools.ingest.ingest import Ingester
+from tools.store.store import SAMPLES
 
 REMOTE_PATIENCE = 2.0
 """How much longer than the embedded providers servers may take, where nobody named a deadline."""

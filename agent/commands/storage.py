@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING
 
 from agent.settings import Settings, load_settings
-from tools.database import Database
-from tools.store import Store
+from tools.store.database import Database
+from tools.store.store import Store
 
 if TYPE_CHECKING:
-    from tools.encoder import Encoder
-    from tools.hybrid import HybridSearch
+    from tools.encoders.encoder import Encoder
+    from tools.store.hybrid import HybridSearch
 
 
 def open_store() -> tuple[Store, Settings]:
@@ -20,7 +20,7 @@ def open_store() -> tuple[Store, Settings]:
 def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
     """The store with its indexes and the encoder that fills them."""
     from agent.building import build_encoder, build_search
-    from tools.encoder import load_encoder
+    from tools.encoders.encoder import load_encoder
 
     store, settings = open_store()
     encoder = build_encoder(settings, load_encoder(settings.cache_dir))

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from agent.models import Models
 from agent.state import FramingState, Perspective
 from tools.passages import Passage
-from tools.sentences import split_sentences
-from tools.standalone import stands_alone
+from tools.text.sentences import split_sentences
+from tools.text.standalone import stands_alone
 
 MOST_ASPECTS = 2
 MOST_CLUSTERS = 4

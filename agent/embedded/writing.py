@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from agent.models import Models
 from agent.providers import Brief
 from agent.state import Claim, Perspective
-from tools.judge import Pair, side_score
+from tools.judges.judge import Pair, side_score
 from tools.passages import Passage
-from tools.sentences import split_sentences
-from tools.standalone import stands_alone
+from tools.text.sentences import split_sentences
+from tools.text.standalone import stands_alone
 
 _SPARES = 3
 _ABOUT = 0.35  # cosine to the side's statement below which a sentence is about something else

@@ -16,11 +16,11 @@ from agent.providers import Providers
 from agent.routing import time_left
 from agent.state import Coverage, Failure, Perspective, RunState, Standing, Status, merge_scores
 from tools.allowance import current
-from tools.copies import copy_groups
 from tools.errors import JudgeError, ProviderDownError
 from tools.http import is_local
-from tools.judge import Pair
+from tools.judges.judge import Pair
 from tools.passages import Passage
+from tools.text.copies import copy_groups
 
 ENOUGH_PASSAGES = 2
 ENOUGH_SOURCES = 2

@@ -10,8 +10,8 @@ from agent.options import RunOptions, options_of
 from agent.providers import Providers
 from agent.state import Claim, Failure, RunState
 from tools.errors import DeadlineError
-from tools.sentences import split_sentences
-from tools.standalone import stands_alone
+from tools.text.sentences import split_sentences
+from tools.text.standalone import stands_alone
 
 _ANSWERS = 0.6  # cosine of a sentence to the question at which it may hold the answer
 _MOST = 2

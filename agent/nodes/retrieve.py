@@ -16,7 +16,7 @@ from agent.state import BranchState, Failure, RunState
 from agent.websearch import WebFound
 from tools.allowance import current
 from tools.errors import DeadlineError, ProviderError, SteelmanError
-from tools.hybrid import Hit, fuse
+from tools.store.hybrid import Hit, fuse
 
 TOO_FAR = 0.25
 """Cosine to the statement below which a passage is about something else and is not worth judging; by the embedded

@@ -23,7 +23,7 @@ from agent.providers import Providers
 from agent.routing import time_left
 from agent.state import Claim, Coverage, Dropped, Failure, RunState
 from tools.errors import DeadlineError, JudgeError
-from tools.judge import Pair, side_score
+from tools.judges.judge import Pair, side_score
 from tools.passages import Passage
 
 

@@ -74,7 +74,7 @@ def tidy(question: str) -> str:
 def _last_question(text: str) -> str:
     if not re.search(r"[.!?][\"')]?\s+\S", text):
         return text
-    from tools.sentences import split_sentences
+    from tools.text.sentences import split_sentences
 
     sentences = split_sentences(text)
     questions = [sentence for sentence in sentences if sentence.rstrip("\"')").endswith("?")]

@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote_plus, urlencode, urlsplit, urlunsplit
 
 from tools.errors import SourceError
+from tools.ingest.readers import html_document, pdf_document
 from tools.passages import SourceDocument
-from tools.readers import html_document, pdf_document
-from tools.sentences import clean
+from tools.text.sentences import clean
 from tools.web.fetch import FetchedPage
 from tools.web.hosts import host_of
 from tools.web.markup import decode, parse, schema_items, schema_types, shorten

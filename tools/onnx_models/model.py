@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.database import translated
 from tools.errors import ModelError
-from tools.int8_weights import load_weights
-from tools.onnx_bert import Head, build_bert
+from tools.onnx_models.bert import Head, build_bert
+from tools.onnx_models.int8_weights import load_weights
+from tools.store.database import translated
 
 if TYPE_CHECKING:
     import onnx

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.allowance import current
+from tools.chat.prices import Price
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderReplyError
 from tools.http import fetch_json, is_local, open_client, status_error, without_key
-from tools.judge import Pair
-from tools.prices import Price
+from tools.judges.judge import Pair
 
 if TYPE_CHECKING:
     import httpx

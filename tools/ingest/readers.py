@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, cast
 
 from tools.errors import SourceError
 from tools.passages import SOURCE_KINDS, SourceDocument, SourceKind
-from tools.sentences import clean
+from tools.text.sentences import clean
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 _MARKDOWN = re.compile(r"^(?:[-*_][ \t]*){3,}$|^#{1,6}\s+|^>[ \t]?|^[-*+]\s+|\*\*|__|`", re.MULTILINE)

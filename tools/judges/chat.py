@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from prompts.loader import Prompt, PromptError, as_data, load_prompt, read_prompt
 from tools.allowance import current
-from tools.chat import without_thoughts
+from tools.chat.model import without_thoughts
+from tools.chat.prices import Price
 from tools.errors import ProviderReplyError, SettingsError
-from tools.judge import Pair
-from tools.judge_server import OtherFormError, ServerJudge
-from tools.prices import Price
+from tools.judges.judge import Pair
+from tools.judges.server import OtherFormError, ServerJudge
 
 if TYPE_CHECKING:
     import httpx

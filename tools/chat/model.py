@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from pydantic import BaseModel
 
 from tools.allowance import current
-from tools.chat_forms import Form, described
+from tools.chat.forms import Form, described
+from tools.chat.prices import Price
+from tools.chat.replies import read_reply, without_thoughts
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
 from tools.http import (
     CONNECT_SECONDS,
@@ -26,8 +28,6 @@ from tools.http import (
     status_error,
     without_login,
 )
-from tools.prices import Price
-from tools.replies import read_reply, without_thoughts
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessageChunk, BaseMessage

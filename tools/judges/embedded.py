@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.encoder import minilm_recipe
+from tools.encoders.encoder import minilm_recipe
 from tools.errors import ModelError
-from tools.judge import Pair
-from tools.onnx_model import OnnxModel, Recipe, load_model
+from tools.judges.judge import Pair
+from tools.onnx_models.model import OnnxModel, Recipe, load_model
 
-FOLDER = Path(__file__).parent / "weights" / "judge"
+FOLDER = Path(__file__).parents[1] / "weights" / "judge"
 _WORTH_ASKING_TWICE = 0.2  # below it a text supports nothing, whatever the contrary statement would say
 _AGREES = 0.2  # largest difference to the stored fp32 probabilities; a wrong build is off by far more
 

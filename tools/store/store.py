@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.batching import parts
-from tools.database import Database
 from tools.errors import EncoderMismatchError, UnknownCollectionError
 from tools.passages import Passage, SourceDocument, SourceKind
-from tools.web_passages import WebPassages
+from tools.store.database import Database
+from tools.store.web_passages import WebPassages
 
 SAMPLES = "samples"
 """The collection that holds the starter corpus; what comes from it is marked as a sample wherever it is cited."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.encoder_transformers import find_model, fingerprint, hide_progress, require_extra, usable
+from tools.encoders.transformers import find_model, fingerprint, hide_progress, require_extra, usable
 from tools.errors import ModelError
 
 _SCORING = ("ForSequenceClassification", "ForCausalLM", "ForConditionalGeneration")

@@ -1,4 +1,4 @@
-"""`python -m tools.serve_judge` (`make judge-server`): vLLM's server on this machine, as the judge.
+"""`python -m tools.judges.serve` (`make judge-server`): vLLM's server on this machine, as the judge.
 
 With a GPU by the plain vLLM, without one by its CPU build; both live in an environment of their own, `.venvs/vllm`.
 Nothing but this machine can reach the server, and nothing is fetched unless `--download` is given.
@@ -31,14 +31,14 @@ CPU_MODEL = "Qwen/Qwen2.5-1.5B-Instruct"
 OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 _CHAT_TOKENS, _SCORE_TOKENS = 4096, 512
 _CPU_CACHE = 4 * 2**30  # bytes for keys and values; vLLM would take nearly all the memory there is
-_ENVIRONMENT = Path(__file__).parents[1] / ".venvs" / "vllm" / "bin" / "python"
+_ENVIRONMENT = Path(__file__).parents[2] / ".venvs" / "vllm" / "bin" / "python"
 _GRACE = 20.0  # seconds to end by itself
 
 _EPILOG = f"""\
 examples:
   make judge-server DOWNLOAD=1
   make judge-server MODEL=models/my-cross-encoder PORT=8002
-  python -m tools.serve_judge --model {CPU_MODEL} -- --max-num-seqs 8
+  python -m tools.judges.serve --model {CPU_MODEL} -- --max-num-seqs 8
 
 exit status: 0 ended as asked, 2 bad input, 1 anything else, 130 interrupted before it answered
 """
@@ -210,7 +210,7 @@ def _end(server: subprocess.Popen[bytes]) -> None:
 
 def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m tools.serve_judge",
+        prog="python -m tools.judges.serve",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=_EPILOG,
         description="Serve a judge with vLLM on this machine: a chat model that is asked Yes or No, or a\n"

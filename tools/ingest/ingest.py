@@ -6,13 +6,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools.encoder import Encoder
+from tools.encoders.encoder import Encoder
 from tools.errors import InputError, SourceError
-from tools.hybrid import HybridSearch, passage_text
+from tools.ingest.readers import READERS, printable, read_file
 from tools.passages import SourceDocument
-from tools.readers import READERS, printable, read_file
-from tools.sentences import cut
-from tools.store import PreparedDocument, Store, content_hash
+from tools.store.hybrid import HybridSearch, passage_text
+from tools.store.store import PreparedDocument, Store, content_hash
+from tools.text.sentences import cut
 
 _PASSAGES_A_BATCH = 256
 LARGEST_TEXT = 20_000_000

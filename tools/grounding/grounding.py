@@ -8,9 +8,9 @@ thresholds, with the embedded judge and encoder; others want thresholds of their
 
 from collections.abc import Sequence
 
-from tools.facts import missing_facts
-from tools.sentences import split_sentences
-from tools.wording import objections, stems
+from tools.grounding.facts import missing_facts
+from tools.grounding.wording import objections, stems
+from tools.text.sentences import split_sentences
 
 __all__ = ["EVIDENCE", "content_overlap", "evidence_sentences", "is_grounded", "missing_facts", "unfounded"]
 

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tools.dense import Entry, empty, index_error, read_stamp, write_stamp
+from tools.store.dense import Entry, empty, index_error, read_stamp, write_stamp
 
 if TYPE_CHECKING:
     from tantivy import Index, Query, Schema, TextAnalyzer

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from tools.database import translated
 from tools.errors import StoreBusyError
+from tools.store.database import translated
 
 _POLL_SECONDS = 0.02
 

@@ -18,9 +18,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tools.allowance import current
-from tools.dense import ChromaIndex, silence_telemetry
 from tools.errors import ProviderDownError, SettingsError, SteelmanError
 from tools.http import is_local, status_error
+from tools.store.dense import ChromaIndex, silence_telemetry
 
 _FLOATS = 1_000_000  # of one request: servers refuse bodies of some tens of megabytes
 _PAGE = 100

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.dense import DenseIndex, DenseProjection, Entry, Projection
-from tools.encoder import Encoder
+from tools.encoders.encoder import Encoder
 from tools.errors import StoreBusyError
-from tools.lexical import LexicalIndex
-from tools.locks import index_lock
-from tools.store import Store, check_encoder
+from tools.store.dense import DenseIndex, DenseProjection, Entry, Projection
+from tools.store.lexical import LexicalIndex
+from tools.store.locks import index_lock
+from tools.store.store import Store, check_encoder
 
 _BATCH = 1000
 _RRF_K = 60

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tools.chat.prices import Price
 from tools.errors import ProviderReplyError
-from tools.judge import Pair
-from tools.judge_server import ServerJudge, UnfitModelError
-from tools.prices import Price
+from tools.judges.judge import Pair
+from tools.judges.server import ServerJudge, UnfitModelError
 
 if TYPE_CHECKING:
     import httpx

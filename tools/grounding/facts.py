@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tools.names import missing_names
-from tools.numerals import Key, numbers, plain, said, values
+from tools.grounding.names import missing_names
+from tools.grounding.numerals import Key, numbers, plain, said, values
 
 _MONTHS = {
     name: number

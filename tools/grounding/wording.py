@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from tools.sentences import clean, split_sentences
+from tools.text.sentences import clean, split_sentences
 
 _ABSOLUTE = (
     "all every everyone everybody everywhere each always whole entire entirely complete completely total totally any "
@@ -89,7 +89,7 @@ def objections(claim: str, passage: str, evidence: Sequence[str]) -> list[str]:
 @lru_cache(maxsize=_REMEMBERED)
 def stems(text: str) -> tuple[str, ...]:
     """The stems of a text's words in order, without stop words; the lexical index's own."""
-    from tools.lexical import analyzer
+    from tools.store.lexical import analyzer
 
     return tuple(analyzer().analyze(clean(text)))
 

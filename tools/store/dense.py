@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.batching import parts
-from tools.database import full_error, translated
 from tools.errors import StoreDamagedError, StoreError
 from tools.passages import Passage
+from tools.store.database import full_error, translated
 
 STAMP = "STAMP"
 # Chroma keeps one client for all that name the same path, with what it holds in memory, and keeps it even when it could

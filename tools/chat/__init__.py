@@ -1,0 +1,1 @@
+"""Chat models behind any OpenAI-compatible address."""

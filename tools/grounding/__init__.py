@@ -1,0 +1,1 @@
+"""Whether a written claim says what its passages say."""

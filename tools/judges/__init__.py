@@ -1,0 +1,1 @@
+"""Judges: does a text support a statement?"""

@@ -1,0 +1,1 @@
+"""Models of BERT's kind as int8 ONNX graphs, built from safetensors without torch."""

@@ -1,0 +1,1 @@
+"""English text: sentences, passages, copies."""
