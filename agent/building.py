@@ -9,7 +9,7 @@ from agent.models import Models, RemoteJudge
 from agent.providers import Expander, Framer, Providers, Remote, Requerier, Writer
 from agent.served import EMBEDDED, ServedExpander, ServedFramer, ServedRequerier, ServedWriter
 from agent.settings import Settings
-from tools.http import is_local
+from tools.http import is_local, without_login
 from tools.store.store import Store
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tools.web.engines import SearchEngine
 
 DEFAULT_MODEL = "gpt-5.4-mini"
-_PAGES_AT_ONCE = 32
+_PAGES_AT_ONCE = 32  # of all runs together; reading one is mostly waiting
 STAGES = ("frame", "expand", "queries", "write")
 P = TypeVar("P")
 
@@ -44,10 +44,6 @@ def build_providers(settings: Settings, store: Store) -> Providers:
     if chats:
         framer, expander, requerier, writer = _served(settings, chats, models, framer, expander, requerier, writer)
     web = _web(settings, store, models)
-    judge = models.judge()
-    # Stages that a model may serve, or the web, are recorded when they were served.
-    names = {} if chats else dict.fromkeys(("frame", "expand", "again", "write"), EMBEDDED)
-    names |= {"search": EMBEDDED if models.searcher is models.encoder else models.searcher.name, "judge": judge.name}
     closers: list[Callable[[], Awaitable[None]]] = [m.aclose for m in set(chats.values())]
     if web:
         closers.append(web.fetcher.aclose)
@@ -61,13 +57,20 @@ def build_providers(settings: Settings, store: Store) -> Providers:
         expander=expander,
         requerier=requerier,
         writer=writer,
-        names=names,
+        names=_names(models, chat=bool(chats)),
         web=web,
         reranker=_reranker(settings),
         english_only=not chats,
         remotes=tuple(_remotes(settings, chats, models, web)),
         closers=tuple(closers),
     )
+
+
+def _names(models: Models, *, chat: bool) -> dict[str, str]:
+    """Who serves what. Stages that a chat model may serve, and the web, are recorded when they were served."""
+    names = {} if chat else dict.fromkeys(("frame", "expand", "again", "write"), EMBEDDED)
+    search = EMBEDDED if models.searcher is models.encoder else models.searcher.name
+    return {**names, "search": search, "judge": models.judge().name}
 
 
 def uses_chat(settings: Settings) -> bool:
@@ -283,10 +286,5 @@ def _remotes(
     if settings.chroma_url:
         add("dense index", settings.chroma_url, True, "CHROMA_URL")
     if settings.checkpoint_url:
-        add("runs' checkpoints", _without_login(settings.checkpoint_url), True, "STEELMAN_CHECKPOINT_URL")
+        add("runs' checkpoints", without_login(settings.checkpoint_url), True, "STEELMAN_CHECKPOINT_URL")
     return remotes
-
-
-def _without_login(address: str) -> str:
-    scheme, _, rest = address.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}"

@@ -16,7 +16,8 @@ from tools.judges.judge import Judge, Pair
 from tools.worker import Worker
 
 _PATIENCE = 0.7
-_BATCH = 64
+"""The share of the time that a served judge may take while the embedded one could still stand in for it."""
+_BATCH = 64  # pairs at most; between two batches the time that is left is looked at
 _PROBE = 16  # pairs that show how fast a model of this process is, so that no batch outlasts the time there is
 
 

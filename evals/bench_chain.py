@@ -60,12 +60,12 @@ async def _ask(data: Path, slow: SlowServers) -> float:
         fetcher = PageFetcher(permit=lambda ip: ip == "127.0.0.1", ports=range(1, 65536), concurrency=32)
         return replace(made, web=replace(made.web, engine=Tavily("tvly-slow", slow.root), fetcher=fetcher))
 
-    store_nothing = RunOptions.of(collections=("empty",), deadline_seconds=120.0)
+    nothing_stored = RunOptions.of(collections=("empty",), deadline_seconds=120.0)
     async with Runs(settings, build) as runs:
         await asyncio.to_thread(runs.store.ensure_collection, "empty", runs.providers.search.encoder.name)
         await runs.providers.models.encode(["warm"])
         slow.began = began = time.monotonic()
-        answer = await runs.answer(await runs.start(QUESTION, store_nothing))
+        answer = await runs.answer(await runs.start(QUESTION, nothing_stored))
         seconds = time.monotonic() - began
         assert answer.outcome == "answered", answer.notes
         assert not any(n.kind in ("failed", "degraded") for n in answer.notes), answer.notes

@@ -38,7 +38,7 @@ class SlowServers:
         self.seconds = seconds
         self.calls: list[tuple[str, float, float]] = []
         self.began = time.monotonic()
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"slow": self}))
         self.root = f"http://127.0.0.1:{self.server.server_address[1]}"
 
     def take_time(self, what: str) -> None:
@@ -72,49 +72,47 @@ def slow_servers(seconds: float) -> Iterator[SlowServers]:
         thread.join()
 
 
-def _handler(slow: SlowServers) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
+class _Handler(BaseHTTPRequestHandler):
+    slow: SlowServers
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
-        def do_GET(self) -> None:
-            slow.take_time("page")
-            self._send(_page(self.path).encode(), "text/html; charset=utf-8")
+    def do_GET(self) -> None:
+        self.slow.take_time("page")
+        self._send(_page(self.path).encode(), "text/html; charset=utf-8")
 
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            if self.path.endswith("/score"):
-                slow.take_time("judge")
-                self._json(_scores(body))
-            elif self.path.endswith("/search"):
-                slow.take_time("search")
-                self._json(_results(body["query"], int(body.get("max_results", 5)), slow.root))
-            else:
-                what, content = _reply(body["messages"][-1]["content"])
-                slow.take_time(what)
-                self._stream(content)
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if self.path.endswith("/score"):
+            self.slow.take_time("judge")
+            self._json(_scores(body))
+        elif self.path.endswith("/search"):
+            self.slow.take_time("search")
+            self._json(_results(body["query"], int(body.get("max_results", 5)), self.slow.root))
+        else:
+            what, content = _reply(body["messages"][-1]["content"])
+            self.slow.take_time(what)
+            self._stream(content)
 
-        def _stream(self, content: Any) -> None:
-            delta = {"choices": [{"index": 0, "delta": {"content": json.dumps(content)}, "finish_reason": None}]}
-            ended = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
-            told = {"id": "x", "object": "chat.completion.chunk", "created": 0, "model": "slow"}
-            lines = "".join(f"data: {json.dumps({**told, **part})}\n\n" for part in (delta, ended))
-            self._send((lines + "data: [DONE]\n\n").encode(), "text/event-stream")
+    def _stream(self, content: Any) -> None:
+        delta = {"choices": [{"index": 0, "delta": {"content": json.dumps(content)}, "finish_reason": None}]}
+        ended = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+        told = {"id": "x", "object": "chat.completion.chunk", "created": 0, "model": "slow"}
+        lines = "".join(f"data: {json.dumps({**told, **part})}\n\n" for part in (delta, ended))
+        self._send((lines + "data: [DONE]\n\n").encode(), "text/event-stream")
 
-        def _json(self, value: Any) -> None:
-            self._send(json.dumps(value).encode(), "application/json")
+    def _json(self, value: Any) -> None:
+        self._send(json.dumps(value).encode(), "application/json")
 
-        def _send(self, data: bytes, kind: str) -> None:
-            self.send_response(200)
-            self.send_header("content-type", kind)
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+    def _send(self, data: bytes, kind: str) -> None:
+        self.send_response(200)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
 
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    return Handler
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
 
 
 def _reply(prompt: str) -> tuple[str, Any]:

@@ -14,7 +14,11 @@ ROOT = Path(__file__).parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from tools.encoders.encoder import MiniLM, load_encoder  # noqa: E402  # needs the path above
+from model_server import ModelServer  # noqa: E402  # needs the path above, as do the next ones
+from search_servers import SearchServer  # noqa: E402
+from web_server import WebServer  # noqa: E402
+
+from tools.encoders.encoder import MiniLM, load_encoder  # noqa: E402
 from tools.store.locks import index_lock  # noqa: E402
 
 _VENDORS = (
@@ -67,6 +71,30 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         if name.upper().startswith(_VENDORS) or name.lower() in _PROXIES:
             monkeypatch.delenv(name)
     monkeypatch.setenv("STEELMAN_DATA_DIR", str(tmp_path / "data"))
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    """A model server without a script, which a test then gives one."""
+    with ModelServer() as running:
+        yield running
+
+
+@pytest.fixture
+def engine() -> Iterator[SearchServer]:
+    with SearchServer() as running:
+        yield running
+
+
+@pytest.fixture
+def site() -> Iterator[WebServer]:
+    with WebServer() as running:
+        yield running
+
+
+@pytest.fixture
+def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.http._FIRST_PAUSE", 0.01)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,10 +13,12 @@ from pydantic import BaseModel, Field
 
 from tools import http
 from tools.allowance import Allowance, using
-from tools.chat.model import LARGEST_TEXT, ChatModel, models_at, read_reply
+from tools.chat.model import LARGEST_TEXT, ChatModel, models_at
 from tools.chat.prices import Price
+from tools.chat.replies import read_reply
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
 
+pytestmark = pytest.mark.usefixtures("quick_retries")
 KEY = "sk-very-secret-0123456789"
 
 
@@ -34,17 +36,6 @@ class Shelf(BaseModel):
 
 GOOD: dict[str, Any] = {"default": "a", "items": [{"title": "One", "pages": [1]}]}
 TEXT = json.dumps(GOOD)
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "_FIRST_PAUSE", 0.01)
 
 
 @asynccontextmanager

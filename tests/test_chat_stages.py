@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,6 @@ from tools.worker import Worker
 
 QUESTION = "Should voting be compulsory?"
 YES, NO = "Voting should be compulsory.", "Voting should not be compulsory."
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as running:
-        yield running
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The way to a server: what is tried again, what is read, what is said of a failure."""
 
 import time
-from collections.abc import Iterator
 from email.utils import formatdate
 from typing import Any
 
@@ -14,17 +13,6 @@ from tools.errors import DeadlineError, ProviderDownError, ProviderError, Provid
 from tools.http import check_address, fetch_json, is_local, open_client, status_error, without_login
 
 KEY = "tvly-very-secret-123"
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as running:
-        yield running
-
-
-@pytest.fixture
-def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "_FIRST_PAUSE", 0.01)
 
 
 async def fetch(

@@ -6,7 +6,6 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,17 +24,6 @@ from tools.judges.score import ScoreJudge
 from tools.judges.server import ServerJudge
 
 YES, NO = Reply(top_logprobs={"Yes": math.log(0.9), "No": math.log(0.1)}), Reply(top_logprobs={"Yes": -3.0, "No": -0.1})
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as running:
-        yield running
-
-
-@pytest.fixture
-def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "_FIRST_PAUSE", 0.01)
 
 
 def chat(server: ModelServer, **options: Any) -> ChatJudge:

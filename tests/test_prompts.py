@@ -1,7 +1,6 @@
 """Prompts: files that are filled in whole, and data that stays data, whatever it says."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -130,12 +129,6 @@ def test_unseen_marks_are_taken_out_of_texts_and_titles() -> None:
     )
     assert made.count("<") == made.count(">") == 2
     assert made.splitlines()[0].endswith('">a\tb')  # a title is one line
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as running:
-        yield running
 
 
 async def test_a_hostile_passage_is_delivered_inside_its_element(server: ModelServer) -> None:

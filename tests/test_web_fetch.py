@@ -3,7 +3,7 @@
 import asyncio
 import time
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 from web_server import HTML, Handler, WebServer, article, open_fetcher, pdf
@@ -13,12 +13,6 @@ from tools.errors import AddressError, SourceError
 from tools.web.fetch import FetchedPage, PageFetcher
 
 PAGE = article("The old harbour", ["The harbour was closed in May."])
-
-
-@pytest.fixture
-def site() -> Iterator[WebServer]:
-    with WebServer() as served:
-        yield served
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -26,18 +26,6 @@ from tools.store.store import SAMPLES, Store
 from tools.store.web_passages import WEB
 
 __all__ = ["instant_template", "settings"]
-
-
-@pytest.fixture
-def engine() -> Iterator[SearchServer]:
-    with SearchServer() as server:
-        yield server
-
-
-@pytest.fixture
-def site() -> Iterator[WebServer]:
-    with WebServer() as server:
-        yield server
 
 
 async def run(runs: Runs, question: str = QUESTION, **options: Any) -> Answer:

@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,18 +24,6 @@ from tools.store.database import Database
 from tools.store.store import Store
 from tools.text.sentences import split_sentences
 from tools.web.domains import DomainLists
-
-
-@pytest.fixture
-def engine() -> Iterator[SearchServer]:
-    with SearchServer() as server:
-        yield server
-
-
-@pytest.fixture
-def site() -> Iterator[WebServer]:
-    with WebServer() as server:
-        yield server
 
 
 @dataclass

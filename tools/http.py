@@ -52,27 +52,8 @@ def open_client(headers: Mapping[str, str] | None = None, seconds: float = 60.0)
 
 
 def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
-    """The transport with retries around it."""
+    """The transport with retries around it, and its replies bounded."""
     import httpx
-
-    class Bounded(httpx.AsyncByteStream):
-        """The reply as it comes, up to a limit that also holds where a client reads whole lines or whole refusals."""
-
-        def __init__(self, stream: Any) -> None:
-            self._stream = stream
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            size = 0
-            try:
-                async for part in self._stream:
-                    yield part
-                    if (size := size + len(part)) > LARGEST_REPLY:
-                        raise ProviderReplyError(f"the server sent more than {LARGEST_REPLY // 1_000_000} MB.")
-            except (httpx.ReadError, httpx.RemoteProtocolError) as exc:
-                raise httpx.ReadError("the connection was cut in the middle of the reply") from exc
-
-        async def aclose(self) -> None:
-            await self._stream.aclose()
 
     class Retrying(httpx.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -81,7 +62,7 @@ def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
                 request.extensions.pop(_ANSWERED, None)
                 try:
                     response = await inner.handle_async_request(request)
-                    response.stream = Bounded(response.stream)
+                    response.stream = _bounded(response.stream)
                     request.extensions[_ANSWERED] = True
                     if response.status_code not in AGAIN:
                         return response
@@ -99,6 +80,27 @@ def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
             await inner.aclose()
 
     return Retrying()
+
+
+def _bounded(stream: Any) -> "httpx.AsyncByteStream":
+    """The reply as it comes, up to a limit that also holds where a client reads whole lines or whole refusals."""
+    import httpx
+
+    class Bounded(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            try:
+                async for part in stream:
+                    yield part
+                    if (size := size + len(part)) > LARGEST_REPLY:
+                        raise ProviderReplyError(f"the server sent more than {LARGEST_REPLY // 1_000_000} MB.")
+            except (httpx.ReadError, httpx.RemoteProtocolError) as exc:
+                raise httpx.ReadError("the connection was cut in the middle of the reply") from exc
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Bounded()
 
 
 def cut_short(exc: BaseException | None) -> bool:

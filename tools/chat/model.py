@@ -15,14 +15,15 @@ from pydantic import BaseModel
 
 from tools.allowance import current
 from tools.chat.forms import Form, described
-from tools.chat.prices import Price
-from tools.chat.replies import read_reply, without_thoughts
+from tools.chat.prices import Price, cost_of
+from tools.chat.replies import read_reply
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
 from tools.http import (
     CONNECT_SECONDS,
     check_address,
     check_key,
     cut_short,
+    fetch_json,
     is_local,
     open_client,
     status_error,
@@ -32,8 +33,6 @@ from tools.http import (
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessageChunk, BaseMessage
     from langchain_openai import ChatOpenAI
-
-__all__ = ["OPENAI", "ChatModel", "models_at", "read_reply", "without_thoughts"]
 
 OPENAI = "https://api.openai.com/v1"
 LARGEST_TEXT = 100_000
@@ -45,7 +44,7 @@ _AGAIN = (
 )
 
 S = TypeVar("S", bound=BaseModel)
-_FORM = (400, 415, 422, 501)  # statuses that may be about how it was asked
+_ABOUT_FORM = (400, 415, 422, 501)  # statuses that may be about how it was asked
 
 
 class _RefusedError(ProviderReplyError):
@@ -120,7 +119,7 @@ class ChatModel:
                 async with self._failures():
                     text = await self._stream(told, shape, form)
             except openai.APIStatusError as exc:
-                lower = form.lower(str(exc)) if exc.status_code in _FORM else None
+                lower = form.lower(str(exc)) if exc.status_code in _ABOUT_FORM else None
                 if lower is None:
                     raise _RefusedError(f"{self.name} refused the request ({self._said(exc)}).") from exc
                 form = lower
@@ -150,16 +149,13 @@ class ChatModel:
         finally:
             if served:  # a server that does not count leaves an estimate: about four characters a token
                 given, written = given or sum(len(t) for _, t in told) // 4, written or len(made) // 4
-                allowance.add_tokens(given, written, self._cost(given, written))
+                allowance.add_tokens(given, written, cost_of(self._price, given, written))
         return made
 
     def _chunks(
         self, told: Sequence[tuple[str, str]], options: dict[str, Any]
     ) -> "AsyncGenerator[AIMessageChunk, None]":
         return cast("AsyncGenerator[AIMessageChunk, None]", self._open().astream(list(told), **options))
-
-    def _cost(self, given: int, made: int) -> float | None:
-        return None if self._price is None else (given * self._price[0] + made * self._price[1]) / 1e6
 
     def _open(self) -> "ChatOpenAI":
         if self._client is None:
@@ -196,7 +192,7 @@ class ChatModel:
         except (openai.APITimeoutError, httpx.TimeoutException) as exc:
             raise ProviderDownError(f"{here} did not answer in time.") from exc
         except openai.APIStatusError as exc:
-            if exc.status_code in (*_FORM, 413):
+            if exc.status_code in (*_ABOUT_FORM, 413):
                 raise
             if exc.status_code in (401, 403):
                 current().down.add(self.address)
@@ -231,8 +227,6 @@ def _short(text: str) -> str:
 
 async def models_at(url: str, key: str = "") -> list[str]:
     """The names of the models that a server offers. Raises ProviderDownError, ProviderReplyError."""
-    from tools.http import fetch_json
-
     headers, here = {"Authorization": f"Bearer {key.strip()}"} if key else {}, without_login(url)
     async with open_client(seconds=10.0) as client:
         try:

@@ -36,6 +36,11 @@ def read_prices(named: str) -> dict[str, Price]:
     return prices
 
 
+def cost_of(price: Price | None, given: int, made: int) -> float | None:
+    """US dollars for so many tokens given and made; None where the price is not known."""
+    return None if price is None else (given * price[0] + made * price[1]) / 1e6
+
+
 def _no_price(entry: str) -> SettingsError:
     return SettingsError(f"'{entry}' in STEELMAN_PRICES is no price. Write it as name=0.5/1.5.")
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from prompts.loader import Prompt, PromptError, as_data, load_prompt, read_prompt
 from tools.allowance import current
-from tools.chat.model import without_thoughts
 from tools.chat.prices import Price
+from tools.chat.replies import without_thoughts
 from tools.errors import ProviderReplyError, SettingsError
 from tools.judges.judge import Pair
 from tools.judges.server import OtherFormError, ServerJudge
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _VARIABLES = ("passage", "statement")
 _AROUND = " \n\t\r▁ĠĊ*_\"'`.,:;!"  # what may stand around the word, tokenizers' own marks of a space among it
 _VERDICT = re.compile(r"(yes|no)\b", re.IGNORECASE)
+_THOUGHTS = 2048  # tokens for a model that cannot be kept from thinking
 _LEAST = 0.05  # probability of Yes and No together, below which the model was about to say something else
 
 
@@ -44,9 +45,6 @@ class AskedAs:
         offered = {"logprobs": True, "top_logprobs": self.alternatives} if self.alternatives else {}
         quick = {"chat_template_kwargs": {"enable_thinking": False}} if self.quick else {}
         return {"temperature": 0, "max_tokens": self.tokens, **offered, **quick}
-
-
-_THOUGHTS = 2048  # tokens for a model that cannot be kept from thinking
 
 
 class ChatJudge(ServerJudge[AskedAs]):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.allowance import current
-from tools.chat.prices import Price
+from tools.chat.prices import Price, cost_of
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderReplyError
 from tools.http import fetch_json, is_local, open_client, status_error, without_key
 from tools.judges.judge import Pair
@@ -226,8 +226,7 @@ class ServerJudge(Generic[Form]):
         if not isinstance(reply, dict):
             raise ProviderReplyError(f"{self.server} answered with JSON of another kind than was asked for.")
         given, made = _tokens(reply, len(str(body)) // 4)
-        price = self._price
-        allowance.add_tokens(given, made, None if price is None else (given * price[0] + made * price[1]) / 1e6)
+        allowance.add_tokens(given, made, cost_of(self._price, given, made))
         return reply
 
     def _client(self) -> "httpx.AsyncClient":

@@ -74,10 +74,6 @@ class DomainLists:
             publishers={**shipped["publishers"], **own.get("publishers", {})},
         )
 
-    def registered(self, url: str) -> str:
-        """The host that an address is kept under: lower case, ASCII, without `www.`; empty where it has none."""
-        return host_of(url)
-
     def is_allowed(self, url: str) -> bool:
         host = host_of(url)
         inside = not self.allow or _best(self.allow, host) is not None

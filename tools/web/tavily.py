@@ -1,14 +1,11 @@
 """Web search by Tavily (tavily.com), over its own client."""
 
-from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from tools.errors import ProviderDownError, ProviderReplyError
-from tools.http import LARGEST_REPLY, open_client, status_error
+from tools.http import open_client, status_error
 from tools.web.engines import WebResult, askable, begin_call, cut_query, read_results, tidy, usable_key, within
-
-if TYPE_CHECKING:
-    import httpx
 
 _MOST_DOMAINS = 300
 """What Tavily reads of `include_domains`."""
@@ -58,7 +55,6 @@ class Tavily:
 
         try:
             async with open_client({"Accept-Encoding": "identity"}, self._seconds) as client:
-                client.event_hooks = {"response": [_bound]}
                 asked = AsyncTavilyClient(self._key, api_base_url=self.address, client=client)
                 return dict(await asked.search(**wanted))
         except InvalidAPIKeyError as exc:
@@ -82,24 +78,3 @@ class Tavily:
 def _said(exc: Exception) -> str:
     said = " ".join(str(exc).split())[:200].rstrip(".")
     return f": {said}" if said else ""
-
-
-async def _bound(response: "httpx.Response") -> None:
-    """Makes a reply that goes on and on fail while it is read."""
-    import httpx
-
-    inner = response.stream
-
-    class Bounded(httpx.AsyncByteStream):
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            size = 0
-            async for part in inner:  # type: ignore[union-attr]
-                size += len(part)
-                if size > LARGEST_REPLY:
-                    raise ProviderReplyError(f"Tavily sent more than {LARGEST_REPLY // 1_000_000} MB.")
-                yield part
-
-        async def aclose(self) -> None:
-            await inner.aclose()  # type: ignore[union-attr]
-
-    response.stream = Bounded()
