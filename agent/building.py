@@ -273,7 +273,7 @@ def _remotes(
     remotes: list[Remote] = []
 
     def add(what: str, address: str, required: bool, setting: str) -> None:
-        remotes.append(Remote(what, address, is_local(address), required, setting))
+        remotes.append(Remote(what, without_login(address), is_local(address), required, setting))
 
     for address in sorted({m.address for m in chats.values()}):
         add("chat model", address, settings.provider == "chat", "STEELMAN_PROVIDER=chat")
@@ -286,5 +286,5 @@ def _remotes(
     if settings.chroma_url:
         add("dense index", settings.chroma_url, True, "CHROMA_URL")
     if settings.checkpoint_url:
-        add("runs' checkpoints", without_login(settings.checkpoint_url), True, "STEELMAN_CHECKPOINT_URL")
+        add("runs' checkpoints", settings.checkpoint_url, True, "STEELMAN_CHECKPOINT_URL")
     return remotes

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tools.cache import VectorCache
 from tools.encoders.encoder import Encoder
 from tools.errors import DeadlineError, JudgeError, ProviderError
+from tools.http import without_login
 from tools.judges.judge import Judge, Pair
 from tools.worker import Worker
 
@@ -84,8 +85,12 @@ class Models:
                 return compute(chosen)
             return self._worker.run(space, compute, chosen)
 
-        rows = await asyncio.to_thread(self._cache.rows, space, texts, missing)
-        return rows.reshape(len(texts), encoder.dimensions)
+        def rows() -> NDArray[
+            np.float32
+        ]:  # an encoder that is asked for its width may have to load, or to ask a server
+            return self._cache.rows(space, texts, missing) if texts else np.zeros((0, encoder.dimensions), np.float32)
+
+        return await asyncio.to_thread(rows)
 
 
 class RunJudge(Protocol):
@@ -169,7 +174,9 @@ class _Remote(_Cached):
         try:
             scores = await self._judge.support(pairs, seconds * self._patience)
             if np.isnan(scores).all():
-                raise DeadlineError(f"{self._judge.name} at {self._judge.address} did not answer in time.")
+                raise DeadlineError(
+                    f"{self._judge.name} at {without_login(self._judge.address)} did not answer in time."
+                )
             took, late = time.monotonic() - began, [i for i, s in enumerate(scores) if math.isnan(s)]
             if late and seconds * self._patience <= took < seconds:  # else they have no verdict, or there is no time
                 scores[late] = await self._judge.support([pairs[i] for i in late], seconds - took)

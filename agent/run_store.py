@@ -65,9 +65,10 @@ class RunStore:
     def get(self, run_id: str) -> RunRow:
         """The run; an unambiguous beginning of its id is enough. Raises UnknownRunError."""
         with self._db.read() as db:
-            rows = db.execute(
-                "SELECT * FROM runs WHERE id = ? OR substr(id, 1, ?) = ? LIMIT 2", (run_id, len(run_id), run_id)
-            ).fetchall()
+            rows = (
+                db.execute("SELECT * FROM runs WHERE id = ?", (run_id,)).fetchall()
+                or db.execute("SELECT * FROM runs WHERE substr(id, 1, ?) = ? LIMIT 2", (len(run_id), run_id)).fetchall()
+            )
         if len(rows) != 1 or not run_id:
             what = "several runs begin" if len(rows) > 1 else "there is no run that begins"
             raise UnknownRunError(f"{what} with '{run_id}'. See the last ones: `python -m agent runs`.")

@@ -172,9 +172,12 @@ class Runs:
             raise RunError(f"run {run.id} waits for its sides: send them with the resume.")
         if sides is not None:
             reviewed(sides)
+        options = RunOptions.from_dict(run.options)
+        if not options.web:
+            self.providers.check_offline()
         if await self._at_desk(self.runs.claim, run.id, self._owner):
             await self._tell(run.id, "resumed", {})
-            self._launch(run.id, partial(self._continuation, run, sides), RunOptions.from_dict(run.options))
+            self._launch(run.id, partial(self._continuation, run, sides), options)
         return run.id
 
     # Inside

@@ -81,7 +81,7 @@ class Settings(BaseSettings):
     judge_threshold: float = Field(
         default=0.5, gt=0.0, lt=1.0, description="The probability from which the served judge accepts a passage."
     )
-    judge_concurrency: int = Field(default=128, ge=1, description="Requests to the judge at once.")
+    judge_concurrency: int = Field(default=100, ge=1, le=100, description="Requests to the judge at once.")
 
     # The web
     web: Literal["auto", "off", "tavily", "ddgs", "serper"] = Field(

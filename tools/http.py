@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from tools.allowance import current
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
@@ -45,7 +45,7 @@ def open_client(headers: Mapping[str, str] | None = None, seconds: float = 60.0)
         check_key(value)
     return httpx.AsyncClient(
         transport=retrying(httpx.AsyncHTTPTransport(retries=0)),
-        headers=dict(headers or {}),
+        headers={"accept-encoding": "identity", **(headers or {})},
         timeout=httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
         trust_env=False,
     )
@@ -65,7 +65,7 @@ def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
                     response.stream = _bounded(response.stream)
                     request.extensions[_ANSWERED] = True
                     if response.status_code not in AGAIN:
-                        return response
+                        return await _plain(response, request)
                     pause = _retry_after(response.headers.get("retry-after", ""), pause)
                     if not _worth_waiting(pause, again):
                         return response
@@ -80,6 +80,16 @@ def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
             await inner.aclose()
 
     return Retrying()
+
+
+async def _plain(response: "httpx.Response", request: "httpx.Request") -> "httpx.Response":
+    """The response, unless it is compressed, which nobody asked for: a few bytes may hold gigabytes."""
+    import httpx
+
+    if response.headers.get("content-encoding", "identity").strip().lower() in ("", "identity"):
+        return response
+    await response.aclose()
+    raise httpx.DecodingError("it sent compressed data, which it was not asked for", request=request)
 
 
 def _bounded(stream: Any) -> "httpx.AsyncByteStream":
@@ -236,7 +246,9 @@ def is_local(address: str) -> bool:
     """Whether the address is on this machine, so that asking it lets nothing leave it."""
     host = ""
     try:
-        host = urlsplit(address if "//" in address else f"//{address}").hostname or "localhost"
+        parts = urlsplit(address if "//" in address else f"//{address}")
+        named = parse_qs(parts.query).get("host", [""])[0]  # as Postgres takes it; a path is a socket of this machine
+        host = named if named and not named.startswith("/") else parts.hostname or "localhost"
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"

@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _ask(args: argparse.Namespace) -> int:
-    async with open_runs(settings_of(args)) as runs:
+    async with open_runs(settings_of(args), offline=args.no_web) as runs:
         run_id = await (runs.resume(args.resume) if args.resume else runs.start(args.question, options_of(args, runs)))
         answer = await follow(runs, run_id)
     print_answer(answer, as_json=args.json)

@@ -32,7 +32,7 @@ async def _batch(args: argparse.Namespace, waiting: list[str], already: int) -> 
 
     failed = 0
     path, total = Path(args.out), len(waiting) + already
-    async with open_runs(settings_of(args)) as runs:
+    async with open_runs(settings_of(args), offline=args.no_web) as runs:
         options, turn = options_of(args, runs), asyncio.Semaphore(args.parallel)
         with (
             translated(path),

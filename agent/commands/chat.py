@@ -22,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
         print(_HELLO)
     # The event loop rests while a line is read, so that Ctrl-C at the prompt ends the chat at once.
     with asyncio.Runner() as runner:
-        door = open_runs(settings_of(args))
+        door = open_runs(settings_of(args), offline=args.no_web)
         runs = runner.run(door.__aenter__())
         try:
             _converse(runner, runs, options_of(args, runs), terminal)

@@ -106,12 +106,12 @@ def _language(settings: Settings) -> str:
 def _chat(settings: Settings) -> str:
     """Asks for the list of models, which costs nothing and tells whether address, key and names are right."""
     from agent.building import STAGES, build_chat
-    from tools.chat.model import models_at
+    from tools.chat.model import OPENAI, models_at
     from tools.errors import ProviderReplyError
 
     models = {stage: build_chat(settings, stage) for stage in STAGES}
     address, names = models["frame"].address, list(dict.fromkeys(m.name for m in models.values()))
-    offered = _wait(models_at(address, settings.openai_api_key.get_secret_value()), address)
+    offered = _wait(models_at(settings.openai_base_url or OPENAI, settings.openai_api_key.get_secret_value()), address)
     if missing := [name for name in names if name not in offered]:
         some = ", ".join(offered[:8]) + (" …" if len(offered) > 8 else "")
         raise ProviderReplyError(f"{address} does not offer {missing[0]}. It offers: {some or 'nothing'}.")

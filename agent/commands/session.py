@@ -20,11 +20,13 @@ OWN = "mine"
 
 
 @asynccontextmanager
-async def open_runs(settings: Settings | None = None) -> AsyncIterator[Runs]:
-    """The door, with the samples indexed."""
+async def open_runs(settings: Settings | None = None, *, offline: bool = False) -> AsyncIterator[Runs]:
+    """The door, with the samples indexed; `offline`: nothing leaves this machine while they are."""
     import asyncio
 
     async with Runs(settings or load_settings()) as runs:
+        if offline:
+            runs.providers.check_offline()
         await asyncio.to_thread(_ensure_samples, runs)
         yield runs
 

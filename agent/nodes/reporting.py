@@ -56,14 +56,14 @@ def timed(name: str, stage: Stage[S]) -> Stage[S]:
 
 
 def allowance_of(state: Mapping[str, Any], options: RunOptions, part: Part) -> Allowance:
-    """What the stage may use: until its part of the run ends, and what earlier stages left of the budget."""
-    spent = state.get("counts") or {}
+    """What the stage may use: until its part of the run ends, and its share of what is left of the budget."""
+    spent, share = state.get("counts") or {}, state.get("share", 1)
     return Allowance(
         deadline_at=ends_at(options, part),
         offline=not options.web,
-        max_calls=options.max_calls - spent.get("calls", 0),
-        max_tokens=options.max_tokens - spent.get("input_tokens", 0) - spent.get("output_tokens", 0),
-        max_cost=options.max_cost - spent.get("cost", 0.0),
+        max_calls=(options.max_calls - spent.get("calls", 0)) / share,
+        max_tokens=(options.max_tokens - spent.get("input_tokens", 0) - spent.get("output_tokens", 0)) / share,
+        max_cost=(options.max_cost - spent.get("cost", 0.0)) / share,
         down=set(state.get("down") or ()),
     )
 

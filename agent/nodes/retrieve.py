@@ -73,11 +73,16 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
         web = await _web_in_time(online, options)
     finally:
         online.cancel()
+        await asyncio.gather(online, return_exceptions=True)
     ranked = [[h.passage_id for h in hits] for hits in rankings]
     ids = [i for i, _ in fuse(ranked)]
     if web:  # one ranking against one: else several queries would outvote the web
         ids = [i for i, _ in fuse([ids, web.ids])]
-    ids = await _reranked(providers, statement, ids[: 2 * options.pool])
+    ids = ids[: 2 * options.pool]
+    try:
+        ids = await in_time(options, "search", _reranked(providers, statement, ids))
+    except SteelmanError as exc:
+        problems.append(ProviderError(f"what was found is not re-ranked: {exc}"))
     stored = await asyncio.to_thread(providers.store.vectors, ids)
     near = providers.models.searcher is not providers.models.encoder
     kept = [i for i in ids if i in stored and (near or float(stored[i] @ vectors[0]) >= TOO_FAR)]

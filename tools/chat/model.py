@@ -31,10 +31,15 @@ from tools.http import (
 )
 
 if TYPE_CHECKING:
+    import httpx
     from langchain_core.messages import AIMessageChunk, BaseMessage
     from langchain_openai import ChatOpenAI
 
 OPENAI = "https://api.openai.com/v1"
+_SENT = frozenset(
+    "host accept accept-encoding connection content-type content-length transfer-encoding authorization".split()
+)
+_ACCOUNT = frozenset({"openai-organization", "openai-project"})
 LARGEST_TEXT = 100_000
 """Characters of one reply at most."""
 _AS_JSON = "Answer with one JSON object and nothing else. It has to fit this JSON schema:\n"
@@ -166,6 +171,7 @@ class ChatModel:
             for known in (".*OpenAI's structured output feature", "Pydantic serializer warnings"):
                 warnings.filterwarnings("ignore", known, UserWarning)  # of what is learned from the reply anyhow
             self._http = self._http or open_client(seconds=self._silence)
+            self._http.event_hooks = {"request": [self._only_ours]}
             self._client = ChatOpenAI(
                 model=self.name,
                 base_url=self._url,
@@ -179,6 +185,13 @@ class ChatModel:
                 use_responses_api=False,
             )
         return self._client
+
+    async def _only_ours(self, request: "httpx.Request") -> None:
+        """Takes out the headers that the client adds of itself: what it knows of this machine, and whatever the
+        environment names. OpenAI itself is told the organisation and project that its own variables name."""
+        kept = _SENT | (_ACCOUNT if self._url == OPENAI else frozenset())
+        for name in [n for n in request.headers if n.lower() not in kept]:
+            del request.headers[name]
 
     @asynccontextmanager
     async def _failures(self) -> AsyncIterator[None]:

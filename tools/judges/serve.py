@@ -130,7 +130,10 @@ def build_environment(base: Mapping[str, str], python: Path, download: bool = Fa
     """The server's environment: it reports nothing, listens here only and fetches only what it is told to."""
     fixed = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_HOST_IP": HOST}
     path = os.pathsep.join((str(python.parent), base.get("PATH", os.defpath)))  # it calls ninja
-    return {**base, **fixed, "PATH": path, "HF_HUB_OFFLINE": str(int(not download))}
+    kept = {
+        name: value for name, value in base.items() if not name.upper().endswith("_API_KEY")
+    }  # none of its business
+    return {**kept, **fixed, "PATH": path, "HF_HUB_OFFLINE": str(int(not download))}
 
 
 def check_port(port: int) -> None:

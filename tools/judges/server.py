@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tools.allowance import current
 from tools.chat.prices import Price, cost_of
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderReplyError
-from tools.http import fetch_json, is_local, open_client, status_error, without_key
+from tools.http import cut_short, fetch_json, is_local, open_client, status_error, without_key
 from tools.judges.judge import Pair
 
 if TYPE_CHECKING:
@@ -150,23 +150,22 @@ class ServerJudge(Generic[Form]):
         return progress.scores
 
     async def _judge_all(self, client: "httpx.AsyncClient", progress: _Progress) -> None:
-        if self._form is None:
-            await self._learn(client, progress)
-        if self._form is None:
+        # Another call of `support` may forget the form meanwhile; this one goes on in the form that it began with.
+        form = self._form or await self._learn(client, progress)
+        if form is None:
             return
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(self._concurrency):
-                    group.create_task(self._work(client, progress))
+                    group.create_task(self._work(client, progress, form))
         except ExceptionGroup as failed:
             first = failed.exceptions[0]
             raise first from first.__cause__  # the others are the same failure, seen by other requests
 
-    async def _work(self, client: "httpx.AsyncClient", progress: _Progress) -> None:
-        assert self._form is not None, "it was learned before"
+    async def _work(self, client: "httpx.AsyncClient", progress: _Progress, form: Form) -> None:
         for part in progress.parts:
             try:
-                progress.take(part, await self._ask(client, [progress.pairs[i] for i in part], self._form))
+                progress.take(part, await self._ask(client, [progress.pairs[i] for i in part], form))
             except BudgetError as exc:
                 progress.stopped = exc
                 return
@@ -175,30 +174,29 @@ class ServerJudge(Generic[Form]):
             except ProviderReplyError as exc:
                 progress.reject(part, exc)
 
-    async def _learn(self, client: "httpx.AsyncClient", progress: _Progress) -> None:
-        """Asks for the first pairs in one form after the other until the server takes one."""
+    async def _learn(self, client: "httpx.AsyncClient", progress: _Progress) -> Form | None:
+        """Asks for the first pairs in one form after the other until the server takes one, which is remembered."""
         for tried, part in enumerate(progress.parts, 1):
             try:
-                progress.take(part, await self._ask_somehow(client, [progress.pairs[i] for i in part]))
-                return
+                scores, self._form = await self._ask_somehow(client, [progress.pairs[i] for i in part])
+                progress.take(part, scores)
+                return self._form
             except BudgetError as exc:
                 progress.stopped = exc
-                return
+                return None
             except ProviderReplyError as exc:
                 progress.reject(part, exc)
                 if tried == _LEARNED_FROM or isinstance(exc, UnfitModelError):
                     raise
+        return None
 
-    async def _ask_somehow(self, client: "httpx.AsyncClient", pairs: Sequence[Pair]) -> Sequence[float]:
+    async def _ask_somehow(self, client: "httpx.AsyncClient", pairs: Sequence[Pair]) -> tuple[Sequence[float], Form]:
         refused: OtherFormError | None = None
         for form in self.forms:
             try:
-                scores = await self._ask(client, pairs, form)
+                return await self._ask(client, pairs, form), form
             except OtherFormError as exc:
                 refused = refused or exc
-                continue
-            self._form = form
-            return scores
         assert refused is not None, "a judge has a form"
         if refused.status in _NO_SUCH_PLACE:
             raise status_error(self.server, refused.status, refused.said) from refused
@@ -213,14 +211,12 @@ class ServerJudge(Generic[Form]):
 
     async def _post(self, client: "httpx.AsyncClient", url: str, body: dict[str, Any]) -> dict[str, Any]:
         """The reply to one counted call."""
-        import httpx
-
         allowance = current()
         allowance.begin_call()
         try:
             reply = await fetch_json(client, "POST", url, name=self.server, body=body)
         except ProviderDownError as exc:
-            if isinstance(exc.__cause__, httpx.ReadError | httpx.RemoteProtocolError):
+            if cut_short(exc):
                 raise ProviderReplyError(f"{self.server} cut the connection in the middle of a reply.") from exc
             raise
         if not isinstance(reply, dict):

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from tools.allowance import current
 from tools.errors import ProviderDownError, SettingsError, SteelmanError
-from tools.http import is_local, status_error
+from tools.http import is_local, status_error, without_login
 from tools.store.dense import ChromaIndex, silence_telemetry
 
 _FLOATS = 1_000_000  # of one request: servers refuse bodies of some tens of megabytes
@@ -39,6 +39,7 @@ class DenseServer(ChromaIndex):
 
     def __init__(self, url: str, namespace: str, token: str = "", seconds: float = 30.0) -> None:
         self.address = _address(url)
+        self._shown = without_login(self.address)
         self._prefix = f"steelman-{namespace}"
         self._stamp_name = f"{self._prefix}-stamp"
         self._headers = {"x-chroma-token": token, "authorization": f"Bearer {token}"} if token else {}
@@ -79,7 +80,7 @@ class DenseServer(ChromaIndex):
 
     def _open(self) -> Any:
         if current().offline and not is_local(self.address):
-            raise ProviderDownError(f"the Chroma server at {self.address} is elsewhere, and this run stays offline.")
+            raise ProviderDownError(f"the Chroma server at {self._shown} is elsewhere, and this run stays offline.")
         with self._opening:
             if self._client is None:
                 self._check()
@@ -94,11 +95,11 @@ class DenseServer(ChromaIndex):
         response = httpx.get(address, headers=self._headers, timeout=httpx.Timeout(self._seconds, connect=5.0))
         if response.status_code in (404, 405, 410) or (response.is_success and not _is_version(response.text)):
             raise ProviderDownError(
-                f"what answers at {self.address} is no Chroma server of version 1. Check CHROMA_URL, or start one: "
+                f"what answers at {self._shown} is no Chroma server of version 1. Check CHROMA_URL, or start one: "
                 "`chroma run --path FOLDER --port PORT`."
             )
         if not response.is_success:
-            raise status_error(f"the Chroma server at {self.address}", response.status_code, response.content)
+            raise status_error(f"the Chroma server at {self._shown}", response.status_code, response.content)
 
     def _connect(self) -> Any:
         import chromadb
@@ -115,7 +116,7 @@ class DenseServer(ChromaIndex):
         return client
 
     def _errors(self) -> AbstractContextManager[None]:
-        return _ServerErrors(self.address)
+        return _ServerErrors(self._shown)
 
     def _name(self, collection_id: int) -> str:
         return f"{self._prefix}-{collection_id}"
