@@ -1,11 +1,13 @@
 """The command line: what it prints where, its exit status, and one line for everything that the user did wrong."""
 
+import contextlib
 import io
 import json
 import os
 import pty
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -123,6 +125,9 @@ def test_a_run_is_deleted_with_all_it_has(cli: Cli, settings: Settings) -> None:
     assert f"Run {run_id} is deleted" in out
     assert run_id not in cli("runs")[1]
     assert cli("runs", "--delete", run_id)[0] == BAD_INPUT
+    with contextlib.closing(sqlite3.connect(settings.checkpoint_path)) as checkpoints:
+        kept = checkpoints.execute("SELECT COUNT(*) FROM checkpoints WHERE thread_id = ?", (run_id,)).fetchone()
+    assert kept == (0,)
 
 
 BAD = {

@@ -1,5 +1,6 @@
 """The way to a server: what is tried again, what is read, what is said of a failure."""
 
+import gzip
 import time
 from email.utils import formatdate
 from typing import Any
@@ -225,3 +226,25 @@ def test_a_login_is_left_out_of_an_address() -> None:
     assert without_login("http://ann:hunter2@host:1/v1?a=b@c") == "http://host:1/v1?a=b@c"
     assert without_login("http://host:1/v1") == "http://host:1/v1"
     assert without_login("host:1") == "host:1"
+
+
+async def test_compressed_replies_are_refused_since_a_few_bytes_may_hold_gigabytes(server: ModelServer) -> None:
+    bomb = gzip.compress(b" " * 5_000_000)
+    server.on(lambda body: True, Reply(raw=bomb, headers={"content-encoding": "gzip"}))
+    async with open_client() as client:
+        with pytest.raises(ProviderDownError, match="compressed"):
+            await fetch_json(client, "POST", f"{server.url}/chat/completions", name="it", body={"messages": ["x"]})
+    assert server.requests[0].headers["accept-encoding"] == "identity"
+
+
+@pytest.mark.parametrize(
+    ("address", "local"),
+    [
+        ("postgresql://me@/runs?host=/var/run", True),
+        ("postgresql:///runs", True),
+        ("postgresql:///runs?host=db.example", False),
+        ("postgresql://127.0.0.1/runs", True),
+    ],
+)
+def test_where_a_database_is(address: str, local: bool) -> None:
+    assert is_local(address) is local

@@ -191,3 +191,14 @@ def test_a_verified_claim_counts_its_passage_and_a_side_without_one_is_thin() ->
     nothing = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[], copies=0)
     assert with_passages(nothing, [], passages)["status"] == "not_found"
     assert with_passages(nothing, [2], passages)["status"] == "thin"
+
+
+def test_branches_share_what_is_left_of_the_budget() -> None:
+    from agent.nodes.reporting import allowance_of
+
+    options = RunOptions(max_calls=10, max_tokens=1000, max_cost=0.6)
+    spent = {"calls": 4.0, "input_tokens": 300.0, "output_tokens": 100.0, "cost": 0.3}
+    branch = allowance_of({"counts": spent, "share": 3}, options, "search")
+    assert (branch.max_calls, branch.max_tokens) == (2, 200)
+    assert branch.max_cost == pytest.approx(0.1)
+    assert allowance_of({"counts": spent}, options, "write").max_calls == 6

@@ -93,6 +93,8 @@ class ChatModel:
         check_address(self._url)
         if self.address in current().down:
             raise ProviderDownError(f"{self.name} was not asked, since {self.address} has failed in this run already.")
+        if current().offline and not self.local:
+            raise ProviderDownError(f"{self.name} was not asked, since nothing is to leave this machine.")
         asked = f"{user}\n\n{_AS_JSON}{described(shape)}"
         try:
             return read_reply(await self._reply(_told(system, asked), shape), shape)
