@@ -222,7 +222,7 @@ def _notes(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
         notes.append(
             Note(
                 kind="unjudged",
-                text=f"{_count(state['unjudged'], 'pair')} of side and passage stayed unjudged; --deep judges more.",
+                text=f"{_count(state['unjudged'], 'pair')} of side and passage stayed unjudged, past the budget.",
             )
         )
     room = [len(s.claims) for s in sides if s.stance != "other"]

@@ -9,6 +9,7 @@ from agent.models import Models, RemoteJudge
 from agent.providers import Expander, Framer, Providers, Remote, Requerier, Writer
 from agent.served import EMBEDDED, ServedExpander, ServedFramer, ServedRequerier, ServedWriter
 from agent.settings import Settings
+from tools.errors import SettingsError
 from tools.http import is_local, without_login
 from tools.store.store import Store
 
@@ -34,13 +35,14 @@ def build_providers(settings: Settings, store: Store) -> Providers:
     from agent.embedded.writing import EmbeddedWriter
 
     models = _models(settings)
-    chats = {stage: build_chat(settings, stage) for stage in STAGES} if uses_chat(settings) else {}
+    chats = build_chats(settings) if uses_chat(settings) else {}
     if chats:
         import langchain_openai  # noqa: F401  # half a second that the event loop would wait for at the first call
     framer: Framer = EmbeddedFramer()
     expander: Expander = EmbeddedExpander(models)
     requerier: Requerier = EmbeddedRequerier()
     writer: Writer = EmbeddedWriter(models)
+    quoter = writer if chats else None
     if chats:
         framer, expander, requerier, writer = _served(settings, chats, models, framer, expander, requerier, writer)
     web = _web(settings, store, models)
@@ -57,6 +59,7 @@ def build_providers(settings: Settings, store: Store) -> Providers:
         expander=expander,
         requerier=requerier,
         writer=writer,
+        quoter=quoter,
         names=_names(models, chat=bool(chats)),
         web=web,
         reranker=_reranker(settings),
@@ -76,6 +79,13 @@ def _names(models: Models, *, chat: bool) -> dict[str, str]:
 def uses_chat(settings: Settings) -> bool:
     """Whether a chat model serves the stages that speak."""
     return settings.provider != "embedded" and settings.chat_is_set
+
+
+def build_chats(settings: Settings) -> "dict[str, ChatModel]":
+    """The chat model of each stage; stages of one model share it, with what it has learned of its server."""
+    made = {stage: build_chat(settings, stage) for stage in STAGES}
+    first = {model.name: model for model in reversed(made.values())}
+    return {stage: first[model.name] for stage, model in made.items()}
 
 
 def build_chat(settings: Settings, stage: str) -> "ChatModel":
@@ -178,7 +188,20 @@ def build_search(settings: Settings, store: Store, encoder: "Encoder") -> "Hybri
 
 
 def build_judge(settings: Settings) -> RemoteJudge | None:
-    """The judge behind an address; None where the embedded one judges. Raises SettingsError for a prompt file."""
+    """The judge behind an address; None where the embedded one judges. Raises SettingsError for a prompt file that
+    cannot be used, or that no chat model would be asked."""
+    judge = _build_judge(settings)
+    from tools.judges.chat import ChatJudge
+
+    if settings.judge_prompt and not isinstance(judge, ChatJudge):
+        raise SettingsError(
+            "a prompt for the judge is of use to a chat model only. Set STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL to "
+            "one, or leave the prompt out."
+        )
+    return judge
+
+
+def _build_judge(settings: Settings) -> RemoteJudge | None:
     if settings.provider == "embedded" or settings.judge == "embedded":
         return None
     if settings.judge == "auto" and not settings.judge_url:

@@ -50,7 +50,8 @@ class RunOptions:
     perspective and search. deadline_seconds: the run ends in an answer from what was found by then; deadline_at is
     that moment in seconds since the epoch, set by the door each time the run begins or goes on (0: none).
     pages: web pages read at most. domains: search the web only there. max_calls, max_tokens, max_cost: what the run may
-    spend on models and searches (US dollars); past it the embedded providers do the rest.
+    spend: calls to models and searches, the models' tokens, their price in US dollars; past it the embedded
+    providers do the rest.
     """
 
     collections: tuple[str, ...] = field(default=(SAMPLES,))

@@ -82,6 +82,7 @@ class Providers:
     requerier: Requerier
     writer: Writer
     names: dict[str, str]
+    quoter: Writer | None = None  # quotes for a side of which nothing that the writer wrote passed the checks
     web: "WebSearch | None" = None
     reranker: "Reranker | None" = None
     english_only: bool = True
@@ -96,6 +97,11 @@ class Providers:
                     f"nothing is to leave this machine, but {remote.setting} puts the {remote.what} at "
                     f"{remote.address}. Unset {remote.setting}, or leave out --no-web."
                 )
+
+    def searched_elsewhere(self) -> str:
+        """The servers without which the store cannot be searched, in words; empty where it is all in this process."""
+        needed = [f"the {r.what} at {r.address}" for r in self.remotes if r.what in ("dense index", "encoder")]
+        return " or ".join(needed)
 
     async def aclose(self) -> None:
         """Closes the connections that the providers hold."""

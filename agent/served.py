@@ -49,11 +49,10 @@ class Served(Generic[P]):
                 raise
             except ProviderError as exc:
                 if self.stand_in is None:
-                    raise
+                    raise type(exc)(f"{exc} Mend it, or let the embedded provider stand in (auto).") from exc
                 if isinstance(exc, ProviderDownError):
                     allowance.down.add(self.name)
-                said = str(exc).rstrip(".")
-                allowance.note("degraded", f"{said}. The embedded provider stood in for it ({self.stage}).")
+                allowance.note("degraded", f"{exc} The embedded provider stood in for it ({self.stage}).")
             else:
                 self._record(self.name)
                 return result

@@ -292,6 +292,7 @@ def test_chat_answers_follows_up_and_survives_a_bad_line(cli: Cli, monkeypatch: 
     assert [line for line in out.splitlines() if line.endswith("?")] == [
         QUESTION,
         "What about the cost?",
+        f"Read as: {QUESTION}",
         "Are ferries good?",
     ]
 

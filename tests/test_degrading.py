@@ -521,3 +521,17 @@ async def test_a_judge_that_hangs_ends_in_an_answer_by_the_embedded_one(server: 
     assert answer.outcome == "answered"
     assert answer.providers["judge"] == "quick"
     assert notes(answer, "degraded")
+
+
+@pytest.mark.usefixtures("library")
+async def test_a_side_of_which_nothing_written_holds_is_quoted_instead(server: ModelServer) -> None:
+    def invents(body: Body) -> Any:
+        return {"claims": [{"text": f"Seven geese sold {len(str(body))} hats in Oslo.", "passages": [1]}]}
+
+    server.on(STAGES["write"], invents)
+    answering(server)
+    answer = await run(settings(server), max_rounds=0)
+    assert answer.outcome == "answered"
+    assert all(claim.quoted for side in answer.perspectives for claim in side.claims)
+    quoted = [note for note in notes(answer, "degraded") if note.endswith("its sources are quoted instead.")]
+    assert len(quoted) == 2  # of the third side nothing was found

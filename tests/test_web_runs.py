@@ -272,7 +272,7 @@ async def test_a_run_goes_on_without_an_engine_that_fails_and_says_so(
     assert answer.outcome == "answered"
     assert {c.collection for c in answer.citations} == {SAMPLES}
     [note] = notes(answer, "degraded")
-    assert note.startswith("The web search by tavily failed: ")
+    assert note.startswith("The web search failed: ")
     assert why in note
     assert not notes(answer, "failed")
 
@@ -365,7 +365,7 @@ async def test_of_two_queries_the_one_that_hangs_does_not_keep_the_other_from_it
         answer = await run(runs, max_rounds=1, deadline_seconds=4.0)
     assert answer.outcome == "answered"
     assert any(c.collection == WEB for c in answer.citations)
-    assert notes(answer, "degraded") == ["The web search by tavily failed: tavily did not answer in time."]
+    assert notes(answer, "degraded") == ["The web search failed: tavily did not answer in time."]
 
 
 async def test_where_the_web_fails_what_the_collection_had_still_counts(
@@ -386,7 +386,7 @@ async def test_where_the_web_fails_what_the_collection_had_still_counts(
         answer = await run(runs)
     assert answer.outcome == "answered"
     assert {c.collection for c in answer.citations} == {SAMPLES}
-    assert notes(answer, "degraded") == ["The web search by tavily failed: the encoder is away."]
+    assert notes(answer, "degraded") == ["The web search failed: the encoder is away."]
 
 
 async def test_the_budget_of_calls_ends_the_searches(settings: Settings, engine: SearchServer, site: WebServer) -> None:

@@ -6,6 +6,7 @@ not fit into what is left of the stage, the failure is given back at once.
 """
 
 import asyncio
+import contextlib
 import ipaddress
 import json
 import random
@@ -186,7 +187,7 @@ async def _read(response: "httpx.Response", name: str) -> bytes:
 def status_error(name: str, status: int, body: bytes | str = b"") -> ProviderDownError:
     """A refusal in words that say what to do about it."""
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
-    said = " ".join(text.split())[:200]
+    said = _words(text)
     if status < 400:
         return ProviderDownError(f"{name} is at another address now (status {status}). Set the address that it names.")
     if status == 401:  # some say back part of the key
@@ -199,6 +200,16 @@ def status_error(name: str, status: int, body: bytes | str = b"") -> ProviderDow
     if status == 429:
         return ProviderDownError(f"{name} allows no more requests now (status 429{because}).")
     return ProviderDownError(f"{name} failed (status {status}{because}).")
+
+
+def _words(text: str) -> str:
+    """What a refusal says, taken out of the JSON in which most servers put it."""
+    with contextlib.suppress(ValueError, RecursionError):
+        body = json.loads(text)
+        while isinstance(body, dict):
+            body = next((body[k] for k in ("error", "message", "detail") if body.get(k)), "")
+        text = body if isinstance(body, str) else text
+    return " ".join(text.split())[:200].rstrip(".")
 
 
 _KEYS = ("authorization", "x-api-key", "api-key", "x-chroma-token")

@@ -51,9 +51,11 @@ class ChatExpander:
         if word := _lacking(framing, sides):
             again = await self._ask(framing, passages, _MISSING.format(word=word))
             sides = await self._merged([*sides, *again]) if _lacking(framing, again) else again
+        if sides:
+            sides = await self._merged(_with_plain_sides(framing, sides))
         if len(sides) < (1 if framing["form"] == "open" else 2):
-            raise ProviderReplyError("the model gave fewer than two different perspectives.")
-        return await self._linked(await self._merged(_with_plain_sides(framing, sides)))
+            raise ProviderReplyError(f"{self._model.name} gave fewer than two different perspectives.")
+        return await self._linked(sides)
 
     async def _ask(self, framing: FramingState, passages: Sequence[Passage], missing: str) -> list[PlannedSide]:
         shown = "\n".join(as_data("passage", p.text) for p in passages[:_READ])

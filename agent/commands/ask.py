@@ -13,7 +13,7 @@ from agent.commands.session import open_runs, options_of, settings_of
 from agent.rendering.files import check_ending, write_answer
 from agent.rendering.terminal import to_terminal
 from agent.runs import Runs
-from tools.errors import InputError
+from tools.errors import InputError, RunCancelledError, RunError, SteelmanError
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,6 +55,12 @@ async def follow(runs: Runs, run_id: str) -> Answer:
         async for event in runs.events(run_id):
             progress.show(event)
         return await runs.answer(run_id)
+    except RunCancelledError:
+        raise
+    except SteelmanError as exc:
+        if "--resume" in str(exc):
+            raise
+        raise RunError(f"{exc} Then go on: python -m agent ask --resume {run_id}") from exc
     except asyncio.CancelledError:
         await runs.cancel(run_id)
         print(f"\nGo on with: python -m agent ask --resume {run_id}", file=sys.stderr)

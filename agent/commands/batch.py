@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
-from agent.__main__ import FAILED, OK
+from agent.__main__ import DEGRADED, FAILED, OK
+from agent.commands.ask import exit_status
 from agent.commands.session import open_runs, options_of, settings_of
 from agent.options import RunOptions
 from agent.runs import Runs
@@ -16,7 +17,7 @@ from tools.store.database import translated
 
 
 def run(args: argparse.Namespace) -> int:
-    """Appends a line for each question that has none yet; exit status 1 when any of them failed."""
+    """Appends a line for each question that has none yet; exit status 1 when any failed, 4 when a provider did."""
     if args.parallel < 1:
         raise InputError(f"--parallel has to be 1 or more, not {args.parallel}.")
     questions = _read_questions(Path(args.questions))
@@ -30,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
 async def _batch(args: argparse.Namespace, waiting: list[str], already: int) -> int:
     from tqdm import tqdm
 
-    failed = 0
+    failed = replaced = 0
     path, total = Path(args.out), len(waiting) + already
     async with open_runs(settings_of(args), offline=args.no_web) as runs:
         options, turn = options_of(args, runs), asyncio.Semaphore(args.parallel)
@@ -42,27 +43,29 @@ async def _batch(args: argparse.Namespace, waiting: list[str], already: int) -> 
             tasks = [asyncio.create_task(_one(runs, q, options, turn, out)) for q in waiting]
             try:
                 for finished in asyncio.as_completed(tasks):
-                    failed += not await finished
+                    status = await finished
+                    failed, replaced = failed + (status == FAILED), replaced + (status == DEGRADED)
                     bar.update()
             finally:  # stopped, none may begin another question while the door closes
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-    print(
-        f"{len(waiting) - failed} answered, {failed} failed, {already} were there already: {args.out}", file=sys.stderr
-    )
-    return FAILED if failed else OK
+    stood_in = f" ({replaced} though a provider failed)" if replaced else ""
+    answered = f"{len(waiting) - failed} answered{stood_in}"
+    print(f"{answered}, {failed} failed, {already} were there already: {args.out}", file=sys.stderr)
+    return FAILED if failed else DEGRADED if replaced else OK
 
 
-async def _one(runs: Runs, question: str, options: RunOptions, turn: asyncio.Semaphore, out: TextIO) -> bool:
+async def _one(runs: Runs, question: str, options: RunOptions, turn: asyncio.Semaphore, out: TextIO) -> int:
     async with turn:
         try:
-            line, answered = (await runs.answer(await runs.start(question, options))).model_dump_json(), True
+            answer = await runs.answer(await runs.start(question, options))
+            line, status = answer.model_dump_json(), exit_status(answer)
         except SteelmanError as exc:
-            line, answered = json.dumps({"question": question, "error": str(exc)}, ensure_ascii=False), False
+            line, status = json.dumps({"question": question, "error": str(exc)}, ensure_ascii=False), FAILED
     out.write(line + "\n")
     out.flush()
-    return answered
+    return status
 
 
 def _read_questions(path: Path) -> list[str]:

@@ -19,6 +19,6 @@ def run(args: argparse.Namespace) -> int:
             )
     else:
         removed = store.delete_collection(args.name)
-    search.refresh()
     print(f"{removed} passages removed.")
+    search.refresh()
     return OK

@@ -10,8 +10,10 @@ from agent.options import RunOptions
 from agent.runs import Runs
 from agent.samples import index_samples
 from agent.settings import Settings, load_settings
+from tools.errors import InputError
 from tools.ingest.ingest import Ingester
 from tools.store.store import SAMPLES
+from tools.web.hosts import host_of
 
 REMOTE_PATIENCE = 2.0
 """How much longer than the embedded providers servers may take, where nobody named a deadline."""
@@ -48,9 +50,19 @@ def options_of(args: argparse.Namespace, runs: Runs) -> RunOptions:
         args.depth,
         collections=tuple(args.collection or default),
         web=not args.no_web,
-        domains=tuple(args.only or ()),
+        domains=_domains(args),
         **changes,
     )
+
+
+def _domains(args: argparse.Namespace) -> tuple[str, ...]:
+    """The domains to search, of addresses their hosts; raises InputError for what is neither."""
+    if args.only and args.no_web:
+        raise InputError("--only says where to search the web, and --no-web not to. Leave one out.")
+    hosts = [host_of(given if "//" in given else f"https://{given}") for given in args.only or ()]
+    if wrong := [given for given, host in zip(args.only or (), hosts, strict=True) if "." not in host or " " in given]:
+        raise InputError(f"'{wrong[0]}' is no domain. One looks like gov.uk or example.org.")
+    return tuple(dict.fromkeys(hosts))
 
 
 def _ensure_samples(runs: Runs) -> None:

@@ -8,7 +8,7 @@ from agent.nodes.reporting import Stage, in_time, report, timed
 from agent.options import RunOptions, options_of
 from agent.providers import Providers
 from agent.state import Failure, Perspective, RunState
-from tools.errors import DeadlineError
+from tools.errors import DeadlineError, ProviderDownError
 
 
 def node(providers: Providers) -> Stage[RunState]:
@@ -24,6 +24,8 @@ def node(providers: Providers) -> Stage[RunState]:
             ranked = [passages[i] for i in ids if i in passages]
             sides = await in_time(options, "expand", providers.expander.expand(framing, ranked))
         except DeadlineError as exc:
+            if not ids and (elsewhere := providers.searched_elsewhere()):
+                raise ProviderDownError(f"{elsewhere} did not answer in time. Try again when it does.") from exc
             failures = [Failure(stage="expand", message=f"The sides could not be planned: {exc}")]
         report(runtime, "sides", sides=[{"id": p["id"], "name": p["name"], "statement": p["statement"]} for p in sides])
         return RunState(perspectives=sides, first_pass=ids, failures=failures)

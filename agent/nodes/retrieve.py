@@ -50,7 +50,7 @@ def node(providers: Providers) -> Stage[BranchState]:
         return RunState(
             queries={side["id"]: queries},
             found={side["id"]: found.ids},
-            failures=[*failures, *_web_failures(providers, found.web)],
+            failures=[*failures, *_web_failures(providers, found.web, side["name"])],
             unread=found.web.unread if found.web else {},
             counts=_web_counts(found.web),
             served={"web": providers.web.engine.name} if providers.web and found.web and found.web.ids else {},
@@ -120,11 +120,15 @@ async def _reranked(providers: Providers, statement: str, ids: list[int]) -> lis
     return [held[n] for n in sorted(range(len(held)), key=lambda n: (-float(scores[n]), n))]
 
 
-def _web_failures(providers: Providers, web: WebFound | None) -> list[Failure]:
+def _web_failures(providers: Providers, web: WebFound | None, side: str) -> list[Failure]:
     if web is None or providers.web is None:
         return []
-    said = (f"The web search by {providers.web.engine.name} failed: {problem}" for problem in web.problems)
-    return [Failure(stage="web", message=message, kind="degraded") for message in dict.fromkeys(said)]
+    said = (f"The web search failed: {problem}" for problem in web.problems)
+    failures = [Failure(stage="web", message=message, kind="degraded") for message in dict.fromkeys(said)]
+    if web.answered and not (web.problems or web.pages or web.unread):
+        nothing = f"{providers.web.engine.name.capitalize()} found no page for '{side}'."
+        failures.append(Failure(stage="web", message=nothing, kind="scope"))
+    return failures
 
 
 def _web_counts(web: WebFound | None) -> dict[str, float]:

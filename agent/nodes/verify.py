@@ -18,10 +18,12 @@ from agent.grounding import ground, verbatim
 from agent.models import RunJudge
 from agent.nodes.judge import replaced, standing
 from agent.nodes.reporting import Stage, in_time, report, timed
+from agent.nodes.write import brief_of
 from agent.options import RunOptions, options_of
 from agent.providers import Providers
 from agent.routing import time_left
-from agent.state import Claim, Coverage, Dropped, Failure, RunState
+from agent.state import Claim, Coverage, Dropped, Failure, Perspective, RunState
+from tools.allowance import current
 from tools.errors import DeadlineError, JudgeError
 from tools.judges.judge import Pair, side_score
 from tools.passages import Passage
@@ -39,6 +41,8 @@ def node(providers: Providers) -> Stage[RunState]:
         try:
             held, dropped = await in_time(options, "verify", checker.sift(state.get("drafts", [])))
             repaired = await in_time(options, "verify", checker.repair(dropped))
+            empty = checker.without_a_claim([*held, *repaired], dropped)
+            repaired += await in_time(options, "verify", checker.quoted(empty, options.claims_per_side))
         except DeadlineError as exc:
             failures = [Failure(stage="verify", message=f"What could not be checked was left out: {exc}")]
         except JudgeError as exc:
@@ -101,6 +105,25 @@ class _Checker:
             if spare := next((s for s in mine if s["text"] not in {t["text"] for t in tried}), None):
                 tried.append(spare)
         return (await self.sift(tried))[0]
+
+    def without_a_claim(self, held: Sequence[Claim], dropped: Sequence[Dropped]) -> list[Perspective]:
+        """The sides of which everything that was written was dropped."""
+        standing, lost = {c["perspective"] for c in held}, {d["perspective"] for d in dropped}
+        return [p for p in self.state.get("perspectives", []) if p["id"] in lost - standing]
+
+    async def quoted(self, sides: Sequence[Perspective], limit: int) -> list[Claim]:
+        """Sentences of the sources for sides that a model could write nothing for that holds."""
+        quoter = self.providers.quoter
+        if quoter is None or not sides:
+            return []
+        briefs = [await brief_of(self.providers, self.state, side, limit) for side in sides]
+        claims = [c for brief in briefs for c in (await quoter.write(brief))[0]]
+        held = (await self.sift(claims))[0]
+        for side in sides:
+            if any(c["perspective"] == side["id"] for c in held):
+                what = f"Nothing that the model wrote for '{side['name']}' passed the checks"
+                current().note("degraded", f"{what}: its sources are quoted instead.")
+        return held
 
     async def _check(self, claims: Sequence[Claim]) -> "list[Claim | Check]":
         passages = await asyncio.to_thread(self.providers.store.passages, {i for c in claims for i in c["passages"]})

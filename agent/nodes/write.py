@@ -42,23 +42,26 @@ def node(providers: Providers) -> Stage[RunState]:
     return timed("write", write)
 
 
-async def _case(
-    providers: Providers, state: RunState, side: Perspective, options: RunOptions
-) -> tuple[list[Claim], list[Claim]]:
-    """One side's claims and spares, from the passages chosen for it."""
+async def brief_of(providers: Providers, state: RunState, side: Perspective, limit: int) -> Brief:
+    """What a writer is given for one side: the passages that were chosen for it."""
     chosen = state.get("chosen", {}).get(side["id"], [])
     passages = await asyncio.to_thread(providers.store.passages, chosen)
-    contrary = next((p["statement"] for p in state["perspectives"] if p["id"] == side["contrary"]), "")
-    brief = Brief(
+    return Brief(
         perspective=side,
-        contrary=contrary,
+        contrary=next((p["statement"] for p in state["perspectives"] if p["id"] == side["contrary"]), ""),
         framing=state["framing"],
         passages=[passages[i] for i in chosen if i in passages],
         support=state["support"].get(side["id"], {}),
-        limit=options.claims_per_side,
+        limit=limit,
         judge=providers.models.judge(state.get("judge", "")),
     )
-    return await providers.writer.write(brief)
+
+
+async def _case(
+    providers: Providers, state: RunState, side: Perspective, options: RunOptions
+) -> tuple[list[Claim], list[Claim]]:
+    """One side's claims and spares."""
+    return await providers.writer.write(await brief_of(providers, state, side, options.claims_per_side))
 
 
 def comparable_room(claims: dict[str, int]) -> dict[str, int]:

@@ -12,6 +12,7 @@ from agent.rendering.words import (
     label,
     line_of,
     looked_for,
+    read_as,
     said,
     shown,
     source_line,
@@ -29,7 +30,9 @@ _STYLE = (
 def to_html(answer: Answer) -> str:
     """A whole page; every text is escaped, and only http(s) addresses become links."""
     answer = shown(answer)
-    body = [f"<h1>{escape(answer.question)}</h1>", f"<p>{escape(answer.summary)}</p>"]
+    body = [f"<h1>{escape(answer.question)}</h1>"]
+    body += [f'<p class="how">{escape(read)}</p>'] if (read := read_as(answer)) else []
+    body.append(f"<p>{escape(answer.summary)}</p>")
     body += [f"<p>{_claim(c)}</p>" for c in answer.plain]
     body += [_side(answer, side) for side in answer.perspectives]
     if answer.citations:

@@ -13,6 +13,7 @@ from agent.rendering.words import (
     line_of,
     looked_for,
     numbers,
+    read_as,
     said,
     shown,
     source_line,
@@ -27,7 +28,9 @@ _BLOCK = re.compile(r"^(\d*)([-+=.)])")
 def to_markdown(answer: Answer) -> str:
     """A document of headings, bullets and a numbered list of sources; text from sources is escaped."""
     answer = shown(answer)
-    lines = [f"# {escape(answer.question)}", "", escape(answer.summary), ""]
+    lines = [f"# {escape(answer.question)}", ""]
+    lines += [escape(read), ""] if (read := read_as(answer)) else []
+    lines += [escape(answer.summary), ""]
     lines += [f"- {_claim(c)}" for c in answer.plain] + ([""] if answer.plain else [])
     for side in answer.perspectives:
         lines += _side(answer, side)

@@ -13,6 +13,7 @@ from agent.rendering.words import (
     line_of,
     looked_for,
     numbers,
+    read_as,
     shown,
     source_line,
     strength_of,
@@ -29,6 +30,8 @@ def to_terminal(answer: Answer, width: int, bold: bool) -> str:
     page = _Page(max(_NARROWEST, min(width, _WIDEST)), bold)
     for line in textwrap.wrap(answer.question, page.width):
         page.line(page.strong(line))
+    if read := read_as(answer):
+        page.wrap(read)
     page.wrap(answer.summary)
     for claim in answer.plain:
         page.bullet(_quoted(claim), indent=2)

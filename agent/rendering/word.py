@@ -14,6 +14,7 @@ from agent.rendering.words import (
     line_of,
     looked_for,
     numbers,
+    read_as,
     said,
     shown,
     source_line,
@@ -32,6 +33,8 @@ def to_docx(answer: Answer) -> bytes:
     document = docx.Document()
     document.core_properties.title = _xml(answer.question)[:255]
     document.add_heading(_xml(answer.question), 0)
+    if read := read_as(answer):
+        document.add_paragraph(_xml(read)).runs[0].italic = True
     document.add_paragraph(_xml(answer.summary))
     for claim in answer.plain:
         document.add_paragraph(_claim(claim), style="List Bullet")

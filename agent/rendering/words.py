@@ -41,7 +41,19 @@ def label(side: AnswerPerspective) -> str:
 def head(side: AnswerPerspective) -> str:
     """The side's statement, with its citations when it is itself a sentence quoted from a source."""
     own = next((c for c in side.claims if c.text == side.statement), None)
-    return side.statement if own is None else f"{side.statement} {numbers(own)}"
+    said = side.statement if own is None else f"{side.statement} {numbers(own)}"
+    named = side.stance == "other" and not side.statement.startswith(side.name.removesuffix(" …"))
+    return f"{side.name}: {said}" if named else said
+
+
+def read_as(answer: Answer) -> str:
+    """The question as it was searched for, where that is not how it was asked."""
+    asked, read = (_letters(q) for q in (answer.question, answer.neutral_question))
+    return f"Read as: {answer.neutral_question}" if read and asked != read else ""
+
+
+def _letters(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum())
 
 
 def case(side: AnswerPerspective) -> list[AnswerClaim]:

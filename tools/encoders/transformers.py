@@ -122,7 +122,10 @@ def require_extra(what: str) -> None:
     from importlib.util import find_spec
 
     if find_spec("sentence_transformers") is None or find_spec("torch") is None:
-        raise SettingsError(f"{what} needs the extra 'models'. Install it: `.venv/bin/pip install -e '.[models]'`.")
+        raise SettingsError(
+            f"{what} needs the extra 'models'. Install it: "
+            "`.venv/bin/pip install torch==2.13.0 transformers 'sentence-transformers>=6'`."
+        )
 
 
 def hide_progress() -> None:
@@ -142,10 +145,8 @@ def find_model(model: str) -> Path:
     try:
         return Path(snapshot_download(model, local_files_only=True))
     except (LocalEntryNotFoundError, HFValidationError) as exc:
-        raise ModelError(
-            f"there is no folder '{model}', and no model of that name on this machine. "
-            f"Download it: `hf download {model}`."
-        ) from exc
+        how = "Check the path." if model.startswith(("/", ".", "~")) else f"Download it: `hf download {model}`."
+        raise ModelError(f"there is no folder '{model}', and no model of that name on this machine. {how}") from exc
 
 
 def fingerprint(folder: Path) -> str:

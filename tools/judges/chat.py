@@ -123,7 +123,7 @@ def read_judge_prompt(path: Path) -> Prompt:
     try:
         return _checked(read_prompt(path))
     except PromptError as exc:
-        raise SettingsError(f"The judge cannot use it: {exc}") from exc
+        raise SettingsError(f"the judge cannot be asked by this prompt: {exc}") from exc
 
 
 def _checked(prompt: Prompt) -> Prompt:

@@ -37,7 +37,7 @@ class DenseServer(ChromaIndex):
     All methods raise ProviderDownError when the server cannot be reached, refuses the token or fails.
     """
 
-    def __init__(self, url: str, namespace: str, token: str = "", seconds: float = 30.0) -> None:
+    def __init__(self, url: str, namespace: str, token: str = "", seconds: float = 10.0) -> None:
         self.address = _address(url)
         self._shown = without_login(self.address)
         self._prefix = f"steelman-{namespace}"
