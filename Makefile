@@ -1,5 +1,5 @@
 # make ask Q="…"   answer a question          make test       types, style, tests
-# make install     the environment            make test-all   the slow real components too
+# make ui          the chat page              make test-all   the slow real components too
 # make help        this list                  make judge-server   vLLM as the judge (MODEL=, PORT=, DOWNLOAD=1)
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -10,7 +10,7 @@ VLLM_BUILD := $(shell nvidia-smi -L >/dev/null 2>&1 && echo vllm || echo vllm-cp
 VLLM := .venvs/vllm/.ready-$(shell echo "$(VLLM_BUILD)" | sha256sum | cut -c1-12)
 export Q MODEL
 
-.PHONY: help install ask test test-all check judge-server bench lock clean
+.PHONY: help install ask ui test test-all check judge-server bench lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -56,6 +56,9 @@ endif
 
 ask: $(RUNTIME)
 	@$(BIN)/python -m agent ask "$$Q"
+
+ui: $(RUNTIME)
+	@$(BIN)/python -m streamlit run ui/app.py
 
 check: $(DEV)
 	$(BIN)/ruff check .

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 HEARTBEAT_SECONDS = 2.0
 _POLL_SECONDS = 0.2
 _THREADS = 32
+_RECURSION = 100
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -98,8 +99,8 @@ class Runs:
         await self._at_desk(self.runs.create, run_id, thread, question, options.to_dict(), self._owner)
         await self._tell(run_id, "started", {"question": question})
 
-        async def begin() -> RunState:
-            return RunState(question=question, earlier=earlier)
+        async def begin() -> tuple[Any, Any]:
+            return RunState(question=question, earlier=earlier), _config(run_id)
 
         self._launch(run_id, begin, options)
         return run_id
@@ -193,25 +194,32 @@ class Runs:
     def _earlier(self, thread: str) -> list[str]:
         return [Answer.model_validate_json(a).neutral_question for a in self.runs.thread_answers(thread)]
 
-    async def _continuation(self, run: RunRow, sides: list[dict[str, Any]] | None) -> Any:
+    async def _continuation(self, run: RunRow, sides: list[dict[str, Any]] | None) -> tuple[Any, Any]:
+        """What the graph is given, and from which checkpoint it goes on."""
         from langgraph.types import Command
 
         state = await self._graph.aget_state(_config(run.id))
         if not state.values:
-            return RunState(question=run.question, earlier=await self._at_desk(self._earlier, run.thread))
-        return Command(resume=sides) if sides is not None and state.interrupts else None
+            return RunState(question=run.question, earlier=await self._at_desk(self._earlier, run.thread)), _config(
+                run.id
+            )
+        if not state.next and any(task.error for task in state.tasks):
+            # The stage was cut off after it had written its results and before it had said where to go next. LangGraph
+            # takes it for done, with nothing to follow; from its own checkpoint by name it is done again.
+            return None, state.config | {"recursion_limit": _RECURSION}
+        return Command(resume=sides) if sides is not None and state.interrupts else None, _config(run.id)
 
-    def _launch(self, run_id: str, begin: Callable[[], Awaitable[Any]], options: RunOptions) -> None:
+    def _launch(self, run_id: str, begin: Callable[[], Awaitable[tuple[Any, Any]]], options: RunOptions) -> None:
         self._unrecorded.pop(run_id, None)
         options = replace(options, deadline_at=time.time() + options.deadline_seconds)
         task = asyncio.create_task(self._work(run_id, begin, options), name=f"run-{run_id}")
         self._tasks[run_id] = task
         task.add_done_callback(lambda _: self._tasks.pop(run_id, None))
 
-    async def _work(self, run_id: str, begin: Callable[[], Awaitable[Any]], options: RunOptions) -> None:
+    async def _work(self, run_id: str, begin: Callable[[], Awaitable[tuple[Any, Any]]], options: RunOptions) -> None:
         heart = asyncio.create_task(self._beat(run_id))
         try:
-            await self._carry_out(run_id, await begin(), options)
+            await self._carry_out(run_id, *await begin(), options)
         except SteelmanError as exc:
             await self._end(run_id, "failed", {"error": str(exc)}, error=str(exc))
         except asyncio.CancelledError:
@@ -225,9 +233,9 @@ class Runs:
         finally:
             heart.cancel()
 
-    async def _carry_out(self, run_id: str, graph_input: Any, options: RunOptions) -> None:
+    async def _carry_out(self, run_id: str, graph_input: Any, config: Any, options: RunOptions) -> None:
         began = time.monotonic()
-        await self._follow_graph(run_id, graph_input, options)
+        await self._follow_graph(run_id, graph_input, config, options)
         snapshot = await self._graph.aget_state(_config(run_id))
         if snapshot.next:
             await self._end(run_id, "waiting", {"sides": snapshot.values["perspectives"]})
@@ -235,10 +243,8 @@ class Runs:
             answer = await self._answer(run_id, cast(RunState, snapshot.values), options, began)
             await self._end(run_id, "done", {"outcome": answer.outcome}, answer=answer.model_dump_json())
 
-    async def _follow_graph(self, run_id: str, graph_input: Any, options: RunOptions) -> None:
-        stream = self._graph.astream(
-            graph_input, _config(run_id), context=options, stream_mode="custom", durability="sync"
-        )
+    async def _follow_graph(self, run_id: str, graph_input: Any, config: Any, options: RunOptions) -> None:
+        stream = self._graph.astream(graph_input, config, context=options, stream_mode="custom", durability="sync")
         with _tracing(options):
             async for event in stream:
                 data = dict(event)
@@ -302,4 +308,4 @@ def _tracing(options: RunOptions) -> contextlib.AbstractContextManager[Any]:
 
 
 def _config(run_id: str) -> Any:
-    return {"configurable": {"thread_id": run_id}, "recursion_limit": 100}
+    return {"configurable": {"thread_id": run_id}, "recursion_limit": _RECURSION}

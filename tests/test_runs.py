@@ -431,3 +431,27 @@ async def test_a_focused_follow_up_is_searched_and_written_with_its_focus(settin
     assert "Towns should build bridges. the arches" in asked
     assert focused.neutral_question == plain.neutral_question
     assert 0 < len(focused.citations) <= 10
+
+
+async def test_a_stage_cut_off_before_it_said_where_to_go_next_is_done_again(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from agent import routing
+
+    calls = []
+
+    def cut_off(state: Any) -> Any:
+        calls.append(state["framing"]["neutral"])
+        if len(calls) == 1:
+            raise asyncio.CancelledError
+        return "expand"
+
+    cut_off.__annotations__ = routing.after_frame.__annotations__
+    monkeypatch.setattr(routing, "after_frame", cut_off)
+    async with door(settings) as runs:
+        run_id = await runs.start(QUESTION)
+        with pytest.raises((RunCancelledError, RunError)):
+            await runs.answer(run_id)
+        await runs.cancel(run_id)
+        assert (await runs.answer(await runs.resume(run_id))).outcome == "answered"
+    assert len(calls) == 2

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from agent.options import RunOptions
+from agent.options import Depth, RunOptions
 from agent.runs import Runs
 from agent.samples import index_samples
 from agent.settings import Settings, load_settings
@@ -40,19 +40,22 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 def options_of(args: argparse.Namespace, runs: Runs) -> RunOptions:
     """The run's options from the command line."""
-    default = [SAMPLES, OWN] if runs.store.has_collection(OWN) else [SAMPLES]
-    changes: dict[str, Any] = {}
-    if seconds := args.deadline if args.deadline is not None else runs.settings.deadline:
-        changes["deadline_seconds"] = seconds
+    changes: dict[str, Any] = {"web": not args.no_web, "domains": _domains(args)}
+    if args.collection:
+        changes["collections"] = tuple(args.collection)
+    if args.deadline is not None:
+        changes["deadline_seconds"] = args.deadline
+    return usual_options(runs, args.depth, **changes)
+
+
+def usual_options(runs: Runs, depth: Depth = "normal", **changes: Any) -> RunOptions:
+    """The options of a depth with some of them changed: the samples and one's own collection, and time for servers."""
+    usual: dict[str, Any] = {"collections": (SAMPLES, OWN) if runs.store.has_collection(OWN) else (SAMPLES,)}
+    if runs.settings.deadline:
+        usual["deadline_seconds"] = runs.settings.deadline
     elif runs.providers.remotes:
-        changes["deadline_seconds"] = REMOTE_PATIENCE * RunOptions.of(args.depth).deadline_seconds
-    return RunOptions.of(
-        args.depth,
-        collections=tuple(args.collection or default),
-        web=not args.no_web,
-        domains=_domains(args),
-        **changes,
-    )
+        usual["deadline_seconds"] = REMOTE_PATIENCE * RunOptions.of(depth).deadline_seconds
+    return RunOptions.of(depth, **usual | changes)
 
 
 def _domains(args: argparse.Namespace) -> tuple[str, ...]:

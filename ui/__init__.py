@@ -1,0 +1,1 @@
+"""The Streamlit page: ask, watch, see the sides."""

@@ -1,0 +1,64 @@
+"""The run door for Streamlit's script threads: one event loop in a thread of its own, shared by everybody."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import Future
+from contextlib import AsyncExitStack
+from typing import Any, TypeVar
+
+from agent.commands.session import open_runs, usual_options
+from agent.options import Depth
+from agent.run_store import Event, RunRow
+from agent.runs import Runs
+from agent.settings import Settings
+from tools.passages import Passage
+
+T = TypeVar("T")
+
+
+class Door:
+    """Opens the door when it is made, and keeps it open until `close`. All methods may be called from any thread."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        """Raises what opening the door raises, such as SettingsError."""
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="steelman-door", daemon=True)
+        self._thread.start()
+        self._stack = AsyncExitStack()
+        self._runs: Runs = self._wait(self._stack.enter_async_context(open_runs(settings)))
+
+    def start(self, question: str, depth: Depth = "normal", *, review: bool = False, thread: str | None = None) -> str:
+        """Begins a run and returns its id at once; `review`: it waits for its sides to be edited, `thread`: it follows
+        up. Raises InputError for what cannot be asked."""
+        options = usual_options(self._runs, depth, review=review)
+        return self._wait(self._runs.start(question, options, thread))
+
+    def resume(self, run_id: str, sides: list[dict[str, Any]] | None = None) -> None:
+        """Goes on with a run that was stopped, or that waits for its sides."""
+        self._wait(self._runs.resume(run_id, sides))
+
+    def cancel(self, run_id: str) -> None:
+        self._wait(self._runs.cancel(run_id))
+
+    def run(self, run_id: str) -> RunRow:
+        """Raises UnknownRunError."""
+        return self._runs.runs.get(run_id)
+
+    def events(self, run_id: str) -> list[Event]:
+        """All that has happened in the run so far."""
+        return self._runs.runs.events(run_id, 0)
+
+    def passages(self, ids: Sequence[int]) -> dict[int, Passage]:
+        return self._runs.store.passages(ids)
+
+    def close(self) -> None:
+        """Lets the runs go, so that they can be resumed, and ends the thread."""
+        self._wait(self._stack.aclose())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        waiting: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
+        return waiting.result()
