@@ -191,13 +191,14 @@ def build_judge(settings: Settings) -> RemoteJudge | None:
     """The judge behind an address; None where the embedded one judges. Raises SettingsError for a prompt file that
     cannot be used, or that no chat model would be asked."""
     judge = _build_judge(settings)
-    from tools.judges.chat import ChatJudge
+    if settings.judge_prompt:
+        from tools.judges.chat import ChatJudge
 
-    if settings.judge_prompt and not isinstance(judge, ChatJudge):
-        raise SettingsError(
-            "a prompt for the judge is of use to a chat model only. Set STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL to "
-            "one, or leave the prompt out."
-        )
+        if not isinstance(judge, ChatJudge):
+            raise SettingsError(
+                "a prompt for the judge is of use to a chat model only. Set STEELMAN_JUDGE_URL and "
+                "STEELMAN_JUDGE_MODEL to one, or leave the prompt out."
+            )
     return judge
 
 

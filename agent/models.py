@@ -3,6 +3,7 @@
 import asyncio
 import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -105,7 +106,7 @@ class RunJudge(Protocol):
         ...
 
 
-class _Cached:
+class _Cached(ABC):
     """What both kinds of judge share: thresholds, and scores remembered by pair."""
 
     def __init__(self, judge: Judge, cache: VectorCache) -> None:
@@ -128,8 +129,9 @@ class _Cached:
             )
         return scores
 
+    @abstractmethod
     async def _compute(self, pairs: Sequence[Pair], seconds: float) -> NDArray[np.float32]:
-        raise NotImplementedError
+        """Probabilities of the pairs that are not known yet; NaN for what is not judged within the seconds."""
 
 
 class _Embedded(_Cached):

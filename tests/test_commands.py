@@ -130,7 +130,18 @@ def test_a_run_is_deleted_with_all_it_has(cli: Cli, settings: Settings) -> None:
     assert kept == (0,)
 
 
+def test_a_question_that_was_read_otherwise_says_how(cli: Cli) -> None:
+    asked = "Why should towns build bridges?"
+    _, out, _ = cli("ask", asked)
+    read = json.loads(cli("ask", asked, "--json")[1])["neutral_question"]
+    assert read != asked
+    assert f"Read as: {read}" in out
+    assert "Read as" not in cli("ask", QUESTION)[1]
+
+
 BAD = {
+    "no domain": ["ask", QUESTION, "--only", "not a domain"],
+    "a domain and no web": ["ask", QUESTION, "--only", "gov.uk", "--no-web"],
     "empty": ["ask", ""],
     "white space": ["ask", " \t\n"],
     "too long": ["ask", "x" * 4001],

@@ -1,6 +1,7 @@
 """Whole runs on a model server's bad days: under `auto` they end in an answer that says so, else in one clear line."""
 
 import asyncio
+import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -325,6 +326,15 @@ def test_ask_exits_with_four_when_something_stood_in(cli: Cli, server: ModelServ
     assert KEY not in out
 
 
+def test_batch_exits_with_four_when_something_stood_in(cli: Cli, server: ModelServer, tmp_path: Path) -> None:
+    server.on("", Reply("oh dear", status=500))
+    (tmp_path / "q.jsonl").write_text(json.dumps({"question": QUESTION}) + "\n")
+    arguments = (str(tmp_path / "q.jsonl"), "--out", str(tmp_path / "a.jsonl"), "--deadline", "3")
+    status, _, err = cli("batch", *arguments)
+    assert status == DEGRADED
+    assert "1 answered (1 though a provider failed), 0 failed" in err
+
+
 def test_ask_exits_with_one_line_and_one_when_the_named_provider_fails_and_can_be_resumed(
     cli: Cli, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -337,6 +347,7 @@ def test_ask_exits_with_one_line_and_one_when_the_named_provider_fails_and_can_b
     assert err.count("\n") == 1
     assert KEY not in err
     run_id = cli("runs")[1].split()[0]
+    assert err.endswith(f"python -m agent ask --resume {run_id}\n")
     status, out, err = cli("ask", "--resume", run_id)
     assert (status, err) == (OK, "")
     assert out.startswith(QUESTION)

@@ -196,3 +196,22 @@ def test_settings_that_cannot_be_name_the_variable(
 def test_keys_are_not_printed() -> None:
     settings = Settings(openai_api_key="sk-very-secret", tavily_api_key="tvly-very-secret")  # type: ignore[arg-type]
     assert "very-secret" not in repr(settings) + str(settings.model_dump())
+
+
+@pytest.mark.usefixtures("data")
+def test_a_prompt_for_the_judge_is_what_it_is_asked(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    prompt = tmp_path / "published.txt"
+    prompt.write_text("Text: {{passage}} Claim: {{statement}} Is it so, yes or no?")
+    monkeypatch.setenv("STEELMAN_JUDGE_URL", server.url)
+    monkeypatch.setenv("STEELMAN_JUDGE_MODEL", "m")
+    monkeypatch.setenv("STEELMAN_JUDGE_PROMPT", str(prompt))
+    assert main(["doctor"]) == 0
+    assert any(p.startswith("Text: ") and p.endswith("Is it so, yes or no?") for p in server.prompts())
+
+
+@pytest.mark.parametrize("judge", [{}, {"judge": "score", "judge_url": "http://127.0.0.1:1", "judge_model": "m"}])
+def test_a_prompt_that_no_chat_model_would_be_asked_is_refused(judge: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="STEELMAN_JUDGE_URL"):
+        build_judge(load_settings(judge_prompt=tmp_path / "p.txt", **judge))

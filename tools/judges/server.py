@@ -6,6 +6,7 @@ it as long as the server refuses.
 
 import asyncio
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -66,7 +67,7 @@ class _Progress:
         self.problem = self.problem or problem
 
 
-class ServerJudge(Generic[Form]):
+class ServerJudge(ABC, Generic[Form]):
     """Probabilities of support from a server. `contrary` is ignored: these judges are asked one question a pair.
 
     `name` says which model, at which address and asked how, so that no score is taken for another's.
@@ -202,12 +203,12 @@ class ServerJudge(Generic[Form]):
             raise status_error(self.server, refused.status, refused.said) from refused
         raise refused
 
+    @abstractmethod
     async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: Form) -> Sequence[float]:
         """One request: a probability for each pair, NaN for one without a verdict.
 
         Raises OtherFormError, UnfitModelError, ProviderReplyError, ProviderDownError, DeadlineError, BudgetError.
         """
-        raise NotImplementedError
 
     async def _post(self, client: "httpx.AsyncClient", url: str, body: dict[str, Any]) -> dict[str, Any]:
         """The reply to one counted call."""
