@@ -299,6 +299,7 @@ async def test_an_engine_that_was_named_and_found_nothing_is_no_error(settings: 
         answer = await run(runs)
     assert answer.outcome == "answered"
     assert not notes(answer, "degraded")
+    assert any(note.startswith("Tavily found no page for ") for note in notes(answer, "scope"))
 
 
 async def test_an_engine_that_answers_one_side_only(settings: Settings, engine: SearchServer, site: WebServer) -> None:
