@@ -235,7 +235,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._serve(None)
 
     def do_POST(self) -> None:
-        data = self.rfile.read(int(self.headers.get("content-length") or 0))
+        length = int(self.headers.get("content-length") or 0)
+        data = self.rfile.read(length)
+        if len(data) < length:  # the client left in the middle of its request, as one that is cancelled does
+            self.close_connection = True
+            return
         try:
             self._serve(json.loads(data))
         except ValueError:
