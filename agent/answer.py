@@ -31,7 +31,7 @@ class AnswerClaim(_Part):
 
 
 class AnswerPerspective(_Part):
-    """One side with its case. `status` counts evidence; `strength` is the word for it."""
+    """One side with its case. `status` counts evidence; `contrary` is the id of the side that says the opposite."""
 
     id: str
     name: str
@@ -39,6 +39,21 @@ class AnswerPerspective(_Part):
     stance: Literal["supports", "opposes", "other"]
     status: Literal["supported", "thin", "not_found"]
     claims: list[AnswerClaim]
+    contrary: str = ""
+
+
+class Countered(_Part):
+    """What a follow-up asked to be argued against: a claim of the thread's earlier answer, or a whole side of it.
+
+    `number` is the citation's in that answer, 0 for a side; the side it stands under says `statement`.
+    """
+
+    number: int
+    text: str
+    publisher: str
+    side: str
+    statement: str
+    stance: Literal["supports", "opposes", "other"]
 
 
 class Quotation(_Part):
@@ -103,12 +118,17 @@ class Usage(_Part):
 
 
 class Answer(_Part):
-    """The answer to one question."""
+    """The answer to one question.
+
+    `focus` is what a follow-up narrows its question to, such as "the cost"; `against` is what it wants argued against.
+    """
 
     schema_version: Literal["1.0"] = SCHEMA_VERSION
     run_id: str
     question: str
     neutral_question: str
+    focus: str = ""
+    against: Countered | None = None
     outcome: Outcome
     summary: str
     perspectives: list[AnswerPerspective]

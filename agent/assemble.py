@@ -8,6 +8,7 @@ from agent.answer import (
     AnswerClaim,
     AnswerPerspective,
     Citation,
+    Countered,
     CoverageLine,
     Note,
     Outcome,
@@ -15,7 +16,7 @@ from agent.answer import (
     Usage,
     strength,
 )
-from agent.state import Claim, Coverage, Perspective, RunState, Stance, busy_seconds
+from agent.state import Claim, Coverage, Perspective, RunState, Stance, Target, busy_seconds
 from tools.passages import Passage
 from tools.store.store import SAMPLES
 
@@ -65,18 +66,21 @@ def assemble(
     sides = [_perspective(p, coverage.get(p["id"]), claims, numbering) for p in state["perspectives"]]
     plain = [_claim(c, numbering) for c in claims if c["role"] == "plain"]
     outcome = _outcome(state, sides)
+    against = _countered(state)
     return Answer(
         run_id=run_id,
         question=state["question"],
         neutral_question=state["framing"]["neutral"],
+        focus="" if against else state["framing"]["focus"],
+        against=against,
         outcome=outcome,
         summary=summarise(outcome, state),
         perspectives=sides if outcome == "answered" else [],
         plain=plain,
         citations=list(numbering.citations.values()),
         coverage=[_line(p, state) for p in state["perspectives"]],
-        notes=_notes(state, sides) if outcome == "answered" else _what_happened(state),
-        nearest_questions=list(nearest) if outcome == "nothing_found" else [],
+        notes=_notes(state, sides) if outcome == "answered" else [*_tried(state), *_what_happened(state)],
+        nearest_questions=list(nearest) if outcome == "nothing_found" and not state["framing"]["focus"] else [],
         providers=providers | state.get("served", {}),
         timings={k: round(busy_seconds(v), 3) for k, v in state.get("intervals", {}).items()}
         | {"total": round(seconds, 3)},
@@ -111,7 +115,14 @@ def _perspective(
         stance=side["stance"],
         status=coverage["status"] if coverage else "not_found",
         claims=[_claim(c, numbering) for c in claims if c["perspective"] == side["id"]],
+        contrary=side["contrary"],
     )
+
+
+def _countered(state: RunState) -> Countered | None:
+    against = state.get("against")
+    named = {k: v for k, v in (against or {}).items() if k in Countered.model_fields}
+    return Countered.model_validate(named) if named else None
 
 
 def _claim(claim: Claim, numbering: _Numbering) -> AnswerClaim:
@@ -162,8 +173,19 @@ def summarise(outcome: Outcome, state: RunState) -> str:
             "This looks like a question of fact, without sides to take. Steelman is for contentious questions: "
             "it finds the strongest sourced case for every side."
         )
+    if "against" in state:
+        return _countering(outcome, state, state["against"])
+    focus = state["framing"]["focus"]
     if outcome == "nothing_found":
-        return "Nothing was found that makes a case for any side of this question."
+        on = f" on {focus}" if focus else ""
+        return f"Nothing was found{on} that makes a case for any side of this question."
+    said = _balance(state)
+    silent = any(f["stage"] == "select" and f.get("kind") == "scope" for f in state.get("failures", []))
+    on = f"By what comes nearest to {focus}" if silent else f"On {focus}"
+    return f"{on}, {said[0].lower()}{said[1:]}" if focus else said
+
+
+def _balance(state: RunState) -> str:
     coverage = state["coverage"]
     by_stance = {p["stance"]: coverage[p["id"]] for p in state["perspectives"] if p["stance"] != "other"}
     found = [p for p in state["perspectives"] if coverage[p["id"]]["status"] != "not_found"]
@@ -175,6 +197,17 @@ def summarise(outcome: Outcome, state: RunState) -> str:
     if {"supports", "opposes"} <= quoted:
         return _verdict(by_stance["supports"], by_stance["opposes"]) + _beside(others)
     return _one_sided(by_stance["supports"], by_stance["opposes"], quoted) + _beside(others)
+
+
+def _countering(outcome: Outcome, state: RunState, against: Target) -> str:
+    """To what the answer replies, and whether anything was found to reply with."""
+    said = f"“{against['text'].rstrip('. ')}”"
+    what = f"{said} ({against['publisher']})" if against["publisher"] else said
+    if outcome == "nothing_found":
+        return f"Nothing was found that speaks against {what}."
+    counted = [c for c in state["coverage"].values() if c["passages"]]
+    weight = f" The contrary view has {' and '.join(map(_weight, counted))}." if counted else ""
+    return f"This is the strongest that was found against {what}; what comes nearest to its point stands first.{weight}"
 
 
 def _one_sided(for_it: Coverage, against: Coverage, quoted: set[Stance]) -> str:
@@ -229,6 +262,14 @@ def _notes(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
     if len(room) == 2 and max(room) > 2 * max(1, min(room)):
         notes.append(Note(kind="balance", text="The sides have unequal room here because what was found is unequal."))
     return notes
+
+
+def _tried(state: RunState) -> list[Note]:
+    """What was looked for in vain by a follow-up: against a claim, or on its focus."""
+    if not state["framing"]["focus"]:
+        return []
+    queries = dict.fromkeys(q for asked in state.get("queries", {}).values() for q in asked)
+    return [Note(kind="not_found", text=f"Looked for: {' · '.join(queries)}")] if queries else []
 
 
 def _what_happened(state: RunState) -> list[Note]:

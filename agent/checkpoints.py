@@ -42,6 +42,10 @@ async def _postgres(address: str) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
     if not address.startswith(("postgresql://", "postgres://")):
         raise SettingsError("STEELMAN_CHECKPOINT_URL has to begin with postgresql://. See .env.example.")
     try:
+        psycopg.conninfo.conninfo_to_dict(address)
+    except psycopg.ProgrammingError as exc:
+        raise SettingsError("STEELMAN_CHECKPOINT_URL is no Postgres address. See .env.example.") from exc
+    try:
         async with AsyncPostgresSaver.from_conn_string(address) as saver:
             await saver.setup()
             yield saver

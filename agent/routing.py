@@ -31,11 +31,11 @@ def after_frame(state: RunState) -> Literal["expand", "lookup"]:
 
 def to_branches(state: RunState) -> list[Send]:
     """One retrieve branch for each perspective, or, after a requery, for each side with new queries."""
-    planned, focus = state.get("planned"), state.get("framing", {}).get("focus", "")
+    planned = state.get("planned")
     branches = [
         (p, queries)
         for p in state["perspectives"]
-        if (queries := [_opening(p["statement"], focus)] if planned is None else planned.get(p["id"], []))
+        if (queries := _opening(p["statement"], state) if planned is None else planned.get(p["id"], []))
     ]
     counts, down = state.get("counts", {}), state.get("down", [])
     return [
@@ -47,8 +47,14 @@ def to_branches(state: RunState) -> list[Send]:
     ]
 
 
-def _opening(statement: str, focus: str) -> str:
-    return f"{statement} {focus}".strip()
+def _opening(statement: str, state: RunState) -> list[str]:
+    """A side's first queries. What answers a claim best speaks of the same point, and so is near to its words."""
+    focus = state.get("framing", {}).get("focus", "")
+    first = f"{statement} {focus}".strip()
+    against = state.get("against")
+    if against and against["text"] == against["statement"]:  # a whole side has no point of its own
+        return [statement]
+    return [first, focus] if against else [first]
 
 
 def after_expand(state: RunState) -> list[Send] | Literal["write"]:

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -15,6 +16,23 @@ RunStatus = Literal["running", "waiting", "done", "failed", "cancelled"]
 STALE_SECONDS = 10.0
 """A run whose owner has not been heard of for so long may be continued by another process."""
 _OWNED = "owner = ? AND status = 'running'"
+_THREADS = """
+    WITH newest AS (
+        SELECT thread, COUNT(*) AS runs, MAX(MAX(created_at, COALESCE(finished_at, ''))) AS at, MAX(rowid) AS last
+        FROM runs GROUP BY thread ORDER BY at DESC, last DESC LIMIT ?
+    )
+    SELECT n.thread AS id, first.question, n.runs, latest.id AS latest, latest.status, latest.heartbeat, n.at
+    FROM newest n
+    JOIN runs first ON first.rowid = (
+        SELECT rowid FROM runs WHERE thread = n.thread ORDER BY created_at, rowid LIMIT 1)
+    JOIN runs latest ON latest.rowid = (
+        SELECT rowid FROM runs WHERE thread = n.thread ORDER BY created_at DESC, rowid DESC LIMIT 1)
+    ORDER BY n.at DESC, n.last DESC
+"""
+_THREAD = """
+    SELECT id, thread, question, options, status, created_at, finished_at, owner, heartbeat, error, NULL AS answer
+    FROM runs WHERE thread = ? ORDER BY created_at, rowid
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +62,24 @@ class RunRow:
     @property
     def abandoned(self) -> bool:
         """Whether the run counts as running while nobody works on it, as after its process was killed."""
-        return self.status == "running" and time.time() - (self.heartbeat or 0.0) > STALE_SECONDS
+        return _abandoned(self.status, self.heartbeat)
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A question with its follow-ups: how it began, and its newest run.
+
+    `at` is when something last began or ended in it (ISO, UTC). `abandoned`: nobody works on the newest run any more,
+    though it counts as running.
+    """
+
+    id: str
+    question: str
+    runs: int
+    latest: str
+    status: RunStatus
+    abandoned: bool
+    at: str
 
 
 class RunStore:
@@ -79,6 +114,18 @@ class RunStore:
             return [
                 _row(r) for r in db.execute("SELECT * FROM runs ORDER BY created_at DESC, rowid DESC LIMIT ?", (limit,))
             ]
+
+    def threads(self, limit: int) -> list[Thread]:
+        """The last threads, the one with the newest activity first."""
+        with self._db.read() as db:
+            rows = [dict(r) for r in db.execute(_THREADS, (limit,))]
+        return [Thread(abandoned=_abandoned(r["status"], r.pop("heartbeat")), **r) for r in rows]
+
+    def thread(self, thread: str) -> list[RunRow]:
+        """The thread's runs, oldest first, without the text of their answers (`answer` is None); none where there is
+        no such thread."""
+        with self._db.read() as db:
+            return [_row(r) for r in db.execute(_THREAD, (thread,))]
 
     def thread_answers(self, thread: str) -> list[str]:
         """The answers (as JSON) of a thread's finished runs, oldest first."""
@@ -147,11 +194,30 @@ class RunStore:
                 _append(db, run_id, "cancelled", {})
         return ended
 
-    def delete(self, run_id: str) -> None:
-        """Removes the run with its events and what it read on the web."""
-        WebPassages(self._db).forget(run_id)
+    def hold(self, run_ids: Sequence[str], owner: str) -> None:
+        """Makes `owner` the only one who may change these runs, all of them or none; a hold goes stale as a claim does.
+
+        Raises RunBusyError when somebody still works on one of them, UnknownRunError when one is not there.
+        """
+        free = "UPDATE runs SET owner = ?, heartbeat = ? WHERE id = ? AND (owner IS NULL OR heartbeat < ?)"
+        now = time.time()
         with self._db.write() as db:
-            db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
+            for run_id in run_ids:
+                if db.execute(free, (owner, now, run_id, now - STALE_SECONDS)).rowcount == 0:
+                    row = self.get(run_id)
+                    raise RunBusyError(f"run {row.id} is still at work. Stop it first, then try again.")
+
+    def release(self, owner: str) -> None:
+        """Lets go of what the owner holds, and leaves it as it is."""
+        with self._db.write() as db:
+            db.execute("UPDATE runs SET owner = NULL, heartbeat = NULL WHERE owner = ?", (owner,))
+
+    def delete(self, *run_ids: str) -> None:
+        """Removes the runs with their events and what they read on the web."""
+        for run_id in run_ids:
+            WebPassages(self._db).forget(run_id)
+        with self._db.write() as db:
+            db.executemany("DELETE FROM runs WHERE id = ?", [(run_id,) for run_id in run_ids])
 
     def add_event(self, run_id: str, owner: str, kind: str, data: dict[str, Any]) -> None:
         """Appends an event, numbered on from the last one. Raises RunBusyError when the run is not the owner's."""
@@ -171,6 +237,10 @@ def _append(db: sqlite3.Connection, run_id: str, kind: str, data: dict[str, Any]
         "INSERT INTO events SELECT ?, COALESCE(MAX(number), 0) + 1, ?, ?, ? FROM events WHERE run_id = ?",
         (run_id, time.time(), kind, json.dumps(data), run_id),
     )
+
+
+def _abandoned(status: str, heartbeat: float | None) -> bool:
+    return status == "running" and time.time() - (heartbeat or 0.0) > STALE_SECONDS
 
 
 def _row(row: sqlite3.Row) -> RunRow:

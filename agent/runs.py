@@ -10,7 +10,7 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -21,6 +21,9 @@ from weakref import WeakValueDictionary
 from agent.answer import Answer
 from agent.assemble import assemble
 from agent.building import build_providers
+from agent.deletion import delete_runs
+from agent.evidence import Evidence, evidence_of, judged_passages
+from agent.followups import resolve
 from agent.options import RunOptions
 from agent.providers import Providers
 from agent.question import check_form, check_question
@@ -28,11 +31,12 @@ from agent.run_store import Event, RunRow, RunStatus, RunStore
 from agent.samples import nearest_questions
 from agent.settings import Settings
 from agent.state import RunState
-from tools.errors import DeadlineError, RunCancelledError, RunError, SteelmanError, StoreError
-from tools.store.database import Database
+from tools.errors import DeadlineError, RunCancelledError, RunError, SteelmanError, StoreError, UnknownRunError
+from tools.store.database import Database, translated
 from tools.store.store import Store, check_encoder
 
 if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph.state import CompiledStateGraph
 
 HEARTBEAT_SECONDS = 2.0
@@ -90,9 +94,10 @@ class Runs:
             self.providers.check_offline()
         run_id = uuid.uuid4().hex[:12]
         thread = (await self._at_desk(self.runs.get, thread)).thread if thread else run_id
-        earlier = await self._at_desk(self._earlier, thread)
-        if self.providers.english_only:  # the grammar knows at once; a model is asked in the run itself
-            check_form((await self.providers.framer.frame(question, earlier))["form"], question)
+        opening = await self._at_desk(self._opening, question, thread)
+        # The grammar knows at once; a model is asked in the run itself. What argues with a claim is framed already.
+        if self.providers.english_only and "against" not in opening:
+            check_form((await self.providers.framer.frame(question, opening["earlier"]))["form"], question)
         for collection in options.collections:
             _, made_by = await asyncio.to_thread(self.store.collection, collection)
             check_encoder(collection, made_by, self.providers.search.encoder.name)
@@ -100,7 +105,7 @@ class Runs:
         await self._tell(run_id, "started", {"question": question})
 
         async def begin() -> tuple[Any, Any]:
-            return RunState(question=question, earlier=earlier), _config(run_id)
+            return opening, _config(run_id)
 
         self._launch(run_id, begin, options)
         return run_id
@@ -181,7 +186,38 @@ class Runs:
             self._launch(run.id, partial(self._continuation, run, sides), options)
         return run.id
 
+    async def evidence(self, run_id: str) -> list[Evidence]:
+        """What the judge made of each passage so far; nothing for a run whose checkpoints are not here.
+
+        Raises UnknownRunError.
+        """
+        run = await self._at_desk(self.runs.get, run_id)
+        state = cast(RunState, (await self._graph.aget_state(_config(run.id))).values)
+        return evidence_of(state, await asyncio.to_thread(self.store.passages, judged_passages(state)))
+
+    async def delete(self, run_id: str) -> None:
+        """Removes the run with its checkpoints, its events, its answer and the pages that it read.
+
+        Raises RunBusyError while somebody works on it, UnknownRunError.
+        """
+        await self._delete([(await self._at_desk(self.runs.get, run_id)).id])
+
+    async def delete_thread(self, thread: str) -> None:
+        """Removes every run of the thread, or none: raises RunBusyError while somebody works on one of them.
+
+        Raises UnknownRunError when there is no such thread.
+        """
+        found = await self._at_desk(self.runs.thread, thread)
+        if not found:
+            raise UnknownRunError(f"there is no thread '{thread}'. See the last runs: `python -m agent runs`.")
+        await self._delete([run.id for run in found])
+
     # Inside
+
+    async def _delete(self, run_ids: Sequence[str]) -> None:
+        saver = cast("BaseCheckpointSaver[Any]", self._graph.checkpointer)
+        with translated(self.settings.checkpoint_path):
+            await delete_runs(run_ids, self.runs, saver, self._desk)
 
     async def _open_graph(
         self, opening: AsyncExitStack
@@ -191,8 +227,14 @@ class Runs:
 
         return build_graph(self.providers, await opening.enter_async_context(open_checkpointer(self.settings)))
 
-    def _earlier(self, thread: str) -> list[str]:
-        return [Answer.model_validate_json(a).neutral_question for a in self.runs.thread_answers(thread)]
+    def _opening(self, question: str, thread: str, asked_at: str = "") -> RunState:
+        """What a run begins with, read against the thread's answers, or those that were there when it was asked."""
+        answers = [Answer.model_validate_json(a) for a in self.runs.thread_answers(thread)]
+        if asked_at:
+            answers = [a for a in answers if (self.runs.get(a.run_id).finished_at or "") <= asked_at]
+        opening = RunState(question=question, earlier=[a.neutral_question for a in answers])
+        against = resolve(question, answers)
+        return RunState(**opening, against=against) if against else opening
 
     async def _continuation(self, run: RunRow, sides: list[dict[str, Any]] | None) -> tuple[Any, Any]:
         """What the graph is given, and from which checkpoint it goes on."""
@@ -200,9 +242,7 @@ class Runs:
 
         state = await self._graph.aget_state(_config(run.id))
         if not state.values:
-            return RunState(question=run.question, earlier=await self._at_desk(self._earlier, run.thread)), _config(
-                run.id
-            )
+            return await self._at_desk(self._opening, run.question, run.thread, run.created_at), _config(run.id)
         if not state.next and any(task.error for task in state.tasks):
             # The stage was cut off after it had written its results and before it had said where to go next. LangGraph
             # takes it for done, with nothing to follow; from its own checkpoint by name it is done again.

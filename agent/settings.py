@@ -10,7 +10,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from tools.errors import SettingsError
-from tools.http import is_address
+from tools.http import is_address, without_login
 
 _NO_KEY = SecretStr("")
 _ADDRESSES = ("openai_base_url", "judge_url", "embeddings_url", "chroma_url")
@@ -197,7 +197,7 @@ def load_settings(**changes: object) -> Settings:
             raise SettingsError(f"{first['msg'].removeprefix('Value error, ')}. See .env.example.") from exc
         field = "_".join(str(part) for part in first["loc"]).lower()
         name = _variable(field) if field in Settings.model_fields else field.upper()
-        given = "what it is set to" if "KEY" in name or "TOKEN" in name else repr(first["input"])
+        given = "what it is set to" if "KEY" in name or "TOKEN" in name else without_login(repr(first["input"]))
         why = first["msg"].removeprefix("Value error, ")
         raise SettingsError(f"{name} cannot be {given}: {why}. See .env.example.") from exc
 

@@ -22,8 +22,29 @@ class Perspective(TypedDict):
     origin: Literal["question", "sources", "person", "model"]
 
 
+class Target(TypedDict):
+    """What a follow-up wants argued against: a claim of the thread's latest answer, or a whole side of it.
+
+    `question` is that answer's; `number` is the citation's by which the claim was named, 0 for a side. `side`,
+    `statement` and `stance` are of the side that it stands under; `contrary` is the side that says the opposite, None
+    where the answer has none.
+    """
+
+    question: str
+    number: int
+    text: str
+    publisher: str
+    side: str
+    statement: str
+    stance: Stance
+    contrary: Perspective | None
+
+
 class FramingState(TypedDict):
-    """What the question asks, as `tools.grammar.Framing` plus what the thread adds to it."""
+    """What the question asks, as `tools.grammar.Framing` plus what the thread adds to it.
+
+    Of the form 'counter' it asks for what contradicts `claim`, as near to the point of `focus` as there is.
+    """
 
     form: str
     neutral: str
@@ -133,6 +154,7 @@ class RunState(TypedDict, total=False):
 
     question: str  # the door
     earlier: list[str]  # the door: neutral questions asked before in the thread, oldest first
+    against: Target  # the door: what the question wants argued against, where it asks for that
     framing: FramingState  # frame
     perspectives: list[Perspective]  # expand; review may replace them
     first_pass: list[int]  # expand: what a search for the bare question found
@@ -140,7 +162,7 @@ class RunState(TypedDict, total=False):
     found: Annotated[dict[str, list[int]], merge_found]  # retrieve: per perspective, best first
     support: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: per perspective and passage
     unjudged: int  # judge: pairs that the budget or the deadline left out
-    coverage: dict[str, Coverage]  # judge; verify counts the passages of its claims
+    coverage: dict[str, Coverage]  # judge; select keeps what is on a focus, verify counts the passages of its claims
     round: int  # requery: how often it has searched again
     planned: dict[str, list[str]]  # requery: the queries that the next retrieve is to try
     chosen: dict[str, list[int]]  # select: per perspective, the passages to write from
@@ -153,9 +175,17 @@ class RunState(TypedDict, total=False):
     counts: Annotated[dict[str, float], add_numbers]  # any node: pairs judged, calls, tokens, cost, pages read, …
     judge: str  # judge, write, verify: the judge in force; empty for the first one
     scored_by: str  # judge: whose scores `support` holds
+    threshold: float  # judge: the probability from which it took a passage for support
     served: Annotated[dict[str, str], merge_names]  # every node: which provider did the stage
     unread: Annotated[dict[str, str], merge_names]  # retrieve: web pages that could not be read, and why
     down: Annotated[list[str], merge_distinct]  # every node: providers that failed and are not asked again
+
+
+def contrary_statements(state: RunState) -> dict[str, str]:
+    """What each side is opposed to: its contrary's statement, or what the whole run argues against; else empty."""
+    statements = {p["id"]: p["statement"] for p in state.get("perspectives", [])}
+    against = state["against"]["statement"] if "against" in state else ""
+    return {p["id"]: statements.get(p["contrary"], against) for p in state.get("perspectives", [])}
 
 
 class BranchState(TypedDict):

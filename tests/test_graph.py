@@ -312,3 +312,38 @@ def test_the_diagram_has_every_stage() -> None:
     diagram = build_graph(names).get_graph().draw_mermaid()
     for stage in "frame lookup expand review retrieve judge requery select write verify".split():
         assert f"{stage}({stage})" in diagram
+
+
+class WaitingJudge:
+    """Finds that everything holds, the second side's claims only once it may."""
+
+    sentence_threshold = 0.5
+
+    def __init__(self, may: asyncio.Event) -> None:
+        self._may = may
+
+    async def support(self, pairs: list[Pair], _: float) -> list[float]:
+        if any(p.statement == "Side 2." for p in pairs):
+            await self._may.wait()
+        return [0.9] * len(pairs)
+
+
+async def test_a_side_is_told_as_soon_as_its_claims_are_checked(settings: Settings) -> None:
+    from agent.nodes.verify import _Checker
+
+    may, told = asyncio.Event(), list[str]()
+    async with door(settings) as runs:
+        text = runs.store.passages([1])[1].text
+        claims = [
+            Claim(perspective=f"p{n}", text=text, passages=[1], support=0.9, role="case", written=False) for n in (2, 1)
+        ]
+        state = RunState(perspectives=[{**side(n), "statement": f"Side {n}."} for n in (1, 2)])
+        judge: Any = WaitingJudge(may)
+        checker = _Checker(runs.providers, state, judge, lambda: 9.0)
+
+        def checked(held: list[Claim], _: list[Any]) -> None:
+            told.extend(c["perspective"] for c in held)
+            may.set()
+
+        await asyncio.wait_for(checker.sift_sides(claims, checked), 5)
+    assert told == ["p1", "p2"]

@@ -78,3 +78,17 @@ async def test_a_server_that_does_not_answer_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="STEELMAN_CHECKPOINT_URL"):
         async with Runs(settings, instant_providers):
             pass
+
+
+async def test_what_is_no_address_is_refused_without_showing_it(tmp_path: Path) -> None:
+    pytest.importorskip("psycopg")
+    from agent.runs import Runs
+    from agent.settings import Settings
+    from evals.instant import instant_providers
+    from tools.errors import SettingsError
+
+    settings = Settings(data_dir=tmp_path, checkpoint_url="postgresql://me:hid den@127.0.0.1/none")
+    with pytest.raises(SettingsError, match="STEELMAN_CHECKPOINT_URL") as caught:
+        async with Runs(settings, instant_providers):
+            pass
+    assert "hid" not in str(caught.value)

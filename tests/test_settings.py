@@ -51,3 +51,10 @@ def test_a_value_that_cannot_be_is_refused_by_name(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError, match=name):
         load_settings()
+
+
+def test_a_login_in_an_address_that_is_refused_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHROMA_URL", "ftp://me:hidden@chroma.example")
+    with pytest.raises(SettingsError, match=r"CHROMA_URL cannot be 'ftp://chroma\.example'") as caught:
+        load_settings()
+    assert "hidden" not in str(caught.value)

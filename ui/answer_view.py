@@ -1,53 +1,69 @@
-"""An answer as the page shows it: the sides side by side, the words behind each claim, what was not found."""
+"""An answer as the page shows it: the sides beside each other, the words behind each claim, what was not found."""
 
-import re
+from collections.abc import Sequence
 
 import streamlit as st
 
-from agent.answer import Answer, AnswerPerspective, Citation
-from agent.rendering.markdown import escape as escape_markdown
+from agent.answer import Answer, AnswerPerspective
+from agent.evidence import Evidence
+from agent.followups import suggestions
 from agent.rendering.markdown import to_markdown
-from agent.rendering.words import (
-    case,
-    closing,
-    head,
-    hole,
-    label,
-    line_of,
-    looked_for,
-    plain,
-    read_as,
-    said,
-    strength_of,
-)
+from agent.rendering.words import case, closing, hole, line_of, named, quoted_head, read_as, said, strength_of
+from agent.rendering.words import label as stance
+from agent.run_store import RunRow
+from tools.passages import Passage
+from ui import ask_view, ledger, ledger_view, say, source_view
 from ui.door import Door
-from ui.shown import link, marked, text
-
-_STREAMLIT_MARKUP = re.compile(r"([:$])")
+from ui.shown import escaped, label, text
 
 
-def escaped(words: str) -> str:
-    """Text for Streamlit's own Markdown: none of its marks, colours, icons or formulas does anything."""
-    return _STREAMLIT_MARKUP.sub(r"\\\1", escape_markdown(plain(words)))
-
-
-def show(to: Door, answer: Answer) -> None:
-    """The whole answer."""
-    st.title(escaped(answer.question))
+def show(to: Door, run: RunRow, answer: Answer) -> None:
+    """The whole answer, with the thread that it belongs to."""
+    _thread(to, run)
+    say.title(answer.question)
     if read := read_as(answer):
-        st.caption(escaped(read))
-    st.markdown(escaped(answer.summary))
-    facing = [s for s in answer.perspectives if s.stance != "other"]
-    others = [s for s in answer.perspectives if s.stance == "other"]
-    for group in (_turned(answer.run_id, facing), others):
-        for column, side in zip(st.columns(max(1, len(group))), group, strict=False):
-            with column:
-                _card(to, answer, side)
-    for claim in answer.plain:
-        st.html(f"<p>{text(said(claim))}</p>")
+        say.small(read)
+    say.line(answer.summary)
+    evidence = to.evidence(run.id)
+    passages = to.passages(_cited(answer))
+    _sides(answer, evidence, passages)
+    for number, claim in enumerate(answer.plain):
+        words = f'<p class="sm-claim">{text(said(claim))}</p>'
+        _cited_line(answer, None, words, claim.citations, f"plain-{number}", passages, [])
     for note in answer.notes:
-        st.caption(escaped(note.text))
+        say.small(note.text)
+    if answer.coverage:
+        ledger_view.show(answer, evidence)
     _end(answer)
+    _nearest(to, answer)
+    _suggested(to, run, answer, evidence)
+
+
+def _thread(to: Door, run: RunRow) -> None:
+    """The questions of the thread, each a link to its answer."""
+    rows = to.thread(run.thread)
+    if len(rows) < 2:
+        return
+    with st.container(horizontal=True, key="thread"):
+        for row in rows:
+            asked, here = escaped(label(row.question)), row.id == run.id
+            if st.button(asked, key=f"thread-{row.id}", type="tertiary", disabled=here):
+                ask_view.go(run=row.id)
+
+
+def _cited(answer: Answer) -> list[int]:
+    return [i for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))]
+
+
+def _sides(answer: Answer, evidence: Sequence[Evidence], passages: dict[int, Passage]) -> None:
+    """Those for and against face each other; the others stand below them, three in a row."""
+    facing = _turned(answer.run_id, [s for s in answer.perspectives if s.stance != "other"])
+    others = [s for s in answer.perspectives if s.stance == "other"]
+    rows = [facing, *(others[i : i + 3] for i in range(0, len(others), 3))]
+    for row in filter(None, rows):
+        for column, side in zip(st.columns(max(2, len(row))), row, strict=False):
+            with column, st.container(border=True, key=f"card-{side.stance}-{side.id}"):
+                _card(answer, side, evidence, passages)
 
 
 def _turned(run_id: str, sides: list[AnswerPerspective]) -> list[AnswerPerspective]:
@@ -55,43 +71,67 @@ def _turned(run_id: str, sides: list[AnswerPerspective]) -> list[AnswerPerspecti
     return sides[::-1] if int(run_id, 16) % 2 else sides
 
 
-def _card(to: Door, answer: Answer, side: AnswerPerspective) -> None:
+def _card(answer: Answer, side: AnswerPerspective, evidence: Sequence[Evidence], passages: dict[int, Passage]) -> None:
     line = line_of(answer, side)
-    with st.container(border=True):
-        st.html(
-            f"<small>{text(label(side))} · {text(strength_of(line, len(side.claims)))}</small>"
-            f"<h3 style='margin:.2rem 0'>{text(head(side))}</h3>"
-        )
-        for number, claim in enumerate(case(side)):
-            st.html(f"<p>{text(said(claim))}</p>")
-            with st.container(horizontal=True):
-                for cited in claim.citations:
-                    citation = next(c for c in answer.citations if c.number == cited)
-                    with st.popover(
-                        f"[{cited}]".replace("[", r"\["), type="tertiary", key=f"{side.id}-{number}-{cited}"
-                    ):
-                        _source(to, answer, citation)
-        for words in filter(None, (hole(line, len(side.claims)), looked_for(side, line))):
-            st.caption(escaped(words))
+    strength = strength_of(line, len(side.claims))
+    st.html(f'<div class="sm-head"><b>{text(stance(side))}</b><span>{text(strength)}</span></div>')
+    behind = ledger.sources_behind(side, evidence)
+    own = quoted_head(side)
+
+    def cited(words: str, numbers: Sequence[int], key: str) -> None:
+        _cited_line(answer, side, words, numbers, f"{side.id}-{key}", passages, behind)
+
+    cited(f'<p class="sm-thesis">{text(named(side))}</p>', own.citations if own else [], "head")
+    for number, claim in enumerate(case(side)):
+        cited(f'<p class="sm-claim {claim.role}">{text(said(claim))}</p>', claim.citations, str(number))
+    if gap := hole(line, len(side.claims)):
+        st.html(f'<p class="sm-small">{text(gap)}</p>')
 
 
-def _source(to: Door, answer: Answer, citation: Citation) -> None:
-    """The passages behind a citation with the words marked, and what is known of their source."""
-    quotes = {citation.passage_id: [citation.quote]}
-    for more in citation.more:
-        quotes.setdefault(more.passage_id, []).append(more.quote)
-    found = to.passages(list(quotes))
-    title = citation.title or citation.document_id
-    about = [citation.publisher, f"{citation.kind} (sample)" if citation.sample else citation.kind, citation.date]
-    parts = [f"<b>{link(citation.url, title)}</b>", f"<p><small>{text(' · '.join(filter(None, about)))}</small></p>"]
-    parts += [f"<p>{marked(found[i].text, said_there)}</p>" for i, said_there in quotes.items() if i in found]
-    if citation.support is not None:
-        parts.append(f"<p><small>the judge's probability of support: {citation.support:.2f}</small></p>")
-    st.html("".join(parts))
+def _cited_line(
+    answer: Answer,
+    side: AnswerPerspective | None,
+    words: str,
+    numbers: Sequence[int],
+    key: str,
+    passages: dict[int, Passage],
+    behind: Sequence[str],
+) -> None:
+    """Words, and beside them their numbers; each opens the card of its source."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap=None, wrap=False):
+        st.html(words)
+        for citation in (c for c in answer.citations if c.number in numbers):
+            with st.popover(rf"\[{citation.number}\]", type="tertiary", key=f"cite-{key}-{citation.number}"):
+                st.html(source_view.card(answer, side, citation, passages, behind))
+
+
+def _nearest(to: Door, answer: Answer) -> None:
+    if answer.nearest_questions:
+        say.small("The nearest sample questions:")
+    with st.container(gap=None):
+        for question in answer.nearest_questions:
+            if st.button(escaped(question), key=f"nearest-{question}", type="tertiary"):
+                ask_view.begin(to, question)
+
+
+def _suggested(to: Door, run: RunRow, answer: Answer, evidence: Sequence[Evidence]) -> None:
+    """Follow-ups to ask with a click."""
+    texts = [p.text for p in to.passages(list({e.passage_id for e in evidence})).values()]
+    asked = [row.question for row in to.thread(run.thread)]
+    with st.container(horizontal=True, key="suggested"):
+        for question in suggestions(answer, texts, asked):
+            if st.button(escaped(question), key=f"suggested-{question}"):
+                ask_view.begin(to, question, thread=run.id)
 
 
 def _end(answer: Answer) -> None:
-    if answer.nearest_questions:
-        st.caption("Nearest sample questions: " + escaped(" · ".join(answer.nearest_questions)))
-    st.caption(escaped(closing(answer)))
-    st.download_button("Download as Markdown", to_markdown(answer), f"steelman-{answer.run_id}.md", "text/markdown")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        say.small(closing(answer))
+        st.download_button(
+            "Download as Markdown",
+            to_markdown(answer),
+            f"steelman-{answer.run_id}.md",
+            "text/markdown",
+            on_click="ignore",
+            type="tertiary",
+        )

@@ -7,11 +7,14 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
+from agent.checkup import Part, parts
 from agent.commands.session import open_runs, usual_options
+from agent.evidence import Evidence
 from agent.options import Depth
-from agent.run_store import Event, RunRow
+from agent.run_store import Event, RunRow, Thread
 from agent.runs import Runs
 from agent.settings import Settings
+from agent.stages import StageProvider, stages
 from tools.passages import Passage
 
 T = TypeVar("T")
@@ -28,11 +31,15 @@ class Door:
         self._stack = AsyncExitStack()
         self._runs: Runs = self._wait(self._stack.enter_async_context(open_runs(settings)))
 
-    def start(self, question: str, depth: Depth = "normal", *, review: bool = False, thread: str | None = None) -> str:
-        """Begins a run and returns its id at once; `review`: it waits for its sides to be edited, `thread`: it follows
-        up. Raises InputError for what cannot be asked."""
-        options = usual_options(self._runs, depth, review=review)
-        return self._wait(self._runs.start(question, options, thread))
+    @property
+    def settings(self) -> Settings:
+        return self._runs.settings
+
+    def start(self, question: str, depth: Depth = "normal", *, thread: str | None = None, **options: Any) -> str:
+        """Begins a run and returns its id at once; `thread`: it follows up in that thread, `options`: see RunOptions.
+        Raises InputError for what cannot be asked."""
+        chosen = usual_options(self._runs, depth, **options)
+        return self._wait(self._runs.start(question, chosen, thread))
 
     def resume(self, run_id: str, sides: list[dict[str, Any]] | None = None) -> None:
         """Goes on with a run that was stopped, or that waits for its sides."""
@@ -51,6 +58,30 @@ class Door:
 
     def passages(self, ids: Sequence[int]) -> dict[int, Passage]:
         return self._runs.store.passages(ids)
+
+    def evidence(self, run_id: str) -> list[Evidence]:
+        """What was judged in the run; empty where it is not kept any more."""
+        return self._wait(self._runs.evidence(run_id))
+
+    def threads(self, limit: int) -> list[Thread]:
+        """The history, newest first."""
+        return self._runs.runs.threads(limit)
+
+    def thread(self, thread_id: str) -> list[RunRow]:
+        """The runs of a thread, oldest first."""
+        return self._runs.runs.thread(thread_id)
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Raises RunBusyError while a run of it is at work."""
+        self._wait(self._runs.delete_thread(thread_id))
+
+    def stages(self) -> list[StageProvider]:
+        """Which provider serves each stage."""
+        return stages(self.settings)
+
+    def parts(self) -> list[Part]:
+        """What can be tried of the providers, those that are open as they are."""
+        return parts(self.settings, opened=self._runs.providers)
 
     def close(self) -> None:
         """Lets the runs go, so that they can be resumed, and ends the thread."""

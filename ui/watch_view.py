@@ -5,19 +5,32 @@ from typing import Any
 
 import streamlit as st
 
+from agent.rendering.words import same
 from agent.run_store import RunRow
-from ui.answer_view import escaped
+from tools.errors import SteelmanError, UnknownRunError
+from ui import say
 from ui.door import Door
 from ui.shown import text
-from ui.watching import STAGES, Progress, progress_of
+from ui.watching import STAGES, Progress, SideProgress, State, progress_of
 
 _EVERY = 0.5  # seconds between looks at the run's events
-_STANCES = ["supports", "opposes", "other"]
+_MARKS = {"now": "◐", "done": "●", "open": "○"}
+_STATES = {"now": "going on", "done": "done", "open": "to come"}
+_SIDES: dict[State, str] = {
+    "planned": "○",
+    "searching": "◔",
+    "found": "◑",
+    "searching again": "◔",
+    "supported": "●",
+    "thin": "◒",
+    "not_found": "✕",
+}
+_STANCES = {"For": "supports", "Against": "opposes", "Other": "other"}
 
 
 def show(to: Door, run: RunRow, on_end: Callable[[], None]) -> None:
     """Follows the run until it ends, then calls `on_end`."""
-    st.title(escaped(run.question))
+    say.title(run.question)
     if run.status == "waiting":
         _edit(to, run.id)
         return
@@ -25,58 +38,70 @@ def show(to: Door, run: RunRow, on_end: Callable[[], None]) -> None:
 
 
 def _watch(to: Door, run_id: str, on_end: Callable[[], None]) -> None:
-    run, progress = to.run(run_id), progress_of(to.events(run_id))
-    if run.answer is not None or run.status == "waiting":
+    try:
+        run = to.run(run_id)
+        if run.answer is not None or run.status == "waiting":
+            on_end()
+        progress = progress_of(to.events(run_id))
+        st.html(stages(progress, run.question) + sides(progress))
+        _control(to, run)
+    except UnknownRunError:  # deleted meanwhile: the page says so
         on_end()
-        return
-    st.html(stages(progress) + sides(progress))
+    except SteelmanError as exc:
+        say.error(str(exc))
+
+
+def _control(to: Door, run: RunRow) -> None:
+    """Stop, or what became of the run and how to go on."""
     if run.status == "running" and not run.abandoned:
         if st.button("Stop", key="stop"):
-            to.cancel(run_id)
+            to.cancel(run.id)
         return
     what = "This run was stopped." if run.status == "cancelled" else run.error or "The process of this run is gone."
-    st.warning(escaped(what))
+    say.warning(what)
     if st.button("Go on with it", key="resume"):
-        to.resume(run_id)
+        to.resume(run.id)
 
 
-def stages(progress: Progress) -> str:
-    """The line of stages: those that have begun, the running one, and those to come."""
+def stages(progress: Progress, question: str) -> str:
+    """The line of stages: those that have begun, the running one, and those to come; and how the question is read."""
     parts = []
     for stage, word in STAGES:
         if stage == "again" and stage not in progress.reached:
             continue
         state = "now" if stage == progress.running else "done" if stage in progress.reached else "open"
-        mark = {"now": "◐", "done": "●", "open": "○"}[state]
-        parts.append(f'<span title="{state}" style="opacity:{0.45 if state == "open" else 1}">{mark} {word}</span>')
-    neutral = f"<p><i>{text(progress.neutral)}</i></p>" if progress.neutral else ""
-    return f'{neutral}<p style="display:flex;flex-wrap:wrap;gap:.9rem">{"".join(parts)}</p>'
+        parts.append(f'<li class="sm-{state}" title="{_STATES[state]}">{_MARKS[state]} {word}</li>')
+    other = progress.neutral and not same(progress.neutral, question)
+    neutral = f'<p class="sm-small">Read as: {text(progress.neutral)}</p>' if other else ""
+    return f'{neutral}<ul class="sm-stages">{"".join(parts)}</ul>'
 
 
 def sides(progress: Progress) -> str:
-    """A line for each side: what it says, how far it is, and its claims as they are verified."""
-    rows = []
-    for side in progress.sides.values():
-        claims = "".join(f"<li>{text(c)}</li>" for c in side.claims)
-        rows.append(
-            f"<p><b>{text(side.statement)}</b><br><small>{text(side.words)}</small></p>"
-            + (f"<ul>{claims}</ul>" if claims else "")
-        )
-    return "".join(rows)
+    """A block for each side: what it says, how far it is, and its claims as they are verified."""
+    return "".join(_one(side) for side in progress.sides.values())
+
+
+def _one(side: SideProgress) -> str:
+    claims = "".join(f"<li>{text(c)}</li>" for c in side.claims)
+    said = f'<p><b>{text(side.statement)}</b></p><p class="sm-small">{_SIDES[side.state]} {text(side.words)}</p>'
+    return f'<div class="sm-side">{said}{f"<ul>{claims}</ul>" if claims else ""}</div>'
 
 
 def _edit(to: Door, run_id: str) -> None:
     """The planned sides as a table: rows can be changed, added and taken out."""
     planned = next(e for e in reversed(to.events(run_id)) if e.kind == "waiting").data["sides"]
-    st.caption("These sides will be searched for. Change them, add some, take some out.")
+    say.small("These sides will be searched for. Change them, add some, take some out.")
+    words = {stance: word for word, stance in _STANCES.items()}
     rows = st.data_editor(
-        [{"statement": p["statement"], "stance": p["stance"], "id": p["id"]} for p in planned],
+        [{"statement": p["statement"], "stance": words[p["stance"]], "id": p["id"]} for p in planned],
         num_rows="dynamic",
-        use_container_width=True,
+        width="stretch",
         column_order=["statement", "stance"],
         column_config={
             "statement": st.column_config.TextColumn("Statement", required=True, width="large"),
-            "stance": st.column_config.SelectboxColumn("Stance", options=_STANCES, default="other", required=True),
+            "stance": st.column_config.SelectboxColumn(
+                "Stance", options=list(_STANCES), default="Other", required=True
+            ),
         },
         key=f"sides-{run_id}",
     )
@@ -92,6 +117,6 @@ def _side(row: dict[str, Any], planned: list[dict[str, Any]]) -> dict[str, Any]:
     kept = {k: v for k, v in before.items() if k != "name"} if changed else dict(before)
     return (
         kept
-        | {"statement": row.get("statement"), "stance": row.get("stance")}
+        | {"statement": row.get("statement"), "stance": _STANCES.get(str(row.get("stance")), "other")}
         | ({"origin": "person"} if changed else {})
     )

@@ -91,5 +91,5 @@ def _take_side(side: SideProgress, event: Event) -> None:
         side.state, side.passages, side.pages = "found", int(data["passages"]), int(data.get("pages", 0))
     elif event.kind == "judged":
         side.state, side.passages = data["status"], int(data["passages"])
-    elif event.kind == "claim":
+    elif event.kind == "claim" and data["text"] not in side.claims:  # a stage that is done again tells it again
         side.claims.append(str(data["text"]))

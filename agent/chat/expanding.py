@@ -39,6 +39,13 @@ class PlannedSides(BaseModel):
     perspectives: list[PlannedSide] = Field(max_length=12)
 
 
+class ContrarySide(BaseModel):
+    """What the model is asked for where one statement is to be contradicted."""
+
+    name: str = Field(max_length=80)
+    statement: str = Field(min_length=1, max_length=400)
+
+
 class ChatExpander:
     """Plans the sides by asking a model."""
 
@@ -47,6 +54,8 @@ class ChatExpander:
         self._models = models
 
     async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
+        if framing["form"] == "counter":
+            return [await self._contrary(framing)]
         sides = await self._ask(framing, passages, "")
         if word := _lacking(framing, sides):
             again = await self._ask(framing, passages, _MISSING.format(word=word))
@@ -56,6 +65,25 @@ class ChatExpander:
         if len(sides) < (1 if framing["form"] == "open" else 2):
             raise ProviderReplyError(f"{self._model.name} gave fewer than two different perspectives.")
         return await self._linked(sides)
+
+    async def _contrary(self, framing: FramingState) -> Perspective:
+        """The one side that contradicts what a follow-up argues with. Raises ProviderReplyError for its echo."""
+        system, user = load_prompt("counter").render(
+            question=as_data("question", framing["neutral"]),
+            statement=as_data("statement", framing["claim"]),
+            claim=as_data("claim", framing["focus"]),
+        )
+        side = _tidy(PlannedSide(**dict(await self._model.ask(system, user, ContrarySide)), stance="opposes"))
+        if not side.statement or side.statement.rstrip(".").casefold() == framing["claim"].rstrip(".").casefold():
+            raise ProviderReplyError(f"{self._model.name} gave no side that contradicts the claim.")
+        return Perspective(
+            id="p1",
+            name=side.name or side.statement,
+            statement=side.statement,
+            stance="opposes",
+            contrary="",
+            origin="model",
+        )
 
     async def _ask(self, framing: FramingState, passages: Sequence[Passage], missing: str) -> list[PlannedSide]:
         shown = "\n".join(as_data("passage", p.text) for p in passages[:_READ])

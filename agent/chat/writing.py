@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, Field
 
 from agent.providers import Brief
-from agent.state import Claim, Perspective
+from agent.state import Claim, FramingState, Perspective
 from prompts.loader import as_data, load_prompt, seen
 from tools.chat.model import ChatModel
 from tools.passages import Passage
@@ -43,13 +43,23 @@ class ChatWriter:
             question=as_data("question", framing["neutral"]),
             statement=as_data("statement", brief.perspective["statement"]),
             contrary=f"It is opposed to: {as_data('statement', brief.contrary)}" if brief.contrary else "",
-            focus=f"The reader asks about: {as_data('focus', framing['focus'])}" if framing["focus"] else "",
+            focus=_focus(framing),
             passages="\n".join(_shown(n, p) for n, p in enumerate(shown, start=1)),
             limit=str(limit + _SPARES),
         )
         case = await self._model.ask(system, user, WrittenCase)
         claims = [_claim(brief.perspective, written, shown, brief.support) for written in case.claims]
         return claims[:limit], claims[limit : limit + _SPARES]
+
+
+def _focus(framing: FramingState) -> str:
+    focus = as_data("focus", framing["focus"])
+    if framing["form"] == "counter":
+        return (
+            f"The reader wants to know what speaks most strongly against this: {focus}\n"
+            "Begin with what answers its very point."
+        )
+    return f"The reader asks about: {focus}" if framing["focus"] else ""
 
 
 def _shown(number: int, passage: Passage) -> str:

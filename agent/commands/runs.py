@@ -2,8 +2,10 @@
 
 import argparse
 import asyncio
+import contextlib
 
 from agent.__main__ import OK
+from agent.deletion import delete_runs
 from agent.rendering.words import plain
 from agent.run_store import RunStore
 from agent.settings import Settings, load_settings
@@ -16,23 +18,20 @@ def run(args: argparse.Namespace) -> int:
     if args.limit < 1:
         raise InputError(f"--limit has to be 1 or more, not {args.limit}.")
     settings = load_settings()
-    runs = RunStore(Database(settings.database_path))
-    if args.delete:
-        row = runs.get(args.delete)
-        if row.status == "running" and not row.abandoned:
-            raise InputError(f"run {row.id} is still at work. Stop it first.")
-        asyncio.run(_forget(settings, row.id))
-        runs.delete(row.id)
-        print(f"Run {row.id} is deleted, with its answer and the pages that it read.")
-        return OK
-    for row in runs.latest(args.limit):
-        print(f"{row.id}  {row.created_at[:16].replace('T', ' ')}  {row.status:<9}  {plain(row.question)}")
+    with contextlib.closing(Database(settings.database_path)) as database:
+        runs = RunStore(database)
+        if args.delete:
+            row = runs.get(args.delete)
+            asyncio.run(_delete(settings, runs, row.id))
+            print(f"Run {row.id} is deleted, with its answer and the pages that it read.")
+            return OK
+        for row in runs.latest(args.limit):
+            print(f"{row.id}  {row.created_at[:16].replace('T', ' ')}  {row.status:<9}  {plain(row.question)}")
     return OK
 
 
-async def _forget(settings: Settings, run_id: str) -> None:
-    """The graph's checkpoints hold the question too."""
+async def _delete(settings: Settings, runs: RunStore, run_id: str) -> None:
     from agent.checkpoints import open_checkpointer
 
     async with open_checkpointer(settings) as saver:
-        await saver.adelete_thread(run_id)
+        await delete_runs([run_id], runs, saver)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from agent.models import Models
 from agent.state import FramingState, Perspective
+from tools.grammar import negate
 from tools.passages import Passage
 from tools.text.sentences import split_sentences
 from tools.text.standalone import stands_alone
@@ -60,6 +61,8 @@ class EmbeddedExpander:
         self._models = models
 
     async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
+        if framing["form"] == "counter":
+            return [denied(framing["claim"])]
         if framing["form"] == "open":
             return await self._answers(framing, passages)
         sides = _planned(framing)
@@ -92,6 +95,14 @@ class EmbeddedExpander:
         kept = np.flatnonzero(nearness >= _NEAR_QUESTION)
         centres = _centres([sentences[int(i)] for i in kept], vectors[kept], nearness[kept], _SAME_ANSWER)
         return [_mined(i, sentences[int(kept[c])].text) for i, c in enumerate(centres[:MOST_CLUSTERS], start=1)]
+
+
+def denied(statement: str) -> Perspective:
+    """The side that contradicts a statement, by its grammar. What is denied is the main clause, not a reason for it."""
+    claim = _REASON.split(statement)[0].rstrip(" .,") + "."
+    return Perspective(
+        id="p1", name="Against", statement=negate(claim), stance="opposes", contrary="", origin="question"
+    )
 
 
 def words_a_third_way(sentence: str) -> bool:

@@ -15,6 +15,8 @@ _ANGLES: dict[str, tuple[str, ...]] = {
     "opposes": ("harms, risks and costs of {topic}", "problems with {topic}", "arguments against {topic}"),
     "other": ("{keywords}", "alternatives and compromises on {topic}"),
 }
+_COUNTERS = ("{topic}", "doubts and evidence against {topic}")
+_POINT = 12  # words of what is argued against that make a query
 
 
 class EmbeddedRequerier:
@@ -23,7 +25,10 @@ class EmbeddedRequerier:
     async def queries(self, perspective: Perspective, framing: FramingState, tried: Sequence[str]) -> list[str]:
         words = keywords(perspective["statement"])
         topic = framing["topic"] or keywords(framing["neutral"])
-        made = [words, *(a.format(topic=topic, keywords=words) for a in _ANGLES[perspective["stance"]])]
+        angles = _ANGLES[perspective["stance"]]
+        if framing["form"] == "counter":
+            angles, topic = _COUNTERS, " ".join(keywords(framing["focus"]).split()[:_POINT])
+        made = [words, *(a.format(topic=topic, keywords=words) for a in angles)]
         known = {t.casefold() for t in tried}
         return [q for q in dict.fromkeys(made) if q and q.casefold() not in known]
 

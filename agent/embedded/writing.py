@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.aspects import speaking_of
+from agent.followups import counter_rank
 from agent.models import Models
 from agent.providers import Brief
 from agent.state import Claim, Perspective
@@ -16,6 +18,8 @@ from tools.text.standalone import stands_alone
 
 _SPARES = 3
 _ABOUT = 0.35  # cosine to the side's statement below which a sentence is about something else
+_ON_POINT = 0.6  # cosine to what it argues against from which a sentence need not speak of the side's statement
+_ECHO = 0.95  # cosine at which a sentence says what it is to argue against
 _REPEATS = 0.72  # cosine at which a sentence says what another one has said
 _A_PASSAGE = 2  # sentences of one passage at most
 
@@ -42,11 +46,20 @@ class EmbeddedWriter:
             (s, p, side_score(float(x), brief.support.get(p.id))) for (s, p), x in zip(found, scores, strict=True)
         ]
         kept = [(s, p, sure) for s, p, sure in judged if sure >= threshold]  # what is not a number is not sure
-        vectors = await self._models.encode([statement, *(s for s, _, _ in kept)])
-        nearness = vectors[1:] @ vectors[0]
+        focus, countered = brief.framing["focus"], brief.framing["form"] == "counter"
+        vectors = await self._models.encode([statement, focus or statement, *(s for s, _, _ in kept)])
+        nearness, to_the_point = (vectors[2:] @ vectors[:2].T).T
         about = [i for i, near in enumerate(nearness) if near >= _ABOUT]
-        candidates = [_Candidate(*kept[i], _rank(kept[i][2], float(nearness[i]))) for i in about]
-        picked = _pick(candidates, vectors[1:][about], brief.limit + _SPARES)
+        if countered:
+            about = [i for i, near in enumerate(to_the_point) if near < _ECHO and (i in about or near >= _ON_POINT)]
+        elif focus and any(map((words := speaking_of(focus)).search, (p.text for p in brief.passages))):
+            about = [i for i in about if words.search(kept[i][0])]  # such a passage says other things besides
+        ranks = [
+            counter_rank(sure, float(to_the_point[i])) if countered else _rank(sure, float(nearness[i]))
+            for i, (_, _, sure) in enumerate(kept)
+        ]
+        candidates = [_Candidate(*kept[i], ranks[i]) for i in about]
+        picked = _pick(candidates, vectors[2:][about], brief.limit + _SPARES)
         claims = [_claim(brief.perspective, c) for c in picked]
         return claims[: brief.limit], claims[brief.limit :]
 

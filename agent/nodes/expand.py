@@ -1,6 +1,7 @@
 """Expand: a first search for the bare question, then the sides that it and the question's words suggest."""
 
 import asyncio
+from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
@@ -9,6 +10,7 @@ from agent.options import RunOptions, options_of
 from agent.providers import Providers
 from agent.state import Failure, Perspective, RunState
 from tools.errors import DeadlineError, ProviderDownError
+from tools.passages import Passage
 
 
 def node(providers: Providers) -> Stage[RunState]:
@@ -22,7 +24,7 @@ def node(providers: Providers) -> Stage[RunState]:
             ids = await in_time(options, "expand", _first_pass(providers, query, options))
             passages = await asyncio.to_thread(providers.store.passages, ids)
             ranked = [passages[i] for i in ids if i in passages]
-            sides = await in_time(options, "expand", providers.expander.expand(framing, ranked))
+            sides = await in_time(options, "expand", _sides(providers, state, ranked))
         except DeadlineError as exc:
             if not ids and (elsewhere := providers.searched_elsewhere()):
                 raise ProviderDownError(f"{elsewhere} did not answer in time. Try again when it does.") from exc
@@ -31,6 +33,12 @@ def node(providers: Providers) -> Stage[RunState]:
         return RunState(perspectives=sides, first_pass=ids, failures=failures)
 
     return timed("expand", expand)
+
+
+async def _sides(providers: Providers, state: RunState, passages: Sequence[Passage]) -> list[Perspective]:
+    """The sides of the question; of one that wants a claim argued against only the side that contradicts it."""
+    contrary = state["against"]["contrary"] if "against" in state else None
+    return [contrary] if contrary else await providers.expander.expand(state["framing"], passages)
 
 
 async def _first_pass(providers: Providers, query: str, options: RunOptions) -> list[int]:

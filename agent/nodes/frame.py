@@ -1,19 +1,22 @@
 """Frame: the neutral form of the question, or of a follow-up in its thread."""
 
+import asyncio
+
 from langgraph.runtime import Runtime
 
 from agent.nodes.reporting import Stage, in_time, report, timed
 from agent.options import RunOptions, options_of
 from agent.providers import Providers
 from agent.question import check_form
-from agent.state import RunState
+from agent.state import FramingState, RunState, Target
 from tools.allowance import current
 from tools.errors import ProviderDownError
+from tools.grammar import frame as frame_question
 
 
 def node(providers: Providers) -> Stage[RunState]:
     async def frame(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        framed = providers.framer.frame(state["question"], state.get("earlier", []))
+        framed = _framed(providers, state)
         framing = await in_time(options_of(runtime), "frame", framed)
         failed = next((said for kind, said in current().notes if kind == "degraded"), "")
         if framing["form"] == "none" and failed:  # the grammar reads English, and not every wording
@@ -23,3 +26,23 @@ def node(providers: Providers) -> Stage[RunState]:
         return RunState(framing=framing)
 
     return timed("frame", frame)
+
+
+async def _framed(providers: Providers, state: RunState) -> FramingState:
+    if "against" not in state:
+        return await providers.framer.frame(state["question"], state.get("earlier", []))
+    return await asyncio.to_thread(_countering, state["against"])
+
+
+def _countering(against: Target) -> FramingState:
+    """The thread's question goes on, with what is to be argued against in its focus: there is nothing left to ask."""
+    denied = against["contrary"]
+    return FramingState(
+        form="counter",
+        neutral=against["question"],
+        claim=against["statement"],
+        negation=denied["statement"] if denied else "",
+        alternatives=[],
+        topic=frame_question(against["question"]).topic,
+        focus=against["text"],
+    )

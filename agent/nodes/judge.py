@@ -14,7 +14,7 @@ from agent.nodes.reporting import Stage, report, timed
 from agent.options import RunOptions, options_of
 from agent.providers import Providers
 from agent.routing import time_left
-from agent.state import Coverage, Failure, Perspective, RunState, Standing, Status, merge_scores
+from agent.state import Coverage, Failure, Perspective, RunState, Standing, Status, contrary_statements, merge_scores
 from tools.allowance import current
 from tools.errors import JudgeError, ProviderDownError
 from tools.http import is_local
@@ -74,6 +74,7 @@ async def _judged(providers: Providers, state: RunState, runtime: Runtime[RunOpt
         counts={"pairs": judged},
         judge=name,
         scored_by=name,
+        threshold=judge.threshold,
         served={"judge": judge.name},
     )
 
@@ -151,7 +152,7 @@ async def _score(
 ) -> dict[str, dict[int, float]]:
     """Support by side and passage, as far as the deadline allows; what is left stays unjudged and is counted."""
     statements = {p["id"]: p["statement"] for p in state["perspectives"]}
-    contrary = {p["id"]: statements.get(p["contrary"], "") for p in state["perspectives"]}
+    contrary = contrary_statements(state)
     asked = [Pair(statements[s], passages[i].text, contrary[s]) for s, i in pairs]
     values = await judge.support(asked, time_left(options, "judge", time.time()))
     scores: dict[str, dict[int, float]] = {}

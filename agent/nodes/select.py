@@ -2,45 +2,79 @@
 there are, then the best of what was found for it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from langgraph.runtime import Runtime
 
+from agent.aspects import speaking_of
+from agent.followups import counter_rank
+from agent.nodes.judge import standing
 from agent.nodes.reporting import Stage, timed
 from agent.options import RunOptions, options_of
 from agent.providers import Providers
-from agent.state import RunState
+from agent.state import Coverage, Failure, RunState
+from tools.judges.judge import UNJUDGED
 from tools.passages import Passage
 
-_ON_FOCUS = 10  # passages, of all sides together, that a focused follow-up is written from
+_NEAREST = 10  # passages, of all sides together, that stand in where nothing speaks of a follow-up's focus
 _MORE = 16  # passages beyond the number of claims, since not every passage holds a sentence that stands alone
 
 
 def node(providers: Providers) -> Stage[RunState]:
     async def select(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        coverage, found = state["coverage"], state.get("found", {})
+        coverage, found, focus = state["coverage"], state.get("found", {}), state["framing"]["focus"]
         candidates = {side: list(dict.fromkeys([*c["ids"], *found.get(side, [])])) for side, c in coverage.items()}
         passages = await asyncio.to_thread(providers.store.passages, {i for ids in candidates.values() for i in ids})
+        candidates = {side: [i for i in ids if i in passages] for side, ids in candidates.items()}
         limit = options_of(runtime).claims_per_side + _MORE
-        if focus := state["framing"]["focus"]:
-            nearest = await _nearest(providers, focus, list(passages), _ON_FOCUS)
-            passages = {i: p for i, p in passages.items() if i in nearest}
+        if "against" in state:
+            nearness = await _nearness(providers, focus, list(passages))
+            return RunState(chosen={s: _counters(state, s, ids, nearness)[:limit] for s, ids in candidates.items()})
+        failures: list[Failure] = []
+        if focus:
+            words = speaking_of(focus)
+            speaking = {i for i, p in passages.items() if words.search(p.text)}
+            if not speaking:
+                nearness = await _nearness(providers, focus, list(passages))
+                speaking = set(sorted(nearness, key=lambda i: (-nearness[i], i))[:_NEAREST])
+                said = f"No passage found speaks of {focus} in so many words: what is nearest to it was used."
+                failures = [Failure(stage="select", message=said, kind="scope")]
+            candidates = {side: [i for i in ids if i in speaking] for side, ids in candidates.items()}
+            support = state["support"]
+            coverage = {s: on_focus(c, speaking, support.get(s, {}), passages) for s, c in coverage.items()}
         chosen = {}
         for side, ids in candidates.items():
-            supporting = independent_first([passages[i] for i in coverage[side]["ids"] if i in passages])
+            supporting = independent_first([passages[i] for i in coverage[side]["ids"] if i in ids])
             # A passage too mixed to count as a whole may still hold a sentence that argues for the side.
-            others = [i for i in ids if i in passages and i not in supporting]
-            chosen[side] = [*supporting, *others][:limit]
-        return RunState(chosen=chosen)
+            chosen[side] = [*supporting, *(i for i in ids if i not in supporting)][:limit]
+        return RunState(chosen=chosen, coverage=coverage, failures=failures)
 
     return timed("select", select)
 
 
-async def _nearest(providers: Providers, focus: str, ids: list[int], limit: int) -> set[int]:
-    """The passages nearest to what a follow-up asks about: 'what about the cost?' is answered from those on cost."""
+def on_focus(
+    coverage: Coverage, speaking: Collection[int], support: dict[int, float], passages: dict[int, Passage]
+) -> Coverage:
+    """A side's coverage by those of its passages that speak of what a follow-up asks about."""
+    ids = [i for i in coverage["ids"] if i in speaking]
+    counts = standing(len(ids), len({passages[i].source for i in ids}))
+    return Coverage(**counts, ids=ids, strongest=max((support.get(i, 0.0) for i in ids), default=0.0), copies=0)
+
+
+def _counters(state: RunState, side: str, ids: Sequence[int], nearness: dict[int, float]) -> list[int]:
+    """The passages that argue best against the point that a follow-up names; those that support the side first."""
+    supporting, support = set(state["coverage"][side]["ids"]), state["support"].get(side, {})
+    rank = {i: counter_rank(support.get(i, UNJUDGED), nearness.get(i, 0.0)) for i in ids}
+    return sorted(ids, key=lambda i: (i not in supporting, -rank[i]))
+
+
+async def _nearness(providers: Providers, focus: str, ids: list[int]) -> dict[int, float]:
+    """Each passage's cosine to what a follow-up asks about; empty where it asks for nothing in particular."""
+    if not focus:
+        return {}
     vector = (await providers.models.encode_queries([focus]))[0]
     stored = await asyncio.to_thread(providers.store.vectors, ids)
-    return set(sorted(stored, key=lambda i: (-float(stored[i] @ vector), i))[:limit])
+    return {i: float(v @ vector) for i, v in stored.items()}
 
 
 def independent_first(passages: Sequence[Passage]) -> list[int]:

@@ -22,7 +22,7 @@ from agent.nodes.write import brief_of
 from agent.options import RunOptions, options_of
 from agent.providers import Providers
 from agent.routing import time_left
-from agent.state import Claim, Coverage, Dropped, Failure, Perspective, RunState
+from agent.state import Claim, Coverage, Dropped, Failure, Perspective, RunState, contrary_statements
 from tools.allowance import current
 from tools.errors import DeadlineError, JudgeError
 from tools.judges.judge import Pair, side_score
@@ -38,8 +38,18 @@ def node(providers: Providers) -> Stage[RunState]:
         repaired: list[Claim] = []
         dropped: list[Dropped] = []
         failures: list[Failure] = []
+
+        def tell(claims: Sequence[Claim]) -> None:
+            for claim in claims:
+                report(runtime, "claim", side=claim["perspective"], text=claim["text"])
+
+        def checked(holding: list[Claim], failing: list[Dropped]) -> None:
+            held.extend(holding)
+            dropped.extend(failing)
+            tell(holding)
+
         try:
-            held, dropped = await in_time(options, "verify", checker.sift(state.get("drafts", [])))
+            await in_time(options, "verify", checker.sift_sides(state.get("drafts", []), checked))
             repaired = await in_time(options, "verify", checker.repair(dropped))
             empty = checker.without_a_claim([*held, *repaired], dropped)
             repaired += await in_time(options, "verify", checker.quoted(empty, options.claims_per_side))
@@ -47,10 +57,9 @@ def node(providers: Providers) -> Stage[RunState]:
             failures = [Failure(stage="verify", message=f"What could not be checked was left out: {exc}")]
         except JudgeError as exc:
             return replaced(providers, exc)
+        tell(repaired)
         claims = thesis_first(_in_order(state, [*held, *repaired]))
         report(runtime, "verified", held=len(held), repaired=len(repaired), dropped=len(dropped))
-        for claim in claims:
-            report(runtime, "claim", side=claim["perspective"], text=claim["text"])
         coverage = await asyncio.to_thread(_counted, providers, state, claims)
         return RunState(claims=claims, dropped=dropped, failures=failures, coverage=coverage)
 
@@ -83,6 +92,17 @@ class _Checker:
     state: RunState
     judge: RunJudge
     seconds: Callable[[], float]
+
+    async def sift_sides(self, drafts: Sequence[Claim], checked: Callable[[list[Claim], list[Dropped]], None]) -> None:
+        """Checks all sides at once; `checked` is given each side's claims as soon as they are through."""
+
+        async def one(side: str) -> None:
+            checked(*await self.sift([c for c in drafts if c["perspective"] == side]))
+
+        sides = dict.fromkeys(c["perspective"] for c in drafts)
+        for failure in await asyncio.gather(*map(one, sides), return_exceptions=True):
+            if failure is not None:
+                raise failure
 
     async def sift(self, drafts: Sequence[Claim]) -> tuple[list[Claim], list[Dropped]]:
         """The claims that hold, with the evidence of written ones filled in, and those that do not."""
@@ -148,7 +168,7 @@ class _Checker:
     async def _sure(self, claims: Sequence[Claim]) -> dict[tuple[str, str], float]:
         """How surely each claim serves the side that it stands under; 0 for one that was not judged in time."""
         statements = {p["id"]: p["statement"] for p in self.state.get("perspectives", [])}
-        contrary = {p["id"]: statements.get(p["contrary"], "") for p in self.state.get("perspectives", [])}
+        contrary = contrary_statements(self.state)
         pairs = [Pair(statements[c["perspective"]], c["text"], contrary[c["perspective"]]) for c in claims]
         judged = self.state.get("support", {})
         scores = np.nan_to_num(await self.judge.support(pairs, self.seconds()))

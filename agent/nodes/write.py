@@ -8,7 +8,7 @@ from agent.nodes.judge import replaced
 from agent.nodes.reporting import Stage, in_time, report, timed
 from agent.options import RunOptions, options_of
 from agent.providers import Brief, Providers
-from agent.state import Claim, Failure, Perspective, RunState
+from agent.state import Claim, Failure, Perspective, RunState, contrary_statements
 from tools.errors import DeadlineError, JudgeError
 
 
@@ -48,7 +48,7 @@ async def brief_of(providers: Providers, state: RunState, side: Perspective, lim
     passages = await asyncio.to_thread(providers.store.passages, chosen)
     return Brief(
         perspective=side,
-        contrary=next((p["statement"] for p in state["perspectives"] if p["id"] == side["contrary"]), ""),
+        contrary=contrary_statements(state).get(side["id"], ""),
         framing=state["framing"],
         passages=[passages[i] for i in chosen if i in passages],
         support=state["support"].get(side["id"], {}),

@@ -40,16 +40,32 @@ def label(side: AnswerPerspective) -> str:
 
 def head(side: AnswerPerspective) -> str:
     """The side's statement, with its citations when it is itself a sentence quoted from a source."""
-    own = next((c for c in side.claims if c.text == side.statement), None)
-    said = side.statement if own is None else f"{side.statement} {numbers(own)}"
-    named = side.stance == "other" and not side.statement.startswith(side.name.removesuffix(" …"))
-    return f"{side.name}: {said}" if named else said
+    own = quoted_head(side)
+    return named(side) if own is None else f"{named(side)} {numbers(own)}"
+
+
+def named(side: AnswerPerspective) -> str:
+    """The side's statement, after its name where that is not said by it."""
+    told = side.stance != "other" or side.statement.startswith(side.name.removesuffix(" …"))
+    return side.statement if told else f"{side.name}: {side.statement}"
+
+
+def quoted_head(side: AnswerPerspective) -> AnswerClaim | None:
+    """The claim that is the statement itself, a sentence quoted from a source."""
+    return next((c for c in side.claims if c.text == side.statement), None)
 
 
 def read_as(answer: Answer) -> str:
     """The question as it was searched for, where that is not how it was asked."""
-    asked, read = (_letters(q) for q in (answer.question, answer.neutral_question))
-    return f"Read as: {answer.neutral_question}" if read and asked != read else ""
+    read = answer.neutral_question
+    if answer.against is not None:
+        return f"Goes on from: {read}"
+    return f"Read as: {read}" if read and not same(answer.question, read) else ""
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two questions differ in signs and capitals at most."""
+    return _letters(one) == _letters(other)
 
 
 def _letters(text: str) -> str:
@@ -88,8 +104,8 @@ def strength_of(line: CoverageLine, shown: int) -> str:
     if line.status == "not_found":
         return "not found"
     if not shown:
-        return f"weak: {_count(line.passages, 'passage')} that {'leans' if line.passages == 1 else 'lean'} this way"
-    counts = f"{_count(line.passages, 'passage')}, {_count(line.sources, 'source')}"
+        return f"weak: {count(line.passages, 'passage')} that {'leans' if line.passages == 1 else 'lean'} this way"
+    counts = f"{count(line.passages, 'passage')}, {count(line.sources, 'source')}"
     copies = f", {'1 copy' if line.copies == 1 else f'{line.copies} copies'} not counted" if line.copies else ""
     return f"{line.strength}: {counts}{copies}"
 
@@ -115,7 +131,7 @@ def source_line(citation: Citation) -> str:
     """Title, publisher, kind, date and place of a source in one line."""
     kind = "" if citation.kind == "unknown" else citation.kind
     about = ", ".join(
-        filter(None, [citation.publisher, f"{kind} (sample)".strip() if citation.sample else kind, _day(citation.date)])
+        filter(None, [citation.publisher, f"{kind} (sample)".strip() if citation.sample else kind, day(citation.date)])
     )
     place = citation.url or citation.document_id
     title = citation.title.rstrip(".")
@@ -140,14 +156,14 @@ def _model(name: str) -> str:
     return _VERSION.sub("", name)
 
 
-def _day(iso: str) -> str:
+def day(iso: str) -> str:
     """'2026-03-12' as '12 March 2026'; a date of another form is left as it is."""
     try:
-        day = date.fromisoformat(iso)
+        on = date.fromisoformat(iso)
     except ValueError:
         return iso
-    return f"{day.day} {day:%B %Y}"
+    return f"{on.day} {on:%B %Y}"
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

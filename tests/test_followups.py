@@ -1,0 +1,652 @@
+"""Follow-ups that argue with an answer: which wordings ask for it, what they stand for, what the run makes of it."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_fixtures import QUESTION, door, instant_template, settings
+from answering_model import FRAMED, SIDES, STAGES, case_of, library, library_template
+from answering_model import QUESTION as VOTING
+from model_server import ModelServer, Reply
+from providers import ScriptedJudge, build
+from providers import side as planned
+
+from agent.answer import Answer, AnswerClaim, AnswerPerspective, Citation, Countered, CoverageLine, Quotation, Usage
+from agent.aspects import aspects_of, speaking_of
+from agent.embedded.expanding import denied
+from agent.embedded.requerying import EmbeddedRequerier
+from agent.embedded.writing import EmbeddedWriter
+from agent.followups import counter_rank, resolve, suggestions
+from agent.models import Models
+from agent.nodes.select import on_focus
+from agent.options import RunOptions
+from agent.providers import Brief
+from agent.rendering.html import to_html
+from agent.rendering.markdown import to_markdown
+from agent.rendering.terminal import to_terminal
+from agent.rendering.word import to_docx
+from agent.runs import Runs
+from agent.settings import Settings, load_settings
+from agent.state import Coverage, FramingState, RunState, Target, contrary_statements
+from agent.wordings import argued_with, refers
+from tools.cache import VectorCache
+from tools.encoders.encoder import MiniLM
+from tools.errors import QuestionError
+from tools.passages import Passage
+from tools.worker import Worker
+
+__all__ = ["instant_template", "library", "library_template", "settings"]
+
+BRIDGES = "Should towns build bridges?"
+QUICK = RunOptions.of("quick")
+
+
+def cited(number: int, quote: str, support: float = 0.6, *more: Quotation) -> Citation:
+    return Citation(
+        number=number,
+        passage_id=number,
+        document_id=f"d{number}",
+        collection="mine",
+        quote=quote,
+        title=f"Title {number}",
+        url="",
+        publisher=f"Press {number}",
+        kind="news",
+        date="",
+        support=support,
+        sample=False,
+        more=list(more),
+    )
+
+
+def claim(text: str, *numbers: int, role: Any = "case") -> AnswerClaim:
+    return AnswerClaim(text=text, citations=list(numbers), role=role)
+
+
+def stands(side: str, stance: Any, statement: str, *claims: AnswerClaim, contrary: str = "") -> AnswerPerspective:
+    return AnswerPerspective(
+        id=side,
+        name={"supports": "For", "opposes": "Against"}.get(stance, statement.rstrip(".")),
+        statement=statement,
+        stance=stance,
+        status="supported",
+        claims=list(claims),
+        contrary=contrary,
+    )
+
+
+def answer(*sides: AnswerPerspective, citations: tuple[Citation, ...] = (), **changes: Any) -> Answer:
+    lines = [
+        CoverageLine(
+            perspective=s.id,
+            status=s.status,
+            strength="some",
+            passages=2,
+            sources=2,
+            copies=0,
+            strongest=0.9,
+            queries=[s.statement],
+        )
+        for s in sides
+    ]
+    made = {
+        "run_id": "run",
+        "question": BRIDGES,
+        "neutral_question": BRIDGES,
+        "outcome": "answered",
+        "summary": "The sources found disagree.",
+        "perspectives": list(sides),
+        "citations": list(citations),
+        "coverage": lines,
+        "notes": [],
+        "providers": {"frame": "embedded"},
+        "timings": {"total": 0.1},
+        "usage": Usage(),
+    }
+    return Answer(**{**made, **changes})
+
+
+PRO = stands(
+    "p1",
+    "supports",
+    "Towns should build bridges.",
+    claim("A bridge joins both halves of a town.", 1, role="thesis"),
+    claim("Ferries stop when the river freezes.", 2),
+    contrary="p2",
+)
+CON = stands(
+    "p2",
+    "opposes",
+    "Towns should not build bridges.",
+    claim("A bridge costs more than a ferry ever will.", 3, role="thesis"),
+    claim("Piers pollute a harbour.", 2),
+    contrary="p1",
+)
+THIRD = stands(
+    "p3", "other", "Towns should share one bridge.", claim("Towns should share one bridge.", 2, role="thesis")
+)
+CITATIONS = (
+    cited(1, "A bridge joins both halves of a town."),
+    cited(
+        2,
+        "Ferries stop when the river freezes.",
+        0.5,
+        Quotation(passage_id=8, quote="Piers pollute a harbour.", support=0.7),
+        Quotation(passage_id=9, quote="Towns should share one bridge.", support=0.9),
+    ),
+    cited(3, "A bridge costs more than a ferry ever will."),
+)
+ANSWER = answer(PRO, CON, THIRD, citations=CITATIONS)
+
+
+# --- wordings ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "what"),
+    [
+        ("strongest counter-argument to 2?", "2"),
+        ("What is the strongest counter-argument to [2]?", "[2]"),
+        ("counterargument to 2", "2"),
+        ("the best counter argument against claim 2", "claim 2"),
+        ("what speaks against 2?", "2"),
+        ("What would critics say to 2", "2"),
+        ("what would its critics say about source 2?", "source 2"),
+        ("how would opponents respond to 2?", "2"),
+        ("rebut 2", "2"),
+        ("Please rebut [2].", "[2]"),
+        ("can you refute source no. 2?", "source no. 2"),
+        ("Strongest counterarguments to 2, please", "2"),
+        ("strongest argument against For", "For"),
+        ("strongest argument against the For side", "the For side"),
+        ("Show me arguments against “Against”", "Against"),
+        ("what is the best case against the first one", "the first one"),
+        ("What's the best objection to #3?", "#3"),
+        ("is there anything against 4?", "4"),
+        ("what contradicts 2?", "2"),
+        ("who disagrees with the second claim?", "the second claim"),
+        ("what is wrong with 2?", "2"),
+        ("and against 2?", "2"),
+        ("evidence that speaks against side 2", "side 2"),
+        ("and what would sceptics say to the last one?", "the last one"),
+    ],
+)
+def test_who_asks_what_speaks_against_a_number_or_a_side_is_understood(question: str, what: str) -> None:
+    assert argued_with(question) == what
+    assert refers(what)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What speaks against nuclear power?",
+        "What speaks against 5G?",
+        "What speaks against 2 child policies?",
+        "What argues against 1984?",
+        "Should 2 be banned?",
+        "Should children under 2 watch television?",
+        "What are the arguments against the death penalty?",
+        "Rebut the claim that the Earth is flat",
+        "Is the case against 9/11 suspects fair?",
+        "What do critics say about zoos?",
+        "What about the cost?",
+        "Is 2 better than 3?",
+        "Are you for or against?",
+        "What is the best argument for side projects?",
+        "Arguments for and against",
+        "",
+        "and " * 39,
+        "what speaks against 2" * 9,
+    ],
+)
+def test_an_ordinary_question_is_left_alone_at_once(question: str) -> None:
+    began = time.monotonic()
+    assert not refers(argued_with(question))
+    assert resolve(question, [ANSWER]) is None
+    assert time.monotonic() - began < 0.2
+
+
+# --- what a reference stands for --------------------------------------------------------------------------------------
+
+
+def against(question: str, *answers: Answer) -> Target:
+    target = resolve(question, answers or [ANSWER])
+    assert target is not None
+    return target
+
+
+def test_a_number_is_the_claim_that_cites_it_with_its_side_and_the_contrary() -> None:
+    target = against("counter-argument to 1?")
+    assert (target["text"], target["number"], target["publisher"]) == (
+        "A bridge joins both halves of a town.",
+        1,
+        "Press 1",
+    )
+    assert (target["side"], target["statement"], target["stance"]) == ("For", "Towns should build bridges.", "supports")
+    assert target["question"] == BRIDGES
+    assert target["contrary"] is not None
+    assert (target["contrary"]["statement"], target["contrary"]["stance"]) == (
+        "Towns should not build bridges.",
+        "opposes",
+    )
+
+
+def test_of_several_claims_the_thesis_is_meant_then_the_best_supported_and_first_of_all_a_yes_or_no() -> None:
+    assert against("rebut 2")["text"] == "Piers pollute a harbour."  # 0.7 against 0.5; the third side is beside them
+    led = PRO.model_copy(update={"claims": [claim("Ferries stop when the river freezes.", 2, role="thesis")]})
+    assert against("rebut 2", answer(led, CON, citations=CITATIONS))["text"] == "Ferries stop when the river freezes."
+
+
+@pytest.mark.parametrize(
+    ("what", "text"),
+    [
+        ("For", PRO.statement),
+        ("the against side", CON.statement),
+        ("side 2", CON.statement),
+        ("the third side", THIRD.statement),
+        ("'Towns should share one bridge'", THIRD.statement),
+        ("the last one", "A bridge costs more than a ferry ever will."),
+        ("the first claim", "A bridge joins both halves of a town."),
+    ],
+)
+def test_a_side_and_an_ordinal_stand_for_what_they_say(what: str, text: str) -> None:
+    assert against(f"strongest argument against {what}")["text"] == text
+
+
+def test_the_contrary_is_the_linked_side_or_the_first_of_the_other_stance_or_none() -> None:
+    bare = answer(PRO.model_copy(update={"contrary": ""}), CON, THIRD, citations=CITATIONS)
+    contrary = against("rebut 1", bare)["contrary"]
+    assert contrary is not None
+    assert contrary["statement"] == CON.statement
+    assert against("rebut 2", answer(THIRD, citations=CITATIONS))["contrary"] is None
+    trains = stands("p1", "other", "Trains are best.", claim("T.", 1), contrary="p2")
+    ships = stands("p2", "other", "Ships are best.", claim("S.", 2), contrary="p1")
+    contrary = against("rebut 1", answer(trains, ships, citations=CITATIONS))["contrary"]
+    assert contrary is not None
+    assert contrary["statement"] == "Ships are best."
+
+
+def test_what_was_argued_against_is_the_contrary_of_what_argued_against_it() -> None:
+    replied = Countered(
+        number=2, text="Piers.", publisher="P", side="Share", statement="Towns should share one.", stance="other"
+    )
+    reply = answer(stands("p1", "opposes", "No.", claim("One.", 1)), citations=CITATIONS, against=replied)
+    contrary = against("rebut 1", reply)["contrary"]
+    assert contrary is not None
+    assert (contrary["name"], contrary["statement"], contrary["stance"]) == (
+        "Share",
+        "Towns should share one.",
+        "other",
+    )
+
+
+def test_a_number_that_the_latest_answer_lacks_is_an_earlier_ones() -> None:
+    later = answer(CON.model_copy(update={"claims": [claim("Tolls annoy.", 1)]}), citations=(cited(1, "Tolls annoy."),))
+    nothing = answer(outcome="nothing_found")
+    assert against("rebut 1", ANSWER, later, nothing)["text"] == "Tolls annoy."
+    assert against("rebut 3", ANSWER, later, nothing)["text"] == "A bridge costs more than a ferry ever will."
+
+
+@pytest.mark.parametrize(
+    ("question", "answers", "says"),
+    [
+        ("counter-argument to 17?", [ANSWER], "no '17'.* 1 to 3.*'For', 'Against'"),
+        ("counter-argument to 2 and 3?", [ANSWER], "one claim at a time.* 1 to 3"),
+        ("strongest argument against side 9", [ANSWER], "no 'side 9'"),
+        ("counter-argument to 2?", [], "no earlier answer"),
+        ("counter-argument to 2?", [answer(outcome="no_sides")], "no answer of this thread makes a case"),
+        ("rebut 2", [answer(PRO.model_copy(update={"claims": [claim("A.", 1)]}))], "one number, 1"),
+        ("rebut 2", [answer(PRO.model_copy(update={"claims": [claim("A.", 1, 4)]}))], "are 1, 4"),
+    ],
+)
+def test_what_stands_for_nothing_is_refused_with_what_there_is(question: str, answers: list[Answer], says: str) -> None:
+    with pytest.raises(QuestionError, match=says):
+        resolve(question, answers)
+
+
+# --- the side that contradicts, and how it is ranked ------------------------------------------------------------------
+
+
+def test_a_counter_argument_is_for_the_contrary_and_near_to_the_point() -> None:
+    assert counter_rank(0.9, 0.5) == pytest.approx(0.45)
+    assert counter_rank(0.5, 0.8) < counter_rank(0.9, 0.5)  # 0.40: nearer, and hardly against it
+    assert counter_rank(0.9, -0.2) == 0.0
+
+
+def test_the_main_clause_is_denied_and_no_reason_for_it() -> None:
+    side = denied("Phones should be banned during lessons only, because a lesson is shared work.")
+    assert side["statement"] == "Phones should not be banned during lessons only."
+    assert (side["name"], side["stance"], side["contrary"]) == ("Against", "opposes", "")
+
+
+def test_a_side_by_itself_is_opposed_to_what_the_run_argues_against() -> None:
+    sides = [planned(1, contrary="p2"), planned(2, contrary="p1"), planned(3)]
+    statements = {s["id"]: s["statement"] for s in sides}
+    assert contrary_statements(RunState(perspectives=sides)) == {
+        "p1": statements["p2"],
+        "p2": statements["p1"],
+        "p3": "",
+    }
+    alone = RunState(perspectives=sides[2:], against=against("rebut 1"))
+    assert contrary_statements(alone) == {"p3": "Towns should build bridges."}
+
+
+async def test_the_next_queries_are_about_the_claim() -> None:
+    framing = counter_framing("Ferries stop when the river freezes.")
+    made = await EmbeddedRequerier().queries(planned(1, "Towns should not build bridges."), framing, [])
+    assert sum("Ferries stop when river freezes" in q for q in made) >= 2
+
+
+def counter_framing(point: str, form: str = "counter") -> FramingState:
+    return FramingState(
+        form=form, neutral=BRIDGES, claim=PRO.statement, negation="", alternatives=[], topic="bridges", focus=point
+    )
+
+
+SAID = [
+    "A bridge tempts lorries to drive right through the middle of a quiet town.",
+    "A bridge empties the purse of a town for the lifetime of its builders.",
+    "A ferry carries people over the frozen river in winter with an icebreaker before it.",
+    "Ferries stop on the day that the river freezes over.",
+]
+
+
+async def written(encoder: MiniLM, folder: Path, framing: FramingState) -> list[str]:
+    """The sentences for 'Towns need no bridge', of judged ones that all support it alike."""
+    judge = ScriptedJudge(lambda _: 0.9)
+    models = Models(encoder, judge, Worker(), VectorCache(folder / "cache.db"))
+    passages = [Passage(n, f"d{n}", "mine", text) for n, text in enumerate(SAID, start=1)]
+    brief = Brief(
+        perspective=planned(1, "A town needs no bridge over its river."),
+        contrary=PRO.statement,
+        framing=framing,
+        passages=passages,
+        support={p.id: 0.9 for p in passages},
+        limit=2,
+        judge=models.judge(),
+    )
+    return [c["text"] for c in (await EmbeddedWriter(models).write(brief))[0]]
+
+
+async def test_what_answers_the_point_is_quoted_first_and_never_its_echo(encoder: MiniLM, tmp_path: Path) -> None:
+    texts = await written(encoder, tmp_path, counter_framing("Ferries stop on the day that the river freezes over."))
+    assert texts[0] == SAID[2]
+    assert SAID[3] not in texts
+
+
+async def test_of_what_a_follow_up_asks_about_only_sentences_on_it_are_quoted(encoder: MiniLM, tmp_path: Path) -> None:
+    assert await written(encoder, tmp_path, counter_framing("the lorries", "polar")) == [SAID[0]]
+    assert len(await written(encoder, tmp_path, counter_framing("the opera", "polar"))) == 2
+
+
+def test_a_ledger_on_a_focus_counts_what_speaks_of_it() -> None:
+    passages = {n: Passage(n, f"d{n}", "mine", "…", publisher=f"P{n % 2}") for n in range(1, 6)}
+    coverage = Coverage(status="supported", passages=4, sources=2, strongest=0.9, ids=[1, 2, 3, 4], copies=1)
+    kept = on_focus(coverage, {2, 4, 5}, {1: 0.9, 2: 0.8, 4: 0.7}, passages)
+    assert kept == Coverage(status="thin", passages=2, sources=1, strongest=0.8, ids=[2, 4], copies=0)
+    assert on_focus(coverage, {5}, {}, passages)["status"] == "not_found"
+
+
+# --- through the door -------------------------------------------------------------------------------------------------
+
+
+async def test_the_run_searches_for_the_contrary_side_alone_and_says_to_what_it_replies(settings: Settings) -> None:
+    asked: list[str] = []
+    async with door(settings, build(before_search=asked.append)) as runs:
+        first = await runs.start(QUESTION)
+        before = await runs.answer(first)
+        point = next(c.text for c in before.perspectives[0].claims if c.citations == [1])
+        asked.clear()
+        second = await runs.start("strongest counter-argument to 1?", thread=first)
+        reply = await runs.answer(second)
+        goes_on = await runs.answer(await runs.start("what about the arches?", thread=first))
+        again = await runs.answer(await runs.start("rebut 1", thread=first))
+        events = [e async for e in runs.events(second)]
+    assert [(s.name, s.statement) for s in reply.perspectives] == [("Against", "Towns should not build bridges.")]
+    assert f"Towns should not build bridges. {point}" in asked
+    assert point in asked
+    assert reply.against is not None
+    assert (reply.against.text, reply.against.side, reply.against.number) == (point, "For", 1)
+    assert (reply.neutral_question, reply.focus) == (QUESTION, "")
+    assert point.rstrip(".") in reply.summary
+    assert [len(e.data["sides"]) for e in events if e.kind == "sides"] == [1]
+    assert (goes_on.neutral_question, goes_on.focus, goes_on.against) == (QUESTION, "the arches", None)
+    assert goes_on.summary.startswith("On the arches, a case for it was found")
+    assert again.against is not None
+    assert again.against.text in {c.text for s in goes_on.perspectives for c in s.claims}
+
+
+async def test_a_claim_without_a_contrary_side_is_denied_by_the_expander(settings: Settings) -> None:
+    class Open:
+        async def expand(self, framing: FramingState, passages: Any) -> Any:
+            return [denied(framing["claim"])] if framing["form"] == "counter" else [planned(1), planned(2)]
+
+    async with door(settings, build(expander=Open())) as runs:
+        first = await runs.start(QUESTION)
+        await runs.answer(first)
+        reply = await runs.answer(await runs.start("what speaks against side 2?", thread=first))
+    assert [s.statement for s in reply.perspectives] == ["Bridges should not be number 2."]
+
+
+async def test_nothing_found_says_against_what_and_what_was_tried(settings: Settings) -> None:
+    judge = ScriptedJudge(lambda pair: 0.0 if " not " in pair.statement else 0.9)
+    async with door(settings, build(judge)) as runs:
+        first = await runs.start(QUESTION)
+        point = (await runs.answer(first)).perspectives[0].claims[0].text
+        reply = await runs.answer(await runs.start("strongest counter-argument to 1?", thread=first))
+    assert reply.outcome == "nothing_found"
+    assert reply.summary.startswith(f"Nothing was found that speaks against “{point.rstrip('.')}”")
+    tried = next(n.text for n in reply.notes if n.kind == "not_found")
+    assert tried.startswith("Looked for: Towns should not build bridges.")
+    assert reply.nearest_questions == []
+
+
+async def test_a_follow_up_that_nothing_speaks_of_says_so(settings: Settings) -> None:
+    async with door(settings) as runs:
+        first = await runs.start(QUESTION)
+        await runs.answer(first)
+        reply = await runs.answer(await runs.start("what about the opera?", thread=first))
+    assert 0 < len(reply.citations) <= 10
+    assert reply.summary.startswith("By what comes nearest to the opera, ")
+    assert "No passage found speaks of the opera in so many words" in next(n.text for n in reply.notes)
+
+
+async def test_a_reference_to_nothing_begins_no_run(settings: Settings) -> None:
+    async with door(settings) as runs:
+        with pytest.raises(QuestionError, match="no earlier answer"):
+            await runs.start("strongest counter-argument to 2?")
+        first = await runs.start(QUESTION)
+        await runs.answer(first)
+        with pytest.raises(QuestionError, match="no '170'"):
+            await runs.start("counter-argument to 170?", thread=first)
+        assert len(runs.runs.latest(9)) == 1
+
+
+async def test_a_run_that_is_resumed_keeps_what_it_argues_against(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with door(settings) as runs:
+        first = await runs.start(QUESTION)
+        before = await runs.answer(first)
+        stopped = await runs.start("strongest counter-argument to 1?", thread=first)
+        await runs.cancel(stopped)  # before it has done anything
+        await asyncio.sleep(0.01)
+        later = await runs.answer(await runs.start("strongest argument against For", thread=first))
+        assert later.against is not None
+        assert later.against.number == 0
+    async with door(settings) as runs:
+        reply = await runs.answer(await runs.resume(stopped))
+    assert reply.against is not None
+    assert reply.against.text == before.perspectives[0].claims[0].text
+    assert [s.name for s in reply.perspectives] == ["Against"]
+
+
+async def test_a_run_whose_process_ended_midway_keeps_what_it_argues_against(settings: Settings) -> None:
+    async with door(settings) as runs:
+        first = await runs.start(QUESTION)
+        before = await runs.answer(first)
+    gate = threading.Event()
+    async with door(settings, build(before_search=lambda _: gate.wait(10))) as runs:
+        stopped = await runs.start("strongest counter-argument to 1?", thread=first)
+        async for event in runs.events(stopped):
+            if event.kind == "framed":
+                break
+        asyncio.get_running_loop().call_later(0.1, gate.set)
+    async with door(settings) as runs:
+        reply = await runs.answer(await runs.resume(stopped))
+        events = [e async for e in runs.events(stopped)]
+    assert reply.against is not None
+    assert reply.against.text == before.perspectives[0].claims[0].text
+    assert [e.data.get("stage") for e in events if e.kind == "stage"].count("frame") == 1
+
+
+# --- with a chat model ------------------------------------------------------------------------------------------------
+
+COUNTER = "the one position that contradicts"
+"""Words of the prompt for a side that contradicts."""
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer(strict=False) as running:
+        running.on(STAGES["frame"], FRAMED).on(STAGES["expand"], SIDES).on(STAGES["write"], case_of)
+        yield running
+
+
+async def two_turns(server: ModelServer, follow_up: str, provider: str = "auto") -> tuple[Answer, Answer, list[str]]:
+    """The first answer, the second one, and the prompts of the second run."""
+    given = load_settings(
+        openai_base_url=server.url, model="test-model", openai_api_key="k", judge="embedded", provider=provider
+    )
+    async with Runs(given) as runs:
+        first = await runs.start(VOTING, QUICK)
+        before = await runs.answer(first)
+        asked = len(server.prompts())
+        return before, await runs.answer(await runs.start(follow_up, QUICK, thread=first)), server.prompts()[asked:]
+
+
+@pytest.mark.usefixtures("library")
+async def test_the_model_writes_against_the_claim_and_is_not_asked_to_frame_or_plan_what_is_known(
+    server: ModelServer,
+) -> None:
+    before, reply, prompts = await two_turns(server, "strongest counter-argument to 1?")
+    point = before.perspectives[0].claims[0].text
+    assert [s.name for s in reply.perspectives] == ["Leave it free"]
+    assert len(prompts) == 1
+    assert f"speaks most strongly against this: <focus>{point}</focus>" in prompts[0]
+    assert "<statement>Voting should not be compulsory.</statement>" in prompts[0]
+    assert "It is opposed to: <statement>Voting should be compulsory.</statement>" in prompts[0]
+    assert reply.neutral_question == VOTING
+    assert all(" not " in c.text for s in reply.perspectives for c in s.claims)
+
+
+@pytest.mark.usefixtures("library")
+async def test_the_model_words_the_side_that_contradicts_one_without_a_contrary(server: ModelServer) -> None:
+    server.on(COUNTER, {"name": "Make it hard", "statement": "No: voting should not be eased. "})
+    _, reply, prompts = await two_turns(server, "what speaks against 'Make it easy'?")
+    assert "<statement>Voting should be made easier, not compulsory.</statement>" in prompts[0]
+    assert f"<question>{VOTING}</question>" in prompts[0]
+    assert [(s.name, s.statement, s.stance) for s in reply.perspectives] == [
+        ("Make it hard", "Voting should not be eased.", "opposes")
+    ]
+    assert reply.against is not None
+    assert reply.against.side == "Make it easy"
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(
+    "said",
+    [
+        Reply({"name": "Echo", "statement": "voting should be made easier, not compulsory"}),
+        Reply({"name": "Empty", "statement": "\u200b"}),
+        Reply("no", status=500),
+    ],
+    ids=["echo", "empty", "down"],
+)
+async def test_the_grammar_stands_in_for_a_model_that_words_no_contrary(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch, said: Reply
+) -> None:
+    monkeypatch.setattr("tools.http._FIRST_PAUSE", 0.01)
+    server.on(COUNTER, said)
+    _, reply, _ = await two_turns(server, "what speaks against side 3?")
+    assert reply.outcome == "nothing_found"  # the judge finds nothing for what is easier
+    assert reply.coverage[0].queries[0].startswith("Voting should not be made easier, not compulsory.")
+    assert any(n.kind == "degraded" for n in reply.notes)
+
+
+# --- shown ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_rendering_says_what_the_answer_goes_on_from() -> None:
+    replied = Countered(number=2, text="P.", publisher="", side="For", statement="Yes.", stance="supports")
+    reply = answer(CON, citations=CITATIONS, question="rebut 2", against=replied)
+    for page in (to_terminal(reply, 80, bold=False), to_markdown(reply), to_html(reply)):
+        assert f"Goes on from: {BRIDGES}" in page
+        assert "Read as" not in page
+    assert to_docx(reply)[:2] == b"PK"
+
+
+# --- what to offer ----------------------------------------------------------------------------------------------------
+
+COSTLY = [f"The toll house on pier {n} costs more money than the town has ever had." for n in range(5)]
+GREEN = [f"The wildlife of the northern river bank {n} has suffered badly from the traffic." for n in range(3)]
+
+
+def test_the_best_claim_of_each_facing_side_is_offered_and_what_the_passages_speak_of() -> None:
+    assert suggestions(ANSWER, [*GREEN, *COSTLY]) == [
+        "Strongest counter-argument to 1?",
+        "Strongest counter-argument to 2?",
+        "What about the cost?",
+        "What about the environment?",
+    ]
+    assert all(resolve(q, [ANSWER]) for q in suggestions(ANSWER, [])[:2])
+    assert suggestions(ANSWER, []) == ["Strongest counter-argument to 1?", "Strongest counter-argument to 2?"]
+
+
+def test_nothing_is_offered_twice_or_that_the_question_is_about() -> None:
+    asked = ["Strongest counter-argument to 1?", "what about the price?"]
+    offered = suggestions(ANSWER, [*GREEN, *COSTLY], asked)
+    assert [q for q in offered if q.startswith("What")] == ["What about the environment?"]
+    assert len(offered) == len(set(offered)) == 3
+    dear = ANSWER.model_copy(update={"question": "Do towns spend too much on bridges?"})
+    assert "What about the cost?" not in suggestions(dear, COSTLY)
+
+
+def test_no_counter_argument_is_offered_where_there_is_none() -> None:
+    empty = CON.model_copy(update={"claims": []})
+    assert suggestions(answer(PRO, empty, citations=CITATIONS), COSTLY) == []
+    only = CON.model_copy(update={"contrary": ""})
+    assert suggestions(answer(only, citations=CITATIONS), COSTLY) == ["What about the cost?"]
+    assert suggestions(answer(THIRD, citations=CITATIONS), []) == []
+    assert suggestions(answer(outcome="no_sides"), COSTLY) == []
+    assert suggestions(answer(outcome="nothing_found"), COSTLY) == []
+
+
+def test_an_aspect_counts_by_different_texts_that_can_be_quoted_once_a_claim_speaks_of_it() -> None:
+    said = ["It costs too much.", "Nature suffers."]
+    assert aspects_of([*GREEN, *COSTLY], said, []) == ["the cost", "the environment"]
+    assert aspects_of([*reversed(COSTLY), *GREEN], said, []) == ["the cost", "the environment"]
+    assert aspects_of([*GREEN, *COSTLY], said[1:], []) == ["the environment"]
+    assert aspects_of([*GREEN, *COSTLY], said, ["Is it too dear for taxpayers?"]) == ["the environment"]
+    assert aspects_of(COSTLY[:1] * 9, said, []) == []
+    assert aspects_of(["It costs money."] * 3 + ["Cost: 3.", "Cost: 4.", "Cost: 5."], said, []) == []
+
+
+@pytest.mark.parametrize(
+    ("focus", "text", "spoken"),
+    [
+        ("the cost", "It is expensive.", True),
+        ("the cost", "It is loud.", False),
+        ("rural schools", "A school in the hills.", True),
+        ("lorries", "One lorry too many.", True),
+        ("lorries", "A lord of the river.", False),
+        ("it", "It (is).", True),
+        ("c++ (", "about c++ ( too", True),
+    ],
+)
+def test_a_text_speaks_of_a_focus_in_any_word_of_its_family(focus: str, text: str, spoken: bool) -> None:
+    assert bool(speaking_of(focus).search(text)) is spoken

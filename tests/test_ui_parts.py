@@ -1,0 +1,295 @@
+"""What the page is made of: what events amount to, what hostile text becomes, the ledger and the card of a source."""
+
+from typing import Any
+
+import pytest
+from agent_fixtures import QUESTION
+
+from agent.answer import Answer, AnswerClaim, AnswerPerspective, Citation, CoverageLine, Quotation, Usage
+from agent.evidence import Evidence
+from agent.run_store import Event
+from tools.passages import Passage, SourceKind
+from ui import ledger, shown, source_view
+from ui.shown import escaped
+from ui.watching import progress_of
+
+HOSTILE = (
+    "<script>alert(1)</script><iframe src=//x></iframe><img src=x onerror=alert(1)> ![](http://x/y.png) "
+    "[go](javascript:alert(1)) :red[red] :material/delete: $x^2$ \u202eevil\u0007 <b>bold</b>"
+)
+
+
+def events(*told: tuple[str, dict[str, Any]]) -> list[Event]:
+    return [Event(n, float(n), kind, data) for n, (kind, data) in enumerate(told, start=1)]
+
+
+# What events amount to
+
+SIDES = [{"id": "p1", "name": "For", "statement": "Build."}, {"id": "p2", "name": "Against", "statement": "Do not."}]
+
+
+def test_a_run_as_it_goes() -> None:
+    told: list[tuple[str, dict[str, Any]]] = [
+        ("started", {"question": QUESTION}),
+        ("stage", {"stage": "frame"}),
+        ("framed", {"neutral": QUESTION, "focus": ""}),
+        ("stage", {"stage": "expand"}),
+        ("sides", {"sides": SIDES}),
+        ("stage", {"stage": "search"}),
+        ("searching", {"side": "p1", "queries": ["Build."]}),
+        ("found", {"side": "p1", "passages": 24, "pages": 3}),
+        ("searching", {"side": "p2", "queries": ["Do not."]}),
+        ("stage", {"stage": "judge"}),
+        ("judged", {"side": "p1", "status": "supported", "passages": 1, "sources": 1}),
+        ("judged", {"side": "p2", "status": "not_found", "passages": 0, "sources": 0}),
+        ("stage", {"stage": "again"}),
+        ("searching", {"side": "p2", "queries": ["more"]}),
+    ]
+    words = [[s.words for s in progress_of(events(*told[:n])).sides.values()] for n in (5, 7, 8, 12, 14)]
+    assert words == [
+        ["planned", "planned"],
+        ["searching", "planned"],
+        ["24 passages from 3 web pages", "planned"],
+        ["covered: 1 passage", "not found"],
+        ["covered: 1 passage", "searching again"],
+    ]
+    progress = progress_of(events(*told))
+    assert progress.neutral == QUESTION
+    assert progress.reached == ["frame", "expand", "search", "judge", "again"]
+    assert progress.running == "again"
+
+
+def test_how_a_run_ended_and_went_on() -> None:
+    failed = events(("stage", {"stage": "frame"}), ("failed", {"error": "No."}))
+    assert (progress_of(failed).ended, progress_of(failed).error, progress_of(failed).running) == ("failed", "No.", "")
+    resumed = progress_of([*failed, *events(("resumed", {}), ("stage", {"stage": "expand"}))])
+    assert (resumed.ended, resumed.error, resumed.running) == ("", "", "expand")
+
+
+def test_claims_come_to_their_sides() -> None:
+    told = events(
+        ("sides", {"sides": SIDES}), ("claim", {"side": "p2", "text": "A."}), ("claim", {"side": "x", "text": "B"})
+    )
+    assert [s.claims for s in progress_of(told).sides.values()] == [[], ["A."]]
+
+
+# Hostile text
+
+
+def test_hostile_text_becomes_text() -> None:
+    html = shown.text(HOSTILE)
+    assert "<" not in html
+    assert "\u202e" not in html
+    assert "\u0007" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_endless_text_is_cut() -> None:
+    assert len(shown.text("x" * 100_000)) < shown.LONGEST + 20
+
+
+def test_streamlits_own_markup_is_escaped_in_labels() -> None:
+    words = escaped(HOSTILE + " www.evil.example me@evil.example")
+    for mark in (":red[", ":material", " $x", "<script>", "[go](", "www.", "me@evil"):
+        assert mark not in words
+    assert escaped("Is it 5:30?").replace("\u2060", "") == r"Is it 5\:30?"
+
+
+def test_the_words_behind_a_claim_are_marked_where_they_stand() -> None:
+    html = shown.marked("It lasts.  A bridge <b>carries</b> a town.", ["A bridge <b>carries</b>", "nowhere"])
+    assert html.count("<mark") == 1
+    assert ">A bridge &lt;b&gt;carries&lt;/b&gt;</mark> a town." in html
+    assert shown.marked("Nothing here.", ["else"]) == "Nothing here."
+
+
+@pytest.mark.parametrize("address", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "", "//x"])
+def test_only_addresses_of_the_web_become_links(address: str) -> None:
+    assert shown.link(address, "A <b>title") == "A &lt;b&gt;title"
+    assert 'href="https://a.example/?q=&quot;"' in shown.link('https://a.example/?q="', "title")
+
+
+# The ledger
+
+
+def passage(number: int, text: str = "It lasts. It carries a town.") -> Passage:
+    return Passage(number, f"d{number}", "mine", text, f"Title {number}", "", f"Paper {number}", "news", "2026-03-12")
+
+
+def side(id_: str, stance: str, name: str, *claims: AnswerClaim) -> AnswerPerspective:
+    status = "supported" if claims else "not_found"
+    return AnswerPerspective.model_validate(
+        {"id": id_, "name": name, "statement": f"{name}.", "stance": stance, "status": status, "claims": list(claims)}
+    )
+
+
+def line(id_: str, passages: int, sources: int, *queries: str) -> CoverageLine:
+    return CoverageLine.model_validate(
+        {
+            "perspective": id_,
+            "status": "supported" if passages else "not_found",
+            "strength": "some" if passages else "none",
+            "passages": passages,
+            "sources": sources,
+            "copies": 0,
+            "strongest": 0.9,
+            "queries": queries,
+        }
+    )
+
+
+def citation(number: int, *more: int, support: float | None = 0.93) -> Citation:
+    return Citation(
+        number=number,
+        passage_id=number,
+        document_id=f"d{number}",
+        collection="mine",
+        quote="It lasts.",
+        title=f"Title {number}",
+        url="https://paper.example/1",
+        publisher=f"Paper {number}",
+        kind="news",
+        date="2026-03-12",
+        support=support,
+        sample=False,
+        more=[Quotation(passage_id=m, quote="It carries a town.", support=0.8) for m in more],
+    )
+
+
+ANSWER = Answer(
+    run_id="0a",
+    question=QUESTION,
+    neutral_question=QUESTION,
+    outcome="answered",
+    summary="",
+    perspectives=[
+        side("p1", "supports", "For", AnswerClaim(text="It lasts.", citations=[1])),
+        side("p2", "opposes", "Against"),
+        side("p3", "other", "A tunnel should be dug instead of it all"),
+        side("p4", "other", "A tunnel should be dug instead of it all"),
+    ],
+    citations=[citation(1, 4)],
+    coverage=[line("p1", 3, 2), line("p2", 0, 0, "no bridges"), line("p3", 1, 1), line("p4", 0, 0)],
+    notes=[],
+    providers={},
+    timings={"total": 1.0},
+    usage=Usage(),
+)
+
+
+def judged(side_id: str, number: int, support: float, kind: SourceKind = "news") -> Evidence:
+    """Three publishers stand behind all passages."""
+    return Evidence(
+        side=side_id,
+        passage_id=number,
+        support=support,
+        threshold=0.5,
+        counts=support >= 0.5,
+        document_id=f"d{number}",
+        title=f"Title {number}",
+        publisher=f"Paper {number % 3}",
+        kind=kind,
+        source=f"paper {number % 3}",
+    )
+
+
+EVIDENCE = [
+    judged("p1", 1, 0.93),
+    judged("p1", 4, 0.7, "academic"),
+    judged("p1", 2, 0.6),
+    judged("p2", 1, 0.1),
+    judged("p2", 3, 0.2),
+    judged("p3", 2, 0.9),
+]
+
+
+def test_sides_have_short_names_that_differ() -> None:
+    assert list(ledger.names(ANSWER).values()) == [
+        "For",
+        "Against",
+        "A tunnel should be dug in…",
+        "A tunnel should be dug in… (p4)",
+    ]
+
+
+def test_what_counts_stands_first_and_what_is_cited_says_so() -> None:
+    dots = ledger.dots(ANSWER, EVIDENCE)
+    assert [(d.side, d.column, d.cited, d.verdict) for d in dots if d.side in ("For", "Against")] == [
+        ("For", 1, "[1]", ledger.COUNTS),
+        ("For", 3, "[1]", ledger.COUNTS),
+        ("For", 2, "", ledger.COUNTS),  # of 0.6 here, but of 0.9 for another side
+        ("Against", 1, "", ledger.COUNTS_NOT),
+        ("Against", 4, "", ledger.COUNTS_NOT),
+    ]
+
+
+def test_no_more_columns_than_can_be_seen() -> None:
+    many = [judged("p1", n, n / 1000) for n in range(1, 200)]
+    assert len({d.column for d in ledger.dots(ANSWER, many)}) == ledger.MOST_PASSAGES
+    assert min(d.support for d in ledger.dots(ANSWER, many)) == 0.16  # the surest are kept
+
+
+def test_evidence_for_each_side_in_words() -> None:
+    assert [(b.side, b.amount, b.words) for b in ledger.evidence_bars(ANSWER)][:3] == [
+        ("For", 3, "3 passages, 2 sources"),
+        ("Against", 0, "not found"),
+        ("A tunnel should be dug in…", 1, "1 passage, 1 source"),
+    ]
+
+
+def test_sources_are_counted_once_by_kind() -> None:
+    more = [*EVIDENCE, judged("p1", 7, 0.8, "academic")]  # of the same source as 4 and 1
+    assert [(b.side, b.part, b.amount) for b in ledger.kind_bars(ANSWER, more)] == [
+        ("For", "academic", 1),
+        ("For", "news", 2),
+        ("A tunnel should be dug in…", "news", 1),
+    ]
+    assert ledger.sources_behind(ANSWER.perspectives[0], more) == ["Paper 1", "Paper 2"]
+
+
+# The card of a source
+
+
+def card(cited: Citation, *passages: Passage) -> str:
+    return source_view.card(ANSWER, ANSWER.perspectives[0], cited, {p.id: p for p in passages}, ["Paper 1", "Paper 2"])
+
+
+def test_the_card_says_where_the_words_stand_and_who_else_says_so() -> None:
+    html = card(citation(1, 4), passage(1), passage(4))
+    assert html.count("<mark>") == 2
+    assert "<mark>It lasts.</mark> It carries" in html
+    for said in (
+        'href="https://paper.example/1"',
+        "<dd>Paper 1</dd>",
+        "<dd>news</dd>",
+        "<dd>12 March 2026</dd>",
+        "very likely to support this side (the judge&#x27;s probability: 0.93)",
+        "2 independent sources for this side; beside this one: Paper 2",
+    ):
+        assert said in html
+
+
+def test_a_passage_that_is_gone_leaves_its_words() -> None:
+    assert "It lasts.</p><p>The passage is gone since." in card(citation(1))
+
+
+def test_a_fact_has_no_side_and_no_strength() -> None:
+    html = source_view.card(ANSWER, None, citation(1, support=None), {1: passage(1)}, [])
+    assert "Strength" not in html
+    assert "independent" not in html
+
+
+@pytest.mark.parametrize(
+    ("support", "word"),
+    [(0.95, "very likely"), (0.9, "very likely"), (0.75, "likely"), (0.5, "more likely than not"), (0.4, "uncertain")],
+)
+def test_a_probability_in_words(support: float, word: str) -> None:
+    assert source_view.likelihood(support) == word
+
+
+def test_a_hostile_source_is_shown_as_text() -> None:
+    bad = citation(1).model_copy(
+        update={"title": HOSTILE, "publisher": HOSTILE, "date": HOSTILE, "url": "javascript:x"}
+    )
+    html = card(bad, passage(1, HOSTILE + " It lasts."))
+    for tag in ("<script", "<iframe", "<img", "<b>bold", "<a "):
+        assert tag not in html

@@ -1,0 +1,51 @@
+"""The sidebar: a new question, the threads asked before, the settings."""
+
+import streamlit as st
+
+from agent.run_store import Thread
+from tools.errors import SteelmanError
+from ui import say
+from ui.ask_view import go
+from ui.door import Door
+from ui.shown import escaped, label
+
+_THREADS = 30
+
+
+def show(to: Door, run_id: str) -> None:
+    """What was asked before, newest first; each thread can be opened and deleted."""
+    if st.button("New question", key="new", width="stretch"):
+        go()
+    threads = to.threads(_THREADS)
+    if threads:
+        say.small("Asked before")
+    with st.container(gap=None):
+        for thread in threads:
+            _line(to, thread, run_id)
+    if st.button("Settings", key="settings", type="tertiary"):
+        go(view="settings")
+
+
+def _line(to: Door, thread: Thread, run_id: str) -> None:
+    asked = escaped(label(thread.question, 60))
+    with st.container(horizontal=True, wrap=False, gap=None, vertical_alignment="center"):
+        if st.button(asked, key=f"open-{thread.id}", type="tertiary", width="stretch"):
+            go(run=thread.latest)
+        with st.popover("⋯", type="tertiary", key=f"more-{thread.id}"):
+            _delete(to, thread.id, thread.runs, run_id)
+
+
+def _delete(to: Door, thread: str, runs: int, shown: str) -> None:
+    what = "this answer" if runs == 1 else f"the {runs} answers of this thread"
+    say.small(f"Deletes {what}, with the pages that were read for it.")
+    if not st.button("Delete for good", key=f"delete-{thread}"):
+        return
+    here = any(row.id == shown for row in to.thread(thread))
+    try:
+        to.delete_thread(thread)
+    except SteelmanError as exc:
+        say.error(str(exc))
+        return
+    if here:
+        go()
+    st.rerun()

@@ -1,0 +1,41 @@
+"""The settings: which provider serves each stage, what is on and answers, and how to turn on the rest."""
+
+import streamlit as st
+
+from agent.checkup import Finding, examine
+from agent.stages import StageProvider
+from ui import say
+from ui.door import Door
+from ui.shown import text
+
+
+def show(to: Door) -> None:
+    """The same as `python -m agent doctor`; each part is tried while the page is drawn."""
+    say.title("Settings")
+    st.html(
+        "<p>Everything is set in the file <code>.env</code> or in the environment, and read when the page's server "
+        "starts. <code>docs/providers.md</code> tells how to turn each on, what it costs and what is sent to whom.</p>"
+        "<h2>Who serves each stage</h2>"
+    )
+    st.html("".join(_stage(s) for s in to.stages()))
+    st.html("<h2>What is on, and whether it answers</h2>")
+    for part in to.parts():
+        place = st.empty()
+        place.html(_line("…", part.name, part.serves))
+        place.html(_found(examine(part)))
+
+
+def _stage(stage: StageProvider) -> str:
+    where = f" at {stage.address}" if stage.address else ""
+    spare = f"; {stage.stand_in} stands in when it fails" if stage.stand_in else ""
+    served = f"{stage.provider}{where}{spare}" if stage.provider else "nobody"
+    return _line("on" if stage.provider else "off", stage.stage, f"{stage.does}: {served}")
+
+
+def _found(finding: Finding) -> str:
+    how = f" ({finding.seconds:.1f} s)" if finding.state != "off" else ""
+    return _line("FAILS" if finding.state == "fails" else finding.state, finding.name, finding.detail + how)
+
+
+def _line(state: str, name: str, said: str) -> str:
+    return f'<div class="sm-row"><b>{text(state)}</b><span>{text(name)}</span><span>{text(said)}</span></div>'

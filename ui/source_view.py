@@ -1,0 +1,72 @@
+"""A citation's card: the passage with the words marked, who published it, who else says so, how sure the judge is."""
+
+from collections.abc import Mapping, Sequence
+
+from agent.answer import Answer, AnswerPerspective, Citation, CoverageLine
+from agent.rendering.words import day, line_of
+from tools.passages import Passage
+from ui.shown import label, link, marked, text
+
+_NAMED = 6  # sources named beside this one
+
+
+def card(
+    answer: Answer,
+    side: AnswerPerspective | None,
+    citation: Citation,
+    passages: Mapping[int, Passage],
+    sources: Sequence[str],
+) -> str:
+    """The card as HTML.
+
+    passages: by id, of which those that were deleted are missing. sources: names of the independent sources that stand
+    behind the side.
+    """
+    about = [
+        ("Publisher", text(citation.publisher)),
+        ("Kind", text(_kind(citation))),
+        ("Date", text(day(citation.date))),
+        ("Strength", text(_strength(citation))),
+        ("Sources", text(_independent(line_of(answer, side), citation, sources)) if side else ""),
+    ]
+    rows = "".join(f"<dt>{name}</dt><dd>{said}</dd>" for name, said in about if said)
+    title = link(citation.url, label(citation.title or citation.document_id, 160))
+    return f'<div class="sm-source"><h4>{title}</h4>{_passages(citation, passages)}<dl>{rows}</dl></div>'
+
+
+def likelihood(support: float) -> str:
+    """A probability in words."""
+    steps = ((0.9, "very likely"), (0.7, "likely"), (0.5, "more likely than not"))
+    return next((word for least, word in steps if support >= least), "uncertain")
+
+
+def _passages(citation: Citation, passages: Mapping[int, Passage]) -> str:
+    quotes = {citation.passage_id: [citation.quote]}
+    for more in citation.more:
+        quotes.setdefault(more.passage_id, []).append(more.quote)
+    shown = [
+        f"<blockquote>{marked(passages[i].text, said)}</blockquote>" for i, said in quotes.items() if i in passages
+    ]
+    gone = "" if len(shown) == len(quotes) else f"<p>{text(citation.quote)}</p><p>The passage is gone since.</p>"
+    return "".join(shown) + gone
+
+
+def _kind(citation: Citation) -> str:
+    kind = "" if citation.kind == "unknown" else citation.kind
+    return f"{kind} (sample)".strip() if citation.sample else kind
+
+
+def _strength(citation: Citation) -> str:
+    """What the judge made of the words, in words, with the number behind them."""
+    if citation.support is None:
+        return ""
+    return f"{likelihood(citation.support)} to support this side (the judge's probability: {citation.support:.2f})"
+
+
+def _independent(line: CoverageLine, citation: Citation, sources: Sequence[str]) -> str:
+    """How many stand behind the side, and who they are beside this one."""
+    count = f"{line.sources} independent source{'' if line.sources == 1 else 's'} for this side"
+    own = (citation.publisher or citation.document_id).casefold()
+    others = [name for name in dict.fromkeys(sources) if name.casefold() != own]
+    named = ", ".join(label(name, 60) for name in others[:_NAMED]) + (" …" if len(others) > _NAMED else "")
+    return f"{count}; beside this one: {named}" if others else count
