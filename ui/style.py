@@ -9,7 +9,7 @@ STYLE = f"""<style>
 h1 {{ font-size: 1.9rem !important; line-height: 1.25 !important; text-wrap: balance; }}
 .stMain h2 {{ font-size: 1.35rem !important; padding: 1rem 0 0; }}
 .stMain h4 {{ font-size: 1rem !important; padding: 0; }}
-.stMain p, .stMain li {{ overflow-wrap: anywhere; }}
+.stMain h1, .stMain h4, .stMain p, .stMain li, .stMain button {{ overflow-wrap: anywhere; }}
 [class*="st-key-card-supports"] {{ border-top: 4px solid {FOR} !important; }}
 [class*="st-key-card-opposes"] {{ border-top: 4px solid {AGAINST} !important; }}
 [class*="st-key-card-other"] {{ border-top: 4px solid {OTHER} !important; }}
