@@ -47,8 +47,10 @@ def _thread(to: Door, run: RunRow) -> None:
     with st.container(horizontal=True, key="thread"):
         for row in rows:
             asked, here = escaped(label(row.question)), row.id == run.id
-            if st.button(asked, key=f"thread-{row.id}", type="tertiary", disabled=here):
-                ask_view.go(run=row.id)
+            opened = {"run": row.id}
+            st.button(
+                asked, key=f"thread-{row.id}", type="tertiary", disabled=here, on_click=ask_view.go, kwargs=opened
+            )
 
 
 def _cited(answer: Answer) -> list[int]:

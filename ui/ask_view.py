@@ -49,12 +49,15 @@ def begin(to: Door, question: str, depth: Depth = "normal", *, thread: str | Non
         say.error(str(exc))
         return
     go(run=run_id)
+    st.rerun()
 
 
 def go(**query: str) -> None:
-    """To another view of the page, with an address of its own."""
+    """To another view of the page, with an address of its own.
+
+    Meant as the callback of a button, which comes before the page is made anew; elsewhere a `st.rerun` has to follow.
+    """
     st.query_params.from_dict(query)
-    st.rerun()
 
 
 def _depths() -> str:

@@ -14,23 +14,21 @@ _THREADS = 30
 
 def show(to: Door, run_id: str) -> None:
     """What was asked before, newest first; each thread can be opened and deleted."""
-    if st.button("New question", key="new", width="stretch"):
-        go()
+    st.button("New question", key="new", width="stretch", on_click=go)
     threads = to.threads(_THREADS)
     if threads:
         say.small("Asked before")
     with st.container(gap=None):
         for thread in threads:
             _line(to, thread, run_id)
-    if st.button("Settings", key="settings", type="tertiary"):
-        go(view="settings")
+    st.button("Settings", key="settings", type="tertiary", on_click=go, kwargs={"view": "settings"})
 
 
 def _line(to: Door, thread: Thread, run_id: str) -> None:
     asked = escaped(label(thread.question, 60))
     with st.container(horizontal=True, wrap=False, gap=None, vertical_alignment="center"):
-        if st.button(asked, key=f"open-{thread.id}", type="tertiary", width="stretch"):
-            go(run=thread.latest)
+        opened = {"run": thread.latest}
+        st.button(asked, key=f"open-{thread.id}", type="tertiary", width="stretch", on_click=go, kwargs=opened)
         with st.popover("⋯", type="tertiary", key=f"more-{thread.id}"):
             _delete(to, thread.id, thread.runs, run_id)
 

@@ -16,7 +16,7 @@ from ui.style import STANCES
 if TYPE_CHECKING:
     import altair as alt
 
-_ROW = 30  # pixels of a side
+_ROW = 34  # pixels of a side
 _KINDS = ["academic", "government", "news", "reference", "advocacy", "company", "forum", "personal", "unknown"]
 _TINTS = ["#27476b", "#4c7096", "#7d9cb8", "#adc3d6", "#c9b48b", "#a98f5b", "#8a6d3b", "#8d8497", "#c9c5cf"]
 
@@ -31,20 +31,39 @@ def show(answer: Answer, evidence: Sequence[Evidence]) -> None:
 
 
 def _charts(answer: Answer, evidence: Sequence[Evidence]) -> None:
+    bars, kinds, matrix = _specs(answer.run_id, len(evidence), answer, evidence)
     left, right = st.columns(2, gap="large")
     with left:
-        _chart(_bars(answer), "Evidence for each side: " + _said(ledger.evidence_bars(answer)))
-    if kinds := ledger.kind_bars(answer, evidence):
+        _draw(bars, "Evidence for each side: " + _said(ledger.evidence_bars(answer)))
+    if kinds is not None:
         with right:
-            _chart(_kinds(answer, kinds), "Sources by kind: " + _said(kinds))
-    if dots := ledger.dots(answer, evidence):
-        _chart(_matrix(answer, dots), "Which passage supports which side, as judged")
+            rows = ledger.kind_bars(answer, evidence)
+            _draw(kinds, "Sources by kind: " + _said(rows))
+            st.html(_legend(rows))
+    if matrix is not None:
+        _draw(matrix, "Which passage supports which side, as judged")
     else:
         say.small("What was judged in this run is not kept any more, so its passages cannot be drawn.")
 
 
-def _chart(chart: "alt.Chart | alt.LayerChart", words: str) -> None:
-    st.altair_chart(chart, width="stretch", alt=words)
+@st.cache_data(max_entries=64, show_spinner=False)
+def _specs(run_id: str, judged: int, _answer: Answer, _evidence: Sequence[Evidence]) -> list[dict[str, Any] | None]:
+    """The three charts as Vega-Lite, kept by run: an answer never changes, and Altair checks each chart for 40 ms."""
+    kinds, dots = ledger.kind_bars(_answer, _evidence), ledger.dots(_answer, _evidence)
+    charts = (_bars(_answer), _kinds(_answer, kinds) if kinds else None, _matrix(_answer, dots) if dots else None)
+    return [None if chart is None else chart.to_dict() for chart in charts]
+
+
+def _draw(spec: dict[str, Any] | None, words: str) -> None:
+    st.vega_lite_chart(spec=spec, width="stretch", alt=words)
+
+
+def _legend(rows: Sequence[ledger.Bar]) -> str:
+    """The kinds with their tints, in words that wrap."""
+    shown = [(k, t) for k, t in zip(_KINDS, _TINTS, strict=True) if any(r.part == k for r in rows)]
+    return (
+        '<p class="sm-legend">' + "".join(f'<span><i style="background:{t}"></i>{k}</span>' for k, t in shown) + "</p>"
+    )
 
 
 def _said(bars: Sequence[ledger.Bar]) -> str:
@@ -87,10 +106,9 @@ def _bars(answer: Answer) -> "alt.LayerChart":
 def _kinds(answer: Answer, rows: Sequence[ledger.Bar]) -> "alt.Chart":
     import altair as alt
 
-    legend = alt.Legend(orient="bottom", title=None, columns=2, labelFontSize=11, symbolSize=70)
     present = [k for k in _KINDS if any(r.part == k for r in rows)]
     shade = alt.Color(
-        "part:N", scale=alt.Scale(domain=present, range=[_TINTS[_KINDS.index(k)] for k in present]), legend=legend
+        "part:N", scale=alt.Scale(domain=present, range=[_TINTS[_KINDS.index(k)] for k in present]), legend=None
     )
     chart = alt.Chart(_values(rows), title="Independent sources by kind").mark_bar(height=14)
     encoded: alt.Chart = chart.encode(
@@ -132,7 +150,7 @@ def _matrix(answer: Answer, rows: Sequence[ledger.Dot]) -> "alt.LayerChart":
         size=alt.Size("support:Q", scale=alt.Scale(domain=[0, 1], range=[4, 240]), legend=None),
         fillOpacity=filled,
     )
-    cited = base.mark_text(fontSize=9, dy=-13).encode(text="cited:N")
+    cited = base.mark_text(fontSize=11, dy=-14).encode(text="cited:N")
     return cast("alt.LayerChart", alt.layer(circles, cited).properties(height=alt.Step(_ROW)))
 
 

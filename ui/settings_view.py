@@ -19,10 +19,11 @@ def show(to: Door) -> None:
     )
     st.html("".join(_stage(s) for s in to.stages()))
     st.html("<h2>What is on, and whether it answers</h2>")
+    place, lines = st.empty(), list[str]()
     for part in to.parts():
-        place = st.empty()
-        place.html(_line("…", part.name, part.serves))
-        place.html(_found(examine(part)))
+        place.html("".join([*lines, _line("…", part.name, part.serves)]))
+        lines.append(_found(examine(part)))
+    place.html("".join(lines))
 
 
 def _stage(stage: StageProvider) -> str:
@@ -33,7 +34,7 @@ def _stage(stage: StageProvider) -> str:
 
 
 def _found(finding: Finding) -> str:
-    how = f" ({finding.seconds:.1f} s)" if finding.state != "off" else ""
+    how = f" ({finding.seconds:.1f} s)" if finding.seconds >= 0.05 else ""
     return _line("FAILS" if finding.state == "fails" else finding.state, finding.name, finding.detail + how)
 
 
