@@ -10,7 +10,7 @@ VLLM_BUILD := $(shell nvidia-smi -L >/dev/null 2>&1 && echo vllm || echo vllm-cp
 VLLM := .venvs/vllm/.ready-$(shell echo "$(VLLM_BUILD)" | sha256sum | cut -c1-12)
 export Q MODEL
 
-.PHONY: help install ask ui test test-all check judge-server bench lock clean
+.PHONY: help install ask ui test test-all browser check judge-server bench screenshots lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -68,7 +68,14 @@ check: $(DEV)
 test: check
 	$(BIN)/pytest -n 2 -m "not slow"
 
-test-all: $(DEV) $(MODELS) $(VLLM)
+# Where that is allowed; where it is not, the tests that need a browser say how to get one.
+browser: $(DEV)
+	@$(BIN)/python -m evals.browser >/dev/null 2>&1 || ! command -v apt-get >/dev/null || { \
+	  echo "Installing Chromium (a minute, once) …" >&2; become=$$(test "$$(id -u)" = 0 || echo sudo -n); \
+	  $$become apt-get update -qq && $$become env DEBIAN_FRONTEND=noninteractive apt-get install -qqy \
+	    --no-install-recommends chromium fonts-liberation fonts-dejavu-core >/dev/null; } || true
+
+test-all: $(DEV) $(MODELS) $(VLLM) browser
 	.venvs/models/bin/python -m pytest -m slow
 
 judge-server: $(VLLM)
@@ -77,6 +84,9 @@ judge-server: $(VLLM)
 
 bench: $(DEV)
 	$(BIN)/python -m evals bench
+
+screenshots: $(DEV) browser
+	$(BIN)/python -m evals screenshots docs/screenshots
 
 lock:
 	python3 -m pip install --quiet uv

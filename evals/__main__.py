@@ -8,12 +8,13 @@ from tools.errors import SteelmanError
 
 SUITES = {
     "answers": "the whole answer on questions whose passages have known sides",
-    "bench": "speed: start-up, ask, encoder, batch, ingest, the agent's own time",
+    "bench": "speed: start-up, ask, encoder, batch, ingest, the agent's own time, the chat page",
     "expand": "claim and negation against gold pairs of perspectives",
     "grounding": "is a written claim in its passage: the check of written claims on gold items",
     "judge-fit": "fit and measure the judge of features, the trained judge's baseline",
     "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",
     "judge-train": "train the embedded judge (extra 'models')",
+    "screenshots": "pictures of the chat page, for the documents",
 }
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.bench_chain import bench_chain
+from evals.bench_page import bench_page
 
 _ROUNDS = 5
 _INGESTED = 5000
@@ -202,6 +203,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "batch": bench_batch,
     "agent": bench_agent,
     "chain": bench_chain,
+    "page": bench_page,
 }
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.settings import load_settings
-from evals.judge_metrics import roc_auc
+from evals.training.metrics import roc_auc
 from tools.encoders.encoder import Encoder, load_encoder
 from tools.errors import InputError
 from tools.grammar import negate

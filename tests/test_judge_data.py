@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evals.judge_data import Example, Sampler, load_corpus
-from evals.judge_synthetic import synthetic_pair
-from evals.judge_text import claim, key, negated, shingles, words_in_common
+from evals.training.data import Example, Sampler, load_corpus
+from evals.training.synthetic import synthetic_pair
+from evals.training.text import claim, key, negated, shingles, words_in_common
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 

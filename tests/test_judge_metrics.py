@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from evals.judge_metrics import accepted_curve, best_f1, roc_auc, stance_accuracy
+from evals.training.metrics import accepted_curve, best_f1, roc_auc, stance_accuracy
 
 
 def test_auc_counts_pairs_and_ties_half() -> None:

@@ -117,9 +117,27 @@ def test_a_run_that_is_not_there(page: Callable[..., AppTest]) -> None:
 
 def test_the_sides_can_be_edited_first(page: Callable[..., AppTest]) -> None:
     app = ask(page(), QUESTION, review=True)
-    until(app, lambda a: any(b.label == "Search for these" for b in a.button))
+    until(app, lambda a: "Search for these" in labels(a))
+    assert [t.value for t in app.text_area] == ["Towns should build bridges.", "Towns should not build bridges."]
+    click(app, "Add a side")
+    app.text_area[1].set_value("Towns should dig tunnels.")
+    app.text_area[2].set_value("Towns should row.")
+    app.checkbox(key="kept-1").uncheck()
     click(app, "Search for these")
-    until(app, answered)
+    until(app, lambda a: "The evidence" in html(a))
+    assert "Towns should dig tunnels." in html(app)
+    assert "Towns should row." in html(app)
+    assert "Towns should build bridges.</p>" not in html(app)
+
+
+def test_without_a_side_nothing_is_searched_for(page: Callable[..., AppTest]) -> None:
+    app = ask(page(), QUESTION, review=True)
+    until(app, lambda a: "Search for these" in labels(a))
+    for box in app.checkbox:
+        box.uncheck()
+    click(app, "Search for these")
+    assert "at least one side is needed" in html(app)
+    assert len(app.text_area) == 2
 
 
 def test_a_run_is_stopped_and_goes_on(page: Callable[..., AppTest]) -> None:

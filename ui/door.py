@@ -1,6 +1,8 @@
 """The run door for Streamlit's script threads: one event loop in a thread of its own, shared by everybody."""
 
 import asyncio
+import os
+import sys
 import threading
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
@@ -18,6 +20,8 @@ from agent.stages import StageProvider, stages
 from tools.passages import Passage
 
 T = TypeVar("T")
+_NICENESS = 10
+"""The runs' threads, models included, give way to those that draw the page: it stays quick while a run goes on."""
 
 
 class Door:
@@ -26,7 +30,7 @@ class Door:
     def __init__(self, settings: Settings | None = None) -> None:
         """Raises what opening the door raises, such as SettingsError."""
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="steelman-door", daemon=True)
+        self._thread = threading.Thread(target=self._turn, name="steelman-door", daemon=True)
         self._thread.start()
         self._stack = AsyncExitStack()
         self._runs: Runs = self._wait(self._stack.enter_async_context(open_runs(settings)))
@@ -89,6 +93,11 @@ class Door:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    def _turn(self) -> None:
+        if sys.platform == "linux":  # where a thread has a niceness of its own, which its threads inherit
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+        self._loop.run_forever()
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         waiting: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)

@@ -48,7 +48,7 @@ mark {{ background: #f6e2a6; color: inherit; padding: 0 .1em; }}
 .sm-row span {{ overflow-wrap: anywhere; }}
 [data-testid="stSidebar"] [class*="st-key-open-"] button {{ justify-content: flex-start; }}
 [data-testid="stSidebar"] [class*="st-key-open-"] button > div {{ justify-content: flex-start; width: 100%; }}
-[data-testid="stPopoverBody"] {{ max-width: min(34rem, 94vw); max-height: 70vh; overflow-y: auto; }}
+[data-testid="stPopoverBody"] {{ width: min(34rem, 94vw); min-width: 0; max-height: 70vh; overflow-y: auto; }}
 @media (max-width: 640px) {{
   .block-container {{ padding-left: 1rem; padding-right: 1rem; }}
   h1 {{ font-size: 1.5rem !important; }}

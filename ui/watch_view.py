@@ -1,14 +1,13 @@
 """A run that goes on: its stages and its sides as they are, a stop button, and the sides to edit where it waits."""
 
 from collections.abc import Callable
-from typing import Any
 
 import streamlit as st
 
 from agent.rendering.words import same
 from agent.run_store import RunRow
 from tools.errors import SteelmanError, UnknownRunError
-from ui import say
+from ui import say, sides_view
 from ui.door import Door
 from ui.shown import text
 from ui.watching import STAGES, Progress, SideProgress, State, progress_of
@@ -25,14 +24,13 @@ _SIDES: dict[State, str] = {
     "thin": "◒",
     "not_found": "✕",
 }
-_STANCES = {"For": "supports", "Against": "opposes", "Other": "other"}
 
 
 def show(to: Door, run: RunRow, on_end: Callable[[], None]) -> None:
     """Follows the run until it ends, then calls `on_end`."""
     say.title(run.question)
     if run.status == "waiting":
-        _edit(to, run.id)
+        sides_view.edit(to, run.id)
         return
     st.fragment(_watch, run_every=_EVERY)(to, run.id, on_end)
 
@@ -85,38 +83,3 @@ def _one(side: SideProgress) -> str:
     claims = "".join(f"<li>{text(c)}</li>" for c in side.claims)
     said = f'<p><b>{text(side.statement)}</b></p><p class="sm-small">{_SIDES[side.state]} {text(side.words)}</p>'
     return f'<div class="sm-side">{said}{f"<ul>{claims}</ul>" if claims else ""}</div>'
-
-
-def _edit(to: Door, run_id: str) -> None:
-    """The planned sides as a table: rows can be changed, added and taken out."""
-    planned = next(e for e in reversed(to.events(run_id)) if e.kind == "waiting").data["sides"]
-    say.small("These sides will be searched for. Change them, add some, take some out.")
-    words = {stance: word for word, stance in _STANCES.items()}
-    rows = st.data_editor(
-        [{"statement": p["statement"], "stance": words[p["stance"]], "id": p["id"]} for p in planned],
-        num_rows="dynamic",
-        width="stretch",
-        column_order=["statement", "stance"],
-        column_config={
-            "statement": st.column_config.TextColumn("Statement", required=True, width="large"),
-            "stance": st.column_config.SelectboxColumn(
-                "Stance", options=list(_STANCES), default="Other", required=True
-            ),
-        },
-        key=f"sides-{run_id}",
-    )
-    if st.button("Search for these", type="primary"):
-        to.resume(run_id, [_side(row, planned) for row in rows])
-        st.rerun()
-
-
-def _side(row: dict[str, Any], planned: list[dict[str, Any]]) -> dict[str, Any]:
-    """The side as it was planned with what a person changed of it; a new one has no id yet."""
-    before = next((p for p in planned if p["id"] == row.get("id")), {})
-    changed = before.get("statement") != row.get("statement")
-    kept = {k: v for k, v in before.items() if k != "name"} if changed else dict(before)
-    return (
-        kept
-        | {"statement": row.get("statement"), "stance": _STANCES.get(str(row.get("stance")), "other")}
-        | ({"origin": "person"} if changed else {})
-    )

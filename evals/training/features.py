@@ -130,7 +130,7 @@ def _negators(text: str) -> int:
 @lru_cache(maxsize=4096)
 def _tone(text: str) -> float:
     """TextBlob's polarity of the adjectives, -1 to 1."""
-    from evals.english import textblob_en
+    from evals.training.english import textblob_en
 
     return float(textblob_en().sentiment(text)[0])
 

@@ -1,7 +1,7 @@
 """Trains the embedded judge: a BERT cross-encoder over [CLS] statement [SEP] text [SEP] with three labels.
 
 Needs torch, transformers and safetensors (the extra `models`):
-`python -m evals.judge_train --data DIR --out DIR --minutes 70`. A stopped run goes on from its last checkpoint.
+`python -m evals.training.train --data DIR --out DIR --minutes 70`. A stopped run goes on from its last checkpoint.
 The base is all-MiniLM-L6-v2; its word embeddings stay fixed. The learning rate rises over the first few hundredths of
 the planned time and then falls in a line to nothing at its end; the last third draws from the sets nearest to the use.
 """
@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from evals.judge_data import LABELS, Corpus, Example, Sampler, hard, load_corpus
-from evals.judge_metrics import best_f1, roc_auc, stance_accuracy
-from evals.judge_model import MAX_LENGTH, build_model, logits, predict, softmax
+from evals.training.data import LABELS, Corpus, Example, Sampler, hard, load_corpus
+from evals.training.metrics import best_f1, roc_auc, stance_accuracy
+from evals.training.model import MAX_LENGTH, build_model, logits, predict, softmax
 
 _CHUNK = 3072
 _BROAD = {

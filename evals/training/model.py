@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.judge_data import LABELS
+from evals.training.data import LABELS
 
 MAX_LENGTH = 160
 """Tokens of a pair; of a longer one the longer text loses its end."""

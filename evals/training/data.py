@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evals.judge_synthetic import synthetic_pair
-from evals.judge_text import claim, fraction, key, negated, sentences, shingles, tidy, words_in_common
+from evals.training.synthetic import synthetic_pair
+from evals.training.text import claim, fraction, key, negated, sentences, shingles, tidy, words_in_common
 
 LABELS = ("support", "oppose", "none")
 HELD_OUT = 0.1

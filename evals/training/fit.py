@@ -1,4 +1,4 @@
-"""The judge of features (`evals/judge_features.py`), fitted and measured: what the trained judge has to beat.
+"""The judge of features (`evals/training/features.py`), fitted and measured: what the trained judge has to beat.
 
 `python -m evals judge-fit --data DIR`. The network is chosen by nothing but the seed and the plan below.
 """
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.judge_data import Example, hard, load_corpus
-from evals.judge_features import FEATURES, GROUPS, FeatureModel, features
-from evals.judge_metrics import best_f1, roc_auc, stance_accuracy
+from evals.training.data import Example, hard, load_corpus
+from evals.training.features import FEATURES, GROUPS, FeatureModel, features
+from evals.training.metrics import best_f1, roc_auc, stance_accuracy
 
 if TYPE_CHECKING:
     from tools.encoders.encoder import Encoder

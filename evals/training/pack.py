@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.judge_data import Example, hard, load_corpus
-from evals.judge_metrics import roc_auc
+from evals.training.data import Example, hard, load_corpus
+from evals.training.metrics import roc_auc
 from tools.grammar import negate
 from tools.judges.embedded import FOLDER, Calibration, EmbeddedJudge, judge_recipe, softmax
 from tools.judges.judge import Pair, side_score

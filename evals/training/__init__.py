@@ -1,0 +1,1 @@
+"""Training, fitting and packing of the embedded judge."""

@@ -1,0 +1,226 @@
+"""Text that wants to be more than text: as sources, replies and answers; and a look at what a page made of it."""
+
+import re
+from html import unescape
+from typing import Any
+
+from answering_model import STAGES
+from model_replies import Body
+from model_server import ModelServer
+from visitors import Visitor
+
+from agent.answer import Answer, AnswerClaim, AnswerPerspective, Citation, CoverageLine, Note, Quotation, Usage
+from tools.passages import SourceDocument
+
+_PASSAGE = re.compile(r'<passage number="(\d+)"[^>]*>(.*?)</passage>', re.DOTALL)
+
+MARKUP = (
+    "<script>window.hacked=1;alert(1)</script><iframe src='https://evil.example/'></iframe>"
+    "<img src='https://evil.example/x.png' onerror='window.hacked=1'><svg onload='window.hacked=1'></svg>"
+    "<style>body{display:none}</style><form action='https://evil.example/'><input name=q></form>"
+    "<b onmouseover='window.hacked=1'>bold</b>"
+)
+MARKDOWN = (
+    "![](https://evil.example/y.png) [go](javascript:alert(1)) [away](https://evil.example/z) <https://evil.example/> "
+    "https://evil.example/bare www.evil.example write@evil.example `code` **strong** ~~struck~~"
+)
+STREAMLIT = (
+    ":red[red] :blue-background[blue] :green-badge[green] :small[small] :rainbow[bow] :material/delete: :streamlit: "
+    ":smile: $x^2$ $$y^3$$ st.markdown('<hr>', unsafe_allow_html=True)"
+)
+HIDDEN = "\u202etfel ot thgir\u202c \u2066\u200b\u0007"
+HOSTILE = f"{MARKUP} {MARKDOWN} {STREAMLIT} {HIDDEN}"
+SHORT = (
+    "<script>window.hacked=1</script> <img src=x onerror='window.hacked=1'> [go](javascript:alert(1)) www.evil.example "
+    ":red[red] :material/delete: $x^2$ <b>bold</b>"
+)
+"""Without a mark that ends a sentence, so that it can be quoted."""
+ENDLESS = "endless" * 14_286
+"""100,000 characters without a blank."""
+ADDRESSES = (
+    "javascript:alert(1)",
+    "JaVaScRiPt:alert(1)",
+    "data:text/html,<script>alert(1)</script>",
+    'https://source.example/" onmouseover="window.hacked=1" x="',
+    "https://source.example/'><script>window.hacked=1</script>",
+    " javascript:alert(1)//https://source.example",
+    "mailto:write@evil.example",
+    "file:///etc/passwd",
+)
+SHOWN = ("<script>window.hacked=1", "![](https://evil.example/y.png)", ":red[red]", ":material/delete:", "$x^2$")
+"""Parts that have to be read on the page, letter by letter, wherever the whole of it stands."""
+
+_LOOK = """() => {
+  const app = document.body;  // cards and tooltips lie beside the page's own element
+  const all = [...app.querySelectorAll('*')];
+  const found = [];
+  const say = (what, e) => found.push(what + ': ' + e.outerHTML.slice(0, 160));
+  const active = 'script,iframe,object,embed,audio,video,base,meta,link,img,form[action],input[name=q],svg[onload]';
+  const own = '.stMarkdownColoredText,.stMarkdownColoredBackground,.stMarkdownBadge,.katex,del,code';
+  app.querySelectorAll(active).forEach(e => say('an element', e));
+  app.querySelectorAll(own).forEach(e => say('markup', e));
+  all.filter(e => e.tagName === 'STYLE' && !e.textContent.includes('.sm-')).forEach(e => say('a style', e));
+  all.filter(e => [...e.attributes].some(a => a.name.startsWith('on'))).forEach(e => say('a handler', e));
+  app.querySelectorAll('[data-testid=stIconMaterial],[role=img]').forEach(e => {
+    if (e.textContent.trim() === 'delete') say('an icon', e); });
+  app.querySelectorAll('a[href]').forEach(e => {
+    if (!/^https?:$/.test(e.protocol) || /evil/.test(e.hostname)) say('a link', e); });
+  if (window.hacked) found.push('a script ran');
+  if (/[\\u202a-\\u202e\\u2066-\\u2069\\u0007]/.test(app.innerText)) found.push('a direction or control mark');
+  const wide = document.documentElement.scrollWidth;
+  if (wide > innerWidth) found.push('the document is ' + wide + ' pixels wide');
+  for (const e of app.querySelectorAll('[data-testid=stMain], [data-testid=stSidebarContent]'))
+    if (e.clientWidth > 200 && e.scrollWidth > e.clientWidth + 1)
+      found.push(e.dataset.testid + ' is ' + e.scrollWidth + ' pixels wide');
+  return found;
+}"""
+
+
+def what_it_did(visitor: Visitor) -> list[str]:
+    """What the text has become on the page that is not text; empty on a good day."""
+    return sorted({*visitor.page.evaluate(_LOOK), *visitor.complaints})
+
+
+def check_harmless(visitor: Visitor) -> None:
+    """Raises AssertionError with what the text did."""
+    did = what_it_did(visitor)
+    assert not did, "\n".join(did)
+
+
+def hidden(visitor: Visitor, parts: tuple[str, ...] = SHOWN) -> list[str]:
+    """Those of the parts that cannot be read on the page."""
+    said = visitor.page.get_by_test_id("stMain").inner_text()
+    return [part for part in parts if part not in said]
+
+
+def documents() -> list[SourceDocument]:
+    """Six sources, for and against in turns, hostile in every field."""
+    return [
+        SourceDocument(
+            f"<b>{n}</b>",
+            prose(n, name, SHORT),
+            title=f"Bridges for {name} <img src=x onerror='window.hacked=1'> :red[red]",
+            url=ADDRESSES[n % len(ADDRESSES)],
+            publisher=f"{name} {MARKUP} {STREAMLIT}",
+            date=f"2026-03-12{MARKUP}",
+        )
+        for n, name in enumerate("Arden Brill Corby Dunmow Ewell Frome".split())
+    ]
+
+
+def prose(number: int, name: str, words: str) -> str:
+    """Sentences on bridges, near enough to the question to be found, with the words in the first."""
+    sort = "stone iron timber steel rope brick chain swing lifting floating".split()[number]
+    return (
+        f"Towns should {'not ' * (number % 2)}build bridges {words} says the council of {name}. "
+        f"A {sort} bridge joins both banks of a town. Whether towns should build bridges is asked in {name} each May. "
+        f"Towns with a {sort} bridge in {name} county know what bridges cost, and what towns without bridges lose."
+    )
+
+
+def polarity(statement: str, text: str) -> float:
+    """A judge's probability: of what speaks of towns at all, by the words 'not build'."""
+    return 0.9 if "Towns should" in text and ("not build" in statement) == ("not build" in text) else 0.1
+
+
+def replies(server: ModelServer) -> dict[str, str]:
+    """Rules of a model that says hostile things at every stage; the settings of a page that asks it."""
+    framed = {
+        "form": "polar",
+        "neutral": f"Should towns build bridges? {MARKDOWN}",
+        "claim": f"Towns should build bridges {MARKUP}.",
+        "negation": f"Towns should not build bridges {MARKUP}.",
+        "alternatives": [],
+        "topic": f"bridges {STREAMLIT}",
+        "focus": "",
+    }
+    sides = [
+        {
+            "name": "<b onclick='window.hacked=1'>Yes</b>",
+            "statement": "Towns should build bridges, :red[say some].",
+            "stance": "supports",
+        },
+        {"name": "No :red[no]", "statement": "Towns should not build bridges <b>ever</b>.", "stance": "opposes"},
+    ]
+
+    def written(body: Body) -> dict[str, Any]:
+        passages = _PASSAGE.findall(body["messages"][-1]["content"])
+        said = [(int(number), unescape(text)) for number, text in passages if "Towns should" in text]
+        quoted = [{"text": text[text.index("Towns") :].split(". ")[0] + ".", "passages": [n]} for n, text in said]
+        return {"claims": [*quoted[:4], {"text": f"Towns should build bridges, {MARKUP}.", "passages": [1]}]}
+
+    server.on(STAGES["frame"], framed).on(STAGES["expand"], {"perspectives": sides})
+    server.on(STAGES["again"], {"queries": [f"bridges {HOSTILE}", f"ferries {MARKUP}"]})
+    server.on(STAGES["write"], written)
+    return {
+        "OPENAI_BASE_URL": server.url,
+        "STEELMAN_MODEL": "test-model",
+        "STEELMAN_JUDGE_URL": f"{server.root}/score",
+        "STEELMAN_JUDGE_MODEL": "test-model",
+        "TAVILY_API_KEY": "tvly-key",
+    }
+
+
+def escape_once(text: str) -> str:
+    """As a page has to write it, so that its readers see these very letters."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#39;")
+
+
+def answer_of(words: str, passages: list[int]) -> Answer:
+    """An answer that says these words wherever an answer says something."""
+    numbers = list(range(1, len(ADDRESSES) + 1))
+    citations = [
+        Citation(
+            number=number,
+            passage_id=passages[number % len(passages)],
+            document_id=words,
+            collection=words,
+            quote=words,
+            title=f"{number} {words}",
+            url=ADDRESSES[number - 1],
+            publisher=words,
+            kind="news",
+            date=words,
+            support=0.9,
+            sample=False,
+            more=[Quotation(passage_id=passages[0], quote=words, support=0.8)],
+        )
+        for number in numbers
+    ]
+    claims = [AnswerClaim(text=f"{n} {words}", citations=[n], quoted=bool(n % 2)) for n in numbers]
+    sides = [
+        AnswerPerspective(id="p1", name=words, statement=words, stance="supports", status="supported", claims=claims),
+        AnswerPerspective(id="p2", name=words, statement=words, stance="opposes", status="thin", claims=claims[:1]),
+        AnswerPerspective(id="p3", name=words, statement=words, stance="other", status="not_found", claims=[]),
+    ]
+    return Answer(
+        run_id="0",
+        question=words,
+        neutral_question=f"{words} at all",
+        focus=words,
+        outcome="answered",
+        summary=words,
+        perspectives=sides,
+        plain=claims[:1],
+        citations=citations,
+        coverage=[line(side, words) for side in sides],
+        notes=[Note(kind="failed", text=words)],
+        nearest_questions=[words],
+        providers={"write": words, "judge": words},
+        timings={"total": 1.0},
+        usage=Usage(),
+    )
+
+
+def line(side: AnswerPerspective, words: str) -> CoverageLine:
+    found = {"supported": 8, "thin": 1, "not_found": 0}[side.status]
+    return CoverageLine(
+        perspective=side.id,
+        status=side.status,
+        strength="strong" if found > 1 else "none",
+        passages=found,
+        sources=found,
+        copies=0,
+        strongest=0.9,
+        queries=[words, f"2 {words}"],
+    )
