@@ -5,7 +5,7 @@ FOR, AGAINST, OTHER = "#2b5c8a", "#9a6a1f", "#6b6577"
 STANCES = {"supports": FOR, "opposes": AGAINST, "other": OTHER}
 
 STYLE = f"""<style>
-.block-container {{ max-width: 76rem; padding-top: 3.2rem; }}
+.block-container {{ max-width: 76rem; padding-top: 4.2rem; }}
 h1 {{ font-size: 1.9rem !important; line-height: 1.25 !important; text-wrap: balance; }}
 .stMain h2 {{ font-size: 1.35rem !important; padding: 1rem 0 0; }}
 .stMain h4 {{ font-size: 1rem !important; padding: 0; }}
