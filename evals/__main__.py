@@ -11,9 +11,11 @@ SUITES = {
     "bench": "speed: start-up, ask, encoder, batch, ingest, the agent's own time, the chat page",
     "expand": "claim and negation against gold pairs of perspectives",
     "grounding": "is a written claim in its passage: the check of written claims on gold items",
+    "judge": "does a passage support a perspective: any judge on labelled pairs",
     "judge-fit": "fit and measure the judge of features, the trained judge's baseline",
     "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",
     "judge-train": "train the embedded judge (extra 'models')",
+    "retrieval": "how well retrievers cover the perspectives on a question",
     "screenshots": "pictures of the chat page, for the documents",
 }
 

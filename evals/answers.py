@@ -1,194 +1,203 @@
-"""The whole answer on questions whose passages have known sides.
+"""The whole answer on questions whose documents have known sides.
 
-For every citation under a for or against side the gold sides of its document are looked up: *right* when the document
-is gold for that side, *wrong* when it is gold for the other side only, *unknown* when it is gold for neither (the gold
-is not exhaustive). Answers are kept as they come; scoring reads them and never asks the agent again.
+Each question is asked as it is, with `--missing` once more without one side's gold documents, and with `--framings` in
+leading wordings. Answers are kept as they come, and a run that was stopped goes on; scoring reads them and never asks
+the agent again. `evals/metrics/` says how each measure is made.
 """
 
 import argparse
 import asyncio
-import gzip
 import json
+import math
 import sys
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from agent.answer import Answer
-from tools.errors import InputError, SteelmanError
-from tools.passages import SourceDocument
+from agent.building import build_providers
+from agent.models import Models
+from agent.settings import Settings, load_settings
+from evals.answer_asking import Build, ask_all, fingerprint, in_force, providers_of
+from evals.answer_cases import SAMPLES_SET, Case, CaseSet, load_cases
+from evals.answer_checks import check_claims, judge_claims
+from evals.answer_plan import FRAMINGS, MISSING, NEUTRAL, PLAIN, plan
+from evals.metrics.alignment import Correlation, judged_alignment, stance_alignment
+from evals.metrics.answers import (
+    Reply,
+    all_sides_cited,
+    answered,
+    balance,
+    citations,
+    missing_side,
+    one_sided,
+    supported,
+)
+from evals.metrics.framings import framing_sameness
+from evals.metrics.ratios import Ratio
+from evals.records import Record, Records, read_records
+from tools.errors import InputError
 
-# A set that numbers its sides tells the affirmative one first.
-_SIDES = {
-    **dict.fromkeys(("pro", "support", "SUPPORT", "supports", "1"), "supports"),
-    **dict.fromkeys(("con", "undermine", "UNDERMINE", "opposes", "2"), "opposes"),
-}
-_SAMPLES_GOLD = Path(__file__).parent / "gold" / "samples"
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A question with the documents that are gold for each of its two sides."""
-
-    question: str
-    gold: dict[str, frozenset[str]]
+Measures = dict[str, Ratio | Correlation]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--data", type=Path, help="folder of NAME.queries.jsonl and CORPUS.corpus.jsonl[.gz]; none: the samples"
-    )
-    parser.add_argument("--set", default="samples", metavar="NAME", help="which queries (default: samples)")
-    parser.add_argument(
-        "--out", type=Path, required=True, metavar="FILE", help="where the answers are kept, a line each"
-    )
-    parser.add_argument("--read", type=Path, metavar="FILE", help="also write the answers as Markdown, for reading")
-    parser.add_argument("--limit", type=int, metavar="N", help="only the first N questions of a seeded shuffle")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", action="store_true", help="print one object")
+    """The suite's options."""
+    add = parser.add_argument
+    add("--data", type=Path, metavar="DIR", help="folder of NAME.queries.jsonl and CORPUS.corpus.jsonl[.gz]")
+    add("--set", default=SAMPLES_SET, metavar="NAME", help="which queries (default: samples, which need no --data)")
+    add("--out", type=Path, required=True, metavar="FILE", help="where the answers are kept, a line each")
+    add("--missing", action="store_true", help="ask again without one side's gold documents, the sides in turn")
+    add("--framings", action="store_true", help="ask again in leading wordings, for the claim and against it")
+    add("--score-only", action="store_true", help="measure the answers that are there, and ask nothing")
+    add("--read", type=Path, metavar="FILE", help="also write the answers as Markdown, for reading")
+    add("--limit", type=int, metavar="N", help="only the first N questions of a seeded shuffle")
+    add("--seed", type=int, default=1, metavar="N", help="of the shuffle, the sides left out, the intervals")
+    add("--parallel", type=int, default=4, metavar="N", help="questions at once (default: 4)")
+    add("--json", action="store_true", help="print one object")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Asks what is not answered yet, then scores all of it."""
-    cases, documents = load_samples() if args.data is None else load_set(args.data, args.set)
-    cases = shuffled(cases, args.seed)[: args.limit]
-    asyncio.run(_ask_missing(cases, documents, args.set, args.out))
-    answers = read_answers(args.out)
-    result = {"config": {"set": args.set, "seed": args.seed, "limit": args.limit}, "metrics": score(cases, answers)}
-    if args.read:
-        from agent.rendering.markdown import to_markdown
+    """Asks what is not answered yet, then scores all of it. Raises InputError."""
+    for name in ("limit", "parallel"):
+        if getattr(args, name) is not None and getattr(args, name) < 1:
+            raise InputError(f"--{name} has to be 1 or more, not {getattr(args, name)}.")
+    if args.read and args.read.exists():
+        raise InputError(f"{args.read} is there already. Name another file for --read.")
+    return asyncio.run(evaluate(args, load_settings()))
 
-        args.read.write_text("\n\n".join(to_markdown(answers[c.question]) for c in cases if c.question in answers))
-    print(json.dumps(result, indent=2 if args.json else None))
+
+async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = build_providers) -> int:
+    """The suite with these settings; `build` makes the providers."""
+    chosen = load_cases(args.data, args.set)
+    cases = chosen.shuffled(args.seed)[: args.limit]
+    asks = plan(cases, args.missing, args.framings, args.seed)
+    config = {"set": chosen.name, "documents": fingerprint(chosen.documents), "seed": args.seed} | in_force(settings)
+    if args.score_only:
+        head, records = _stored(args.out, config)
+    else:
+        with Records(args.out, "answers", config) as file:
+            await ask_all(asks, chosen.documents, file, settings, args.parallel, build)
+        head, records = file.header, list(file.done.values())
+    by_key = {c.key: c for c in cases}
+    records = [r for r in records if r.get("case") in by_key]
+    replies = [_reply(args.out, r, by_key[r["case"]]) for r in records]
+    async with providers_of(settings, build) as providers:
+        measures = await measure(replies, providers.models)
+        scored_by = {"judge": providers.models.judge().name, "encoder": providers.models.encoder.name}
+    counts = _counts(chosen, cases, records, unasked=len({a.key for a in asks} - {r["key"] for r in records}))
+    limits = {"limit": args.limit, "scored_by": scored_by}
+    result = report(measures, counts, head, records, limits, args.seed)
+    if args.read:
+        _write_reading(args.read, replies)
+    sys.stdout.write(json.dumps(result, indent=2, allow_nan=False) + "\n" if args.json else table(result, measures))
     return 0
 
 
-def score(cases: list[Case], answers: dict[str, Answer]) -> dict[str, float]:
-    """Shares over citations (wrong side, right side, unknown) and over questions (answered, both sides cited)."""
-    verdicts: Counter[str] = Counter()
-    both = answered = 0
-    for case in cases:
-        answer = answers.get(case.question)
-        if answer is None or answer.outcome != "answered":
-            continue
-        answered += 1
-        sided = {p.stance for p in answer.perspectives if p.claims and p.stance != "other"}
-        both += len(sided) == 2
-        verdicts.update(verdict for verdict, *_ in judged_citations(case, answer))
-    known = verdicts["right"] + verdicts["wrong"]
+async def measure(replies: Sequence[Reply], models: Models) -> Measures:
+    """Every measure of which there are replies. Questions are asked of nobody; the judge reads their claims."""
+    plain = [r for r in replies if r.variant == PLAIN]
+    found: Measures = {
+        "answered": answered(plain),
+        "all_sides_cited": all_sides_cited(plain),
+        **citations(plain),
+        **one_sided(plain),
+        **balance(plain),
+        **supported(await check_claims(plain, models)),
+        **stance_alignment(plain),
+        "alignment_judge": judged_alignment(await judge_claims(plain, models)),
+    }
+    if any(r.left_out for r in replies):
+        found |= missing_side(replies)
+    worded = [r for r in replies if r.variant in FRAMINGS]
+    if worded:
+        apart = {r.question for r in worded if r.variant == NEUTRAL}  # asked as it is, the others are neutral
+        worded += [replace(r, variant=NEUTRAL) for r in plain if r.question in {w.question for w in worded} - apart]
+        found |= framing_sameness(worded, NEUTRAL)
+    return found
+
+
+def report(
+    measures: Measures, counts: Record, head: Record, records: Sequence[Record], limits: Record, seed: int
+) -> dict[str, Any]:
+    """One object: metrics, intervals, config, and what failed by name. What is not defined is null."""
     return {
-        "questions": len(cases),
-        "answered": answered,
-        "both_sides": both,
-        "citations": sum(verdicts.values()),
-        "right": verdicts["right"],
-        "wrong": verdicts["wrong"],
-        "unknown": verdicts["unknown"],
-        "wrong_share_of_known": round(verdicts["wrong"] / known, 4) if known else float("nan"),
+        "metrics": counts | {name: _number(m.value) for name, m in measures.items()},
+        "over": {name: _number(m.total) for name, m in measures.items()},
+        "intervals": {name: [_number(end) for end in m.interval(seed)] for name, m in measures.items()},
+        "config": head["config"] | limits | {"versions": head["versions"], "prompts": head["prompts"]},
+        "failed": [f"{r['asked']} [{r['variant']}]: {r['failed']}" for r in records if "failed" in r],
     }
 
 
-def judged_citations(case: Case, answer: Answer) -> Iterator[tuple[str, str, str]]:
-    """(verdict, stance, sentence) of each citation under a for or against side."""
-    documents = {c.number: c.document_id for c in answer.citations}
-    for side in answer.perspectives:
-        if side.stance == "other":
-            continue
-        other = "opposes" if side.stance == "supports" else "supports"
-        for claim in side.claims:
-            for number in claim.citations:
-                document = documents[number]
-                if document in case.gold[side.stance]:
-                    yield "right", side.stance, claim.text
-                else:
-                    yield ("wrong" if document in case.gold[other] else "unknown"), side.stance, claim.text
+def table(result: dict[str, Any], measures: Measures) -> str:
+    """The measures with their intervals, a line each."""
+    counted = [f"{name.replace('_', ' ')} {n}" for name, n in result["metrics"].items() if name not in measures]
+    lines = [", ".join(counted), "", f"{'':<30}{'value':>8}  {'95 % interval':<18}{'over':>6}"]
+    for name, values in result["intervals"].items():
+        low, high = (_shown(v) for v in values)
+        value, over = _shown(result["metrics"][name]), int(result["over"][name])
+        lines.append(f"{name:<30}{value:>8}  {f'[{low}, {high}]':<18}{over:>6}")
+    if result["metrics"].get("alignment_textblob") is None:
+        lines.append("alignment_textblob is not defined: no variation among the polarities of topics or of texts.")
+    lines += [f"failed: {name}" for name in result["failed"]]
+    return "\n".join(lines) + "\n"
 
 
-def load_set(folder: Path, name: str) -> tuple[list[Case], list[SourceDocument]]:
-    """The questions of `NAME.queries.jsonl` with two known sides, and the corpus named by the part before '_'."""
-    queries = folder / f"{name}.queries.jsonl"
-    corpora = [p for p in folder.glob(f"{name.split('_')[0]}.corpus.jsonl*") if p.suffix in (".gz", ".jsonl")]
-    if not queries.exists() or not corpora:
-        raise InputError(f"there is no {queries.name} with its corpus in {folder}.")
-    cases = [case for row in _rows(queries) if (case := _case(row)) is not None]
-    return cases, [
-        SourceDocument(str(r["id"]), str(r["text"]), title=str(r.get("title", ""))) for r in _rows(corpora[0])
-    ]
+def _counts(chosen: CaseSet, cases: Sequence[Case], records: Sequence[Record], unasked: int) -> Record:
+    return {
+        "questions": len(cases),
+        "questions_without_known_sides": chosen.unsided,
+        "asked": len(records),
+        "not_asked": unasked,
+        "asked_without_a_side": sum(r["variant"] == MISSING for r in records),
+        "failed": sum("failed" in r for r in records),
+    }
 
 
-def load_samples() -> tuple[list[Case], list[SourceDocument]]:
-    """The sample questions with the sides that their writers gave each passage."""
-    gold: dict[str, dict[str, set[str]]] = {}
-    for file in sorted(_SAMPLES_GOLD.glob("*.jsonl")):
-        for row in _rows(file):
-            gold.setdefault(row["question"], {"supports": set(), "opposes": set(), "other": set()})[row["stance"]].add(
-                row["path"]
-            )
-    cases = [Case(q, {k: frozenset(v) for k, v in sides.items()}) for q, sides in gold.items()]
-    return [c for c in cases if c.gold["supports"] or c.gold["opposes"]], []
-
-
-def _case(row: dict[str, Any]) -> Case | None:
-    gold: dict[str, set[str]] = {"supports": set(), "opposes": set()}
-    for perspective in row["perspectives"]:
-        stance = _SIDES.get(str(perspective.get("side", perspective.get("stance", ""))))
-        if stance is None:
-            return None
-        gold[stance].update(str(i) for i in perspective["gold"])
-    return Case(str(row["question"]), {k: frozenset(v) for k, v in gold.items()})
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                yield json.loads(line)
-            except json.JSONDecodeError as exc:
-                raise InputError(f"{path}, line {number}: not valid JSON ({exc.msg}).") from exc
-
-
-def shuffled(cases: list[Case], seed: int) -> list[Case]:
-    """The cases in a seeded random order."""
-    import random
-
-    order = list(cases)
-    random.Random(seed).shuffle(order)
-    return order
-
-
-def read_answers(path: Path) -> dict[str, Answer]:
-    """Question to answer, of the lines that are whole."""
+def _stored(path: Path, config: Record) -> tuple[Record, list[Record]]:
     if not path.exists():
-        return {}
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith('{"schema_version"')]
-    return {a.question: a for line in lines if line.endswith("}") for a in [Answer.model_validate_json(line)]}
+        raise InputError(f"there is no {path} to score. Leave out --score-only.")
+    head, records = read_records(path)
+    if head.get("suite") != "answers":
+        raise InputError(f"{path} holds records of the suite '{head.get('suite')}'. Name another file.")
+    for name in ("set", "documents", "seed"):
+        if head["config"].get(name) != config[name]:
+            old = head["config"].get(name)
+            raise InputError(f"{path} was made with another {name}: {old!r}, not {config[name]!r}.")
+    return head, records
 
 
-async def _ask_missing(cases: list[Case], documents: list[SourceDocument], name: str, out: Path) -> None:
-    from agent.commands.session import open_runs
-    from agent.options import RunOptions
-    from tools.ingest.ingest import Ingester
+def _reply(path: Path, record: Record, case: Case) -> Reply:
+    """Raises InputError for a record that holds no answer and no failure."""
+    gold: dict[str, frozenset[str]] = {str(side): ids for side, ids in case.gold.items()}
+    try:
+        reply = Reply(case.key, gold, str(record["variant"]), left_out=str(record["left_out"] or ""))
+        if "failed" in record:
+            return reply
+        answer = Answer.model_validate(record["answer"])
+        passages = {int(i): str(text) for i, text in dict(record["passages"]).items()}
+    except (KeyError, TypeError, ValueError) as exc:  # pydantic's own is a ValueError
+        what = f"'{exc.args[0]}' is missing" if isinstance(exc, KeyError) else str(exc).splitlines()[0]
+        raise InputError(f"{path}: the record '{record['key']}' holds no whole answer: {what}.") from exc
+    return replace(reply, answer=answer, passages=passages)
 
-    done = read_answers(out)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    async with open_runs() as runs:
-        ingester = Ingester(runs.store, runs.providers.search, runs.providers.search.encoder)
-        collection = name.split("_")[0]
-        if documents:
-            await asyncio.to_thread(ingester.ingest, documents, collection)
-        with out.open("a", encoding="utf-8") as file:
-            for number, case in enumerate(cases, start=1):
-                if case.question in done:
-                    continue
-                if sys.stderr.isatty():
-                    print(f"\r  {number} of {len(cases)}", end="", file=sys.stderr, flush=True)
-                try:
-                    options = RunOptions.of(collections=(collection,))
-                    answer = await runs.answer(await runs.start(case.question, options))
-                except SteelmanError as exc:
-                    print(f"\nfailed: {case.question}: {exc}", file=sys.stderr)
-                    continue
-                file.write(answer.model_dump_json() + "\n")
-                file.flush()
+
+def _write_reading(path: Path, replies: Sequence[Reply]) -> None:
+    from agent.rendering.markdown import to_markdown
+
+    texts = [f"<!-- {r.question} [{r.variant}] -->\n\n{to_markdown(r.answer)}" for r in replies if r.answer]
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write("\n\n".join(texts))
+    except OSError as exc:
+        raise InputError(f"{path} cannot be written ({exc.strerror or exc}).") from exc
+
+
+def _number(value: float) -> float | None:
+    return round(float(value), 4) if math.isfinite(value) else None
+
+
+def _shown(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.3f}"

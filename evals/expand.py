@@ -1,7 +1,9 @@
-"""Embedded expansion against gold pairs of perspectives: does the grammar find the two sides of a yes-or-no question?
+"""Expansion against gold perspectives: does the grammar find the two sides of a yes-or-no question, and with
+`--perspectives`, does the chat model that is set find the perspectives?
 
-A question with exactly two gold perspectives counts, in whatever language it is and whether or not it can be framed.
-The predicted pair is claim and negation, or the two alternatives of a choice; it is compared in the order that matches.
+For the grammar a question with exactly two gold perspectives counts, in whatever language it is and whether or not it
+can be framed. The predicted pair is claim and negation, or the two alternatives of a choice; it is compared in the
+order that matches.
 
 exact           both statements equal the gold ones once case, punctuation, white space and contractions are folded
 close           both cosines are at least 0.9 under the encoder, and both statements have their gold one's polarity
@@ -15,179 +17,189 @@ Polarity is the parity of negators. Where the gold statements themselves do not 
 """
 
 import argparse
+import asyncio
 import json
 import random
-import re
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from agent.settings import load_settings
+from evals.metrics.expansion import (
+    MEASURES,
+    GoldRow,
+    Verdict,
+    folded,
+    perspective_measures,
+    predict,
+    verdict_of,
+    verdict_shares,
+)
+from evals.metrics.ratios import Ratio
+from evals.records import Record, Records, header
+from evals.rows import json_rows
 from tools.encoders.encoder import Encoder, load_encoder
 from tools.errors import InputError
-from tools.grammar import Framing, frame
-from tools.grammar.negation import same_polarity
-from tools.grammar.openers import tidy
+from tools.grammar import frame
 
-CLOSE = 0.9
-MEASURES = ("exact", "close", "wrong_polarity", "nearest_opposite", "no_claim")
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A question with its two gold perspectives."""
-
-    source: str
-    question: str
-    gold: tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """How one row came out. `cosines` belong to the better order; empty when nothing was predicted."""
-
-    row: Row
-    form: str
-    predicted: tuple[str, ...]
-    cosines: tuple[float, ...]
-    exact: bool = False
-    close: bool = False
-    wrong_polarity: bool = False
-    nearest_opposite: bool = False
-
-    @property
-    def no_claim(self) -> bool:
-        return not self.predicted
+__all__ = ["add_arguments", "folded", "judge", "predict", "read_rows", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
-    parser.add_argument(
-        "--data", type=Path, required=True, metavar="DIR", help="folder of *.jsonl with two perspectives"
-    )
-    parser.add_argument("--failures", type=Path, metavar="FILE", help="write the rows that are not close as jsonl")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    parser.add_argument("--limit", type=int, metavar="N", help="a sample of N rows")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the sample")
+    add = parser.add_argument
+    add("--data", type=Path, required=True, metavar="DIR", help="folder of *.jsonl with questions and perspectives")
+    add("--perspectives", action="store_true", help="ask the chat model that is set for its perspectives")
+    add("--out", type=Path, metavar="FILE", help="keep a record a question there, and go on with it when stopped")
+    add("--failures", type=Path, metavar="FILE", help="write the rows that are not close as jsonl")
+    add("--json", action="store_true", help="print one object")
+    add("--limit", type=int, metavar="N", help="a sample of N rows")
+    add("--seed", type=int, default=0, metavar="N", help="seed of the sample")
+    add("--parallel", type=int, default=4, metavar="N", help="questions to the chat model at once (default: 4)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure and print. Raises InputError when the folder holds no row with two perspectives."""
-    rows = list(read_rows(args.data))
+    """Measure and print. Raises InputError when the folder holds no row that counts."""
+    for name in ("limit", "parallel"):
+        if getattr(args, name) is not None and getattr(args, name) < 1:
+            raise InputError(f"--{name} has to be 1 or more, not {getattr(args, name)}.")
+    if args.failures and args.failures.exists():
+        raise InputError(f"{args.failures} is there already. Name another file for --failures.")
+    rows = list(read_rows(args.data, most=None if args.perspectives else 2))
     if not rows:
         raise InputError(
             f"{args.data} has no *.jsonl rows with `question` and two `perspectives`. Give another --data."
         )
     if args.limit is not None and args.limit < len(rows):
         rows = random.Random(args.seed).sample(rows, args.limit)
-    verdicts = judge(rows, load_encoder(load_settings().cache_dir))
+    return _run_perspectives(args, rows) if args.perspectives else _run_grammar(args, rows)
+
+
+def _run_grammar(args: argparse.Namespace, rows: Sequence[GoldRow]) -> int:
+    encoder = load_encoder(load_settings().cache_dir)
+    config = {"expander": "grammar", "encoder": encoder.name}
+    with Records(args.out, "expand", config) if args.out else nullcontext() as file:
+        verdicts = judge(rows, encoder, file)
     if args.failures:
-        _write_failures(args.failures, verdicts)
-    report = summarise(verdicts)
-    sys.stdout.write(json.dumps(report, indent=2) + "\n" if args.json else _table(report))
+        _write_failures(args.failures, [v for v in verdicts if not v.close or v.wrong_polarity])
+    shares = verdict_shares(verdicts)
+    sets = summarise(verdicts)
+    result = report({"rows": len(rows)}, shares, config, args, []) | {"sets": sets}
+    sys.stdout.write(_json(result) if args.json else _table(sets) + _intervals(result))
     return 0
 
 
-def read_rows(folder: Path) -> Iterator[Row]:
-    """Rows with exactly two perspectives from `*.dev.jsonl`, or from every `*.jsonl` where there is none.
+def _run_perspectives(args: argparse.Namespace, rows: Sequence[GoldRow]) -> int:
+    from evals.expand_perspectives import ask_perspectives
 
-    Raises InputError for a line that is not a JSON object with those fields.
-    """
+    found, config = asyncio.run(ask_perspectives(rows, args.out, args.parallel))
+    if args.failures:
+        _write_failures(args.failures, [f for f in found if f.failed or f.close < len(f.row.gold)])
+    failed = [f"{f.row.question}: {f.failed}" for f in found if f.failed]
+    counts = {"rows": len(rows), "failed": len(failed)}
+    result = report(counts, perspective_measures(found), config, args, failed)
+    named = "".join(f"failed: {name}\n" for name in failed)
+    sys.stdout.write(_json(result) if args.json else f"rows {len(rows)}\n{_intervals(result)}{named}")
+    return 0
+
+
+def read_rows(folder: Path, most: int | None = 2) -> Iterator[GoldRow]:
+    """Rows with two perspectives and up to `most`, None being any number; from `*.dev.jsonl`, or from every `*.jsonl`
+    where there is none. Raises InputError with file, line and field."""
     for path in sorted(folder.glob("*.dev.jsonl")) or sorted(folder.glob("*.jsonl")):
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-            try:
-                entry = json.loads(line)
-                question, perspectives = str(entry["question"]), [str(p) for p in entry["perspectives"]]
-            except (ValueError, KeyError, TypeError) as exc:
-                raise InputError(f"{path}, line {number} is no row with `question` and `perspectives`: {exc}") from exc
-            if len(perspectives) == 2:
-                yield Row(path.name.split(".")[0], question, (perspectives[0], perspectives[1]))
+        for row in json_rows(path):
+            question, gold = row.text("question"), row.items("perspectives")
+            if wrong := [i for i, p in enumerate(gold, start=1) if not isinstance(p, str) or not p.strip()]:
+                raise row.wrong(f"'perspectives' item {wrong[0]} has to be text.")
+            if 2 <= len(gold) <= (len(gold) if most is None else most):
+                yield GoldRow(path.name.split(".")[0], question, tuple(gold), row.number)
 
 
-def predict(framing: Framing) -> tuple[str, ...]:
-    """The two sides that the framing offers, or nothing."""
-    if framing.form in ("polar", "claim") and framing.claim:
-        return (framing.claim, framing.negation)
-    return framing.alternatives if len(framing.alternatives) == 2 else ()
+def judge(rows: Sequence[GoldRow], encoder: Encoder, file: Records | None = None) -> list[Verdict]:
+    """A verdict a row, in the order of the rows; those that the file holds are taken from there, others are added."""
+    known = {} if file is None else {key: _verdict(record) for key, record in file.done.items()}
+    if any(row.key not in known for row in rows):
+        for verdict in _judged(rows, encoder):
+            if verdict.row.key not in known:
+                known[verdict.row.key] = verdict
+                if file is not None:
+                    file.add(verdict.row.key, asdict(verdict))
+    return [known[row.key] for row in rows]
 
 
-def judge(rows: Sequence[Row], encoder: Encoder) -> list[Verdict]:
-    """A verdict a row, in the order of the rows."""
-    framings = [frame(row.question) for row in rows]
+def _judged(rows: Sequence[GoldRow], encoder: Encoder) -> Iterator[Verdict]:
+    """All rows are encoded at once: an int8 vector depends a little on what it is computed together with, and figures
+    should not depend on how often a run was stopped."""
+    from tqdm import tqdm
+
+    framings = [frame(row.question) for row in tqdm(rows, unit="question", disable=not sys.stderr.isatty())]
     pairs = [predict(framing) for framing in framings]
     vectors = encoder.encode([text for row, pair in zip(rows, pairs, strict=True) for text in (*row.gold, *pair)])
-    verdicts, at = [], 0
+    at = 0
     for row, framing, pair in zip(rows, framings, pairs, strict=True):
         gold, predicted = vectors[at : at + 2], vectors[at + 2 : at + 2 + len(pair)]
         at += 2 + len(pair)
-        verdicts.append(_verdict(row, framing.form, pair, predicted @ gold.T))
-    return verdicts
+        yield verdict_of(row, framing.form, pair, predicted @ gold.T)
 
 
-def _verdict(row: Row, form: str, pair: tuple[str, ...], cosines: NDArray[np.float32]) -> Verdict:
-    """`cosines` has shape (predicted, gold)."""
-    if not pair:
-        return Verdict(row, form, (), ())
-    opposed = not same_polarity(*row.gold)
-    found = [_ordered(row, pair, cosines, order, opposed) for order in ((0, 1), (1, 0))]
-    exact = any(one.exact for one in found)
-    alike = max(found, key=lambda one: sum(one.cosines))
-    best = max(found, key=lambda one: (one.right, min(one.cosines)))
-    nearest = [row.gold[int(np.argmax(line))] for line in cosines]
-    strict = opposed and any(not same_polarity(ours, theirs) for ours, theirs in zip(pair, nearest, strict=True))
-    close = exact or any(one.right and min(one.cosines) >= CLOSE for one in found)
-    return Verdict(row, form, pair, best.cosines, exact, close, not alike.right and not exact, strict and not exact)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ordered:
-    cosines: tuple[float, ...]
-    right: bool
-    exact: bool
-
-
-def _ordered(
-    row: Row, pair: tuple[str, ...], cosines: NDArray[np.float32], order: tuple[int, int], opposed: bool
-) -> _Ordered:
-    matched = [(pair[i], row.gold[order[i]]) for i in range(2)]
-    return _Ordered(
-        cosines=tuple(round(float(cosines[i, order[i]]), 4) for i in range(2)),
-        right=not opposed or all(same_polarity(ours, theirs) for ours, theirs in matched),
-        exact=all(folded(ours) == folded(theirs) for ours, theirs in matched),
-    )
-
-
-def folded(text: str) -> str:
-    """Lower case without punctuation, contractions written out."""
-    return " ".join(re.findall(r"\w+", tidy(text).casefold().replace("cannot", "can not")))
+def _verdict(record: Record) -> Verdict:
+    row = GoldRow(**record["row"] | {"gold": tuple(record["row"]["gold"])})
+    values: dict[str, Any] = {k: v for k, v in record.items() if k not in ("key", "row", "predicted", "cosines")}
+    return Verdict(row, predicted=tuple(record["predicted"]), cosines=tuple(record["cosines"]), **values)
 
 
 def summarise(verdicts: Sequence[Verdict]) -> dict[str, dict[str, float]]:
     """Counts and shares per file and in total; the denominator is every row of the file."""
-    sources = sorted({verdict.row.source for verdict in verdicts})
     report: dict[str, dict[str, float]] = {}
-    for source in [*sources, "total"]:
+    for source in [*sorted({verdict.row.source for verdict in verdicts}), "total"]:
         chosen = [verdict for verdict in verdicts if source in (verdict.row.source, "total")]
-        counts = Counter(measure for verdict in chosen for measure in MEASURES if getattr(verdict, measure))
         report[source] = {"rows": len(chosen)}
         for measure in MEASURES:
-            report[source] |= {measure: counts[measure], f"{measure}_share": round(counts[measure] / len(chosen), 4)}
+            count = sum(getattr(verdict, measure) for verdict in chosen)
+            report[source] |= {measure: count, f"{measure}_share": round(count / len(chosen), 4)}
     return report
 
 
-def _table(report: dict[str, dict[str, float]]) -> str:
+def report(
+    counts: Record, measures: dict[str, Ratio], config: Record, args: argparse.Namespace, failed: Sequence[str]
+) -> dict[str, Any]:
+    """One object: metrics, intervals, config, and what failed by name. What is not defined is null."""
+    head = header("expand", config | {"data": str(args.data), "limit": args.limit, "seed": args.seed})
+    return {
+        "metrics": counts | {name: _number(m.value) for name, m in measures.items()},
+        "intervals": {name: [_number(end) for end in m.interval()] for name, m in measures.items()},
+        "config": head["config"] | {"versions": head["versions"], "prompts": head["prompts"]},
+        "failed": list(failed),
+    }
+
+
+def _number(value: float) -> float | None:
+    return None if value != value else round(float(value), 4)
+
+
+def _json(result: dict[str, Any]) -> str:
+    return json.dumps(result, indent=2, allow_nan=False) + "\n"
+
+
+def _table(sets: dict[str, dict[str, float]]) -> str:
     lines = [f"{'':<14}{'rows':>6}" + "".join(f"{measure:>18}" for measure in MEASURES)]
-    for source, figures in report.items():
+    for source, figures in sets.items():
         cells = "".join(f"{int(figures[m]):>10} {figures[f'{m}_share']:>6.1%}" for m in MEASURES)
         lines.append(f"{source:<14}{int(figures['rows']):>6}" + cells)
+    return "\n".join(lines) + "\n\n"
+
+
+def _intervals(result: dict[str, Any]) -> str:
+    lines = [f"{'':<24}{'value':>8}  95 % interval by question"]
+    for name, ends in result["intervals"].items():
+        low, high = ("n/a" if end is None else f"{end:.3f}" for end in ends)
+        value = result["metrics"][name]
+        lines.append(f"{name:<24}{'n/a' if value is None else f'{value:.3f}':>8}  [{low}, {high}]")
     return "\n".join(lines) + "\n"
 
 
-def _write_failures(path: Path, verdicts: Sequence[Verdict]) -> None:
-    failed = [verdict for verdict in verdicts if not verdict.close or verdict.wrong_polarity]
+def _write_failures(path: Path, failed: Sequence[Any]) -> None:
     path.write_text("".join(json.dumps(asdict(v), ensure_ascii=False) + "\n" for v in failed), encoding="utf-8")

@@ -77,11 +77,13 @@ def json_rows(path: Path) -> Iterator[Row]:
 
 
 def tsv_rows(path: Path, names: list[str]) -> Iterator[Row]:
-    """The lines of a tab-separated file as rows with these names by position. Raises InputError."""
+    """The lines of a tab-separated file as rows with these names by position, empty ones left out. Raises InputError."""
     with _opened(path) as lines:
         reader = csv.reader((line for _, line in _numbered(path, lines)), delimiter="\t")
         try:
             for cells in reader:
+                if not cells:
+                    continue
                 if len(cells) < len(names):
                     missing = names[len(cells)]
                     raise InputError(f"{path} line {reader.line_num}: '{missing}' is missing: {len(cells)} columns.")

@@ -105,7 +105,7 @@ def test_ask_watch_and_see_the_sides(page: Callable[..., AppTest]) -> None:
 def test_what_cannot_be_asked_is_said_and_nothing_is_lost(page: Callable[..., AppTest]) -> None:
     app = ask(page(), "???")
     assert not app.exception
-    assert "there is no word" in html(app)
+    assert "There is no word" in html(app)
     assert app.text_input[0].value == "???"
 
 
@@ -136,7 +136,7 @@ def test_without_a_side_nothing_is_searched_for(page: Callable[..., AppTest]) ->
     for box in app.checkbox:
         box.uncheck()
     click(app, "Search for these")
-    assert "at least one side is needed" in html(app)
+    assert "At least one side is needed" in html(app)
     assert len(app.text_area) == 2
 
 

@@ -28,4 +28,5 @@ def warning(words: str) -> None:
 
 def error(words: str) -> None:
     """Something that did not work, and what to do next."""
-    st.html(f'<p class="sm-alert sm-error" role="alert">{text(words)}</p>')
+    sentence = words[:1].upper() + words[1:]  # on a terminal it stands after the program's name
+    st.html(f'<p class="sm-alert sm-error" role="alert">{text(sentence)}</p>')

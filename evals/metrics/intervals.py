@@ -27,7 +27,11 @@ def interval(
         return float("nan"), float("nan")
     generator = np.random.default_rng(seed)
     drawn = generator.integers(0, len(members), (rounds, len(members)))
-    values = np.array([statistic(np.concatenate([members[i] for i in row])) for row in drawn])
+    if all(len(indices) == 1 for indices in members):  # much quicker than joining arrays of one
+        single = np.concatenate(members)
+        values = np.array([statistic(single[row]) for row in drawn])
+    else:
+        values = np.array([statistic(np.concatenate([members[i] for i in row])) for row in drawn])
     if np.isnan(values).all():
         return float("nan"), float("nan")
     low, high = np.nanpercentile(values, [100 * (1 - LEVEL) / 2, 100 * (1 + LEVEL) / 2])

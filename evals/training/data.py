@@ -1,7 +1,8 @@
 """Pairs of statement and text to train a judge on and to measure it with.
 
 Rows come from `judge/train` and `berds` (see the data's README). A question goes to one side of the split by its words;
-a training text that shares a run of words with a held-out or a development text is left out.
+a training text that shares a run of words with a held-out or a development text, or with a gold passage of a retrieval
+set, is left out, and so is what is about a development or a retrieval question.
 """
 
 import gzip
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from evals.overlap import read_evaluated
 from evals.training.synthetic import synthetic_pair
 from evals.training.text import claim, fraction, key, negated, sentences, shingles, tidy, words_in_common
 
@@ -78,8 +80,10 @@ def load_corpus(data: Path, seed: int = 0) -> Corpus:
     rng = random.Random(seed)
     corpus = Corpus(development=load_development(data))
     everything = _read_all(data, rng)
-    asked = _development_questions(data)
-    blocked: set[int] = {s for _, text, _ in corpus.development for s in shingles(text)}
+    measured = read_evaluated(data)
+    asked = {key(text) for one in measured for text in one.asked}
+    blocked: set[int] = {s for one in measured for text in one.passages for s in shingles(text)}
+    blocked.update(s for _, text, _ in corpus.development for s in shingles(text))
     for name, examples in everything.items():
         corpus.held_out[name] = [e for e in examples if fraction(e.group, _SALT) < HELD_OUT]
         blocked.update(s for e in corpus.held_out[name] for s in shingles(e.text))
@@ -98,11 +102,6 @@ def load_corpus(data: Path, seed: int = 0) -> Corpus:
 def load_development(data: Path) -> list[tuple[str, str, int]]:
     """The human-labelled development pairs: statement, text, 1 where the text supports it."""
     return [(r["perspective"], tidy(r["document"]), int(r["label"])) for r in _development_rows(data)]
-
-
-def _development_questions(data: Path) -> set[str]:
-    """Keys of the development pairs' questions and statements."""
-    return {key(r[name]) for r in _development_rows(data) for name in ("question", "perspective")}
 
 
 def _development_rows(data: Path) -> list[dict[str, Any]]:
