@@ -77,7 +77,7 @@ def json_rows(path: Path) -> Iterator[Row]:
 
 
 def tsv_rows(path: Path, names: list[str]) -> Iterator[Row]:
-    """The lines of a tab-separated file as rows with these names by position, empty ones left out. Raises InputError."""
+    """A tab-separated file as rows with these names by position; empty lines are skipped. Raises InputError."""
     with _opened(path) as lines:
         reader = csv.reader((line for _, line in _numbered(path, lines)), delimiter="\t")
         try:

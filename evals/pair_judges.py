@@ -1,0 +1,129 @@
+"""Whoever can be measured on pairs: the agent's judges, the cosine, and two that look at nothing."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.settings import Settings, load_settings
+from tools.encoders.encoder import Encoder, load_encoder
+from tools.errors import SettingsError
+from tools.judges.judge import Judge, Pair
+
+CHOICES = ("settings", "embedded", "chat", "score", "cosine", "random", "no")
+Floats = NDArray[np.float32]
+
+
+class PairJudge(Protocol):
+    """Scores pairs. `threshold` None: it has none of its own. `probabilities`: whether the scores mean such.
+
+    `together`: pairs that are worth asking in one go. `knows`: it takes account of its input, so its speed is told.
+    """
+
+    name: str
+    threshold: float | None
+    probabilities: bool
+    together: int
+    knows: bool
+
+    def score(self, pairs: Sequence[Pair]) -> Floats:
+        """Shape (n,); NaN for a pair without an answer. Raises ProviderError, ModelError."""
+        ...
+
+
+@dataclass
+class Judged:
+    """A judge of the agent, without the agent's memory of scores."""
+
+    judge: Judge
+    together: int
+    probabilities: bool = True
+    knows: bool = True
+
+    def __post_init__(self) -> None:
+        self.name = self.judge.name
+        self.threshold: float | None = self.judge.threshold
+
+    def score(self, pairs: Sequence[Pair]) -> Floats:
+        return self.judge.score(pairs)
+
+
+@dataclass
+class Cosine:
+    """Likeness of statement and passage under the encoder."""
+
+    encoder: Encoder
+    threshold: float | None = None
+    probabilities: bool = False
+    together: int = 64
+    knows: bool = True
+
+    def __post_init__(self) -> None:
+        self.name = f"cosine-{self.encoder.name}"
+
+    def score(self, pairs: Sequence[Pair]) -> Floats:
+        texts = list(dict.fromkeys(text for p in pairs for text in (p.statement, p.text)))
+        place = {text: i for i, text in enumerate(texts)}
+        vectors = self.encoder.encode(texts)
+        first, second = ([place[getattr(p, part)] for p in pairs] for part in ("statement", "text"))
+        return np.asarray(np.sum(vectors[first] * vectors[second], axis=1), np.float32)
+
+
+@dataclass
+class Random:
+    """Says Yes at a given rate; seeded, and the same for a pair wherever it stands."""
+
+    rate: float
+    seed: int
+    probabilities: bool = False
+    together: int = 1024
+    knows: bool = False
+
+    def __post_init__(self) -> None:
+        self.name = f"random-by-rate-{self.seed}"
+        self.threshold: float | None = 1 - self.rate
+
+    def score(self, pairs: Sequence[Pair]) -> Floats:
+        drawn = [random.Random(f"{self.seed}|{p.statement}|{p.text}").random() for p in pairs]
+        return np.asarray(drawn, np.float32)
+
+
+@dataclass
+class AlwaysNo:
+    name: str = "all-no"
+    threshold: float | None = 0.5
+    probabilities: bool = False
+    together: int = 1024
+    knows: bool = False
+
+    def score(self, pairs: Sequence[Pair]) -> Floats:
+        return np.zeros(len(pairs), np.float32)
+
+
+def open_judge(choice: str, rate: float, seed: int) -> PairJudge:
+    """The judge of that name; rate: the share of positives, for the random one. Raises SettingsError, ModelError."""
+    if choice == "random":
+        return Random(rate, seed)
+    if choice == "no":
+        return AlwaysNo()
+    settings = load_settings() if choice in ("settings", "embedded", "cosine") else load_settings(judge=choice)
+    if choice == "cosine":
+        return Cosine(load_encoder(settings.cache_dir))
+    return _agents_judge(choice, settings)
+
+
+def _agents_judge(choice: str, settings: Settings) -> PairJudge:
+    from agent.building import build_judge
+    from tools.judges.embedded import load_judge
+
+    remote = None if choice == "embedded" else build_judge(settings)
+    if remote is not None:
+        return Judged(remote, together=256)  # it asks for many at once itself; a killed run loses no more than these
+    if choice in ("chat", "score"):
+        raise SettingsError(
+            f"no {choice} judge is turned on: STEELMAN_PROVIDER is 'embedded'. Set it to 'auto' or 'chat'."
+        )
+    return Judged(load_judge(settings.cache_dir), together=64)

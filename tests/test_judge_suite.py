@@ -1,0 +1,285 @@
+"""`python -m evals judge`: real runs on small files, served judges over loopback, a kill, figures by hand."""
+
+import json
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Spawn
+from model_server import ModelServer, Reply
+
+from evals.__main__ import main
+from evals.pair_report import measures, optimistic, uninformed
+from evals.records import read_records
+
+Report = dict[str, Any]
+Suite = Callable[..., tuple[int, str, str]]
+
+BOATS = ("Boats should run at night.", "Boats should not run at night.")
+ROWS = [
+    ("Should boats run at night?", "Boats should run at night, since nurses work then.", BOATS[0], 1),
+    ("Should boats run at night?", "Boats should run at night, since nurses work then.", BOATS[1], 0),
+    ("Should boats run at night?", "Boats should not run at night: the crew has to sleep.", BOATS[0], 0),
+    ("Should boats run at night?", "Boats should not run at night: the crew has to sleep.", BOATS[1], 1),
+    ("Is cheese good?", "The moon goes round the earth in a month.", "Cheese is good for children.", 0),
+    ("Is cheese good?", "Cheese is good for children, as it has much calcium.", "Cheese is good for children.", 1),
+]
+RUN = "import sys; from evals.__main__ import main; sys.exit(main(sys.argv[1:]))"
+
+
+def pairs_file(path: Path, rows: list[tuple[str, str, str, int]] | None = None) -> Path:
+    names = ("question", "document", "perspective", "label")
+    lines = [json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows or ROWS]
+    path.write_text("".join(lines))
+    return path
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return pairs_file(tmp_path / "pairs.jsonl")
+
+
+@pytest.fixture
+def suite(
+    models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Suite:
+    """Runs the suite in this process with the built models; returns status, output and error output."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "cache").symlink_to(models_dir)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        status = main(["judge", *map(str, arguments)])
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def served(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("STEELMAN_JUDGE_URL", url)
+    monkeypatch.setenv("STEELMAN_JUDGE_MODEL", "test-model")
+
+
+# Runs with the models of this process
+
+
+def test_the_embedded_judge_on_plain_pairs(suite: Suite, data: Path) -> None:
+    status, out, err = suite("--data", data, "--json")
+    report: Report = json.loads(out)
+    metrics = report["metrics"]
+    assert (status, err) == (0, "")
+    assert report["config"]["judge"].startswith("embedded-judge-")
+    assert (metrics["pairs"], metrics["failed"], metrics["label_share"]) == (6, 0, 0.5)
+    assert metrics["accuracy"] == metrics["f1"] == metrics["auc"] == 1  # as plain as pairs can be
+    assert metrics["contrast_consistency"] == 0
+    assert (metrics["contrast_passages"], metrics["contrast_accepted"]) == (2, 2)
+    assert metrics["pairs_per_second"] > 1
+    assert 0 <= metrics["ece"] <= 1
+    assert set(report["intervals"]["accuracy"]) == {1.0}
+    assert report["baselines"]["all No"]["accuracy"] == 0.5
+    assert {row["pairs"] for row in report["published"]} == {176, 542}
+    assert sum(row["pairs"] for row in report["reliability"]) == 6
+
+
+def test_the_table_shows_baselines_and_published_rows(suite: Suite, data: Path) -> None:
+    status, out, _ = suite("--data", data, "--judge", "embedded", "--threshold", "0.9999")
+    assert status == 0
+    assert "accepts from 1.000 on (as given)" in out
+    assert "precision is not defined: nothing was accepted." in out
+    for row in ("random by rate", "all No", "cosine, optimistic", "GPT-4 one-shot", "another human"):
+        assert f"\n{row} " in out
+    assert "clustered by question" in out
+
+
+def test_the_cosine_says_that_its_threshold_is_optimistic(suite: Suite, data: Path) -> None:
+    report = json.loads(suite("--data", data, "--judge", "cosine", "--json")[1])
+    assert "optimistic" in report["config"]["threshold_from"]
+    assert report["metrics"]["ece"] is None
+    assert report["undefined"]["ece"]
+    assert report["metrics"]["f1"] == report["baselines"]["cosine, optimistic"]["f1"]
+    given = json.loads(suite("--data", data, "--judge", "cosine", "--threshold", "1.1", "--json")[1])
+    assert (given["config"]["threshold_from"], given["metrics"]["positive_share"]) == ("as given", 0)
+
+
+def test_judges_that_look_at_nothing(suite: Suite, data: Path) -> None:
+    no = json.loads(suite("--data", data, "--judge", "no", "--json")[1])
+    assert (no["metrics"]["accuracy"], no["metrics"]["f1"], no["metrics"]["precision"]) == (0.5, 0, None)
+    assert no["metrics"]["pairs_per_second"] is None
+    first, again, other = (
+        json.loads(suite("--data", data, "--judge", "random", "--seed", seed, "--json")[1]) for seed in (1, 1, 2)
+    )
+    assert first == again
+    assert first["config"]["judge"] != other["config"]["judge"]
+
+
+def test_the_contrary_is_told_where_it_is_asked_for(suite: Suite, data: Path, tmp_path: Path) -> None:
+    for name, options in (("plain", []), ("told", ["--contrary"])):
+        assert suite("--data", data, "--judge", "embedded", "--out", tmp_path / name, *options)[0] == 0
+    plain, told = ([r["score"] for r in read_records(tmp_path / name)[1]] for name in ("plain", "told"))
+    assert plain[0] != told[0]
+    assert plain[4:] == told[4:]  # one perspective only
+
+
+def test_a_sample_is_seeded(suite: Suite, data: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        suite("--data", data, "--judge", "random", "--limit", "3", "--seed", "5", "--out", tmp_path / name)
+    first, second = ([r["key"] for r in read_records(tmp_path / name)[1]] for name in ("a", "b"))
+    assert first == second
+    assert len(first) == 3
+    assert sorted(first, key=int) == first
+
+
+@pytest.mark.parametrize("options", [["--limit", "0"], ["--threshold", "nan"], ["--data", "none.jsonl"]])
+def test_what_cannot_be_done_is_one_line(suite: Suite, data: Path, options: list[str]) -> None:
+    status, out, err = suite("--data", data, *options)
+    assert (status, out) == (1, "")
+    assert err.startswith("evals: ")
+    assert err.count("\n") == 1
+
+
+def test_bad_data_and_other_records_leave_the_records_alone(suite: Suite, data: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.jsonl"
+    assert suite("--data", data, "--judge", "no", "--out", kept)[0] == 0
+    before = kept.read_bytes()
+    status, _, err = suite("--data", data, "--judge", "random", "--out", kept)
+    assert status == 1
+    assert "judge was 'all-no'" in err
+    bad = pairs_file(tmp_path / "bad.jsonl", [*ROWS[:2], ("q", "d", "p", 3)])
+    status, _, err = suite("--data", bad, "--judge", "no", "--out", kept)
+    assert status == 1
+    assert "bad.jsonl line 3: 'label' is '3'" in err
+    assert suite("--data", data, "--judge", "no", "--out", data)[0] == 1
+    assert kept.read_bytes() == before
+    assert len(data.read_text().splitlines()) == len(ROWS)
+
+
+# Served judges
+
+
+def test_a_chat_model_judges(suite: Suite, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ModelServer(judge=lambda prompt: 0.8 if "nurses" in prompt else 0.1) as server:
+        served(monkeypatch, server.url)
+        report = json.loads(suite("--data", data, "--judge", "chat", "--json")[1])
+        assert len(server.requests) == 1 + len(ROWS)  # the warm-up asks once more
+    assert report["config"]["judge"].startswith("chat-judge-test-model-")
+    # accepted: the first two, of which the first is right; two of three positives are missed
+    assert report["metrics"]["precision"] == 0.5
+    assert report["metrics"]["recall"] == pytest.approx(1 / 3)
+    assert report["metrics"]["contrast_consistency"] == 1  # both sides of the first passage
+
+
+def test_a_pair_without_a_verdict_fails_and_counts_as_no(
+    suite: Suite, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ModelServer() as server:
+        server.on("calcium", Reply("Perhaps, perhaps not"))
+        server.on("", Reply(top_logprobs={"Yes": math.log(0.9), "No": math.log(0.1)}))
+        served(monkeypatch, server.url)
+        arguments = ("--data", data, "--judge", "chat", "--out", tmp_path / "kept")
+        report = json.loads(suite(*arguments, "--json")[1])
+        asked = len(server.requests)
+        assert "1 pairs failed and count as No:\n  line 6: it was not answered" in suite(*arguments)[1]
+        assert len(server.requests) == asked  # scoring asks nobody
+    assert (report["metrics"]["failed"], report["metrics"]["pairs"]) == (1, 6)
+    assert report["failures"][0]["line"] == 6
+    assert report["metrics"]["accuracy"] == pytest.approx(
+        2 / 6
+    )  # five said Yes, two of them right; the failed is missed
+    assert report["metrics"]["recall"] == pytest.approx(2 / 3)
+
+
+def test_a_server_that_is_down_ends_the_run(suite: Suite, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    served(monkeypatch, "http://127.0.0.1:9/v1")
+    monkeypatch.setattr("tools.http._FIRST_PAUSE", 0.01)
+    status, out, err = suite("--data", data, "--judge", "score", "--json")
+    assert (status, out) == (1, "")
+    assert "test-model" in err
+
+
+def test_no_server_is_told(suite: Suite, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    status, _, err = suite("--data", data, "--judge", "score")
+    assert (status, "STEELMAN_JUDGE_URL" in err) == (1, True)
+    served(monkeypatch, "http://127.0.0.1:9/score")
+    monkeypatch.setenv("STEELMAN_PROVIDER", "embedded")
+    status, _, err = suite("--data", data, "--judge", "score")
+    assert (status, "STEELMAN_PROVIDER" in err) == (1, True)
+
+
+def test_a_killed_run_goes_on(suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spawn: Spawn) -> None:
+    rows = [(f"Question {i % 20}?", f"Text {i} of it.", f"It is {i}.", i % 2) for i in range(700)]
+    data, kept = pairs_file(tmp_path / "many.jsonl", rows), tmp_path / "kept.jsonl"
+    with ModelServer(latency=0.4, score=lambda statement, _: float(statement[-2]) / 10) as server:
+        served(monkeypatch, f"{server.root}/score")
+        arguments = ("--data", data, "--out", kept, "--json")
+        process = spawn(RUN, "judge", *arguments)
+        give_up = time.monotonic() + 30
+        while not (kept.exists() and kept.read_bytes().count(b"\n") > 100) and time.monotonic() < give_up:
+            time.sleep(0.01)
+        process.kill()
+        process.wait(10)
+        time.sleep(0.6)  # requests under way are answered
+        there = len(kept.read_bytes().splitlines()) - 1
+        assert 100 <= there < 700
+        with kept.open("ab") as file:
+            file.write(b'{"key": "6')  # a record that the kill cut in two
+        server.requests.clear()
+        server.latency = 0.0
+        status, out, err = suite(*arguments)
+        asked = sum(len(r.body["text_1"]) for r in server.requests)
+        whole = suite("--data", data, "--json")[1]
+    assert (status, "was cut off" in err) == (0, True)
+    assert asked == 700 - there + 1
+    resumed, fresh = json.loads(out), json.loads(whole)
+    for report in (resumed, fresh):
+        report["metrics"].pop("pairs_per_second")
+    assert resumed == fresh
+    assert resumed["metrics"]["pairs"] == 700
+
+
+# Figures by hand
+
+
+def record(label: int, score: float | None, question: str = "q", seconds: float = 0.5) -> Report:
+    common = {"question": question, "perspective": "s", "passage": str(score), "contrary": "", "seconds": seconds}
+    return {"key": "1", "label": label, "score": score} | common
+
+
+def test_a_failed_pair_is_in_every_denominator() -> None:
+    found = measures([record(1, 0.9), record(1, None), record(0, 0.2, "r"), record(0, 0.4, "r")], 0.5, True, 1)
+    metrics = found["metrics"]
+    assert (metrics["accuracy"], metrics["recall"], metrics["precision"], metrics["positive_share"]) == (
+        0.75,
+        0.5,
+        1,
+        0.25,
+    )
+    assert metrics["auc"] == 0.5  # 0.9 is above both negatives, the failed one below both
+    assert metrics["pairs_per_second"] == 3 / 2
+    # bins of a tenth: |0.9 − 1|, |0 − 1|, |0.2 − 0|, |0.4 − 0|, a quarter each
+    assert metrics["ece"] == pytest.approx((0.1 + 1 + 0.2 + 0.4) / 4)
+    low, high = found["intervals"]["accuracy"]
+    assert (low, high) == (0.5, 1)  # only the questions are drawn: one is half right, the other wholly
+    assert math.isnan(metrics["contrast_consistency"])
+    assert "contrast_consistency" in found["undefined"]
+    assert "contrast_consistency" not in found["intervals"]
+
+
+def test_the_threshold_itself_is_accepted() -> None:
+    assert measures([record(1, 0.5), record(0, 0.4)], 0.5, True, 1)["metrics"]["f1"] == 1
+
+
+def test_the_best_threshold() -> None:
+    best = optimistic([record(1, 0.3), record(0, 0.2), record(1, 0.25), record(0, None)])
+    assert (best["threshold"], best["f1"], best["auc"]) == (0.25, 1, 1)
+
+
+def test_random_and_no_by_hand() -> None:
+    figures = uninformed(0.168)  # 0.168² + 0.832²; the published row says 72.1 and 16.9
+    assert figures["random by rate"]["accuracy"] == pytest.approx(0.7204, abs=1e-4)
+    assert figures["random by rate"]["f1"] == 0.168
+    assert figures["all No"]["accuracy"] == pytest.approx(0.832)
+    assert math.isnan(uninformed(0.0)["all No"]["f1"])

@@ -1,0 +1,112 @@
+"""No evaluation data in what a judge is trained on; and that an overlap would be seen."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from evals.overlap import Evaluated, data_folder, overlaps, read_evaluated
+from evals.training.data import Example, load_corpus
+
+PASSAGE = (
+    "A ferry that runs every hour through the night keeps the nurses and bakers of an island at home on it, "
+    "where a bridge would let the mainland buy their houses within a summer or two."
+)
+OTHER = (
+    "Those who have sat an hour in the fog waiting for a cancelled boat, with a child to be fetched at the other "
+    "end, do not need a survey to know what the bridge is for."
+)
+APART = "Paint on a hull has to be scraped off and put on again each spring before the first guests come aboard."
+THIRD = "A toll of four coins a crossing pays for the lamps, the keeper and the salt, and leaves a little for the quay."
+
+
+def example(text: str, group: str = "Boats", statement: str = "Boats last.") -> Example:
+    return Example(statement, text, (1, 0, 0), "made", group)
+
+
+def measured(**changes: frozenset[str]) -> Evaluated:
+    return Evaluated(
+        "island", **{"asked": frozenset({"Is a bridge needed?"}), "passages": frozenset({PASSAGE})} | changes
+    )
+
+
+@pytest.mark.parametrize(
+    ("trained", "said"),
+    [
+        (example(PASSAGE), "share 1 passages, such as 'A ferry"),
+        (example(f"As the paper had it: {PASSAGE.upper()} Well."), "share 1 passages"),
+        (example(" ".join(PASSAGE.split()[3:16])), "share 1 passages"),
+        (example(APART, group="is a BRIDGE needed"), "share 1 questions or statements"),
+        (example(APART, statement="Is a bridge needed?"), "share 1 questions or statements"),
+    ],
+)
+def test_an_overlap_is_told(trained: Example, said: str) -> None:
+    (line,) = overlaps({"clean": [example(THIRD)], "made": [example(THIRD), trained]}, [measured()])
+    assert line.startswith("island and made ")
+    assert said in line
+
+
+def test_nothing_is_told_of_what_is_apart() -> None:
+    near = " ".join(PASSAGE.split()[:11])
+    assert list(overlaps({"made": [example(APART), example(f"{near} and then sank.")]}, [measured()])) == []
+
+
+def made_up(folder: Path) -> Path:
+    """Data in which each training row but one shares something with a development pair or a retrieval set."""
+    for part in ("judge/train", "retrieval"):
+        (folder / part).mkdir(parents=True)
+    pair = {"question": "Is a bridge needed?", "document": PASSAGE, "perspective": "A bridge is needed.", "label": 0}
+    (folder / "judge/berds_pairs.dev.jsonl").write_text(json.dumps(pair) + "\n")
+    (folder / "retrieval/isle.corpus.jsonl").write_text(
+        "".join(json.dumps({"id": i, "text": text}) + "\n" for i, text in (("a", OTHER), ("b", THIRD)))
+    )
+    query = {
+        "qid": "1",
+        "question": "Should the boats stop?",
+        "perspectives": [{"statement": "The boats should stop.", "gold": ["a"]}],
+    }
+    (folder / "retrieval/isle_1way.queries.jsonl").write_text(json.dumps(query) + "\n")
+    rows = [(PASSAGE, "x"), (OTHER, "x"), (APART, "Should the boats stop?"), (f"{APART} No.", "The boats should stop.")]
+    rows += [(" ".join(f"{word}{year}" for word in APART.split()), f"Tolls of {year}") for year in range(1900, 1930)]
+    with gzip.open(folder / "judge/train/made.jsonl.gz", "wt") as out:
+        for passage, group in rows:
+            row = {"passage": passage, "group": group, "statement": f"{group} is right.", "label": "support"}
+            out.write(json.dumps(row) + "\n")
+    return folder
+
+
+def test_the_loader_leaves_out_what_is_measured_with(tmp_path: Path) -> None:
+    data = made_up(tmp_path)
+    unsplit = [example(PASSAGE), example(OTHER), example(APART, "Should the boats stop?")]
+    found = list(overlaps({"made": unsplit}, read_evaluated(data)))
+    assert [line.split(", such")[0] for line in found] == [
+        "berds_pairs.dev and made share 1 passages",
+        "isle_1way and made share 1 questions or statements",
+        "isle_1way and made share 1 passages",
+    ]
+    corpus = load_corpus(data)
+    assert list(overlaps(corpus.training, read_evaluated(data))) == []
+    kept = {e.text for e in corpus.training["made"]}
+    assert not kept & {PASSAGE, OTHER, APART, f"{APART} No."}
+    assert 15 < len(kept) <= 30  # the others, less those held out
+
+
+def test_the_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEELMAN_EVAL_DATA", str(tmp_path))
+    assert data_folder() == tmp_path
+    monkeypatch.setenv("STEELMAN_EVAL_DATA", str(tmp_path / "none"))
+    assert data_folder() is None
+
+
+@pytest.mark.slow
+def test_no_judge_is_trained_on_evaluation_data() -> None:
+    folder = data_folder()
+    if folder is None:
+        pytest.skip("needs ../shared/data, or STEELMAN_EVAL_DATA")
+    evaluated = read_evaluated(folder)
+    assert evaluated[0].passages
+    assert all(one.asked and one.passages for one in evaluated)
+    training = load_corpus(folder).training
+    assert sum(map(len, training.values())) > 1000
+    assert list(overlaps(training, evaluated)) == []

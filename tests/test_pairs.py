@@ -1,0 +1,185 @@
+"""Labelled pairs and what a judge of them is measured by: numbers by hand, agreement with scikit-learn, properties."""
+
+import gzip
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import metrics as sk
+
+from evals.metrics import pairs as m
+from evals.pairs import LabelledPair, contraries, load_pairs
+from tools.errors import InputError
+
+LABELS = np.array([True, True, False, False, False])
+SCORES = np.array([0.9, 0.4, 0.6, 0.2, 0.1])
+ACCEPTED = SCORES >= 0.5
+ROW = {"question": "Should zoos close?", "document": "They teach.", "perspective": "Zoos should stay.", "label": 1}
+CASES = st.lists(st.tuples(st.booleans(), st.floats(0, 1, width=32)), min_size=1, max_size=40)
+
+
+def written(path: Path, *rows: object) -> Path:
+    path.write_text("".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows))
+    return path
+
+
+# Files
+
+
+def test_our_rows(tmp_path: Path) -> None:
+    pairs = load_pairs(written(tmp_path / "a.jsonl", ROW, "", ROW | {"label": "0"}))
+    assert pairs[0] == LabelledPair(1, "Should zoos close?", "They teach.", "Zoos should stay.", True)
+    assert (pairs[1].line, pairs[1].label) == (3, False)
+
+
+def test_the_published_columns_with_and_without_their_header(tmp_path: Path) -> None:
+    lines = ["Why?\t7\tBecause it\tIt is so.\t1\tmore", 'Why?\t8\t"A\nbreak ""here"""\tIt is not.\t0']
+    plain = load_pairs(written(tmp_path / "a.tsv", *lines))
+    assert [(p.document, p.perspective, p.label) for p in plain] == [
+        ("Because it", "It is so.", True),
+        ('A\nbreak "here"', "It is not.", False),
+    ]
+    headed = load_pairs(written(tmp_path / "b.tsv", "question\tid\tdocument\taspect\tlabel", *lines, ""))
+    assert [p.document for p in headed] == [p.document for p in plain]
+
+
+def test_rows_of_training_sets(tmp_path: Path) -> None:
+    labels = ("support", "oppose", "none", "partial", "unrelated")
+    rows = [{"group": "Zoos", "passage": "They teach.", "statement": "Stay.", "label": label} for label in labels]
+    path = tmp_path / "a.jsonl.gz"
+    with gzip.open(path, "wt") as out:
+        out.writelines(json.dumps(row) + "\n" for row in [*rows, rows[0] | {"group": ""}])
+    pairs = load_pairs(path)
+    assert [p.label for p in pairs] == [True, False, False, False, False, True]
+    assert [p.question for p in pairs] == ["Zoos"] * 5 + ["They teach."]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (ROW | {"label": 2}, "line 2: 'label' is '2'"),
+        (ROW | {"label": "perhaps"}, "line 2: 'label' is 'perhaps'"),
+        (ROW | {"label": None}, "line 2: 'label' is empty"),
+        (ROW | {"label": True}, "line 2: 'label' has to be text"),
+        ({k: v for k, v in ROW.items() if k != "perspective"}, "line 2: 'perspective' is missing"),
+        (ROW | {"document": "  "}, "line 2: 'document' is empty"),
+        ({"passage": "a", "statement": "b", "label": "none"}, None),
+        ({"passage": "a", "label": "none", "group": "c"}, "line 2: 'statement' is missing"),
+        ('{"question": "cut', "line 2: no JSON"),
+    ],
+)
+def test_a_bad_row_is_named(tmp_path: Path, row: object, said: str | None) -> None:
+    path = written(tmp_path / "a.jsonl", ROW, row)
+    if said is None:
+        assert len(load_pairs(path)) == 2
+        return
+    with pytest.raises(InputError, match=f"a.jsonl {said}"):
+        load_pairs(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.tsv", "Why?\t7\tBecause\tIt is so.\n", "line 1: 'label' is missing"),
+        ("a.tsv", "Why?\t7\tBecause\tIt is so.\tno idea\n", "line 1: 'label' is 'no idea'"),
+        ("a.tsv", "question\tid\tdocument\taspect\tlabel\n", "holds no pairs"),
+        ("a.jsonl", "", "holds no pairs"),
+        ("a.csv", "a,b\n", "is no file of pairs"),
+    ],
+)
+def test_a_wrong_file_is_named(tmp_path: Path, name: str, text: str, said: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InputError, match=f"{name} {said}"):
+        load_pairs(path)
+    with pytest.raises(InputError, match="cannot be opened"):
+        load_pairs(tmp_path / "none.jsonl")
+
+
+def test_a_contrary_needs_exactly_two_perspectives() -> None:
+    two = [LabelledPair(i, "q", "d", text, True) for i, text in enumerate(("yes", "no", "yes"))]
+    three = [LabelledPair(i, "r", "d", text, True) for i, text in enumerate(("a", "b", "c"))]
+    assert contraries([*two, *three]) == {("q", "yes"): "no", ("q", "no"): "yes"}
+
+
+# Measures
+
+
+def test_by_hand() -> None:
+    # TP 1 (0.9), FP 1 (0.6), FN 1 (0.4), TN 2
+    assert m.accuracy(LABELS, ACCEPTED) == 3 / 5
+    assert m.precision(LABELS, ACCEPTED) == m.recall(LABELS, ACCEPTED) == m.f1(LABELS, ACCEPTED) == 1 / 2
+    assert m.positive_share(ACCEPTED) == 2 / 5
+    # 0.9 is above all three negatives, 0.4 above two of three
+    assert m.auc(LABELS, SCORES) == pytest.approx(5 / 6)
+    # half of the recall at precision 1, half at 2/3
+    assert m.average_precision(LABELS, SCORES) == pytest.approx(0.5 * 1 + 0.5 * 2 / 3)
+
+
+def test_calibration_by_hand() -> None:
+    # below a half: mean (0.4 + 0.2 + 0.1)/3, one of three positive: off by 0.1; above: mean 0.75, half positive
+    assert m.expected_calibration_error(LABELS, SCORES, bins=2) == pytest.approx(3 / 5 * 0.1 + 2 / 5 * 0.25)
+    low, high = m.reliability(LABELS, SCORES, bins=2)
+    assert low == pytest.approx({"low": 0, "high": 0.5, "pairs": 3, "mean": 0.7 / 3, "positive": 1 / 3})
+    assert high == pytest.approx({"low": 0.5, "high": 1, "pairs": 2, "mean": 0.75, "positive": 0.5})
+
+
+def test_a_bin_takes_its_lower_bound_and_the_last_one_takes_1() -> None:
+    rows = m.reliability(np.array([True] * 3), np.array([0.5, 1.0, 0.0]), bins=2)
+    assert [(r["low"], r["pairs"]) for r in rows] == [(0.0, 1), (0.5, 2)]
+
+
+def test_contrast_by_hand() -> None:
+    # p1: both accepted; p2: one; p3: neither; p4: judged against one only; p5: the question has no contraries
+    judged = [("q", p, s) for p in ("p1", "p2", "p3") for s in ("yes", "no")] + [("q", "p4", "yes"), ("r", "p5", "a")]
+    accepted = np.array([True, True, False, True, False, False, True, True])
+    contrary = ["no", "yes"] * 3 + ["no", ""]
+    assert m.contrast_outcomes(judged, accepted, contrary) == ([True, False], ["q", "q"], 3)
+    assert m.contrast_outcomes([], np.array([], bool), []) == ([], [], 0)
+
+
+def test_what_is_not_defined_is_nan() -> None:
+    no, none, some = np.array([False] * 3), np.array([], bool), np.array([0.1, 0.2, 0.3])
+    assert math.isnan(m.precision(no, no))
+    assert math.isnan(m.recall(no, no))
+    assert math.isnan(m.f1(no, no))
+    assert math.isnan(m.auc(no, some))
+    assert math.isnan(m.auc(~no, some))
+    assert math.isnan(m.average_precision(no, some))
+    assert math.isnan(m.accuracy(none, none))
+    assert math.isnan(m.expected_calibration_error(none, np.array([])))
+    assert m.f1(~no, no) == m.recall(~no, no) == 0  # defined, and as bad as can be
+
+
+@given(CASES)
+def test_agrees_with_scikit_learn(cases: list[tuple[bool, float]]) -> None:
+    labels, scores = np.array([c[0] for c in cases]), np.array([c[1] for c in cases])
+    accepted = scores >= 0.5
+    assert m.accuracy(labels, accepted) == pytest.approx(sk.accuracy_score(labels, accepted))
+    for ours, theirs in ((m.precision, sk.precision_score), (m.recall, sk.recall_score), (m.f1, sk.f1_score)):
+        assert ours(labels, accepted) == pytest.approx(theirs(labels, accepted, zero_division=np.nan), nan_ok=True)
+    for values in (scores, scores.round(1)):  # with and without ties
+        if labels.any():
+            assert m.average_precision(labels, values) == pytest.approx(sk.average_precision_score(labels, values))
+        if labels.any() and not labels.all():
+            assert m.auc(labels, values) == pytest.approx(sk.roc_auc_score(labels, values))
+
+
+@given(CASES)
+def test_properties(cases: list[tuple[bool, float]]) -> None:
+    labels, scores = np.array([c[0] for c in cases]), np.array([c[1] for c in cases])
+    rows = m.reliability(labels, scores)
+    assert sum(r["pairs"] for r in rows) == len(cases)
+    assert all(r["low"] - 1e-6 <= r["mean"] <= r["high"] + 1e-6 for r in rows)
+    error = m.expected_calibration_error(labels, scores)
+    assert 0 <= error <= 1
+    assert error >= abs(scores.mean() - labels.mean()) - 1e-6  # bins can only keep apart what cancels out
+    if labels.any() and not labels.all():
+        assert m.auc(labels, scores) + m.auc(~labels, scores) == pytest.approx(1)
+        pos, neg = scores[labels], scores[~labels]
+        above = [(p > n) + 0.5 * (p == n) for p in pos for n in neg]
+        assert m.auc(labels, scores) == pytest.approx(sum(above) / len(above))
