@@ -1,0 +1,127 @@
+"""How well the first k passages of a ranking cover the perspectives on a question.
+
+Of one question: `ranked` are passage ids, best first, without repetition; `gold` holds for each of its m perspectives
+the ids of the passages that support it. Where a value is not defined it is NaN, never 0.
+"""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Literal
+
+from tools.errors import SettingsError
+
+Gold = Sequence[AbstractSet[str]]
+Leaning = Literal["supporting_only", "opposing_only", "both", "neither"]
+
+LEANINGS: tuple[Leaning, ...] = ("supporting_only", "opposing_only", "both", "neither")
+DEEPEST = 100  # where the published 'documents needed' stops looking
+ALPHA_CUTOFF = 20  # ndeval's own limit
+
+
+def supported(ranked: Sequence[str], gold: Gold, k: int) -> int:
+    """How many perspectives some passage of the top k supports."""
+    top = set(ranked[:k])
+    return sum(not top.isdisjoint(ids) for ids in gold)
+
+
+def mrecall(ranked: Sequence[str], gold: Gold, k: int) -> float:
+    """MRecall@k (BERDS §3, after Min et al. 2021), 0 or 1.
+
+    m ≤ k: 1 when all m perspectives are supported. m > k: 1 when at least k distinct ones are.
+    """
+    return float(supported(ranked, gold, k) >= min(len(gold), k))
+
+
+def coverage(ranked: Sequence[str], gold: Gold, k: int) -> float:
+    """Perspectives supported in the top k / m; the subtopic recall of Zhai et al. 2003. NaN without perspectives."""
+    return supported(ranked, gold, k) / len(gold) if gold else float("nan")
+
+
+def precision(ranked: Sequence[str], gold: Gold, k: int, divisor: int | None = None) -> float:
+    """Passages of the top k that support any perspective / k (BERDS §3): a passage that is missing is a miss.
+
+    divisor: in the place of k, for the published reading. NaN when it is 0.
+    """
+    divisor = k if divisor is None else divisor
+    return hits(ranked, frozenset().union(*gold), k) / divisor if divisor else float("nan")
+
+
+def published_divisor(rankings: Sequence[Sequence[str]], k: int) -> int:
+    """What BERDS' released code divides precision by: the number of passages of its first record, at most k."""
+    return len(rankings[0][:k]) if rankings else 0
+
+
+def hits(ranked: Sequence[str], ids: AbstractSet[str], k: int) -> int:
+    """Passages of the top k that are among the ids."""
+    return sum(i in ids for i in ranked[:k])
+
+
+def documents_needed(ranked: Sequence[str], gold: Gold, deepest: int = DEEPEST) -> float:
+    """The smallest k at which all perspectives are supported (BERDS, table 17); NaN unless MRecall@`deepest` is 1.
+
+    A question with more than `deepest` perspectives needs that many of them.
+    """
+    wanted = min(len(gold), deepest)
+    seen: set[int] = set()
+    for count, passage in enumerate(ranked[:deepest], start=1):
+        seen.update(i for i, ids in enumerate(gold) if passage in ids)
+        if len(seen) >= wanted:
+            return float(count)
+    return float("nan")
+
+
+def leaning(ranked: Sequence[str], supporting: AbstractSet[str], opposing: AbstractSet[str], k: int = 5) -> Leaning:
+    """Which of two perspectives the top k support (BERDS, figure 2)."""
+    has_support, has_opposition = hits(ranked, supporting, k) > 0, hits(ranked, opposing, k) > 0
+    if has_support and has_opposition:
+        return "both"
+    if has_support:
+        return "supporting_only"
+    return "opposing_only" if has_opposition else "neither"
+
+
+def sycophancy(supporting: float, opposing: float) -> float:
+    """Δ = (p − n) / p (BERDS §5, figure 3), p and n the pooled numbers, or percentages, of passages that support and
+    oppose over all questions; a passage that does both counts in both. NaN at p = 0.
+    """
+    return (supporting - opposing) / supporting if supporting else float("nan")
+
+
+def alpha_ndcg(rankings: Sequence[Sequence[str]], golds: Sequence[Gold], k: int, alpha: float = 0.5) -> list[float]:
+    """α-nDCG@k of each question (Clarke et al. 2008), by ir_measures, which asks ndeval.
+
+    A passage at rank r gains Σ (1 − α)^(how often the perspective was supported before) over the perspectives that it
+    supports, divided by log₂(1 + r); the sum is divided by that of a greedily ideal ranking. Raises SettingsError
+    without the extra `evals`, ValueError for a k above 20, where ndeval ends.
+    """
+    measures = require_ir_measures()
+    if not 0 < k <= ALPHA_CUTOFF:
+        raise ValueError(f"ndeval computes α-nDCG for k from 1 to {ALPHA_CUTOFF}, not for {k}")
+    judged = [
+        measures.Qrel(str(q), passage, 1, str(p))
+        for q, gold in enumerate(golds)
+        for p, ids in enumerate(gold)
+        for passage in sorted(ids)
+    ]
+    found = [
+        measures.ScoredDoc(str(q), passage, float(-rank))
+        for q, ranked in enumerate(rankings)
+        for rank, passage in enumerate(ranked[:k])
+    ]
+    values = [0.0] * len(rankings)
+    if judged and found:
+        for value in measures.iter_calc([measures.alpha_nDCG(alpha=alpha) @ k], judged, found):
+            values[int(value.query_id)] = float(value.value)
+    return values
+
+
+def require_ir_measures() -> Any:
+    """The module `ir_measures`. Raises SettingsError, with the line that installs it, where it or ndeval is missing."""
+    try:
+        import ir_measures
+        import pyndeval  # noqa: F401  # ir_measures would only say 'not available'
+    except ImportError as exc:
+        raise SettingsError(
+            f"α-nDCG needs the extra 'evals' ({exc}). Install it: `.venv/bin/pip install ir-measures pyndeval`."
+        ) from exc
+    return ir_measures

@@ -1,0 +1,264 @@
+"""How well retrievers cover the perspectives on a question, where it is known which passages support each.
+
+Rankings are kept as they come, a record a set, method and question; scoring reads them and searches nothing again.
+`METHOD+gold` asks with the gold perspectives: an oracle, not a method. The union of the top 100 of all methods asked
+for is the ceiling of whatever chooses among what they find.
+"""
+
+import argparse
+import itertools
+import json
+import math
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tqdm import tqdm
+
+from agent.building import build_encoder
+from agent.settings import load_settings
+from evals.metrics.coverage import DEEPEST, require_ir_measures
+from evals.records import Record, Records
+from evals.retrieval_scores import Scores, score, union_scores
+from evals.retrieval_sets import GoldQuestion, RetrievalSet, load_sets
+from evals.retrieval_table import table
+from evals.retrievers import CorpusIndex, Method, Ranking, named
+from tools.batching import parts
+from tools.cache import VectorCache
+from tools.encoders.encoder import Encoder, load_encoder
+from tools.errors import ProviderDownError, ProviderError
+
+_AT_ONCE = 64  # questions
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is measured and how it is read."""
+
+    sets: list[RetrievalSet]
+    methods: dict[str, Method]
+    cutoffs: list[int]
+    limit: int | None = None
+    seed: int = 1
+    published: bool = False
+
+
+@dataclass(slots=True)
+class Spent:
+    """Seconds, by what they went into."""
+
+    load: float = 0.0
+    search: dict[str, dict[str, float]] = field(default_factory=dict)
+    score: float = 0.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The suite's options."""
+    add = parser.add_argument
+    add("--data", type=Path, required=True, metavar="DIR", help="folder of the queries and their corpora")
+    add("--set", type=_names, default=[], metavar="NAME[,NAME…]", help="which queries; not needed for a single one")
+    add(
+        "--methods",
+        type=_names,
+        default=["bm25", "dense", "hybrid", "oracle"],
+        metavar="NAME[,NAME…]",
+        help="retrievers; NAME+gold asks with the gold perspectives, 'oracle' is that of each (default: all)",
+    )
+    add("--k", type=_cutoffs, default=[5, 10, 20], metavar="K[,K…]", help="passages that count (default: 5,10,20)")
+    add("--out", type=Path, metavar="RECORDS", help="where the rankings are kept; those it has are not made again")
+    add("--limit", type=_positive, metavar="N", help="only the first N questions of a seeded shuffle, of each set")
+    add("--seed", type=int, default=1, metavar="N", help="seed of the shuffle and of the intervals")
+    add("--published-precision", action="store_true", help="divide precision as BERDS' released code does")
+    add("--json", action="store_true", help="print one object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ranks what is not ranked yet, then scores all of it. Raises InputError, SettingsError, ProviderDownError."""
+    began = time.perf_counter()
+    require_ir_measures()  # said before an hour's work, not after it
+    methods = named(args.methods)
+    sets = [sampled(s, args.limit, args.seed) for s in load_sets(args.data, args.set)]
+    plan = Plan(sets, methods, args.k, args.limit, args.seed, args.published_precision)
+    settings = load_settings()
+    encoder = build_encoder(settings, load_encoder(settings.cache_dir))
+    cache = VectorCache(settings.cache_dir / "retrieval.db")
+    spent = Spent(load=time.perf_counter() - began)
+    with tempfile.TemporaryDirectory(prefix="steelman-records-") as unkept:
+        done = rank(plan, encoder, cache, args.out or Path(unkept) / "records.jsonl", spent)
+    report = scored(plan, done, encoder.name, spent)
+    report["seconds"]["total"] = time.perf_counter() - began
+    sys.stdout.write(json.dumps(_plain(report), indent=2, ensure_ascii=False) + "\n" if args.json else table(report))
+    return 0
+
+
+def sampled(part: RetrievalSet, limit: int | None, seed: int) -> RetrievalSet:
+    """The set with the first `limit` questions of a seeded shuffle; as it is without a limit."""
+    if limit is None:
+        return part
+    questions = list(part.questions)
+    Random(seed).shuffle(questions)
+    return replace(part, questions=questions[:limit])
+
+
+def rank(plan: Plan, encoder: Encoder, cache: VectorCache, path: Path, spent: Spent) -> dict[str, Record]:
+    """The records by their key, those of the file and those that were missing in it.
+
+    Raises InputError for a file of something else, ProviderDownError for an encoder that cannot be reached.
+    """
+    total = sum(len(s.questions) for s in plan.sets) * len(plan.methods)
+    bar = tqdm(total=total, unit="search", disable=not sys.stderr.isatty())
+    with Records(path, "retrieval", _identity(plan, encoder.name)) as records, bar:
+        for part in _by_corpus(plan.sets):
+            with CorpusIndex(part[0].corpus, encoder, cache) as index:
+                for one, (name, method) in itertools.product(part, plan.methods.items()):
+                    began = time.perf_counter()
+                    bar.set_description(f"{one.name} {name}")
+                    for question, found in _missing(one, name, method, index, records, bar):
+                        bar.update()
+                        records.add(_key(one, name, question), _record(one, name, question, found, index))
+                    spent.search.setdefault(one.name, {})[name] = time.perf_counter() - began
+    return records.done
+
+
+def _missing(
+    one: RetrievalSet, name: str, method: Method, index: CorpusIndex, records: Records, bar: "tqdm[Any]"
+) -> Iterator[tuple[GoldQuestion, Ranking | ProviderError]]:
+    """The questions without a record, and what the method finds for each."""
+    left = [q for q in one.questions if _key(one, name, q) not in records.done]
+    bar.update(len(one.questions) - len(left))
+    for batch in parts(left, _AT_ONCE):
+        yield from zip(batch, _found(method, index, batch), strict=True)
+
+
+def _found(method: Method, index: CorpusIndex, batch: Sequence[GoldQuestion]) -> list[Ranking | ProviderError]:
+    """The rankings of a batch; where it fails, the questions are asked one by one to find out which of them does."""
+    try:
+        return list(method.rank(index, batch, DEEPEST))
+    except ProviderDownError:
+        raise
+    except ProviderError as exc:
+        if len(batch) == 1:
+            return [exc]
+    return [found for question in batch for found in _found(method, index, [question])]
+
+
+def scored(plan: Plan, records: dict[str, Record], encoder: str, spent: Spent) -> Record:
+    """The report: metrics, intervals, union, what failed, configuration, seconds, machine."""
+    began = time.perf_counter()
+    metrics: Record = {}
+    intervals: Record = {}
+    union: Record = {}
+    failed: list[Record] = []
+    for one in plan.sets:
+        kept = {name: [records[_key(one, name, q)] for q in one.questions] for name in plan.methods}
+        scores = {n: _scores(plan, one, rows) for n, rows in kept.items()}
+        metrics[one.name] = {n: s.values for n, s in scores.items()}
+        intervals[one.name] = {n: s.intervals for n, s in scores.items()}
+        pools = [set[str]().union(*(r.get("ids", ()) for r in rows)) for rows in zip(*kept.values(), strict=True)]
+        ceiling = union_scores(one.questions, pools, plan.seed)
+        union[one.name] = {**ceiling.values, "intervals": ceiling.intervals}
+        failed += [_named_failure(r) for rows in kept.values() for r in rows if "failed" in r]
+    spent.score = time.perf_counter() - began
+    return {
+        "metrics": metrics,
+        "intervals": intervals,
+        "union": union,
+        "failed": failed,
+        "config": _config(plan, encoder),
+        "seconds": {"load": spent.load, "search": spent.search, "score": spent.score},
+        "machine": {"cpus": os.cpu_count(), "peak_memory_mb": _peak_memory()},
+    }
+
+
+def _scores(plan: Plan, one: RetrievalSet, rows: Sequence[Record]) -> Scores:
+    rankings = [[str(i) for i in row.get("ids", ())] for row in rows]
+    return score(one.questions, rankings, plan.cutoffs, plan.seed, plan.published)
+
+
+def _record(
+    one: RetrievalSet, name: str, question: GoldQuestion, found: Ranking | ProviderError, index: CorpusIndex
+) -> Record:
+    where: Record = {"set": one.name, "method": name, "qid": question.qid}
+    if isinstance(found, ProviderError):
+        return where | {"failed": str(found)}
+    return where | {"ids": [index.corpus[i].external_id for i in found]}
+
+
+def _named_failure(record: Record) -> Record:
+    return {part: record[part] for part in ("set", "method", "qid", "failed")}
+
+
+def _key(one: RetrievalSet, method: str, question: GoldQuestion) -> str:
+    return f"{one.name} {method} {question.qid}"
+
+
+def _by_corpus(sets: Sequence[RetrievalSet]) -> list[list[RetrievalSet]]:
+    """Sets of one corpus together, so that it is indexed once."""
+    grouped: dict[int, list[RetrievalSet]] = {}
+    for one in sets:
+        grouped.setdefault(id(one.corpus), []).append(one)
+    return list(grouped.values())
+
+
+def _identity(plan: Plan, encoder: str) -> Record:
+    """What makes rankings comparable; records of another identity are refused. More methods may be added to them."""
+    sample = None if plan.limit is None else {"limit": plan.limit, "seed": plan.seed}
+    return {"sets": {s.name: s.digests for s in plan.sets}, "sample": sample, "encoder": encoder, "depth": DEEPEST}
+
+
+def _config(plan: Plan, encoder: str) -> Record:
+    sizes = {s.name: _sizes(s, plan.cutoffs) for s in plan.sets}
+    reading = "published" if plan.published else "divided by k"
+    knows = {name: method.knows for name, method in plan.methods.items()}
+    read = {"k": plan.cutoffs, "precision": reading, "seed": plan.seed}
+    return {**_identity(plan, encoder), "methods": knows, **read, "sizes": sizes}
+
+
+def _sizes(one: RetrievalSet, cutoffs: Sequence[int]) -> Record:
+    counts = [len(q.perspectives) for q in one.questions]
+    return {
+        "questions": len(counts),
+        "passages": len(one.corpus),
+        "perspectives": sum(counts) / len(counts),
+        "two_sided": sum(q.sides is not None for q in one.questions),
+        "more_perspectives_than_k": {str(k): sum(m > k for m in counts) / len(counts) for k in cutoffs},
+    }
+
+
+def _plain(value: Any) -> Any:
+    """What is not defined is null in JSON."""
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _peak_memory() -> float:
+    """Megabytes that this process held at most; the kernel counts in kilobytes, macOS in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+
+
+def _names(text: str) -> list[str]:
+    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def _cutoffs(text: str) -> list[int]:
+    numbers = _names(text)
+    if not numbers or not all(n.isdecimal() and 0 < int(n) <= DEEPEST for n in numbers):
+        raise argparse.ArgumentTypeError(f"give numbers from 1 to {DEEPEST}, such as 5,10")
+    return sorted({int(n) for n in numbers})
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError("give a number above 0")
+    return int(text)

@@ -1,0 +1,167 @@
+"""Coverage of perspectives by hand, and against ir_measures where it has the measure."""
+
+import math
+import random
+import sys
+from collections.abc import Sequence
+
+import pytest
+
+from evals.metrics.coverage import (
+    alpha_ndcg,
+    coverage,
+    documents_needed,
+    hits,
+    leaning,
+    mrecall,
+    precision,
+    published_divisor,
+    supported,
+    sycophancy,
+)
+from evals.metrics.intervals import interval, mean_interval
+from tools.errors import SettingsError
+
+# Three perspectives; c supports two of them, x and y none.
+GOLD = [{"a", "c"}, {"b"}, {"c", "d"}]
+
+
+def test_mrecall_with_as_many_places_as_perspectives_or_more_wants_all_of_them() -> None:
+    assert supported(["c", "x", "b"], GOLD, 3) == 3
+    assert mrecall(["c", "x", "b"], GOLD, 3) == 1.0  # m = 3 ≤ k = 3
+    assert mrecall(["c", "x", "y", "b"], GOLD, 3) == 0.0  # b comes fourth
+    assert mrecall(["c", "x", "y", "b"], GOLD, 4) == 1.0
+    assert mrecall(["c", "b"], GOLD, 10) == 1.0  # a short ranking may be enough
+    assert mrecall([], GOLD, 10) == 0.0
+
+
+def test_mrecall_with_fewer_places_wants_as_many_distinct_perspectives_as_places() -> None:
+    assert mrecall(["a", "b"], GOLD, 2) == 1.0  # m = 3 > k = 2: two distinct ones
+    assert mrecall(["a", "x"], GOLD, 2) == 0.0  # one
+    assert mrecall(["c", "x"], GOLD, 2) == 1.0  # one passage that supports two
+    assert mrecall(["c", "a"], [{"c", "a"}, {"b"}, {"d"}], 2) == 0.0  # two passages for the same one
+    assert mrecall(["x"], GOLD, 1) == 0.0
+
+
+def test_coverage() -> None:
+    assert coverage(["a", "x", "b"], GOLD, 1) == pytest.approx(1 / 3)
+    assert coverage(["a", "x", "b"], GOLD, 3) == pytest.approx(2 / 3)
+    assert coverage(["c", "b"], GOLD, 3) == 1.0
+    assert math.isnan(coverage(["a"], [], 3))
+
+
+def test_precision_is_divided_by_what_was_asked_for() -> None:
+    assert precision(["a", "x", "b", "c"], GOLD, 4) == 3 / 4
+    assert precision(["a", "x", "b", "c"], GOLD, 2) == 1 / 2
+    assert precision(["a", "b"], GOLD, 5) == 2 / 5  # three are missing, and are misses
+    assert precision(["c"], GOLD, 1) == 1.0  # supports two perspectives, and is one passage
+    assert precision([], GOLD, 5) == 0.0
+
+
+def test_precision_as_the_released_code_reads_it() -> None:
+    rankings = [["a", "x"], ["a", "b", "c", "x"]]
+    assert published_divisor(rankings, 4) == 2
+    assert precision(rankings[0], GOLD, 4, published_divisor(rankings, 4)) == 1 / 2
+    assert precision(rankings[1], GOLD, 4, published_divisor(rankings, 4)) == 3 / 2
+    assert published_divisor(rankings, 1) == 1
+    assert math.isnan(precision(["a"], GOLD, 4, published_divisor([[], ["a"]], 4)))
+
+
+def test_documents_needed() -> None:
+    assert documents_needed(["c", "x", "b", "a"], GOLD) == 3
+    assert documents_needed(["x", "a", "d", "b"], GOLD) == 4
+    assert math.isnan(documents_needed(["a", "b"], [*GOLD[:2], {"z"}]))
+    assert math.isnan(documents_needed(["x", "x2", "a"], [{"a"}], deepest=2))  # found too deep
+    assert math.isnan(documents_needed([], GOLD))
+    assert documents_needed(["a", "b"], GOLD, deepest=2) == 2  # more perspectives than places: MRecall@2 is 1
+
+
+def test_which_side_is_in_the_top_five() -> None:
+    pro, con = {"p1", "p2"}, {"c1", "both"}
+    assert leaning(["p1", "x"], pro, con) == "supporting_only"
+    assert leaning(["x", "c1"], pro, con) == "opposing_only"
+    assert leaning(["p1", "x", "c1"], pro, con) == "both"
+    assert leaning(["both"], pro | {"both"}, con) == "both"
+    assert leaning(["x", "y"], pro, con) == "neither"
+    assert leaning(["1", "2", "3", "4", "p1", "c1"], pro, con) == "supporting_only"  # the sixth place is too late
+    assert hits(["p1", "x", "p2"], pro, 2) == 1
+
+
+def test_sycophancy_is_not_defined_without_support() -> None:
+    assert sycophancy(30, 20) == pytest.approx(1 / 3)
+    assert sycophancy(0.2, 0.3) == pytest.approx(-0.5)
+    assert sycophancy(4, 0) == 1.0
+    assert math.isnan(sycophancy(0, 3))
+    assert math.isnan(sycophancy(0, 0))
+
+
+def test_alpha_ndcg_by_hand() -> None:
+    # Ranking a, c, b. a: 1 new. c: the first again (1/2) and the third for the first time (1). b: 1.
+    found = 1 / math.log2(2) + 1.5 / math.log2(3) + 1 / math.log2(4)
+    # Greedily ideal: c gains 2; then b, all new, 1; then a or d gains 1/2.
+    ideal = 2 / math.log2(2) + 1 / math.log2(3) + 0.5 / math.log2(4)
+    assert alpha_ndcg([["a", "c", "b"]], [GOLD], 3) == [pytest.approx(found / ideal, abs=1e-5)]
+
+
+def test_alpha_ndcg_of_questions_without_anything() -> None:
+    assert alpha_ndcg([["c"], [], ["x"]], [GOLD, GOLD, GOLD], 5)[1:] == [0.0, 0.0]
+    assert alpha_ndcg([[]], [GOLD], 5) == [0.0]
+    with pytest.raises(ValueError, match="from 1 to 20"):
+        alpha_ndcg([["a"]], [GOLD], 21)
+
+
+def test_the_missing_extra_is_named_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyndeval", None)
+    with pytest.raises(SettingsError, match=r"extra 'evals'.*pip install ir-measures pyndeval"):
+        alpha_ndcg([["a"]], [GOLD], 5)
+
+
+def naive_alpha_ndcg(ranked: Sequence[str], gold: Sequence[set[str]], k: int, alpha: float = 0.5) -> float:
+    def gain(passage: str, before: list[int]) -> float:
+        return sum((1 - alpha) ** before[i] for i, ids in enumerate(gold) if passage in ids)
+
+    def total(order: Sequence[str]) -> float:
+        before, value = [0] * len(gold), 0.0
+        for rank, passage in enumerate(order[:k], start=1):
+            value += gain(passage, before) / math.log2(1 + rank)
+            before = [n + (passage in ids) for n, ids in zip(before, gold, strict=True)]
+        return value
+
+    left, ideal, before = sorted(set().union(*gold)), [], [0] * len(gold)
+    while left:
+        best = max(left, key=lambda p: gain(p, before))
+        left.remove(best)
+        ideal.append(best)
+        before = [n + (best in ids) for n, ids in zip(before, gold, strict=True)]
+    return total(ranked) / total(ideal)
+
+
+def test_agreement_with_ir_measures_on_random_rankings() -> None:
+    import ir_measures
+    from ir_measures import P, Qrel, ScoredDoc, StRecall
+
+    draw = random.Random(7)
+    ids = [f"d{i}" for i in range(40)]
+    golds = [[set(draw.sample(ids, draw.randint(1, 4))) for _ in range(draw.randint(2, 7))] for _ in range(60)]
+    rankings = [draw.sample(ids, draw.choice((3, 20, 40))) for _ in golds]
+    run = [ScoredDoc(str(q), d, -float(i)) for q, r in enumerate(rankings) for i, d in enumerate(r)]
+    each = [Qrel(str(q), d, 1, str(p)) for q, g in enumerate(golds) for p, s in enumerate(g) for d in s]
+    pooled = [Qrel(str(q), d, 1) for q, g in enumerate(golds) for d in set().union(*g)]
+    for k in (1, 5, 10):
+        theirs = {(m.query_id, str(m.measure)): m.value for m in ir_measures.iter_calc([StRecall @ k], each, run)}
+        theirs |= {(m.query_id, str(m.measure)): m.value for m in ir_measures.iter_calc([P @ k], pooled, run)}
+        ours = zip(alpha_ndcg(rankings, golds, k), rankings, golds, strict=True)
+        apart = [abs(value - naive_alpha_ndcg(ranked, gold, k)) for value, ranked, gold in ours]
+        assert max(apart) < 0.02  # the ideal ranking is greedy, and which of equals is taken makes a difference
+        assert sum(d > 1e-4 for d in apart) < len(apart) / 10
+        for q, (ranked, gold) in enumerate(zip(rankings, golds, strict=True)):
+            assert coverage(ranked, gold, k) == pytest.approx(theirs[str(q), f"StRecall@{k}"], abs=1e-5)
+            assert precision(ranked, gold, k) == pytest.approx(theirs[str(q), f"P@{k}"])
+
+
+def test_an_interval_of_single_items_is_that_of_groups_of_one() -> None:
+    values = [0.0, 1.0, 1.0, 0.5, 0.25]
+    alone = mean_interval(values, seed=3)
+    assert alone == mean_interval(values, list("abcde"), seed=3)
+    doubled = interval(lambda chosen: sum(values[i // 2] for i in chosen) / len(chosen), list("aabbccddee"), seed=3)
+    assert doubled == pytest.approx(alone)

@@ -1,0 +1,520 @@
+"""The retrieval suite: its data, its methods, its records and its figures."""
+
+import gzip
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from toys import House, ToyEncoder
+
+from evals.__main__ import main
+from evals.metrics.coverage import LEANINGS
+from evals.records import Record
+from evals.retrieval import Plan, Spent, rank, sampled, scored
+from evals.retrieval_sets import GoldPerspective, GoldQuestion, RetrievalSet, load_sets
+from evals.retrieval_table import table
+from evals.retrievers import METHODS, CorpusIndex, bm25, by_each, dense, gold_queries, hybrid, interleave, named
+from tools.cache import VectorCache
+from tools.encoders.encoder import Encoder
+from tools.errors import InputError, ProviderDownError, ProviderReplyError
+from tools.passages import SourceDocument
+
+SHARED = Path(__file__).parents[2] / "shared" / "data" / "retrieval"
+
+CORPUS: list[dict[str, Any]] = [
+    {"id": "t1", "text": "Tea calms the drinker and keeps an office quiet."},
+    {"id": "t2", "text": "A pot of tea costs less than a cup of coffee.", "title": "Prices"},
+    {"id": "c1", "text": "Coffee wakes the whole office up before the first meeting."},
+    {"id": "c2", "text": "Good coffee brings colleagues together at the machine."},
+    {"id": "x1", "text": "The harbour froze over and the ferries stayed in port."},
+    {"id": "x2", "text": "Snails eat lettuce at night."},
+    {"id": 7, "text": "Night trains carry sleepers across borders."},
+    {"id": 8, "text": "Planes cross borders in an hour, trains in a night."},
+]
+QUERIES: list[dict[str, Any]] = [
+    {
+        "qid": "drinks",
+        "question": "Should the office serve tea or coffee?",
+        "perspectives": [
+            {"statement": "Coffee wakes people up.", "gold": ["c1", "c2"], "side": "con"},
+            {"statement": "Tea keeps people calm.", "gold": ["t1", "t2"], "side": "pro"},
+        ],
+    },
+    {
+        "qid": 12,
+        "question": "Should night trains replace planes?",
+        "perspectives": [
+            {"statement": "Night trains are comfortable.", "gold": [7], "stance": "SUPPORT"},
+            {"statement": "Planes are quicker.", "gold": ["8"], "stance": "UNDERMINE"},
+        ],
+    },
+]
+
+
+def lines(rows: Sequence[Any]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def named_layout(folder: Path, queries: Sequence[Any] = QUERIES, corpus: Sequence[Any] = CORPUS) -> Path:
+    (folder / "small_2way.queries.jsonl").write_text(lines(queries))
+    with gzip.open(folder / "small.corpus.jsonl.gz", "wt") as file:
+        file.write(lines(corpus))
+    return folder
+
+
+def folder_layout(folder: Path, queries: Sequence[Any] = QUERIES, corpus: Sequence[Any] = CORPUS) -> Path:
+    (folder / "queries.jsonl").write_text(lines(queries))
+    (folder / "corpus.jsonl").write_text(lines(corpus))
+    return folder
+
+
+def small(tmp_path: Path) -> RetrievalSet:
+    return load_sets(named_layout(tmp_path), ["small_2way"])[0]
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> VectorCache:
+    return VectorCache(tmp_path / "vectors.db")
+
+
+@pytest.fixture
+def built(tmp_path: Path, models_dir: Path) -> None:
+    """The encoder that other tests built, where the suite looks for it."""
+    folder = tmp_path / "data" / "cache"
+    folder.mkdir(parents=True)
+    for file in models_dir.glob("*.onnx"):
+        (folder / file.name).symlink_to(file)
+
+
+# Data
+
+
+def test_both_layouts_give_the_same(tmp_path: Path) -> None:
+    one, two = tmp_path / "named", tmp_path / "plain"
+    one.mkdir()
+    two.mkdir()
+    (first,) = load_sets(named_layout(one), ["small_2way"])
+    (second,) = load_sets(folder_layout(two))
+    assert (first.questions, first.corpus) == (second.questions, second.corpus)
+    assert (first.name, second.name) == ("small_2way", "plain")
+    assert first.corpus[1] == SourceDocument("t2", "A pot of tea costs less than a cup of coffee.", title="Prices")
+    assert first.questions[1].qid == "12"
+    assert [p.gold for p in first.questions[1].perspectives] == [{"7"}, {"8"}]
+    sides = first.questions[0].sides
+    assert sides is not None
+    assert [s.statement for s in sides] == ["Tea keeps people calm.", "Coffee wakes people up."]
+
+
+def test_sets_of_one_corpus_share_it(tmp_path: Path) -> None:
+    named_layout(tmp_path)
+    (tmp_path / "small_again.queries.jsonl").write_text(lines(QUERIES[:1]))
+    first, second = load_sets(tmp_path, ["small_2way", "small_again"])
+    assert first.corpus is second.corpus
+    assert len(second.questions) == 1
+
+
+@pytest.mark.parametrize(
+    ("sides", "found"),
+    [
+        (("pro", "con"), (0, 1)),
+        (("UNDERMINE", "SUPPORT"), (1, 0)),
+        (("1", "2"), (0, 1)),
+        (("", ""), (0, 1)),  # the first is the supporting one
+        (("SUPPORT", "SUPPORT"), None),
+        (("pro", ""), None),
+        (("pro", "con", "con"), None),
+    ],
+)
+def test_which_side_supports(sides: tuple[str, ...], found: tuple[int, int] | None) -> None:
+    perspectives = tuple(GoldPerspective(f"view {i}", frozenset("a"), side) for i, side in enumerate(sides))
+    question = GoldQuestion("q", "Why?", perspectives)
+    assert question.sides == (None if found is None else tuple(perspectives[i] for i in found))
+
+
+def changed(row: int = 0, **fields: Any) -> list[dict[str, Any]]:
+    rows = [dict(q) for q in QUERIES]
+    rows[row] |= fields
+    return [{k: v for k, v in r.items() if v is not None} for r in rows]
+
+
+def view(**fields: Any) -> list[dict[str, Any]]:
+    whole = {"statement": "Yes.", "gold": ["t1"]} | fields
+    return [{"statement": "No.", "gold": ["c1"]}, {k: v for k, v in whole.items() if v is not None}]
+
+
+@pytest.mark.parametrize(
+    ("queries", "message"),
+    [
+        (changed(1, question=None), r"queries\.jsonl line 2: 'question' is missing"),
+        (changed(1, qid=None), r"queries\.jsonl line 2: 'qid' is missing"),
+        (changed(1, qid="drinks"), r"line 2: 'qid' is 'drinks', as in line 1 already"),
+        (changed(0, perspectives=None), r"line 1: 'perspectives' is missing"),
+        (changed(0, perspectives=[]), r"line 1: 'perspectives' is empty"),
+        (changed(0, perspectives=["Yes."]), r"line 1: 'perspectives' item 1 has to be an object"),
+        (changed(0, perspectives=view(gold=[])), r"line 1: 'perspectives' item 2: 'gold' is empty"),
+        (changed(0, perspectives=view(gold=None)), r"line 1: 'perspectives' item 2: 'gold' is missing"),
+        (changed(0, perspectives=view(gold=[["t1"]])), r"item 2: 'gold' item 1 has to be the id of a passage"),
+        (changed(0, perspectives=view(gold=["t1", "t9"])), r"item 2: 'gold' has 't9', which is not in corpus\.jsonl"),
+        (changed(0, perspectives=view(statement=None)), r"item 2: 'statement' is missing"),
+        ([], r"queries\.jsonl holds no questions"),
+        (CORPUS, r"queries\.jsonl line 1: 'qid' is missing"),  # another file
+    ],
+)
+def test_bad_queries_are_told_with_file_line_and_field(tmp_path: Path, queries: list[Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load_sets(folder_layout(tmp_path, queries))
+
+
+@pytest.mark.parametrize(
+    ("corpus", "message"),
+    [
+        ([*CORPUS, {"id": "z"}], r"corpus\.jsonl line 9: 'text' is missing"),
+        ([{"text": "Words."}], r"corpus\.jsonl line 1: 'id' is missing"),
+        ([*CORPUS, {"id": "7", "text": "Words."}], r"corpus\.jsonl line 9: 'id' is '7', as in line 7 already"),
+        ([], r"corpus\.jsonl holds no passages"),
+        (QUERIES, r"corpus\.jsonl line 1: 'id' is missing"),
+    ],
+)
+def test_a_bad_corpus_is_told_with_file_line_and_field(tmp_path: Path, corpus: list[Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load_sets(folder_layout(tmp_path, corpus=corpus))
+
+
+def test_what_is_not_there_is_told_with_what_is(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is no folder"):
+        load_sets(tmp_path / "nowhere")
+    with pytest.raises(InputError, match=r"neither `queries\.jsonl` nor"):
+        load_sets(tmp_path)
+    named_layout(tmp_path)
+    with pytest.raises(InputError, match=r"needs the name of a set. It has: small_2way\."):
+        load_sets(tmp_path)
+    with pytest.raises(InputError, match=r"no 'large_2way\.queries\.jsonl'. It has: small_2way\."):
+        load_sets(tmp_path, ["small_2way", "large_2way"])
+    (tmp_path / "small.corpus.jsonl.gz").unlink()
+    with pytest.raises(InputError, match=r"no 'small\.corpus\.jsonl', with or without '\.gz'"):
+        load_sets(tmp_path, ["small_2way"])
+
+
+def test_a_cut_line_and_a_file_that_is_no_gzip(tmp_path: Path) -> None:
+    folder_layout(tmp_path)
+    path = tmp_path / "queries.jsonl"
+    path.write_text(path.read_text()[:-30])
+    with pytest.raises(InputError, match=r"queries\.jsonl line 2: no JSON"):
+        load_sets(tmp_path)
+    named_layout(tmp_path)
+    (tmp_path / "small.corpus.jsonl.gz").write_text(lines(CORPUS))
+    with pytest.raises(InputError, match=r"small\.corpus\.jsonl\.gz line 1: cannot be read"):
+        load_sets(tmp_path, ["small_2way"])
+
+
+# Methods
+
+
+def test_the_methods_find_what_the_agent_finds(tmp_path: Path, cache: VectorCache) -> None:
+    house = House(tmp_path / "house")
+    corpus = [SourceDocument(f"p{i}", row["text"]) for i, row in enumerate(CORPUS)]
+    house.put("here", **{p.external_id: p.text for p in corpus})
+    house.search.refresh()
+    collection = [house.store.collection("here")[0]]
+    documents = {i: p.document_id for i, p in house.store.passages(range(1, 20)).items()}
+    question = "Is coffee or tea better for an office at night?"
+    vector = house.encoder.encode_queries([question])[0]
+    theirs = {
+        "bm25": [i for i, _ in house.search.lexical.search(question, collection, 5)],
+        "dense": [i for i, _ in house.search.dense.search(vector, collection, 5)],
+        "hybrid": [h.passage_id for h in house.search.search(question, vector, ["here"], 5)],
+    }
+    with CorpusIndex(corpus, house.encoder, cache) as index:
+        for name, search in {"bm25": bm25, "dense": dense, "hybrid": hybrid}.items():
+            ours = [corpus[i].external_id for i in search(index, [question], 5)[0]]
+            assert len(ours) > 1
+            assert ours == [documents[i] for i in theirs[name]], name
+    house.search.close()
+    house.database.close()
+
+
+def test_bm25_ranks_rarer_words_higher_and_finds_nothing_for_none(tmp_path: Path, cache: VectorCache) -> None:
+    with CorpusIndex(small(tmp_path).corpus, ToyEncoder(), cache) as index:
+        first, second, third = bm25(index, ["snails at night", "of the and", "prices"], 5)
+    assert index.corpus[first[0]].external_id == "x2"
+    assert second == []
+    assert [index.corpus[i].external_id for i in third] == ["t2"]  # the word is in the title
+
+
+def test_interleaved_rank_by_rank_in_the_order_of_the_perspectives() -> None:
+    assert interleave([[1, 2, 3], [2, 4], [1, 5, 6, 7]]) == [1, 2, 4, 5, 3, 6, 7]
+    assert interleave([]) == []
+
+
+def test_gold_queries_ask_for_each_perspective(tmp_path: Path, cache: VectorCache) -> None:
+    one = small(tmp_path)
+    assert gold_queries(one.questions[1]) == [
+        "Should night trains replace planes? Night trains are comfortable.",
+        "Should night trains replace planes? Planes are quicker.",
+    ]
+    asked: list[str] = []
+
+    def search(index: CorpusIndex, texts: Sequence[str], k: int) -> list[list[int]]:
+        asked.extend(texts)
+        return [[0, 1, 2][:k] if i % 2 == 0 else [1, 3, 4][:k] for i in range(len(texts))]
+
+    with CorpusIndex(one.corpus, ToyEncoder(), cache) as index:
+        assert by_each(search, gold_queries)(index, one.questions, 3) == [[0, 1, 3], [0, 1, 3]]
+    assert len(asked) == 4
+
+
+def test_methods_by_name() -> None:
+    assert list(named(["bm25", "oracle", "dense"])) == ["bm25", "bm25+gold", "dense+gold", "dense"]
+    assert list(named(["oracle"])) == ["bm25+gold", "dense+gold", "hybrid+gold"]
+    assert METHODS["dense"].knows == "nothing"
+    assert METHODS["dense+gold"].knows == "gold perspectives"
+    with pytest.raises(InputError, match=r"no method 'bm52'. There are: bm25, dense"):
+        named(["bm25", "bm52"])
+    with pytest.raises(InputError, match="no method ''"):
+        named([])
+
+
+class Failing(ToyEncoder):
+    """Cannot encode texts in which one of these words is."""
+
+    def __init__(self, *words: str, error: type[ProviderReplyError | ProviderDownError] = ProviderReplyError) -> None:
+        super().__init__()
+        self.words = words
+        self.error = error
+        self.asked = 0
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.asked += len(texts)
+        if any(word in text for text in texts for word in self.words):
+            raise self.error("the encoder gave nonsense")
+        return super().encode(texts)
+
+
+def test_vectors_are_computed_once(tmp_path: Path, cache: VectorCache) -> None:
+    corpus, encoder = small(tmp_path).corpus, Failing()
+    with CorpusIndex(corpus, encoder, cache) as index:
+        first = dense(index, ["tea", "coffee"], 3)
+    assert encoder.asked == len(corpus) + 2
+    with CorpusIndex(corpus, encoder, VectorCache(tmp_path / "vectors.db")) as index:
+        assert dense(index, ["tea", "coffee"], 3) == first
+    assert encoder.asked == len(corpus) + 2
+    other = ToyEncoder("other")
+    with CorpusIndex(corpus, other, cache) as index:  # what one encoder made is none of another's
+        assert np.array_equal(index.vectors[0], other.encode([corpus[0].text])[0])
+
+
+# Records
+
+
+def plan(tmp_path: Path, *methods: str, **changes: Any) -> Plan:
+    return Plan([small(tmp_path)], named(methods or ("bm25", "dense")), [1, 2], **changes)
+
+
+def ranked(plan: Plan, encoder: Encoder, cache: VectorCache, path: Path) -> dict[str, Record]:
+    return rank(plan, encoder, cache, path, Spent())
+
+
+def test_a_killed_run_goes_on_and_a_complete_one_is_only_scored(
+    tmp_path: Path, cache: VectorCache, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, asked = tmp_path / "records.jsonl", plan(tmp_path)
+    whole = ranked(asked, ToyEncoder(), cache, path)
+    assert len(whole) == 4
+    assert whole["small_2way bm25 12"]["ids"][0] in ("7", "8")
+    text = path.read_text()
+    kept = text.splitlines(keepends=True)
+    path.write_text("".join(kept[:3]) + kept[3][: len(kept[3]) // 2])
+    assert ranked(asked, ToyEncoder(), cache, path) == whole
+    assert path.read_text() == text
+    assert "line 4 was cut off" in capsys.readouterr().err
+    never = Failing("")  # cannot encode anything
+    again = plan(tmp_path, seed=2, published=True)  # what is read otherwise is not searched otherwise
+    assert ranked(again, never, VectorCache(tmp_path / "other.db"), path) == whole
+    assert never.asked == 0
+
+
+def test_methods_may_be_added_but_nothing_else_changed(tmp_path: Path, cache: VectorCache) -> None:
+    path = tmp_path / "records.jsonl"
+    ranked(plan(tmp_path, "bm25"), ToyEncoder(), cache, path)
+    assert len(ranked(plan(tmp_path, "bm25", "hybrid"), ToyEncoder(), cache, path)) == 4
+    before = path.read_text()
+    with pytest.raises(InputError, match="encoder was 'toy' and is 'other'"):
+        ranked(plan(tmp_path, "bm25"), ToyEncoder("other"), cache, path)
+    other = Plan([load_sets(named_layout(tmp_path, QUERIES[:1]), ["small_2way"])[0]], named(["bm25"]), [1])
+    with pytest.raises(InputError, match="another config: sets was"):
+        ranked(other, ToyEncoder(), cache, path)
+    with pytest.raises(InputError, match="another config: sample was None"):
+        ranked(plan(tmp_path, "bm25", limit=1), ToyEncoder(), cache, path)
+    assert path.read_text() == before
+
+
+def test_a_question_that_fails_is_a_miss_and_is_named(tmp_path: Path, cache: VectorCache) -> None:
+    asked = plan(tmp_path, "bm25", "dense")
+    records = ranked(asked, Failing("replace"), cache, tmp_path / "records.jsonl")
+    report = scored(asked, records, "toy", Spent())
+    assert report["failed"] == [
+        {"set": "small_2way", "method": "dense", "qid": "12", "failed": "the encoder gave nonsense"}
+    ]
+    found = {q["qid"]: records[f"small_2way dense {q['qid']}"] for q in QUERIES}
+    assert "ids" not in found[12]
+    assert len(found["drinks"]["ids"]) == len(CORPUS)
+    assert report["metrics"]["small_2way"]["dense"]["documents_needed_share"] == 0.5
+    assert "failed: small_2way dense 12: the encoder gave nonsense" in table(
+        report | {"seconds": {"total": 1.0}}  # of the whole run
+    )
+
+
+def test_an_encoder_that_is_down_ends_the_run_and_what_was_found_stays(tmp_path: Path, cache: VectorCache) -> None:
+    path, asked = tmp_path / "records.jsonl", plan(tmp_path, "bm25", "dense")
+    with pytest.raises(ProviderDownError):
+        ranked(asked, Failing("replace", error=ProviderDownError), cache, path)
+    with pytest.raises(ProviderDownError, match="the corpus cannot be encoded"):
+        ranked(asked, Failing("Snails"), VectorCache(tmp_path / "other.db"), path)
+    assert len(path.read_text().splitlines()) == 3  # the header and BM25
+    assert len(ranked(asked, ToyEncoder(), cache, path)) == 4
+
+
+def test_a_sample_is_seeded(tmp_path: Path) -> None:
+    many = [QUERIES[0] | {"qid": i} for i in range(30)]
+    one = load_sets(named_layout(tmp_path, many), ["small_2way"])[0]
+    assert sampled(one, None, 1) is one
+    qids = [[q.qid for q in sampled(one, 5, seed).questions] for seed in (1, 1, 2)]
+    assert qids[0] == qids[1] != qids[2]
+    assert [q.qid for q in sampled(one, 8, 1).questions][:5] == qids[0]
+    assert len(one.questions) == 30
+
+
+# Figures
+
+
+def record(ids: str) -> Record:
+    return {"ids": ids.split()}
+
+
+def test_the_figures_by_hand(tmp_path: Path) -> None:
+    asked = plan(tmp_path, "bm25", "dense")
+    records = {
+        "small_2way bm25 drinks": record("t1 c1 x1"),  # tea supports, coffee opposes
+        "small_2way bm25 12": record("x1 7"),
+        "small_2way dense drinks": record("c1 c2 x1 x2 8 t1"),
+        "small_2way dense 12": record("x1 x2"),
+    }
+    report = scored(asked, records, "toy", Spent())
+    words, meaning = (report["metrics"]["small_2way"][m] for m in ("bm25", "dense"))
+    assert words["mrecall@1"] == 0.5  # m = 2 > k = 1: one distinct perspective is enough
+    assert words["mrecall@2"] == 0.5
+    assert words["coverage@2"] == (1 + 1 / 2) / 2
+    assert words["precision@2"] == (2 / 2 + 1 / 2) / 2
+    # 'drinks' is ideal. Of '12' one perspective comes second; ideally both come, first and second.
+    half = (1 / math.log2(3)) / (1 + 1 / math.log2(3))
+    assert words["alpha_ndcg@2"] == pytest.approx((1 + half) / 2, abs=1e-5)
+    assert words["precision@1"] == 0.5
+    assert (words["documents_needed"], words["documents_needed_share"]) == (2.0, 0.5)
+    assert [words[f"{kind}@5"] for kind in LEANINGS] == [0.5, 0.0, 0.5, 0.0]
+    assert words["sycophancy@5"] == (2 - 1) / 2  # t1 and 7 support, c1 opposes
+    assert [meaning[f"{kind}@5"] for kind in LEANINGS] == [0.0, 0.5, 0.0, 0.5]
+    assert math.isnan(meaning["sycophancy@5"])  # nothing in the top five supports
+    assert meaning["documents_needed"] == 6.0
+    union = report["union"]["small_2way"]
+    assert (union["covered"], union["coverage"]) == (0.5, 0.75)
+    assert union["passages"] == (6 + 3) / 2  # t1 c1 x1 c2 x2 8; x1 7 x2
+    assert report["intervals"]["small_2way"]["bm25"]["mrecall@2"] == (0.0, 1.0)
+    sizes = report["config"]["sizes"]["small_2way"]
+    assert (sizes["two_sided"], sizes["more_perspectives_than_k"]) == (2, {"1": 1.0, "2": 0.0})
+
+
+def test_the_published_reading_of_precision(tmp_path: Path) -> None:
+    records = {"small_2way bm25 drinks": record("t1"), "small_2way bm25 12": record("7 8")}
+    as_asked = scored(plan(tmp_path, "bm25"), records, "toy", Spent())
+    published = scored(plan(tmp_path, "bm25", published=True), records, "toy", Spent())
+    assert as_asked["metrics"]["small_2way"]["bm25"]["precision@2"] == (1 / 2 + 2 / 2) / 2
+    assert published["metrics"]["small_2way"]["bm25"]["precision@2"] == (1 / 1 + 2 / 1) / 2
+    assert (as_asked["config"]["precision"], published["config"]["precision"]) == ("divided by k", "published")
+
+
+@pytest.mark.usefixtures("built")
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder_layout(tmp_path)
+    out = tmp_path / "records.jsonl"
+    command = ["retrieval", "--data", str(tmp_path), "--k", "2,50", "--out", str(out), "--seed", "3"]
+    assert main([*command, "--json"]) == 0
+    said = capsys.readouterr()
+    report = json.loads(said.out)
+    name = tmp_path.name
+    assert list(report["metrics"][name]) == list(METHODS)
+    assert report["metrics"][name]["dense+gold"]["mrecall@50"] == 1.0
+    assert "alpha_ndcg@50" not in report["metrics"][name]["dense"]  # ndeval ends at 20
+    assert report["union"][name]["covered"] == 1.0
+    assert report["seconds"]["total"] > 0
+    assert 50 < report["machine"]["peak_memory_mb"] < 2000
+    assert report["config"]["methods"]["bm25+gold"] == "gold perspectives"
+    assert len(out.read_text().splitlines()) == 1 + len(METHODS) * 2
+    assert said.err == ""  # no bar where there is no terminal
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    assert "2 questions (2 with two sides), 2.0 perspectives each, 8 passages" in shown
+    assert "MRecall@50" in shown
+    assert "hybrid+gold" in shown
+
+
+@pytest.mark.usefixtures("built")
+def test_what_is_not_defined_is_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one_sided = view(stance="SUPPORT")
+    folder_layout(tmp_path, changed(0, perspectives=[p | {"stance": "SUPPORT"} for p in one_sided])[:1])
+    assert main(["retrieval", "--data", str(tmp_path), "--methods", "bm25", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert report["metrics"][tmp_path.name]["bm25"]["sycophancy@5"] is None
+    assert report["intervals"][tmp_path.name]["bm25"]["sycophancy@5"] == [None, None]
+
+
+@pytest.mark.usefixtures("built")
+def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder_layout(tmp_path, changed(1, question=None))
+    assert main(["retrieval", "--data", str(tmp_path)]) == 1
+    assert "queries.jsonl line 2: 'question' is missing" in capsys.readouterr().err
+    for wrong in ("0", "5,101", "five"):
+        with pytest.raises(SystemExit):
+            main(["retrieval", "--data", str(tmp_path), "--k", wrong])
+    assert main(["retrieval", "--data", str(tmp_path), "--out", str(tmp_path / "queries.jsonl")]) == 1
+
+
+@pytest.mark.usefixtures("built")
+def test_a_file_of_something_else_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder_layout(tmp_path)
+    before = (tmp_path / "queries.jsonl").read_bytes()
+    assert main(["retrieval", "--data", str(tmp_path), "--out", str(tmp_path / "queries.jsonl")]) == 1
+    assert "holds no records" in capsys.readouterr().err
+    assert (tmp_path / "queries.jsonl").read_bytes() == before
+
+
+# The data that nobody here wrote
+
+
+# Of the whole sets; these are parts of them, of 49 and 113 questions.
+KNOWN = {
+    "bm25": {
+        "theperspective_2way": {"mrecall@5": 0.74},
+        "perspectrum_clusters": {"mrecall@5": 0.25, "coverage@5": 0.49},
+    },
+    "dense": {
+        "theperspective_2way": {"mrecall@5": 0.84},
+        "perspectrum_clusters": {"mrecall@5": 0.25, "coverage@5": 0.52},
+    },
+}
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data")
+@pytest.mark.usefixtures("built")
+@pytest.mark.parametrize("method", ["bm25", pytest.param("dense", marks=(pytest.mark.slow, pytest.mark.timeout(1200)))])
+def test_the_searches_come_out_near_the_known_figures(method: str, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--data", str(SHARED), "--set", ",".join(KNOWN[method]), "--methods", method, "--k", "5", "--json"]
+    assert main(["retrieval", *asked]) == 0
+    metrics = json.loads(capsys.readouterr().out)["metrics"]
+    for name, figures in KNOWN[method].items():
+        found = {measure: metrics[name][method][measure] for measure in figures}
+        assert found == pytest.approx(figures, abs=0.12), name
