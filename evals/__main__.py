@@ -15,6 +15,7 @@ SUITES = {
     "judge-fit": "fit and measure the judge of features, the trained judge's baseline",
     "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",
     "judge-train": "train the embedded judge (extra 'models')",
+    "report": "results side by side: a table, Markdown with figures, two of them compared",
     "retrieval": "how well retrievers cover the perspectives on a question",
     "screenshots": "pictures of the chat page, for the documents",
 }

@@ -123,9 +123,11 @@ def report(
 ) -> dict[str, Any]:
     """One object: metrics, intervals, config, and what failed by name. What is not defined is null."""
     return {
+        "suite": "answers",
         "metrics": counts | {name: _number(m.value) for name, m in measures.items()},
         "over": {name: _number(m.total) for name, m in measures.items()},
         "intervals": {name: [_number(end) for end in m.interval(seed)] for name, m in measures.items()},
+        "items": {name: m.rows for name, m in measures.items() if isinstance(m, Ratio)},
         "config": head["config"] | limits | {"versions": head["versions"], "prompts": head["prompts"]},
         "failed": [f"{r['asked']} [{r['variant']}]: {r['failed']}" for r in records if "failed" in r],
     }

@@ -18,6 +18,7 @@ Polarity is the parity of negators. Where the gold statements themselves do not 
 
 import argparse
 import asyncio
+import hashlib
 import json
 import random
 import sys
@@ -73,14 +74,15 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(
             f"{args.data} has no *.jsonl rows with `question` and two `perspectives`. Give another --data."
         )
+    data = fingerprint(rows)
     if args.limit is not None and args.limit < len(rows):
         rows = random.Random(args.seed).sample(rows, args.limit)
-    return _run_perspectives(args, rows) if args.perspectives else _run_grammar(args, rows)
+    return _run_perspectives(args, rows, data) if args.perspectives else _run_grammar(args, rows, data)
 
 
-def _run_grammar(args: argparse.Namespace, rows: Sequence[GoldRow]) -> int:
+def _run_grammar(args: argparse.Namespace, rows: Sequence[GoldRow], data: str) -> int:
     encoder = load_encoder(load_settings().cache_dir)
-    config = {"expander": "grammar", "encoder": encoder.name}
+    config = {"expander": "grammar", "encoder": encoder.name, "questions": data}
     with Records(args.out, "expand", config) if args.out else nullcontext() as file:
         verdicts = judge(rows, encoder, file)
     if args.failures:
@@ -92,10 +94,10 @@ def _run_grammar(args: argparse.Namespace, rows: Sequence[GoldRow]) -> int:
     return 0
 
 
-def _run_perspectives(args: argparse.Namespace, rows: Sequence[GoldRow]) -> int:
+def _run_perspectives(args: argparse.Namespace, rows: Sequence[GoldRow], data: str) -> int:
     from evals.expand_perspectives import ask_perspectives
 
-    found, config = asyncio.run(ask_perspectives(rows, args.out, args.parallel))
+    found, config = asyncio.run(ask_perspectives(rows, data, args.out, args.parallel))
     if args.failures:
         _write_failures(args.failures, [f for f in found if f.failed or f.close < len(f.row.gold)])
     failed = [f"{f.row.question}: {f.failed}" for f in found if f.failed]
@@ -116,6 +118,11 @@ def read_rows(folder: Path, most: int | None = 2) -> Iterator[GoldRow]:
                 raise row.wrong(f"'perspectives' item {wrong[0]} has to be text.")
             if 2 <= len(gold) <= (len(gold) if most is None else most):
                 yield GoldRow(path.name.split(".")[0], question, tuple(gold), row.number)
+
+
+def fingerprint(rows: Sequence[GoldRow]) -> str:
+    """Changes when a question or a gold perspective does, so that records of other data are not gone on with."""
+    return hashlib.sha256(json.dumps([asdict(row) for row in rows]).encode()).hexdigest()[:12]
 
 
 def judge(rows: Sequence[GoldRow], encoder: Encoder, file: Records | None = None) -> list[Verdict]:
@@ -167,10 +174,12 @@ def report(
     counts: Record, measures: dict[str, Ratio], config: Record, args: argparse.Namespace, failed: Sequence[str]
 ) -> dict[str, Any]:
     """One object: metrics, intervals, config, and what failed by name. What is not defined is null."""
-    head = header("expand", config | {"data": str(args.data), "limit": args.limit, "seed": args.seed})
+    head = header("expand", config | {"data": args.data.name, "limit": args.limit, "seed": args.seed})
     return {
+        "suite": "expand",
         "metrics": counts | {name: _number(m.value) for name, m in measures.items()},
         "intervals": {name: [_number(end) for end in m.interval()] for name, m in measures.items()},
+        "items": {name: m.rows for name, m in measures.items()},
         "config": head["config"] | {"versions": head["versions"], "prompts": head["prompts"]},
         "failed": list(failed),
     }

@@ -145,6 +145,7 @@ def _report(
     threshold, source = _threshold(records, judge, args.threshold)
     told = {"threshold": threshold, "threshold_from": source, "seed": args.seed, "ece_bins": BINS}
     return {
+        "suite": "judge",
         **measures(records, threshold, judge.probabilities, args.seed),
         "config": config | told | {"questions": len({r["question"] for r in records})},
         "baselines": uninformed(float(labels_of(records).mean())) | {"cosine, optimistic": optimistic(cosine)},

@@ -90,7 +90,23 @@ def measures(records: Sequence[Record], threshold: float, probabilities: bool, s
         "metrics": metrics,
         "intervals": {name: bounds for name, bounds in intervals.items() if not math.isnan(bounds[0])},
         "reliability": m.reliability(labels, scores) if probabilities else [],
+        "items": _items(labels, accepted, questions),
         "undefined": {name: why for name, why in _UNDEFINED.items() if math.isnan(metrics[name])},
+    }
+
+
+def _items(labels: m.Flags, accepted: m.Flags, questions: Sequence[str]) -> dict[str, list[tuple[str, float, float]]]:
+    """Measure to rows of (question, numerator, denominator) whose sums make it, for comparing two judges."""
+    both, either = labels & accepted, labels.astype(int) + accepted
+    rows = {
+        "accuracy": (labels == accepted, np.ones(len(labels))),
+        "f1": (2 * both, either),
+        "precision": (both, accepted),
+        "recall": (both, labels),
+    }
+    return {
+        name: [(q, float(n), float(d)) for q, n, d in zip(questions, above, below, strict=True)]
+        for name, (above, below) in rows.items()
     }
 
 

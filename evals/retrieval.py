@@ -154,6 +154,7 @@ def scored(plan: Plan, records: dict[str, Record], encoder: str, spent: Spent) -
     began = time.perf_counter()
     metrics: Record = {}
     intervals: Record = {}
+    items: Record = {}
     union: Record = {}
     failed: list[Record] = []
     for one in plan.sets:
@@ -161,14 +162,17 @@ def scored(plan: Plan, records: dict[str, Record], encoder: str, spent: Spent) -
         scores = {n: _scores(plan, one, rows) for n, rows in kept.items()}
         metrics[one.name] = {n: s.values for n, s in scores.items()}
         intervals[one.name] = {n: s.intervals for n, s in scores.items()}
+        items[one.name] = {n: s.items for n, s in scores.items()}
         pools = [set[str]().union(*(r.get("ids", ()) for r in rows)) for rows in zip(*kept.values(), strict=True)]
         ceiling = union_scores(one.questions, pools, plan.seed)
         union[one.name] = {**ceiling.values, "intervals": ceiling.intervals}
         failed += [_named_failure(r) for rows in kept.values() for r in rows if "failed" in r]
     spent.score = time.perf_counter() - began
     return {
+        "suite": "retrieval",
         "metrics": metrics,
         "intervals": intervals,
+        "items": items,
         "union": union,
         "failed": failed,
         "config": _config(plan, encoder),

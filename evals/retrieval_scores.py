@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,14 @@ TOP_FIVE = 5
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Measure to its value, NaN where it is not defined, and to its 95 % interval over questions."""
+    """Measure to its value, NaN where it is not defined, and to its 95 % interval over questions.
+
+    items: measure to rows of (question, value, 1), for comparing two methods question by question.
+    """
 
     values: dict[str, float]
     intervals: dict[str, Interval]
+    items: dict[str, list[tuple[str, float, float]]] = field(default_factory=dict)
 
 
 def score(
@@ -37,7 +41,10 @@ def score(
     rows = {name: np.asarray(values) for name, values in by_question(questions, rankings, cutoffs, published).items()}
     statistics: dict[str, Callable[[Chosen], float]] = {name: _mean_of(values) for name, values in rows.items()}
     statistics[f"sycophancy@{TOP_FIVE}"] = _sycophancy_of(questions, rankings)
-    return _with_intervals(statistics, len(questions), seed)
+    figures = _with_intervals(statistics, len(questions), seed)
+    kept = [f"{measured}@{k}" for measured in ("mrecall", "coverage", "precision") for k in cutoffs]
+    items = {m: [(q.qid, float(v), 1.0) for q, v in zip(questions, rows[m], strict=True)] for m in kept}
+    return Scores(figures.values, figures.intervals, items)
 
 
 def by_question(

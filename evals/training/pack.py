@@ -129,16 +129,19 @@ def sample_sentences() -> list[tuple[Pair, Pair, int]]:
     """The samples' sentences that stand alone, each with its passage: for their own side (0: support) and for the other
     one (1: oppose)."""
     from agent.samples import FOLDER
-    from evals.answers import load_samples
+    from evals.answer_cases import Side, load_samples
     from tools.grammar import frame
     from tools.ingest.readers import read_file
     from tools.text.sentences import split_sentences
     from tools.text.standalone import stands_alone
 
     pairs: list[tuple[Pair, Pair, int]] = []
-    for case in load_samples()[0]:
+    for case in load_samples().cases:
         framing = frame(case.question)
-        sides = {"supports": (framing.claim, framing.negation), "opposes": (framing.negation, framing.claim)}
+        sides: dict[Side, tuple[str, str]] = {
+            "supports": (framing.claim, framing.negation),
+            "opposes": (framing.negation, framing.claim),
+        }
         for stance, (own, other) in sides.items():
             for name in sorted(case.gold[stance]):
                 document = next(iter(read_file(FOLDER.parent / name, name)))

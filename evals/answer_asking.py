@@ -1,0 +1,175 @@
+"""Asks the agent through its door, over a data folder that lasts as long as the asking, with the usual caches."""
+
+import asyncio
+import hashlib
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.answer import Answer
+from agent.building import build_providers
+from agent.commands.session import usual_options
+from agent.providers import Providers
+from agent.runs import Runs
+from agent.settings import Settings
+from evals.answer_plan import Ask, Shelves, shelve
+from evals.records import Record, Records
+from tools.cache import VectorCache
+from tools.encoders.encoder import Encoder
+from tools.errors import SteelmanError
+from tools.ingest.ingest import Ingester, IngestReport
+from tools.passages import SourceDocument
+from tools.store.database import Database
+from tools.store.store import Store
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+DEADLINE = 300.0
+"""Seconds an answer may take where none are set: how busy the machine is should not show in the measures."""
+Build = Callable[[Settings, Store], Providers]
+_IN_FORCE = (
+    "provider",
+    *("model", "model_frame", "model_expand", "model_queries", "model_write", "temperature"),
+    *("judge", "judge_model", "judge_threshold", "encoder", "embeddings_model", "reranker", "deadline"),
+)
+
+
+def in_force(settings: Settings) -> Record:
+    """The settings that decide what the agent answers; the web is off, since the sides of its pages are not known."""
+    return {name: getattr(settings, name) for name in _IN_FORCE} | {"web": "off"}
+
+
+def fingerprint(documents: Sequence[SourceDocument]) -> str:
+    """Changes when a document does."""
+    digest = hashlib.sha256()
+    for document in documents:
+        digest.update("\x1f".join((document.external_id, document.title, document.text, "\x1e")).encode())
+    return digest.hexdigest()[:12]
+
+
+async def ask_all(
+    asks: Sequence[Ask],
+    documents: Sequence[SourceDocument],
+    records: Records,
+    settings: Settings,
+    parallel: int,
+    build: Build = build_providers,
+) -> None:
+    """Adds a record for each ask that has none: the answer with the texts that it cites, or why it failed."""
+    waiting = [a for a in asks if a.key not in records.done]
+    if not waiting:
+        return
+    from tqdm import tqdm
+
+    shelves = shelve(documents, waiting)
+    with _data_folder(settings) as folder:
+        async with Runs(_elsewhere(settings, Path(folder)), build) as runs:
+            await asyncio.to_thread(_fill, runs, shelves, settings.cache_dir / "evals.db")
+            turn = asyncio.Semaphore(parallel)
+            done = len(asks) - len(waiting)
+            with tqdm(total=len(asks), initial=done, unit="answer", disable=not sys.stderr.isatty()) as bar:
+                tasks = [asyncio.create_task(_one(runs, a, shelves.open_to(a), turn)) for a in waiting]
+                try:
+                    for finished in asyncio.as_completed(tasks):
+                        ask, record = await finished
+                        records.add(ask.key, record)
+                        bar.update()
+                finally:  # stopped, none may begin another question while the door closes
+                    for task in tasks:
+                        task.cancel()
+                    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def providers_of(settings: Settings, build: Build = build_providers) -> AsyncIterator[Providers]:
+    """The providers in force, over a store with nothing in it."""
+    with _data_folder(settings) as folder:
+        where = _elsewhere(settings, Path(folder))
+        database = Database(where.database_path)
+        try:
+            providers = await asyncio.to_thread(build, where, Store(database))
+            try:
+                yield providers
+            finally:
+                await providers.aclose()
+        finally:
+            database.close()
+
+
+async def _one(runs: Runs, ask: Ask, collections: tuple[str, ...], turn: asyncio.Semaphore) -> tuple[Ask, Record]:
+    record: Record = {
+        "case": ask.case.key,
+        "question": ask.case.question,
+        "variant": ask.variant,
+        "asked": ask.asked,
+        "left_out": ask.left_out,
+    }
+    async with turn:
+        try:
+            options = usual_options(runs, collections=collections, deadline_seconds=runs.settings.deadline or DEADLINE)
+            answer = await runs.answer(await runs.start(ask.asked, options))
+            return ask, record | {"answer": answer.model_dump(), "passages": await _cited(runs, answer)}
+        except SteelmanError as exc:
+            return ask, record | {"failed": str(exc)}
+
+
+async def _cited(runs: Runs, answer: Answer) -> dict[str, str]:
+    """The stored text of every passage that the answer cites, by its id."""
+    ids = {i for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}
+    found = await asyncio.to_thread(runs.store.passages, ids)
+    return {str(i): p.text for i, p in sorted(found.items())}
+
+
+def _data_folder(settings: Settings) -> TemporaryDirectory[str]:
+    """A data folder of its own, with the caches of the usual one."""
+    folder = TemporaryDirectory(prefix="steelman-evals-", ignore_cleanup_errors=True)
+    settings.cache_dir.mkdir(parents=True, exist_ok=True)
+    (Path(folder.name) / "cache").symlink_to(settings.cache_dir.absolute(), target_is_directory=True)
+    return folder
+
+
+def _elsewhere(settings: Settings, folder: Path) -> Settings:
+    values: dict[str, Any] = {name: getattr(settings, name) for name in Settings.model_fields}
+    return Settings(**values | {"data_dir": folder, "web": "off", "checkpoint_url": "", "chroma_url": ""})
+
+
+def _fill(runs: Runs, shelves: Shelves, cache: Path) -> None:
+    from tqdm import tqdm
+
+    search = runs.providers.search
+    ingester = Ingester(runs.store, search, _Remembering(search.encoder, VectorCache(cache)))
+    total = sum(map(len, shelves.documents.values()))
+    with tqdm(total=total, unit="document", disable=not sys.stderr.isatty()) as bar:
+        for name, documents in shelves.documents.items():
+            ingester.ingest(documents, name, partial(_told, bar, int(bar.n)))
+
+
+def _told(bar: "tqdm[NoReturn]", before: int, report: IngestReport) -> None:
+    bar.update(before + report.stored - bar.n)
+
+
+class _Remembering:
+    """An encoder whose vectors are kept, so that a collection is encoded once and not once a run."""
+
+    def __init__(self, encoder: Encoder, cache: VectorCache) -> None:
+        self.name = encoder.name
+        self._encoder = encoder
+        self._cache = cache
+
+    @property
+    def dimensions(self) -> int:
+        return self._encoder.dimensions
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._cache.rows(self.name, texts, lambda chosen: self._encoder.encode([texts[i] for i in chosen]))
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._encoder.encode_queries(texts)

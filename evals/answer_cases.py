@@ -1,0 +1,104 @@
+"""Questions whose documents have known sides: the samples, or a set of queries with its corpus."""
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from evals.retrieval_sets import GoldQuestion, load_sets
+from evals.rows import Row, json_rows
+from tools.errors import InputError
+from tools.passages import SourceDocument
+
+Side = Literal["supports", "opposes"]
+SIDES: tuple[Side, Side] = ("supports", "opposes")
+SAMPLES_SET = "samples"
+
+_SAMPLES_GOLD = Path(__file__).parent / "gold" / "samples"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question with the documents that are gold for each of its two sides."""
+
+    key: str
+    question: str
+    gold: dict[Side, frozenset[str]]
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """The sides that have gold documents."""
+        return tuple(side for side in SIDES if self.gold[side])
+
+
+@dataclass(frozen=True, slots=True)
+class CaseSet:
+    """Questions and the collection to ask over. `unsided`: questions left out, since their sides are not known."""
+
+    name: str
+    cases: list[Case]
+    documents: list[SourceDocument]
+    unsided: int = 0
+
+    def shuffled(self, seed: int) -> list[Case]:
+        """The cases in a seeded random order."""
+        order = list(self.cases)
+        random.Random(seed).shuffle(order)
+        return order
+
+
+def load_cases(folder: Path | None, name: str) -> CaseSet:
+    """The set of that name in the folder; the samples where there is no folder. Raises InputError."""
+    if folder is None:
+        if name != SAMPLES_SET:
+            raise InputError(f"where is the set '{name}'? Give its folder as --data.")
+        return load_samples()
+    return load_set(folder, name)
+
+
+def load_samples() -> CaseSet:
+    """The sample questions with the sides that their writers gave each passage."""
+    from agent.samples import sample_documents
+
+    documents, cases, unsided = sample_documents(), [], 0
+    known = {d.external_id for d in documents}
+    for file in sorted(_SAMPLES_GOLD.glob("*.jsonl")):
+        question, gold = "", {side: set[str]() for side in SIDES}
+        for row in json_rows(file):
+            question = row.text("question")
+            if row.text("path") not in known:
+                raise row.wrong(f"'path' names '{row.text('path')}', which is no sample.")
+            if (side := _side(row)) is not None:
+                gold[side].add(row.text("path"))
+        if any(gold.values()):
+            cases.append(Case(file.stem, question, {side: frozenset(ids) for side, ids in gold.items()}))
+        else:
+            unsided += 1
+    return CaseSet(SAMPLES_SET, cases, documents, unsided)
+
+
+def load_set(folder: Path, name: str) -> CaseSet:
+    """The questions of a set of `evals.retrieval_sets` of which every perspective is on a known side. Raises InputError
+    with file, line and field for what is wrong with the files."""
+    found = load_sets(folder, [name])[0]
+    cases = [case for question in found.questions if (case := _case(question)) is not None]
+    if not cases:
+        raise InputError(f"the set '{name}' has no question whose perspectives say which side they are on.")
+    return CaseSet(name, cases, found.corpus, len(found.questions) - len(cases))
+
+
+def _case(question: GoldQuestion) -> Case | None:
+    gold = {side: set[str]() for side in SIDES}
+    for perspective in question.perspectives:
+        if not perspective.stance:
+            return None
+        gold[perspective.stance] |= perspective.gold
+    return Case(question.qid, question.question, {side: frozenset(ids) for side, ids in gold.items()})
+
+
+def _side(row: Row) -> Side | None:
+    """None for a third one. Raises InputError."""
+    stance = row.text("stance")
+    if stance not in (*SIDES, "other"):
+        raise row.wrong(f"'stance' is '{stance}', which has to be one of {', '.join(SIDES)}, other.")
+    return next((side for side in SIDES if side == stance), None)

@@ -1,0 +1,106 @@
+"""What the agent is asked: the question as it is, with one side's documents left out, and in other wordings.
+
+A side is left out without indexing anything twice: the documents lie in several collections, divided by which
+questions leave them out, and a question is asked over all collections but its own.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from evals.answer_cases import SIDES, Case, Side
+from tools.grammar import frame
+from tools.grammar.lexicon import is_name
+from tools.passages import SourceDocument
+
+PLAIN, MISSING, NEUTRAL = "plain", "missing", "neutral"
+WORDINGS = {"true": "Isn't it true that {}?", "why": "Why should we accept that {}?"}
+"""Leading questions: each is asked of the claim ('true for') and of its negation ('true against')."""
+FRAMINGS = (NEUTRAL, *(f"{name} {side}" for name in WORDINGS for side in ("for", "against")))
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One question to the agent. `asked` are its words; `left_out` is the side whose gold documents it goes without."""
+
+    case: Case
+    variant: str
+    asked: str
+    left_out: Side | None = None
+
+    @property
+    def key(self) -> str:
+        return f"{self.case.key} [{self.variant}]"
+
+    @property
+    def without(self) -> frozenset[str]:
+        """The documents that it is asked without."""
+        return self.case.gold[self.left_out] if self.left_out else frozenset()
+
+
+def plan(cases: Sequence[Case], missing: bool, framings: bool, seed: int) -> list[Ask]:
+    """All that is asked, question by question.
+
+    The sides that are left out alternate over the questions that have both, whatever the number of questions.
+    """
+    asks: list[Ask] = []
+    sided = 0
+    for case in cases:
+        asks.append(Ask(case, PLAIN, case.question))
+        if missing and len(case.sides) == len(SIDES):
+            asks.append(Ask(case, MISSING, case.question, SIDES[(sided + seed) % len(SIDES)]))
+        sided += len(case.sides) == len(SIDES)
+        if framings:
+            asks += [Ask(case, name, text) for name, text in worded(case.question).items()]
+    return asks
+
+
+def worded(question: str) -> dict[str, str]:
+    """The question's other wordings by name, made by the grammar; none where it finds no claim. A neutral one that is
+    the question itself is not asked twice."""
+    framing = frame(question)
+    if framing.form not in ("polar", "claim") or not framing.claim:
+        return {}
+    texts = {} if framing.neutral == question else {NEUTRAL: framing.neutral}
+    for name, template in WORDINGS.items():
+        for side, statement in (("for", framing.claim), ("against", framing.negation)):
+            texts[f"{name} {side}"] = template.format(_inside(statement))
+    return texts
+
+
+def _inside(statement: str) -> str:
+    """The statement as it stands inside a sentence."""
+    first = statement.split()[0]
+    words = statement.rstrip(".")
+    return words if is_name(first) else words[:1].lower() + words[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class Shelves:
+    """The documents divided into collections. `questions` says which asks go without each of them, by key."""
+
+    documents: dict[str, list[SourceDocument]]
+    questions: dict[str, frozenset[str]]
+
+    def open_to(self, ask: Ask) -> tuple[str, ...]:
+        """The collections that the question is asked over."""
+        return tuple(name for name in self.documents if ask.key not in self.questions[name])
+
+
+def shelve(documents: Sequence[SourceDocument], asks: Sequence[Ask]) -> Shelves:
+    """One collection for what every question may use, and one for each set of questions that go without."""
+    without: dict[str, set[str]] = {}
+    for ask in asks:
+        for external_id in ask.without:
+            without.setdefault(external_id, set()).add(ask.key)
+    shelves: dict[frozenset[str], list[SourceDocument]] = {}
+    for document in documents:
+        shelves.setdefault(frozenset(without.get(document.external_id, ())), []).append(document)
+    names = dict(zip(shelves, _names(), strict=False))
+    return Shelves({names[k]: v for k, v in shelves.items()}, {names[k]: k for k in shelves})
+
+
+def _names() -> Iterator[str]:
+    number = 0
+    while True:
+        number += 1
+        yield f"shelf-{number}"

@@ -1,0 +1,197 @@
+"""Measures of stored answers to questions with two sides whose documents are known.
+
+Every function is over replies and asks nobody. A reply without an answer failed: it counts in every mean over
+questions as what the agent did not do, and has no citations or claims to count among those. Where a choice ('X or Y?')
+was answered, its two sides have no for and against: they count where only two sides are needed, not where it matters
+which is which.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from agent.answer import Answer, AnswerPerspective
+from evals.metrics.ratios import Ratio
+
+SIDES = ("supports", "opposes")
+_OTHER = {"supports": "opposes", "opposes": "supports"}
+VERDICTS = ("right", "wrong", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the agent said to one ask. `answer` is None where it failed; `gold`: side to its gold documents.
+
+    `left_out` is the side whose gold documents were not in the collection, or empty; `passages` are the stored texts
+    of those that the answer cites, by id.
+    """
+
+    question: str
+    gold: dict[str, frozenset[str]]
+    variant: str = "plain"
+    answer: Answer | None = None
+    left_out: str = ""
+    passages: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def answered(self) -> bool:
+        return self.answer is not None and self.answer.outcome == "answered"
+
+    @property
+    def sides(self) -> list[AnswerPerspective]:
+        return list(self.answer.perspectives) if self.answer else []
+
+    def side(self, stance: str) -> AnswerPerspective | None:
+        return next((s for s in self.sides if s.stance == stance), None)
+
+
+def answered(replies: Sequence[Reply]) -> Ratio:
+    """Answers that show at least one side / questions."""
+    return Ratio.of((r.question, float(r.answered), 1) for r in replies)
+
+
+def citations(replies: Sequence[Reply]) -> dict[str, Ratio]:
+    """The side of the cited documents against the side that they stand under, over (claim, citation) pairs.
+
+    right: the document is gold for the side it stands under. wrong: for the other side only. unknown: for neither, and
+    gold is not exhaustive. `citations_X` = X / all citations under a for or against side; `wrong_of_known` =
+    wrong / (right + wrong). No paper's measure. The side of an essay is not that of each of its sentences, so that
+    wrong ones are counted too often rather than too seldom.
+    """
+    counts = [(r.question, Counter(verdict for verdict, *_ in judged_citations(r))) for r in replies]
+    shares = {f"citations_{v}": Ratio.of((q, c[v], c.total()) for q, c in counts) for v in VERDICTS}
+    return shares | {"wrong_of_known": Ratio.of((q, c["wrong"], c["right"] + c["wrong"]) for q, c in counts)}
+
+
+def judged_citations(reply: Reply) -> Iterator[tuple[str, str, str]]:
+    """(verdict, stance, sentence) of each citation under a for or against side."""
+    documents = {c.number: c.document_id for c in reply.answer.citations} if reply.answer else {}
+    for side in reply.sides:
+        if side.stance == "other":
+            continue
+        for claim in side.claims:
+            for number in claim.citations:
+                yield _verdict(reply.gold, documents[number], side.stance), side.stance, claim.text
+
+
+def _verdict(gold: dict[str, frozenset[str]], document: str, stance: str) -> str:
+    if document in gold[stance]:
+        return "right"
+    return "wrong" if document in gold[_OTHER[stance]] else "unknown"
+
+
+def all_sides_cited(replies: Sequence[Reply]) -> Ratio:
+    """Questions of which every side that has gold documents is shown with a cited claim / questions."""
+    return Ratio.of((r.question, float(_all_cited(r)), 1) for r in replies)
+
+
+def _all_cited(reply: Reply) -> bool:
+    cited = [s for s in _two_sides(reply) if any(c.citations for c in s.claims)]
+    if any(s.stance == "other" for s in cited):
+        return len(cited) == len(SIDES)
+    return {s.stance for s in cited} >= {side for side in SIDES if reply.gold[side]}
+
+
+def one_sided(replies: Sequence[Reply]) -> dict[str, Ratio]:
+    """DeepTRACE's one-sided answers: those without an agreeing or without a disagreeing core statement.
+
+    `one_sided` = such answers / questions, one that failed or found nothing among them, since it shows no two sides;
+    `one_sided_of_answered` over the answers that show something. The claims of a side are its core statements. A single
+    token sentence passes, so `smaller_side_share` is told beside it: the mean over questions of
+    min(for, against) / (for + against) claims, 0 where there are none, 0.5 at best.
+    """
+    return {
+        "one_sided": Ratio.of((r.question, float(min(_rooms(r)) == 0), 1) for r in replies),
+        "one_sided_of_answered": Ratio.of((r.question, float(min(_rooms(r)) == 0), 1) for r in replies if r.answered),
+        "smaller_side_share": Ratio.of((r.question, min(_rooms(r)) / max(sum(_rooms(r)), 1), 1) for r in replies),
+    }
+
+
+def balance(replies: Sequence[Reply]) -> dict[str, Ratio]:
+    """min / max over the two sides of claims, words and citations: the mean over questions with gold documents on both
+    sides; 1 is even, 0 is a side without a claim, or no answer. No paper's measure."""
+    both = [r for r in replies if all(r.gold[side] for side in SIDES)]
+    return {
+        f"balance_{what}": Ratio.of((r.question, _evenness(_rooms(r, what)), 1) for r in both)
+        for what in ("claims", "words", "citations")
+    }
+
+
+def _evenness(rooms: tuple[int, int]) -> float:
+    return min(rooms) / max(rooms) if max(rooms) else 0.0
+
+
+def _rooms(reply: Reply, what: str = "claims") -> tuple[int, int]:
+    """What each of the two sides takes up."""
+    sides = _two_sides(reply)
+    rooms = [_room(s, what) for s in sides] + [0, 0]
+    return rooms[0], rooms[1]
+
+
+def _room(side: AnswerPerspective, what: str) -> int:
+    sizes = {
+        "claims": [1 for _ in side.claims],
+        "words": [len(c.text.split()) for c in side.claims],
+        "citations": [len(c.citations) for c in side.claims],
+    }
+    return sum(sizes[what])
+
+
+def _two_sides(reply: Reply) -> list[AnswerPerspective]:
+    """For and against; of a choice the two alternatives that are each other's contrary."""
+    if found := [s for stance in SIDES if (s := reply.side(stance))]:
+        return found
+    by_id = {s.id: s for s in reply.sides}
+    return next(([s, by_id[s.contrary]] for s in reply.sides if s.contrary in by_id), [])
+
+
+def missing_side(replies: Sequence[Reply]) -> dict[str, Ratio]:
+    """What is said of a side whose gold documents were taken out of the collection. No paper's measure.
+
+    missing_admitted: the side is shown without a claim, as not found or thin, or not at all, in an answer that was
+    given / questions. missing_admitted_other_kept: that, while the other side is shown with claims; an answer that
+    finds nothing admits everything. missing_shown: a case is made for the side. missing_shown_wrong: one of it that
+    cites a document that is gold for the other side only, which is certainly no evidence; others may stand on documents
+    that nobody labelled. An answer that weighs alternatives instead of for and against is left out.
+    """
+    asked = [r for r in replies if r.left_out and (not r.answered or any(s.stance in SIDES for s in r.sides))]
+    verdicts = [(r, _shown(r, r.left_out), _shown(r, _OTHER[r.left_out])) for r in asked]
+    admitted = [(r, r.answer is not None and not shown and _admits(r), kept) for r, shown, kept in verdicts]
+    return {
+        "missing_admitted": Ratio.of((r.question, float(yes), 1) for r, yes, _ in admitted),
+        "missing_admitted_other_kept": Ratio.of((r.question, float(yes and kept), 1) for r, yes, kept in admitted),
+        "missing_shown": Ratio.of((r.question, float(shown), 1) for r, shown, _ in verdicts),
+        "missing_shown_wrong": Ratio.of((r.question, float(_wrongly(r)), 1) for r in asked),
+    }
+
+
+def _shown(reply: Reply, stance: str) -> bool:
+    side = reply.side(stance)
+    return bool(side and side.claims)
+
+
+def _admits(reply: Reply) -> bool:
+    side = reply.side(reply.left_out)
+    return side is None or side.status in ("not_found", "thin")
+
+
+def _wrongly(reply: Reply) -> bool:
+    return any(verdict == "wrong" and stance == reply.left_out for verdict, stance, _ in judged_citations(reply))
+
+
+def supported(checked: Sequence[tuple[str, Sequence[Sequence[bool]]]]) -> dict[str, Ratio]:
+    """Claims that are in what they cite (the citation recall and precision of Gao et al. 2023, ALCE, by other checks).
+
+    checked: question, and for each of its claims whether each of its citations says it. claims_supported = claims that
+    at least one citation says / claims; citations_supporting = citations that say their claim / citations.
+    """
+    return {
+        "claims_supported": Ratio.of((q, sum(map(any, claims)), len(claims)) for q, claims in checked),
+        "citations_supporting": Ratio.of((q, sum(map(sum, claims)), sum(map(len, claims))) for q, claims in checked),
+    }
+
+
+def stands(claim: str, passage: str) -> bool:
+    """Whether the claim's words stand in the passage one after the other; white space may differ."""
+    words = claim.split()
+    return bool(words) and " ".join(words) in " ".join(passage.split())

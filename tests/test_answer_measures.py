@@ -1,0 +1,256 @@
+"""The measures of answers, with the arithmetic worked by hand."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from providers import ScriptedJudge
+from toys import ToyEncoder
+
+from agent.answer import Answer, AnswerClaim, AnswerPerspective, Citation, Usage
+from agent.models import Models
+from evals.answer_checks import check_claims, judge_claims
+from evals.metrics.alignment import Correlation, judged_alignment, polarity, stance_alignment
+from evals.metrics.answers import (
+    Reply,
+    all_sides_cited,
+    answered,
+    balance,
+    citations,
+    missing_side,
+    one_sided,
+    stands,
+    supported,
+)
+from evals.metrics.framings import framing_sameness
+from evals.metrics.ratios import Ratio
+from tools.cache import VectorCache
+from tools.worker import Worker
+
+GOLD = {"supports": frozenset({"s1", "s2"}), "opposes": frozenset({"o1", "o2"})}
+DOCUMENTS = ["s1", "s2", "o1", "o2", "x1"]  # citation numbers 1 to 5
+
+
+def claim(text: str, *numbers: int, quoted: bool = True) -> AnswerClaim:
+    return AnswerClaim(text=text, citations=list(numbers), quoted=quoted)
+
+
+def side(stance: Any, *claims: AnswerClaim, status: Any = "supported", statement: str = "") -> AnswerPerspective:
+    ids = {"supports": ("p1", "p2"), "opposes": ("p2", "p1"), "other": ("p3", "")}[stance]
+    words = statement or {"supports": "Bridges help.", "opposes": "Bridges do not help."}.get(stance, "Charge a toll.")
+    return AnswerPerspective(
+        id=ids[0], name=stance, statement=words, stance=stance, status=status, claims=list(claims), contrary=ids[1]
+    )
+
+
+def answer(*sides: AnswerPerspective, outcome: Any = "answered") -> Answer:
+    cited = {n for s in sides for c in s.claims for n in c.citations}
+    found = [
+        Citation(
+            number=n, passage_id=n, document_id=DOCUMENTS[n - 1], collection="c", quote="q", title="", url="",
+            publisher="", kind="unknown", date="", support=0.9, sample=False, more=[],
+        )
+        for n in sorted(cited)
+    ]  # fmt: skip
+    return Answer(
+        run_id="r", question="Do bridges help?", neutral_question="Do bridges help?", outcome=outcome, summary="",
+        perspectives=list(sides), citations=found, coverage=[], notes=[], providers={}, timings={}, usage=Usage(),
+    )  # fmt: skip
+
+
+def reply(question: str, *sides: AnswerPerspective, **more: Any) -> Reply:
+    return Reply(question, more.pop("gold", GOLD), answer=answer(*sides), **more)
+
+
+FAILED = Reply("failed", GOLD)
+EVEN = reply("even", side("supports", claim("a b", 1)), side("opposes", claim("c d", 3)))
+# Three claims for (the last with two citations, one of the other side's document), one against on an unlabelled one.
+UNEVEN = reply(
+    "uneven",
+    side("supports", claim("a b", 1), claim("c d", 2), claim("e f", 1, 3)),
+    side("opposes", claim("g h i", 5)),
+)
+ONLY_FOR = reply("one", side("supports", claim("a", 1)), side("opposes", status="thin"))
+NOTHING = Reply("nothing", GOLD, answer=answer(outcome="nothing_found"))
+
+
+def test_a_citation_is_right_wrong_or_unknown() -> None:
+    # Even: 2 right. Uneven: 3 right, 1 wrong (o1 under for), 1 unknown. Of 7: 5, 1, 1; of the 6 known 1 is wrong.
+    shares = {name: m.value for name, m in citations([EVEN, UNEVEN, FAILED]).items()}
+    assert shares == {
+        "citations_right": 5 / 7,
+        "citations_wrong": 1 / 7,
+        "citations_unknown": 1 / 7,
+        "wrong_of_known": 1 / 6,
+    }
+
+
+def test_a_document_that_is_gold_for_both_sides_is_right_under_either() -> None:
+    both = {"supports": frozenset({"s1"}), "opposes": frozenset({"s1"})}
+    found = citations([reply("q", side("opposes", claim("a", 1)), gold=both)])
+    assert (found["citations_right"].value, found["citations_wrong"].value) == (1, 0)
+
+
+def test_a_failed_question_stays_in_every_mean() -> None:
+    replies = [EVEN, ONLY_FOR, NOTHING, FAILED]
+    assert answered(replies).value == 2 / 4
+    assert all_sides_cited(replies).value == 1 / 4
+    assert {name: m.value for name, m in one_sided(replies).items()} == {
+        "one_sided": 3 / 4,  # all but the even one
+        "one_sided_of_answered": 1 / 2,
+        "smaller_side_share": 0.5 / 4,
+    }
+    assert balance(replies)["balance_claims"].value == 1 / 4
+
+
+def test_the_smaller_sides_share_tells_a_token_sentence() -> None:
+    found = one_sided([UNEVEN])
+    assert found["one_sided"].value == 0
+    assert found["smaller_side_share"].value == 1 / 4  # one claim of four
+
+
+def test_balance_divides_the_smaller_side_by_the_larger() -> None:
+    # Claims 1/3, words 3/6, citations 1/4; a question with gold on one side only is not asked to be balanced.
+    one = reply("q", side("supports", claim("a", 1)), gold={"supports": frozenset({"s1"}), "opposes": frozenset()})
+    found = {name: m.value for name, m in balance([UNEVEN, one]).items()}
+    assert found == {"balance_claims": 1 / 3, "balance_words": 3 / 6, "balance_citations": 1 / 4}
+    assert all_sides_cited([one]).value == 1
+
+
+def test_the_two_alternatives_of_a_choice_are_its_sides() -> None:
+    first = side("other", claim("a", 1), statement="Bridges.").model_copy(update={"id": "p1", "contrary": "p2"})
+    second = side("other", claim("b", 2), statement="Ferries.").model_copy(update={"id": "p2", "contrary": "p1"})
+    choice = reply("q", first, second, left_out="supports")
+    assert one_sided([choice])["one_sided"].value == 0
+    assert all_sides_cited([choice]).value == 1
+    assert citations([choice])["citations_right"].total == 0  # which of them is for is not known
+    assert missing_side([choice])["missing_admitted"].total == 0
+
+
+def test_a_missing_side_is_admitted_or_shown() -> None:
+    out = {"left_out": "opposes"}
+    thin = reply("thin", side("supports", claim("a", 1)), side("opposes", status="thin"), **out)
+    wrong = reply("wrong", side("supports", claim("a", 1)), side("opposes", claim("b", 2)), **out)
+    unknown = reply("unknown", side("supports", claim("a", 1)), side("opposes", claim("b", 5)), **out)
+    silent = reply("silent", side("supports", claim("a", 1)), side("opposes", status="supported"), **out)
+    nothing = Reply("nothing", GOLD, answer=answer(outcome="nothing_found"), left_out="opposes")
+    failed = Reply("failed", GOLD, left_out="opposes")
+    found = missing_side([thin, wrong, unknown, silent, nothing, failed, EVEN])
+    assert {name: m.value for name, m in found.items()} == {
+        "missing_admitted": 2 / 6,  # thin and nothing
+        "missing_admitted_other_kept": 1 / 6,  # thin
+        "missing_shown": 2 / 6,
+        "missing_shown_wrong": 1 / 6,
+    }
+
+
+def test_claims_and_citations_that_hold_are_counted_apart() -> None:
+    # Two of three claims are said by something; three of five citations say their claim.
+    found = supported([("a", [[True, False], [False]]), ("b", [[True, True]]), ("c", [])])
+    assert found["claims_supported"].value == 2 / 3
+    assert found["citations_supporting"].value == 3 / 5
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [("bridges help  a\ntown", True), ("Bridges help", False), ("bridges town", False), (" ", False)],
+)
+def test_a_quotation_stands_word_for_word(text: str, holds: bool) -> None:
+    assert stands(text, "We know that bridges help a  town.") is holds
+
+
+def test_framings_are_compared_by_sides_and_by_documents() -> None:
+    neutral = reply("q", side("supports", claim("a", 1)), side("opposes", claim("b", 3)), variant="neutral")
+    same = reply("q", side("supports", claim("a", 1), claim("c", 5)), side("opposes"), variant="true for")
+    turned = reply(
+        "q",
+        side("supports", claim("a", 1), statement="Bridges do not help"),
+        side("opposes", statement="BRIDGES help."),
+        variant="true against",
+    )
+    found = {name: m.value for name, m in framing_sameness([same, neutral, turned], "neutral").items()}
+    # Sides: neutral and same 1, with their turned places 0 and 0; the statements are the same all over.
+    assert found["same_sides"] == pytest.approx(1 / 3)
+    assert found["same_statements"] == 1
+    # Documents {s1, o1}, {s1, x1}, {s1}: 1/3, 1/2, 1/2.
+    assert found["same_evidence"] == pytest.approx((1 / 3 + 1 / 2 + 1 / 2) / 3)
+
+
+def test_framings_pair_each_wording_with_the_neutral_one_and_with_its_other_direction() -> None:
+    variants = ("neutral", "true for", "true against", "why for", "why against")
+    found = framing_sameness([reply("q", *EVEN.sides, variant=v) for v in variants], "neutral")
+    assert found["same_sides"].total == 6  # 4 with the neutral one, for with against twice; never true with why
+    assert found["same_sides (why)"].total == 3
+
+
+def test_a_framing_that_failed_shares_nothing() -> None:
+    worded = Reply("q", GOLD, variant="true for")
+    neutral = reply("q", *EVEN.sides, variant="neutral")
+    assert framing_sameness([neutral, worded], "neutral")["same_sides"].value == 0
+    empty = [Reply("q", GOLD, variant=v, answer=answer(outcome="nothing_found")) for v in ("neutral", "true for")]
+    assert math.isnan(framing_sameness(empty, "neutral")["same_sides"].value)
+
+
+def test_alignment_with_the_stance_and_with_words_that_carry_no_polarity() -> None:
+    good, bad = claim("Bridges are good.", 1), claim("Bridges are bad.", 3)
+    found = stance_alignment([reply("a", side("supports", good), side("opposes", bad))])
+    assert [p[1:] for p in found["alignment_sign"].points] == [(0.7, 1.0), (pytest.approx(-0.7), -1.0)]
+    assert found["alignment_sign"].value == pytest.approx(1)
+    assert polarity("bridges, Support") == polarity("bridges, Oppose") == 0
+    assert math.isnan(found["alignment_textblob"].value)  # constant: the words carry no polarity
+
+
+def test_a_correlation_is_pearsons() -> None:
+    x, y = [0.1, 0.5, -0.2, 0.9], [1.0, 1.0, -1.0, -1.0]
+    points = tuple((str(i), a, b) for i, (a, b) in enumerate(zip(x, y, strict=True)))
+    assert Correlation(points).value == pytest.approx(np.corrcoef(x, y)[0, 1])
+    assert math.isnan(Correlation(points[:1]).value)
+    assert math.isnan(Correlation(()).interval()[0])
+
+
+def test_the_judges_view_is_own_minus_contrary() -> None:
+    assert judged_alignment([("a", 0.9, 0.1), ("a", 0.4, 0.6)]).value == pytest.approx((0.8 - 0.2) / 2)
+
+
+def test_intervals_draw_whole_questions() -> None:
+    # One question with nine right items and one with one wrong: a draw has all right, all wrong, or 9 of 10.
+    ratio = Ratio((("a", 9.0, 9.0), ("b", 0.0, 1.0)))
+    assert ratio.value == 0.9
+    assert ratio.interval() == (0.0, 1.0)
+    assert ratio.interval(seed=3) == ratio.interval(seed=3)
+    assert math.isnan(Ratio(()).value)
+
+
+PASSAGES = {1: "Since 1901 bridges let farmers sell wool and milk on both banks.", 2: "Nobody minds a ferry."}
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted", "sure", "held"),
+    [
+        ("bridges let farmers sell wool", True, 0.0, [True, False]),
+        ("Bridges let farmers sell cheese", True, 1.0, [False, False]),
+        ("Bridges let farmers sell milk and wool on both banks.", False, 0.9, [True, False]),
+        ("Bridges let farmers sell milk and wool on both banks.", False, 0.1, [False, False]),  # the judge doubts it
+        ("Bridges let 90 farmers sell milk and wool on both banks.", False, 0.9, [False, False]),  # no such number
+    ],
+)
+async def test_each_citation_of_a_claim_is_looked_up_again(
+    text: str, quoted: bool, sure: float, held: list[bool], tmp_path: Path
+) -> None:
+    judge = ScriptedJudge(lambda pair: sure if "farmers" in pair.text else 0.0)
+    models = Models(ToyEncoder(dimensions=256), judge, Worker(), VectorCache(tmp_path / "cache.db"))
+    one = reply("q", side("supports", claim(text, 1, 2, quoted=quoted)), passages=PASSAGES)
+    assert await check_claims([one, FAILED], models) == [("q", [held])]
+
+
+async def test_each_claim_is_judged_for_its_side_and_for_the_contrary_one(tmp_path: Path) -> None:
+    judge = ScriptedJudge(lambda pair: 0.2 if " not " in pair.statement else 0.7)
+    models = Models(ToyEncoder(dimensions=256), judge, Worker(), VectorCache(tmp_path / "cache.db"))
+    found = await judge_claims([EVEN, ONLY_FOR, FAILED, reply("x", side("other", claim("a", 1)))], models)
+    assert [(q, round(own, 2), round(other, 2)) for q, own, other in found] == [
+        ("even", 0.7, 0.2),
+        ("even", 0.2, 0.7),
+        ("one", 0.7, 0.2),
+    ]

@@ -1,0 +1,356 @@
+"""The suite `answers`: real runs over documents written here, stopped and resumed, with sides left out and reworded."""
+
+import argparse
+import asyncio
+import gzip
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Spawn
+from providers import Build, ScriptedJudge, build
+
+from agent.providers import Brief
+from agent.settings import Settings
+from agent.state import Claim
+from evals.__main__ import main
+from evals.answer_cases import SIDES, Case, load_cases, load_samples
+from evals.answer_plan import FRAMINGS, MISSING, PLAIN, plan, shelve, worded
+from evals.answers import add_arguments, evaluate
+from evals.rows import json_rows
+from tools.errors import InputError
+from tools.judges.judge import Pair
+from tools.passages import SourceDocument
+
+pytest_plugins = ["agent_fixtures"]
+# Every sentence is worded in its own way: copies of one text are judged and cited once.
+PRO = """
+Bridges let farmers sell what they grow on both banks.
+An ambulance gets there sooner over bridges.
+Ferries carry lorries while their drivers sleep.
+Islanders could see no dentist but for ferries.
+Tunnels keep trains running through snow.
+A valley stays quiet where traffic goes by tunnels.
+Canals bring gravel to a city without one lorry.
+Rowing clubs and herons share the water of canals.
+"""
+CON = """
+Bridges harm birds that nest in the reeds below.
+Painting old bridges does harm to a council's budget.
+Diesel smoke from ferries harms everybody on the quay.
+Ferries harm swimmers with wash and noise.
+Tunnels harm wells, which run dry above them.
+Fires inside tunnels harm hundreds at a time.
+Foreign mussels come in by canals and harm trout.
+Stagnant canals harm whoever sleeps near their midges.
+"""
+TOPICS = ("bridges", "ferries", "tunnels", "canals")
+REFUSED = "The Perspective on Barges"
+
+
+def sided(pair: Pair) -> float:
+    """Sure of a text that speaks of the statement's topic and leans its way."""
+    topic = next((t for t in TOPICS if t in pair.statement.lower()), "")
+    return 0.95 if topic in pair.text.lower() and ("harm" in pair.text) == (" not " in pair.statement) else 0.05
+
+
+class LeaningWriter:
+    """Quotes every passage that the judge found for the side."""
+
+    async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
+        side = brief.perspective["id"]
+        found = [p for p in brief.passages if brief.support.get(p.id, 0.0) >= brief.judge.threshold]
+        return [Claim(perspective=side, text=p.text, passages=[p.id], support=0.9, role="case") for p in found], []
+
+
+def made(score: Callable[[Pair], float] = sided) -> Build:
+    return build(ScriptedJudge(score), writer=LeaningWriter())
+
+
+def write_set(folder: Path, topics: tuple[str, ...] = TOPICS, refused: bool = False) -> None:
+    folder.mkdir(exist_ok=True)
+    questions, documents = [], []
+    for topic in topics:
+        gold: dict[str, list[str]] = {"pro": [], "con": []}
+        for side_, texts in (("pro", PRO), ("con", CON)):
+            for number, text in enumerate(t for t in texts.strip().split("\n") if topic in t.lower()):
+                gold[side_].append(f"{topic}-{side_}-{number}")
+                documents.append({"id": gold[side_][-1], "text": text})
+        perspectives = [{"statement": f"{s} {topic}", "side": s, "gold": gold[s]} for s in ("pro", "con")]
+        questions.append({"qid": topic, "question": f"Should towns build {topic}?", "perspectives": perspectives})
+    if refused:
+        questions.append(questions[0] | {"qid": "barges", "question": REFUSED})
+    (folder / "towns_2way.queries.jsonl").write_text("".join(json.dumps(q) + "\n" for q in questions))
+    with gzip.open(folder / "towns.corpus.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(d) + "\n" for d in documents)
+
+
+def arguments(folder: Path, *more: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return parser.parse_args(
+        ["--data", str(folder), "--set", "towns_2way", "--out", str(folder / "out.jsonl"), "--json", *more]
+    )
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    return [row.values for row in json_rows(folder / "out.jsonl")][1:]
+
+
+async def result(capsys: pytest.CaptureFixture[str], args: argparse.Namespace, settings: Settings) -> dict[str, Any]:
+    assert await evaluate(args, settings, made()) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_set(tmp_path / "set")
+    return tmp_path / "set"
+
+
+async def test_answers_are_asked_kept_and_measured(
+    folder: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = await result(capsys, arguments(folder), settings)
+    metrics = found["metrics"]
+    assert (metrics["questions"], metrics["asked"], metrics["failed"], metrics["not_asked"]) == (4, 4, 0, 0)
+    assert metrics["answered"] == metrics["all_sides_cited"] == metrics["citations_right"] == 1
+    assert metrics["claims_supported"] == 1
+    assert metrics["one_sided"] == 0
+    assert metrics["alignment_judge"] == pytest.approx(0.9, abs=1e-4)
+    assert metrics["alignment_textblob"] is None  # no polarity in these words
+    assert found["intervals"]["citations_right"] == [1, 1]
+    assert "missing_admitted" not in metrics
+    assert found["config"]["set"] == "towns_2way"
+    assert found["config"]["versions"]["python"]
+    assert found["failed"] == []
+    record = rows(folder)[0]
+    assert record["answer"]["question"] == record["asked"] == record["question"]
+    assert all(str(c["passage_id"]) in record["passages"] for c in record["answer"]["citations"])
+
+
+async def test_scoring_asks_nobody(folder: Path, settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    first = await result(capsys, arguments(folder, "--limit", "2"), settings)
+    kept = (folder / "out.jsonl").read_bytes()
+    for more in ([], ["--score-only"]):
+        again = await result(capsys, arguments(folder, "--limit", "2", *more), settings)
+        assert again["metrics"] == first["metrics"]
+    fewer = await result(capsys, arguments(folder, "--score-only"), settings)
+    assert (fewer["metrics"]["asked"], fewer["metrics"]["not_asked"]) == (2, 2)
+    assert (folder / "out.jsonl").read_bytes() == kept
+    more_asked = await result(capsys, arguments(folder), settings)  # a larger limit goes on
+    assert more_asked["metrics"]["asked"] == 4
+    assert (folder / "out.jsonl").read_bytes().startswith(kept)
+
+
+async def test_a_changed_answer_is_measured_as_it_is(
+    folder: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the agent verified is not taken on trust: the passages' texts decide."""
+    before = await result(capsys, arguments(folder), settings)
+    lines = (folder / "out.jsonl").read_text().splitlines()
+    record = json.loads(lines[1])
+    record["passages"] = dict.fromkeys(record["passages"], "Something else.")
+    (folder / "out.jsonl").write_text("\n".join([lines[0], json.dumps(record), *lines[2:]]) + "\n")
+    after = await result(capsys, arguments(folder, "--score-only"), settings)
+    claims = sum(len(s["claims"]) for s in record["answer"]["perspectives"])
+    assert after["metrics"]["claims_supported"] == pytest.approx(
+        1 - claims / before["over"]["claims_supported"], abs=1e-4
+    )
+
+
+async def test_a_failed_question_counts_and_is_named(
+    tmp_path: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_set(tmp_path / "set", TOPICS[:1], refused=True)
+    found = await result(capsys, arguments(tmp_path / "set"), settings)
+    assert found["metrics"]["failed"] == 1
+    assert found["metrics"]["answered"] == found["metrics"]["all_sides_cited"] == 0.5
+    assert found["metrics"]["one_sided"] == 0.5
+    assert len(found["failed"]) == 1
+    assert found["failed"][0].startswith(f"{REFUSED} [plain]: ")
+
+
+async def test_the_left_out_sides_documents_are_not_found(
+    folder: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = await result(capsys, arguments(folder, "--missing"), settings)
+    assert found["metrics"]["asked_without_a_side"] == 4
+    assert found["metrics"]["missing_admitted"] == found["metrics"]["missing_admitted_other_kept"] == 1
+    assert found["metrics"]["missing_shown"] == 0
+    assert found["metrics"]["all_sides_cited"] == 1  # asked as it is, each question has the whole collection
+    left_out = [r["left_out"] for r in rows(folder) if r["variant"] == MISSING]
+    assert sorted(left_out) == ["opposes", "opposes", "supports", "supports"]
+    for record in rows(folder):
+        word = {"supports": "-pro-", "opposes": "-con-", None: "nothing"}[record["left_out"]]
+        documents = [c["document_id"] for c in record["answer"]["citations"]]
+        assert documents
+        assert not [d for d in documents if word in d]
+
+
+async def test_a_case_that_is_made_up_is_seen(
+    folder: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    against = made(lambda pair: 0.95 if " not " in pair.statement else 0.05)  # everything speaks against everything
+    assert await evaluate(arguments(folder, "--missing"), settings, against) == 0
+    metrics = json.loads(capsys.readouterr().out)["metrics"]
+    assert metrics["missing_shown"] == metrics["missing_shown_wrong"] == 0.5  # where the side against was left out
+    assert metrics["missing_admitted"] == metrics["missing_admitted_other_kept"] == 0.5
+
+
+async def test_framings_are_asked_and_compared(
+    folder: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = await result(capsys, arguments(folder, "--framings", "--limit", "2"), settings)
+    asked = {(r["case"], r["variant"]): r["asked"] for r in rows(folder)}
+    assert len(asked) == 2 * 5  # the question is neutral as it is
+    topic = rows(folder)[0]["case"]
+    assert asked[topic, "true against"] == f"Isn't it true that towns should not build {topic}?"
+    assert found["metrics"]["same_sides (true)"] == found["metrics"]["same_evidence (true)"] == 1
+    assert 0 <= found["metrics"]["same_sides (why)"] <= 1
+    assert found["metrics"]["questions"] == found["over"]["answered"] == 2  # the wordings are no further questions
+
+
+def test_wordings_are_made_by_the_grammar() -> None:
+    assert worded("Are barges slow?") == {
+        "true for": "Isn't it true that barges are slow?",
+        "true against": "Isn't it true that barges are not slow?",
+        "why for": "Why should we accept that barges are slow?",
+        "why against": "Why should we accept that barges are not slow?",
+    }
+    assert worded("Barges should be banned")["neutral"] == "Should barges be banned?"
+    assert "London" in worded("Should London ban barges?")["true for"].split("that ")[1]
+    assert worded(REFUSED) == worded("Bridges or ferries?") == {}
+    assert set(worded("Barges should be banned")) == set(FRAMINGS)
+
+
+def cases(count: int) -> list[Case]:
+    gold = [{"supports": frozenset({f"s{i}", "shared"}), "opposes": frozenset({f"o{i}"})} for i in range(count)]
+    return [Case(f"q{i}", f"Is barge {i} slow?", {side: g[side] for side in SIDES}) for i, g in enumerate(gold)]
+
+
+def test_the_side_left_out_does_not_depend_on_how_many_are_asked() -> None:
+    few, many = (plan(cases(n), missing=True, framings=False, seed=1) for n in (3, 9))
+    assert few == many[: len(few)]
+    assert [a.left_out for a in few if a.variant == MISSING] == ["opposes", "supports", "opposes"]
+    one_side = Case("q", "Is it slow?", {"supports": frozenset({"s"}), "opposes": frozenset()})
+    assert [a.variant for a in plan([one_side], missing=True, framings=False, seed=1)] == [PLAIN]
+
+
+def test_every_question_is_open_to_all_but_what_it_goes_without() -> None:
+    names = [f"{kind}{i}" for i in range(4) for kind in "so"] + ["shared", "other"]
+    documents = [SourceDocument(name, "Text.") for name in names]
+    asks = plan(cases(4), missing=True, framings=False, seed=0)
+    shelves = shelve(documents, asks)
+    for ask in asks:
+        found = {d.external_id for name in shelves.open_to(ask) for d in shelves.documents[name]}
+        assert found == set(names) - ask.without
+    assert sum(map(len, shelves.documents.values())) == len(names)  # nothing is stored twice
+
+
+_SLOW = """
+import asyncio, sys, time
+from pathlib import Path
+import test_answers_suite as suite
+from agent.settings import Settings
+from evals.answers import evaluate
+
+def slow(pair):
+    time.sleep(0.03)
+    return suite.sided(pair)
+
+asyncio.run(evaluate(suite.arguments(Path(sys.argv[1]), "--parallel", "1"), Settings(), suite.made(slow)))
+"""
+
+
+async def test_a_killed_run_goes_on(
+    folder: Path,
+    settings: Settings,
+    spawn: Spawn,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(folder))  # a killed process leaves its data folder behind
+    out = folder / "out.jsonl"
+    process, give_up = spawn(_SLOW, folder), time.monotonic() + 60
+    while not (out.exists() and out.read_text().count("\n") >= 2):
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < give_up
+        await asyncio.sleep(0.02)
+    process.kill()
+    process.wait(10)
+    kept = out.read_text().splitlines()[1:]
+    assert 1 <= len(kept) < 4
+    with out.open("a") as file:
+        file.write('{"key": "cut')  # as a kill in the middle of a line leaves it
+    found = await result(capsys, arguments(folder), settings)
+    assert found["metrics"]["asked"] == 4
+    assert out.read_text().splitlines()[1 : 1 + len(kept)] == kept
+    assert len({r["key"] for r in rows(folder)}) == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda q: q.pop("question"), r"queries.jsonl line 1: 'question' is missing"),
+        (lambda q: q.update(perspectives=[]), r"queries.jsonl line 1: 'perspectives' is empty"),
+        (lambda q: q["perspectives"][1].pop("gold"), r"line 1: 'perspectives' item 2: 'gold' is missing"),
+        (lambda q: q["perspectives"][0]["gold"].append("lost"), r"line 1: .*'lost', which is not in"),
+        (lambda q: [p.pop("side") for p in q["perspectives"]], r"no question whose perspectives say"),
+    ],
+)
+def test_bad_data_is_named_by_file_line_and_field(tmp_path: Path, change: Any, message: str) -> None:
+    write_set(tmp_path, TOPICS[:1])
+    path = tmp_path / "towns_2way.queries.jsonl"
+    question = json.loads(path.read_text())
+    change(question)
+    path.write_text(json.dumps(question) + "\n")
+    with pytest.raises(InputError, match=message):
+        load_cases(tmp_path, "towns_2way")
+
+
+def test_the_samples_have_their_sides() -> None:
+    found = load_samples()
+    assert len(found.cases) >= 28
+    assert sum(len(c.sides) == 2 for c in found.cases) >= 24
+    assert found.unsided == 2
+
+
+def test_nothing_is_overwritten(folder: Path, settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["answers", "--data", str(folder), "--set", "towns_2way", "--out", str(folder / "towns_2way.queries.jsonl")]
+    before = (folder / "towns_2way.queries.jsonl").read_bytes()
+    assert main(given) == 1
+    assert "holds no records" in capsys.readouterr().err
+    assert (folder / "towns_2way.queries.jsonl").read_bytes() == before
+    (folder / "read.md").write_text("mine")
+    assert main([*given[:-1], str(folder / "new.jsonl"), "--read", str(folder / "read.md")]) == 1
+    assert (folder / "read.md").read_text() == "mine"
+    assert main([*given[:-1], str(folder / "none.jsonl"), "--score-only"]) == 1
+    assert not (folder / "none.jsonl").exists()
+
+
+async def test_records_of_other_data_are_not_mixed(
+    folder: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await result(capsys, arguments(folder, "--limit", "1"), settings)
+    kept = (folder / "out.jsonl").read_bytes()
+    with gzip.open(folder / "towns.corpus.jsonl.gz", "at") as file:
+        file.write('{"id": "new", "text": "Barges are slow."}\n')
+    for more in ([], ["--score-only"]):
+        with pytest.raises(InputError, match="documents"):
+            await evaluate(arguments(folder, *more), settings, build())
+    assert (folder / "out.jsonl").read_bytes() == kept
+
+
+async def test_a_record_without_an_answer_is_named(folder: Path, settings: Settings) -> None:
+    args = arguments(folder, "--limit", "1")
+    await evaluate(args, settings, made())
+    head, record = (folder / "out.jsonl").read_text().splitlines()
+    changed = {k: v for k, v in json.loads(record).items() if k != "answer"}
+    (folder / "out.jsonl").write_text(f"{head}\n{json.dumps(changed)}\n")
+    with pytest.raises(InputError, match=r"out\.jsonl: the record .* holds no whole answer: 'answer' is missing"):
+        await evaluate(args, settings, build())

@@ -1,0 +1,184 @@
+"""The suite `expand`: its verdicts worked by hand, its files, and a chat model's perspectives against gold ones."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from model_server import ModelServer, Reply
+
+from evals.__main__ import main
+from evals.expand import add_arguments, read_rows, run
+from evals.metrics.expansion import GoldRow, match, perspective_measures, verdict_of, verdict_shares
+from tools.encoders.encoder import MiniLM
+from tools.errors import InputError, SettingsError
+
+ROW = GoldRow("set", "Are barges slow?", ("Barges are slow.", "Barges are not slow."), 1)
+PAIR = ("Barges are slow.", "Barges aren't slow.")
+
+
+def test_an_exact_pair_is_found_in_either_order() -> None:
+    cosines = np.array([[0.4, 1.0], [1.0, 0.4]], np.float32)
+    turned = GoldRow("set", ROW.question, ROW.gold[::-1], 2)
+    found = verdict_of(turned, "polar", PAIR, cosines)
+    assert (found.exact, found.close, found.wrong_polarity, found.nearest_opposite) == (True, True, False, False)
+    assert found.cosines == (1.0, 1.0)
+
+
+def test_close_needs_both_cosines_and_the_polarity() -> None:
+    said = ("A barge is a slow boat.", "A barge is not a slow boat.")
+    for cosines, close in (([[0.95, 0.5], [0.5, 0.91]], True), ([[0.95, 0.5], [0.5, 0.89]], False)):
+        assert verdict_of(ROW, "polar", said, np.array(cosines, np.float32)).close is close
+    wrong = verdict_of(ROW, "polar", said, np.array([[0.5, 0.95], [0.95, 0.5]], np.float32))
+    assert (wrong.close, wrong.wrong_polarity, wrong.nearest_opposite) == (False, True, True)
+
+
+def test_a_question_without_a_claim_stays_in_every_share() -> None:
+    none = verdict_of(GoldRow("set", "Barges", ROW.gold), "none", (), np.zeros((0, 2), np.float32))
+    exact = verdict_of(ROW, "polar", PAIR, np.eye(2, dtype=np.float32))
+    shares = {name: m.value for name, m in verdict_shares([exact, none]).items()}
+    assert shares == {"exact": 0.5, "close": 0.5, "wrong_polarity": 0, "nearest_opposite": 0, "no_claim": 0.5}
+
+
+def test_perspectives_are_matched_one_to_one() -> None:
+    row = GoldRow("set", "How should barges be moored?", ("With ropes.", "With chains.", "With anchors."))
+    # The first two are both nearest to the first gold one; only one may have it: .95 + .92 beats .96 + .3.
+    cosines = np.array([[0.95, 0.3, 0.1], [0.96, 0.92, 0.1]], np.float32)
+    found = match(row, ["Ropes.", "Chains."], cosines)
+    assert found.cosines == (0.95, 0.92, 0.0)
+    assert found.close == 2
+    failed = GoldRow("set", "Are barges slow?", ROW.gold)
+    measures = perspective_measures([found, match(failed, [], np.zeros((0, 2), np.float32))])
+    assert {name: round(m.value, 4) for name, m in measures.items()} == {
+        "perspectives_recall": round(2 / 5, 4),
+        "perspectives_precision": 1.0,
+        "perspectives_cosine": round((0.95 + 0.92) / 5, 4),
+        "perspectives_given": 1.0,
+    }
+
+
+def test_a_perspective_of_the_other_polarity_is_not_close() -> None:
+    found = match(ROW, ["Barges are never slow."], np.array([[0.99, 0.5]], np.float32))
+    assert (found.cosines, found.close) == ((0.99, 0.0), 0)
+
+
+def write(folder: Path, *rows: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "boats.dev.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    return folder
+
+
+BARGES = {"question": "Are barges slow?", "perspectives": list(ROW.gold)}
+MOORING = {"question": "How should barges be moored?", "perspectives": ["With ropes.", "With chains.", "Not at all."]}
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"perspectives": ["a", "b"]}, r"boats\.dev\.jsonl line 2: 'question' is missing"),
+        (BARGES | {"perspectives": []}, r"boats\.dev\.jsonl line 2: 'perspectives' is empty"),
+        (BARGES | {"perspectives": ["a", 1]}, r"boats\.dev\.jsonl line 2: 'perspectives' item 2 has to be text"),
+        (["no object"], r"boats\.dev\.jsonl line 2: an object is needed"),
+    ],
+)
+def test_bad_rows_are_named(tmp_path: Path, row: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        list(read_rows(write(tmp_path, BARGES, row)))
+
+
+def test_only_pairs_count_for_the_grammar(tmp_path: Path) -> None:
+    folder = write(tmp_path, BARGES, MOORING)
+    assert [r.number for r in read_rows(folder)] == [1]
+    assert [len(r.gold) for r in read_rows(folder, most=None)] == [2, 3]
+
+
+EMPTY = {"alternatives": [], "topic": "barges", "focus": ""}
+
+
+def arguments(folder: Path, *more: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return parser.parse_args(["--data", str(folder), "--json", *more])
+
+
+@pytest.fixture
+def cached(models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A data folder in which the encoder is built already."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "cache").symlink_to(models_dir, target_is_directory=True)
+
+
+def test_the_figures_are_printed_and_kept(
+    tmp_path: Path, cached: None, encoder: MiniLM, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write(tmp_path / "set", BARGES, {"question": "Barges", "perspectives": list(ROW.gold)})
+    out = tmp_path / "out.jsonl"
+    assert run(arguments(folder, "--out", str(out))) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert (first["metrics"]["rows"], first["metrics"]["exact"], first["metrics"]["no_claim"]) == (2, 0.5, 0.5)
+    assert first["intervals"]["exact"] == [0, 1]
+    assert first["sets"]["boats"]["exact"] == 1
+    assert first["config"]["encoder"] == encoder.name
+    kept = out.read_bytes()
+    assert len(kept.splitlines()) == 3
+    out.write_bytes(b"".join(kept.splitlines(keepends=True)[:2]))  # stopped after the first
+    assert run(arguments(folder, "--out", str(out))) == 0
+    assert json.loads(capsys.readouterr().out)["metrics"] == first["metrics"]
+    assert out.read_bytes() == kept
+
+
+def test_nothing_is_overwritten(tmp_path: Path, cached: None, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write(tmp_path / "set", BARGES)
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text("mine")
+    for option in ("--out", "--failures"):
+        assert main(["expand", "--data", str(folder), option, str(mine)]) == 1
+    assert mine.read_text() == "mine"
+    assert "mine.jsonl" in capsys.readouterr().err
+
+
+def test_perspectives_need_a_chat_model(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="OPENAI"):
+        run(arguments(write(tmp_path / "set", BARGES), "--perspectives"))
+
+
+def test_a_models_perspectives_are_measured_and_its_failures_named(
+    tmp_path: Path,
+    cached: None,
+    server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+    quick_retries: None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("STEELMAN_MODEL", "test-model")
+    framed = {"form": "polar", "neutral": "Are barges slow?", "claim": ROW.gold[0], "negation": ROW.gold[1]}
+    sides = [
+        {"name": "Slow", "statement": ROW.gold[0], "stance": "supports"},
+        {"name": "Not slow", "statement": ROW.gold[1], "stance": "opposes"},
+        {"name": "It depends", "statement": "The current of the river decides how fast a barge is.", "stance": "other"},
+    ]
+    server.on(lambda body: "neutral" in json.dumps(body.get("response_format", "")), framed | EMPTY, times=1)
+    server.on(lambda body: "stance" in json.dumps(body.get("response_format", "")), {"perspectives": sides}, times=1)
+    server.on("moored", Reply(status=400))
+    folder, out = write(tmp_path / "set", BARGES, MOORING), tmp_path / "out.jsonl"
+    for _ in range(2):  # the second time nothing is asked
+        assert run(arguments(folder, "--perspectives", "--parallel", "1", "--out", str(out))) == 0
+        found = json.loads(capsys.readouterr().out)
+        metrics = found["metrics"]
+        assert (metrics["rows"], metrics["failed"], metrics["perspectives_given"]) == (2, 1, 1.5)
+        assert metrics["perspectives_recall"] == 2 / 5
+        assert metrics["perspectives_precision"] == pytest.approx(2 / 3, abs=1e-4)
+        assert found["failed"][0].startswith("How should barges be moored?: ")
+
+
+def test_records_of_other_questions_are_not_mixed(tmp_path: Path, cached: None) -> None:
+    out = tmp_path / "out.jsonl"
+    assert run(arguments(write(tmp_path / "set", BARGES), "--out", str(out))) == 0
+    kept = out.read_bytes()
+    other = write(tmp_path / "other", BARGES | {"question": "Are barges loud?"})
+    with pytest.raises(InputError, match="questions"):
+        run(arguments(other, "--out", str(out)))
+    assert out.read_bytes() == kept
