@@ -43,7 +43,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _module(name: str):  # type: ignore[no-untyped-def]  # whichever module the suite is
-    return importlib.import_module(f"evals.{name.replace('-', '_')}")
+    training = name.removeprefix("judge-")
+    return importlib.import_module(f"evals.{name}" if training == name else f"evals.training.{training}")
 
 
 if __name__ == "__main__":

@@ -19,10 +19,10 @@ from agent.answer import Answer
 from agent.building import build_providers
 from agent.models import Models
 from agent.settings import Settings, load_settings
-from evals.answer_asking import Build, ask_all, fingerprint, in_force, providers_of
-from evals.answer_cases import SAMPLES_SET, Case, CaseSet, load_cases
-from evals.answer_checks import check_claims, judge_claims
-from evals.answer_plan import FRAMINGS, MISSING, NEUTRAL, PLAIN, plan
+from evals.answering.asking import Build, ask_all, fingerprint, in_force, providers_of
+from evals.answering.cases import SAMPLES_SET, Case, CaseSet, load_cases
+from evals.answering.checks import check_claims, judge_claims
+from evals.answering.plan import FRAMINGS, MISSING, NEUTRAL, PLAIN, plan
 from evals.metrics.alignment import Correlation, judged_alignment, stance_alignment
 from evals.metrics.answers import (
     Reply,

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from evals.bench_chain import bench_chain
-from evals.bench_page import bench_page
+from evals.benches.chain import bench_chain
+from evals.benches.page import bench_page
 
 _ROUNDS = 5
 _INGESTED = 5000

@@ -95,7 +95,7 @@ def _run_grammar(args: argparse.Namespace, rows: Sequence[GoldRow], data: str) -
 
 
 def _run_perspectives(args: argparse.Namespace, rows: Sequence[GoldRow], data: str) -> int:
-    from evals.expand_perspectives import ask_perspectives
+    from evals.answering.perspectives import ask_perspectives
 
     found, config = asyncio.run(ask_perspectives(rows, data, args.out, args.parallel))
     if args.failures:

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from evals.judging.judges import CHOICES, PairJudge, open_judge
+from evals.judging.pairs import LabelledPair, contraries, load_pairs
+from evals.judging.report import PUBLISHED, SOURCE, Record, labels_of, measures, optimistic, table, uninformed
 from evals.metrics.pairs import BINS
-from evals.pair_judges import CHOICES, PairJudge, open_judge
-from evals.pair_report import PUBLISHED, SOURCE, Record, labels_of, measures, optimistic, table, uninformed
-from evals.pairs import LabelledPair, contraries, load_pairs
 from evals.records import Records
 from tools.batching import parts
 from tools.errors import InputError, ProviderReplyError

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evals.report_compare import compared
-from evals.report_lines import Line, lines_of
-from evals.report_table import markdown, text_table
+from evals.reporting.compare import compared
+from evals.reporting.lines import Line, lines_of
+from evals.reporting.table import markdown, text_table
 from tools.errors import InputError
 
 SUITES = ("judge", "retrieval", "answers", "expand")
@@ -68,7 +68,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _write(folder: Path, lines: Sequence[Line]) -> None:
     """report.md and its pictures; what is there already stays."""
-    from evals.report_figures import draw
+    from evals.reporting.figures import draw
 
     page = folder / "report.md"
     if page.exists():

@@ -25,11 +25,11 @@ from tqdm import tqdm
 from agent.building import build_encoder
 from agent.settings import load_settings
 from evals.metrics.coverage import DEEPEST, require_ir_measures
+from evals.ranking.retrievers import CorpusIndex, Method, Ranking, named
+from evals.ranking.scores import Scores, score, union_scores
+from evals.ranking.sets import GoldQuestion, RetrievalSet, load_sets
+from evals.ranking.table import table
 from evals.records import Record, Records
-from evals.retrieval_scores import Scores, score, union_scores
-from evals.retrieval_sets import GoldQuestion, RetrievalSet, load_sets
-from evals.retrieval_table import table
-from evals.retrievers import CorpusIndex, Method, Ranking, named
 from tools.batching import parts
 from tools.cache import VectorCache
 from tools.encoders.encoder import Encoder, load_encoder

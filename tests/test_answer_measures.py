@@ -11,7 +11,7 @@ from toys import ToyEncoder
 
 from agent.answer import Answer, AnswerClaim, AnswerPerspective, Citation, Usage
 from agent.models import Models
-from evals.answer_checks import check_claims, judge_claims
+from evals.answering.checks import check_claims, judge_claims
 from evals.metrics.alignment import Correlation, judged_alignment, polarity, stance_alignment
 from evals.metrics.answers import (
     Reply,

@@ -17,8 +17,8 @@ from agent.providers import Brief
 from agent.settings import Settings
 from agent.state import Claim
 from evals.__main__ import main
-from evals.answer_cases import SIDES, Case, load_cases, load_samples
-from evals.answer_plan import FRAMINGS, MISSING, PLAIN, plan, shelve, worded
+from evals.answering.cases import SIDES, Case, load_cases, load_samples
+from evals.answering.plan import FRAMINGS, MISSING, PLAIN, plan, shelve, worded
 from evals.answers import add_arguments, evaluate
 from evals.rows import json_rows
 from tools.errors import InputError

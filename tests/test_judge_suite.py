@@ -12,7 +12,7 @@ from conftest import Spawn
 from model_server import ModelServer, Reply
 
 from evals.__main__ import main
-from evals.pair_report import measures, optimistic, uninformed
+from evals.judging.report import measures, optimistic, uninformed
 from evals.records import read_records
 
 Report = dict[str, Any]

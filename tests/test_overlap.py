@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.overlap import Evaluated, data_folder, overlaps, read_evaluated
+from evals.judging.overlap import Evaluated, data_folder, overlaps, read_evaluated
 from evals.training.data import Example, load_corpus
 
 PASSAGE = (

@@ -14,11 +14,11 @@ from toys import House, ToyEncoder
 
 from evals.__main__ import main
 from evals.metrics.coverage import LEANINGS
+from evals.ranking.retrievers import METHODS, CorpusIndex, bm25, by_each, dense, gold_queries, hybrid, interleave, named
+from evals.ranking.sets import GoldPerspective, GoldQuestion, RetrievalSet, load_sets
+from evals.ranking.table import table
 from evals.records import Record
 from evals.retrieval import Plan, Spent, rank, sampled, scored
-from evals.retrieval_sets import GoldPerspective, GoldQuestion, RetrievalSet, load_sets
-from evals.retrieval_table import table
-from evals.retrievers import METHODS, CorpusIndex, bm25, by_each, dense, gold_queries, hybrid, interleave, named
 from tools.cache import VectorCache
 from tools.encoders.encoder import Encoder
 from tools.errors import InputError, ProviderDownError, ProviderReplyError

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evals.overlap import read_evaluated
+from evals.judging.overlap import read_evaluated
 from evals.training.synthetic import synthetic_pair
 from evals.training.text import claim, fraction, key, negated, sentences, shingles, tidy, words_in_common
 

@@ -129,7 +129,7 @@ def sample_sentences() -> list[tuple[Pair, Pair, int]]:
     """The samples' sentences that stand alone, each with its passage: for their own side (0: support) and for the other
     one (1: oppose)."""
     from agent.samples import FOLDER
-    from evals.answer_cases import Side, load_samples
+    from evals.answering.cases import Side, load_samples
     from tools.grammar import frame
     from tools.ingest.readers import read_file
     from tools.text.sentences import split_sentences

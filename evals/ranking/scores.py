@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from evals.metrics import coverage as measure
 from evals.metrics.intervals import Chosen, Interval, interval
-from evals.retrieval_sets import GoldQuestion
+from evals.ranking.sets import GoldQuestion
 
 Floats = NDArray[np.float64]
 TOP_FIVE = 5

@@ -19,7 +19,7 @@ from agent.commands.session import usual_options
 from agent.providers import Providers
 from agent.runs import Runs
 from agent.settings import Settings
-from evals.answer_plan import Ask, Shelves, shelve
+from evals.answering.plan import Ask, Shelves, shelve
 from evals.records import Record, Records
 from tools.cache import VectorCache
 from tools.encoders.encoder import Encoder

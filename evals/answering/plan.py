@@ -7,7 +7,7 @@ questions leave them out, and a question is asked over all collections but its o
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evals.answer_cases import SIDES, Case, Side
+from evals.answering.cases import SIDES, Case, Side
 from tools.grammar import frame
 from tools.grammar.lexicon import is_name
 from tools.passages import SourceDocument

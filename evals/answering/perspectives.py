@@ -11,7 +11,7 @@ from pathlib import Path
 from agent.models import Models
 from agent.providers import Providers
 from agent.settings import load_settings
-from evals.answer_asking import in_force, providers_of
+from evals.answering.asking import in_force, providers_of
 from evals.metrics.expansion import Found, GoldRow, match
 from evals.records import Record, Records
 from tools.allowance import Allowance, using

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.retrieval_sets import GoldQuestion
+from evals.ranking.sets import GoldQuestion
 from tools.batching import parts
 from tools.cache import VectorCache
 from tools.encoders.encoder import Encoder

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evals.report_lines import Line
-from evals.report_table import grouped, shown
+from evals.reporting.lines import Line
+from evals.reporting.table import grouped, shown
 from tools.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _bars(axes: "Axes", group: Sequence[Line]) -> bool:
         axes.bar(where, values, width * 0.92, yerr=spread, capsize=2, label=line.name, error_kw={"lw": 0.9})
     axes.set_xticks(range(len(measures[:_MOST])), measures[:_MOST], rotation=0 if len(measures) < 4 else 30)
     if len(group) > 1:
-        axes.legend(fontsize=8)
+        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return bool(measures)
 
 
@@ -66,7 +66,7 @@ def _coverage(axes: "Axes", group: Sequence[Line]) -> bool:
                 drawn = True
     axes.set(xlabel="k (MRecall@k dashed)", ylabel="coverage@k", ylim=(0, 1))
     if drawn:
-        axes.legend(fontsize=8)
+        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return drawn
 
 
@@ -80,7 +80,7 @@ def _calibration(axes: "Axes", group: Sequence[Line]) -> bool:
             axes.annotate(f"{row['pairs']:.0f}", (row["mean"], row["positive"]), fontsize=7, color=drawn.get_color())
     axes.set(xlabel="probability (numbers: pairs)", ylabel="share that supports", xlim=(0, 1), ylim=(0, 1))
     if curves:
-        axes.legend(fontsize=8)
+        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return bool(curves)
 
 
@@ -93,7 +93,9 @@ def _speed(axes: "Axes", group: Sequence[Line]) -> bool:
             line.name, (line.per_second, line.metrics[measure]), fontsize=8, xytext=(5, 3), textcoords="offset points"
         )
     unit = "pairs" if group[0].suite == "judge" else "questions"
-    axes.set(xlabel=f"{unit} a second", ylabel=measure, xscale="log")
+    axes.set(xlabel=f"{unit} a second", ylabel=measure, xscale="log", ylim=(0, 1))
+    if timed:
+        axes.set_xlim(1, 10 * max(line.per_second for line in timed))
     return len(timed) > 1
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evals.metrics.coverage import LEANINGS
-from evals.retrieval_scores import TOP_FIVE
+from evals.ranking.scores import TOP_FIVE
 
 _NAMES = {"mrecall": "MRecall", "coverage": "coverage", "precision": "precision", "alpha_ndcg": "α-nDCG"}
 _PLAIN = ("documents_needed", "sycophancy", "passages")  # no shares

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evals.slow_servers import QUESTION, SlowServers, slow_servers
+from evals.benches.slow_servers import QUESTION, SlowServers, slow_servers
 
 _SECONDS = 1.0
 _ROUNDS = 3

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.metrics.intervals import Chosen, interval
-from evals.report_lines import Items, Line
+from evals.reporting.lines import Items, Line
 from tools.errors import InputError
 
 

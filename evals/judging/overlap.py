@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evals.pairs import load_pairs
-from evals.retrieval_sets import RetrievalSet, load_sets
+from evals.judging.pairs import load_pairs
+from evals.ranking.sets import RetrievalSet, load_sets
 from evals.training.text import key, shingles
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Evaluated:
 
 def data_folder() -> Path | None:
     """STEELMAN_EVAL_DATA, else `../shared/data` beside the checkout; None where there is no such folder."""
-    folder = Path(os.environ.get("STEELMAN_EVAL_DATA") or Path(__file__).parents[2] / "shared" / "data")
+    folder = Path(os.environ.get("STEELMAN_EVAL_DATA") or Path(__file__).parents[3] / "shared" / "data")
     return folder if folder.is_dir() else None
 
 

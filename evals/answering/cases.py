@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from evals.retrieval_sets import GoldQuestion, load_sets
+from evals.ranking.sets import GoldQuestion, load_sets
 from evals.rows import Row, json_rows
 from tools.errors import InputError
 from tools.passages import SourceDocument
@@ -14,7 +14,7 @@ Side = Literal["supports", "opposes"]
 SIDES: tuple[Side, Side] = ("supports", "opposes")
 SAMPLES_SET = "samples"
 
-_SAMPLES_GOLD = Path(__file__).parent / "gold" / "samples"
+_SAMPLES_GOLD = Path(__file__).parents[1] / "gold" / "samples"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def load_samples() -> CaseSet:
 
 
 def load_set(folder: Path, name: str) -> CaseSet:
-    """The questions of a set of `evals.retrieval_sets` of which every perspective is on a known side. Raises InputError
+    """The questions of a set of `evals.ranking.sets` of which every perspective is on a known side. Raises InputError
     with file, line and field for what is wrong with the files."""
     found = load_sets(folder, [name])[0]
     cases = [case for question in found.questions if (case := _case(question)) is not None]

@@ -1,0 +1,1 @@
+"""Asking the agent for the suites `answers` and `expand`: cases, their variants, the asking, the checks."""

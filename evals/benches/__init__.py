@@ -1,0 +1,1 @@
+"""The parts of the suite `bench` that need servers or a browser."""

@@ -1,0 +1,1 @@
+"""What the suite `report` makes of results: lines of one form, tables, figures, comparisons."""

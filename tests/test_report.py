@@ -1,0 +1,187 @@
+"""The suites' command line, and the report: results as lines, tables, figures, and two of them compared."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evals.__main__ import SUITES, main
+from evals.reporting.compare import compared
+from evals.reporting.lines import Line, lines_of
+from evals.reporting.table import cell, markdown, text_table
+from tools.errors import InputError
+
+
+def judge_result(right: list[int], name: str = "embedded-judge-0123abcd", **changes: Any) -> dict[str, Any]:
+    """A result over ten questions of two pairs each; `right` are the pairs that it got right."""
+    items = [[f"q{i // 2}", float(i in right), 1.0] for i in range(20)]
+    share = len(right) / 20
+    return {
+        "suite": "judge",
+        "metrics": {
+            "accuracy": share,
+            "f1": None,
+            "auc": 0.5 + share / 2,
+            "pairs_per_second": 100 * share,
+            "pairs": 20,
+        },
+        "intervals": {"accuracy": [max(0.0, share - 0.2), min(1.0, share + 0.2)], "f1": [None, None]},
+        "items": {"accuracy": items},
+        "reliability": [{"low": 0.4, "high": 0.5, "pairs": 20, "mean": 0.45, "positive": 0.4}],
+        "config": {"data": "pairs.jsonl", "judge": name},
+    } | changes
+
+
+RETRIEVAL: dict[str, Any] = {
+    "suite": "retrieval",
+    "metrics": {"towns": {m: {"coverage@5": v, "coverage@10": v + 0.1, "mrecall@5": v, "mrecall@10": v} for m, v in
+                          (("bm25", 0.5), ("dense", 0.6))}},
+    "intervals": {"towns": {"bm25": {"coverage@5": [0.4, 0.6]}, "dense": {"coverage@5": [0.5, 0.7]}}},
+    "items": {"towns": {m: {"coverage@5": [["q1", v, 1], ["q2", v, 1]]} for m, v in (("bm25", 0.5), ("dense", 0.6))}},
+    "config": {"sizes": {"towns": {"questions": 2}}},
+    "seconds": {"search": {"towns": {"bm25": 0.5, "dense": 0.001}}},
+}  # fmt: skip
+
+
+def saved(folder: Path, name: str, result: object) -> Path:
+    path = folder / name
+    path.write_text(json.dumps(result))
+    return path
+
+
+@pytest.mark.parametrize("suite", list(SUITES))
+def test_every_suite_teaches_by_its_help(suite: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if suite == "judge-train":
+        pytest.importorskip("torch")
+    with pytest.raises(SystemExit) as ended:
+        main([suite, "--help"])
+    assert ended.value.code == 0
+    assert "--json" in capsys.readouterr().out or suite in ("screenshots", "judge-fit", "judge-pack", "judge-train")
+
+
+def test_a_result_is_a_line_for_each_thing_that_was_measured() -> None:
+    (line,) = lines_of(judge_result([0, 1]))
+    assert (line.suite, line.data, line.name, line.per_second) == ("judge", "pairs.jsonl", "embedded-judge", 10.0)
+    assert math.isnan(line.metrics["f1"])
+    assert list(line.intervals) == ["accuracy"]
+    assert line.intervals["accuracy"] == pytest.approx((0.0, 0.3))
+    bm25, dense = lines_of(RETRIEVAL)
+    assert (bm25.data, bm25.name, bm25.per_second) == ("towns", "bm25", 4.0)
+    assert math.isnan(dense.per_second)  # it was read from records, and not timed
+
+
+def test_cells_say_what_is_known() -> None:
+    (line,) = lines_of(judge_result([0, 1]))
+    assert cell(line, "accuracy") == "0.100 [0.000, 0.300]"
+    assert cell(line, "auc") == "0.550"
+    assert cell(line, "f1") == "–"
+
+
+def test_tables_put_names_side_by_side() -> None:
+    lines = [*lines_of(judge_result([0])), *lines_of(judge_result([1, 2], "chat")), *lines_of(RETRIEVAL)]
+    text = text_table(lines)
+    assert text.splitlines()[0] == "judge on pairs.jsonl"
+    assert text.splitlines()[1].split() == ["embedded-judge", "chat"]
+    assert "retrieval on towns" in text
+    page = markdown(lines, [Path("judge-bars.png")])
+    assert "| accuracy | 0.050 [0.000, 0.250] | 0.100 [0.000, 0.300] |" in page
+    assert "![judge bars](judge-bars.png)" in page
+
+
+def test_a_difference_is_paired_by_question() -> None:
+    """Nine questions of ten are better by one pair of two: the mean difference is 0.45, and surely above zero."""
+    old, new = (
+        lines_of(judge_result(list(range(0, 20, 2)))),
+        lines_of(judge_result([*range(0, 20, 2), *range(1, 18, 2)])),
+    )
+    (row,) = compared(old, new).rows
+    assert (row["old"], row["new"], row["questions"]) == (0.5, 0.95, 10)
+    assert row["difference"] == pytest.approx(0.45)
+    draws = np.random.default_rng(1).integers(0, 10, (1000, 10))  # the same draws, worked out by hand
+    assert row["interval"] == pytest.approx(np.percentile((draws != 9).mean(axis=1) / 2, [2.5, 97.5]))
+    assert " *" in compared(old, new).text()
+
+
+def test_only_questions_that_both_have_are_compared() -> None:
+    fewer = judge_result([0])
+    fewer["items"] = {"accuracy": fewer["items"]["accuracy"][:4]}
+    (row,) = compared(lines_of(fewer), lines_of(judge_result(list(range(20))))).rows
+    assert (row["questions"], row["old"], row["new"]) == (2, 0.25, 1.0)
+
+
+def test_methods_are_compared_by_name_and_other_data_not_at_all() -> None:
+    better = json.loads(json.dumps(RETRIEVAL).replace("0.6", "0.9"))
+    told = {r["name"]: r["difference"] for r in compared(lines_of(RETRIEVAL), lines_of(better)).rows}
+    assert told == {"bm25": 0.0, "dense": pytest.approx(0.3)}
+    with pytest.raises(InputError, match="no questions in common"):
+        compared(lines_of(RETRIEVAL), lines_of(judge_result([0])))
+
+
+def test_the_report_is_written_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = [
+        saved(tmp_path, "a.json", judge_result([0, 1])),
+        saved(tmp_path, "b.json", judge_result([0, 1, 2], "chat")),
+        saved(tmp_path, "c.json", RETRIEVAL),
+    ]
+    out = tmp_path / "out"
+    assert main(["report", *map(str, results), "--out", str(out)]) == 0
+    assert "judge on pairs.jsonl" in capsys.readouterr().out
+    kinds = {p.name for p in out.glob("*.png")}
+    assert kinds == {
+        "judge-pairs.jsonl-bars.png",
+        "judge-pairs.jsonl-calibration.png",
+        "judge-pairs.jsonl-speed.png",
+        "retrieval-towns-bars.png",
+        "retrieval-towns-coverage.png",
+    }
+    assert all(p.read_bytes().startswith(b"\x89PNG") for p in out.glob("*.png"))
+    page = (out / "report.md").read_text()
+    assert all(f"]({name})" in page for name in kinds)
+    assert main(["report", str(results[0]), "--out", str(out)]) == 1
+    assert "is there already" in capsys.readouterr().err
+    assert (out / "report.md").read_text() == page
+
+
+def test_two_results_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [str(saved(tmp_path, f"{n}.json", judge_result(list(range(n))))) for n in (4, 12)]
+    assert main(["report", "--compare", *files, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["difference"] == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("{", "no JSON"),
+        ("[]", "no result of a suite"),
+        ('{"suite": "bench"}', "no result of a suite"),
+        ('{"suite": "judge", "metrics": {}, "intervals": {}, "config": {}}', "'items' is missing"),
+    ],
+)
+def test_what_is_no_result_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, says: str
+) -> None:
+    path = tmp_path / "wrong.json"
+    path.write_text(content)
+    assert main(["report", str(path)]) == 1
+    told = capsys.readouterr().err
+    assert str(path) in told
+    assert says in told
+
+
+def test_results_or_a_comparison(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report"]) == 1
+    assert "--compare OLD NEW" in capsys.readouterr().err
+
+
+def test_a_line_without_its_items_is_the_summary() -> None:
+    line = Line("judge", "d", "n", {"f1": 0.5}, {"f1": (0.4, 0.6)}, {"f1": [("q", 1.0, 2.0)]})
+    assert line.summary() == {
+        "suite": "judge",
+        "data": "d",
+        "name": "n",
+        "metrics": {"f1": 0.5},
+        "intervals": {"f1": [0.4, 0.6]},
+    }
