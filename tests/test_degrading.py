@@ -320,7 +320,7 @@ def cli(library: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch, cap
 
 def test_ask_exits_with_four_when_something_stood_in(cli: Cli, server: ModelServer) -> None:
     server.on("", Reply("oh dear", status=500))
-    status, out, err = cli("ask", QUESTION, "--deadline", "3")
+    status, out, err = cli("ask", QUESTION, "--deadline", "10")
     assert (status, err) == (DEGRADED, "")
     assert "The embedded provider stood in for it" in " ".join(out.split())
     assert KEY not in out
