@@ -275,6 +275,9 @@ def test_what_has_no_sides_is_none(text: str) -> None:
         ("Why is X bad?", "Is X bad?"),
         ("NATO is a threat to peace", "Is NATO a threat to peace?"),
         ("Isn't it true that cars pollute cities?", "Do cars pollute cities?"),
+        ("Why should we accept that cars should not be taxed?", "Should cars be taxed?"),
+        ("Why should anyone believe cars pollute cities?", "Do cars pollute cities?"),
+        ("Why should we accept more cars from other towns?", "Should we accept more cars from other towns?"),
         ("No one should own a gun", "Should anyone own a gun?"),
     ],
 )

@@ -37,6 +37,8 @@ _OPENERS: tuple[str, ...] = (
     r"(?:is|was|is not) it (?:not )?(?:really |actually )?"
     r"(?:true|correct|the case|a fact|right to say|fair to say|accurate)(?: to say)? (?:that )?(?!to\b|for\b)",
     r"is not it (?:true|correct|the case|a fact) that ",
+    r"why (?:should|must|do|would|ought) (?:we|people|anybody|anyone|one|you|i) (?:not )?(?:to )?"
+    r"(?:(?:accept|admit|concede|grant|agree|believe|think) that |(?:believe|think) (?!in\b|that\b|so\b|of\b|about\b))",
     r"are you (?:not )?(?:strongly )?(?:in favou?r of|for|against|opposed to) ",
     r"this house (?:believes?|holds|is of the opinion|thinks?) (?:that )?",
     r"(?:i|we|some people|many people|many|people|some|critics|experts) (?:firmly |strongly |often |do |sometimes )?"
