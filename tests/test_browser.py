@@ -130,7 +130,7 @@ def test_a_follow_up_is_typed(samples_page: PageServer, phones: str, visit: Visi
     visitor.ask("What about safety?", AGAIN)
     visitor.until(lambda: visitor.run_id not in ("", first), "another address")
     visitor.page.get_by_role("heading", level=1, name="What about safety?", exact=True).wait_for()
-    visitor.field(AGAIN).wait_for()
+    visitor.ended()
     assert "safety" in visitor.page.get_by_test_id("stMain").inner_text().split("What about safety?", 1)[-1]
 
 

@@ -25,7 +25,7 @@ def slow() -> Iterator[ModelServer]:
 @pytest.fixture(scope="module")
 def talking(serve: Serve, slow: ModelServer) -> PageServer:
     """A page whose words are a chat model's."""
-    return serve(speaking(slow, delay=0.6))
+    return serve(speaking(slow, delay=1.0))
 
 
 def planned(visitor: Visitor) -> Visitor:

@@ -103,8 +103,15 @@ class Visitor:
         """Waits for an answer with sources, to that question where one is named."""
         if question:
             self.page.get_by_role("heading", level=1, name=question, exact=True).wait_for()
-        self.field(AGAIN).wait_for()
+        self.ended()
         self.until(lambda: self.cited.first.is_visible(), "citations", 10)
+        return self
+
+    def ended(self) -> "Visitor":
+        """Waits for a run's answer, and until nothing of what was shown before is left."""
+        self.field(AGAIN).wait_for()
+        left = self.page.locator(".sm-stages, [data-stale=true]")
+        self.until(lambda: left.count() == 0 and self.field(AGAIN).count() == 1, "the answer alone")
         return self
 
     def running(self) -> "Visitor":
