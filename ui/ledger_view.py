@@ -11,7 +11,7 @@ from agent.evidence import Evidence
 from agent.rendering.words import line_of, looked_for, strength_of
 from ui import ledger, say
 from ui.shown import text
-from ui.style import STANCES
+from ui.style import INK, STANCES
 
 if TYPE_CHECKING:
     import altair as alt
@@ -80,7 +80,9 @@ def _side(answer: Answer) -> "alt.Y":
     import altair as alt
 
     order = list(ledger.names(answer).values())
-    return alt.Y("side:N", sort=order, title=None, axis=alt.Axis(labelLimit=190, ticks=False, domain=False))
+    return alt.Y(
+        "side:N", sort=order, title=None, axis=alt.Axis(labelLimit=190, labelColor=INK, ticks=False, domain=False)
+    )
 
 
 def _stances() -> "alt.Scale":
@@ -112,7 +114,7 @@ def _kinds(answer: Answer, rows: Sequence[ledger.Bar]) -> "alt.Chart":
     )
     chart = alt.Chart(_values(rows), title="Independent sources by kind").mark_bar(height=14)
     encoded: alt.Chart = chart.encode(
-        x=alt.X("amount:Q", title=None, axis=alt.Axis(tickMinStep=1, format="d", grid=False)),
+        x=alt.X("amount:Q", title=None, axis=alt.Axis(tickMinStep=1, format="d", grid=False, labelColor=INK)),
         y=_side(answer),
         color=shade,
         tooltip=["side:N", alt.Tooltip("part:N", title="kind"), alt.Tooltip("amount:Q", title="sources")],

@@ -1,5 +1,6 @@
 """How the page looks: one style sheet, calm and typographic. Colour helps and never says anything alone."""
 
+INK = "#1d2430"
 FOR, AGAINST, OTHER = "#2b5c8a", "#9a6a1f", "#6b6577"
 """The colours of a side that supports, opposes or does neither; each stands beside its word."""
 STANCES = {"supports": FOR, "opposes": AGAINST, "other": OTHER}
@@ -39,7 +40,7 @@ mark {{ background: #f6e2a6; color: inherit; padding: 0 .1em; }}
 .sm-stages {{ display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; padding: 0 !important; margin: .4rem 0 1rem !important;
   list-style: none; }}
 .sm-stages li {{ margin: 0 !important; }}
-.sm-open {{ opacity: .45; }}
+.sm-open {{ opacity: .7; }}
 .sm-now {{ font-weight: 600; }}
 .sm-side {{ border-left: 3px solid #ddd6c6; padding: .1rem 0 .1rem .8rem; margin: 0 0 .8rem; }}
 .sm-side p, .sm-side ul {{ margin: 0; }}
