@@ -51,6 +51,7 @@ class ChromaServer:
         """Takes requests from now on and answers none, until it is stopped."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        os.waitpid(self._process.pid, os.WUNTRACED)  # until every thread of it stands still
 
     def stop(self) -> None:
         """Ends the process at once, as when its machine goes away."""
