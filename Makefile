@@ -35,7 +35,7 @@ $(MODELS): $(DEV)
 	@rm -rf .venvs/models && "$(PYTHON)" -m venv .venvs/models
 	@.venvs/models/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock -r requirements-dev.lock
 	@.venvs/models/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 \
-	  transformers sentence-transformers langgraph-checkpoint-postgres "psycopg[binary]"
+	  transformers sentence-transformers peft langgraph-checkpoint-postgres "psycopg[binary]"
 	@touch $@
 
 # vLLM pins its own versions of much. The CPU build wants PyTorch's, which is not on PyPI; the packages taken out again

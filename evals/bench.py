@@ -175,23 +175,11 @@ async def _agent_alone() -> dict[str, float]:
 
 
 def bench_judge() -> dict[str, float]:
-    """(statement, text) pairs a second: passages of about 100 words, and single sentences."""
-    from agent.samples import sample_documents
-    from tools.judges.embedded import load_judge
-    from tools.text.sentences import split_sentences
-
-    statement, passages = "Cities should plant more trees.", [d.text for d in sample_documents()[:64]]
-    sentences = [s for text in passages for s in split_sentences(text)][:256]
+    """Pairs a second (of 160 tokens, passages of about 100 words, single sentences), loading time and memory."""
     with tempfile.TemporaryDirectory() as cache:
-        judge = load_judge(Path(cache))
-        rates = {
-            name: statistics.median(
-                _rate(lambda texts=texts: judge.classify([(statement, t) for t in texts]), len(texts))  # type: ignore[misc]
-                for _ in range(_ROUNDS)
-            )
-            for name, texts in (("passages_per_second", passages), ("sentences_per_second", sentences))
-        }
-    return {name: round(rate, 1) for name, rate in rates.items()}
+        command = [sys.executable, "-m", "evals.benches.judge", cache]
+        found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return found
 
 
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {

@@ -9,8 +9,9 @@ import pytest
 
 from tools.errors import ModelError
 from tools.judges import embedded as judge_embedded
-from tools.judges.embedded import EmbeddedJudge, load_judge, softmax
+from tools.judges.embedded import EmbeddedJudge, load_judge, regression, sigmoid
 from tools.judges.judge import UNJUDGED, Pair, side_score
+from tools.judges.windows import windows
 from tools.onnx_models.int8_weights import pack, unpack
 
 CLAIM, DENIAL = "Ferries should be free.", "Ferries should not be free."
@@ -33,13 +34,22 @@ def test_plain_support_and_opposition(judge: EmbeddedJudge) -> None:
     assert max(claim[2], denial[2]) < judge.threshold
 
 
-def test_probabilities(judge: EmbeddedJudge) -> None:
-    rows = judge.classify([(CLAIM, FOR), (CLAIM, AGAINST)])
-    assert rows.shape == (2, 3)
-    assert np.allclose(rows.sum(axis=1), 1, atol=1e-5)
+def test_logits_and_probabilities(judge: EmbeddedJudge) -> None:
+    rows = judge.logits([(CLAIM, FOR), (CLAIM, AGAINST)])
+    assert rows.shape == (2, 2)
+    assert rows[0, 0] > rows[1, 0]
+    assert rows[0, 1] < rows[1, 1]
     scores = judge.score([Pair(CLAIM, t) for t in (FOR, AGAINST, "", "x" * 50_000)])
     assert ((scores >= 0) & (scores <= 1)).all()
     assert judge.score([]).shape == (0,)
+    assert judge.logits([]).shape == (0, 2)
+
+
+def test_a_long_text_counts_by_its_best_window(judge: EmbeddedJudge) -> None:
+    long = f"{NEITHER * 30} {FOR} {NEITHER * 30}"
+    alone = judge.score([Pair(CLAIM, part, DENIAL) for part in windows(long)])
+    assert judge.score([Pair(CLAIM, long, DENIAL)])[0] == pytest.approx(alone.max(), abs=0.05)
+    assert alone.max() > 3 * alone[0]
 
 
 def test_a_text_supports_the_statement_that_it_is(judge: EmbeddedJudge) -> None:
@@ -61,7 +71,7 @@ def test_damaged_files_are_named(models_dir: Path, tmp_path: Path, monkeypatch: 
         load_judge(models_dir)
     shutil.copy(Path(judge_embedded.__file__).parents[1] / "weights" / "judge" / "calibration.json", folder)
     rows = json.loads((folder / "reference.json").read_text())
-    rows[0]["probabilities"] = [0.0, 0.0, 0.0]
+    rows[0]["probabilities"] = [2.0, 2.0]
     (folder / "reference.json").write_text(json.dumps(rows))
     with pytest.raises(ModelError, match="wrong numbers"):
         load_judge(tmp_path / "cache")
@@ -72,8 +82,26 @@ def test_side_score_by_hand() -> None:
     assert side_score(0.6, None) == pytest.approx((0.6 + UNJUDGED) / 2)
 
 
-def test_softmax_by_hand() -> None:
-    assert softmax(np.array([[0.0, 0.0]], np.float32)).tolist() == [[0.5, 0.5]]
+def test_regression_by_hand() -> None:
+    logits = np.array([2.0, 1.0], np.float32)
+    assert regression(logits, (0.5, -1.0, 0.0)) == pytest.approx(0.5)
+    assert regression(logits, (1.0, 0.0, 1.0)) == pytest.approx(1 / (1 + np.exp(-3)))
+    assert sigmoid(np.array([0.0, 1000.0, -1000.0], np.float32)).tolist() == pytest.approx([0.5, 1.0, 0.0])
+
+
+def test_another_calibration_is_another_judge(
+    models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scores are kept under the judge's name."""
+    folder = tmp_path / "judge"
+    shutil.copytree(judge_embedded.FOLDER, folder)
+    before = load_judge(models_dir)
+    monkeypatch.setattr(judge_embedded, "FOLDER", folder)
+    stored = json.loads((folder / "calibration.json").read_text())
+    (folder / "calibration.json").write_text(json.dumps({**stored, "alone": [1.0, 0.0, 3.0]}))
+    after = load_judge(models_dir)
+    assert before.name != after.name
+    assert before.score([Pair(CLAIM, NEITHER)])[0] < after.score([Pair(CLAIM, NEITHER)])[0]
 
 
 def test_packed_weights_are_a_half_step_from_the_real_ones() -> None:

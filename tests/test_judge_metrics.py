@@ -3,8 +3,10 @@
 import math
 
 import numpy as np
+import pytest
 
-from evals.training.metrics import accepted_curve, best_f1, roc_auc, stance_accuracy
+from evals.training.metrics import best_f1, roc_auc, stance_accuracy
+from evals.training.pack import fit
 
 
 def test_auc_counts_pairs_and_ties_half() -> None:
@@ -29,6 +31,11 @@ def test_stance_accuracy_leaves_out_neither_and_takes_the_surest() -> None:
     assert stance_accuracy(labels, p, 0.34) == 1.0
 
 
-def test_curve_counts_the_wrong_side_among_those_that_take_one() -> None:
-    row = accepted_curve(np.array([0, 1, 2, 0]), np.array([0.9, 0.8, 0.7, 0.2]), [0.5])[0]
-    assert row == {"threshold": 0.5, "accepted": 3, "wrong_side": 0.5, "oppose": 1 / 3, "none": 1 / 3, "recall": 0.5}
+def test_fitted_weights_keep_their_signs() -> None:
+    rng = np.random.default_rng(3)
+    logits = rng.normal(size=(4000, 2)).astype(np.float32)
+    truth = rng.random(4000) < 1 / (1 + np.exp(-(1.5 * logits[:, 0] + 0.8 * logits[:, 1] - 0.5)))
+    free, held = fit(logits, truth, (1, 1)), fit(logits, truth, (1, -1))
+    assert free == pytest.approx((1.5, 0.8, -0.5), abs=0.2)
+    assert held[1] == 0
+    assert held[0] > 0

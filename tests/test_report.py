@@ -59,7 +59,13 @@ def test_every_suite_teaches_by_its_help(suite: str, capsys: pytest.CaptureFixtu
     with pytest.raises(SystemExit) as ended:
         main([suite, "--help"])
     assert ended.value.code == 0
-    assert "--json" in capsys.readouterr().out or suite in ("screenshots", "judge-fit", "judge-pack", "judge-train")
+    assert "--json" in capsys.readouterr().out or suite in (
+        "screenshots",
+        "judge-export",
+        "judge-label",
+        "judge-pack",
+        "judge-train",
+    )
 
 
 def test_a_result_is_a_line_for_each_thing_that_was_measured() -> None:

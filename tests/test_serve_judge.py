@@ -134,7 +134,7 @@ def test_the_command_suits_model_and_machine() -> None:
     assert score[score.index("--runner") + 1] == "pooling"
     assert score[score.index("--max-model-len") + 1] == "512"
     assert score[-1] == "--seed=3"
-    assert "--dtype=bfloat16" in score
+    assert "--dtype=float32" in score
     assert not any("dtype" in word for word in chat)
     assert any("gpu-memory" in word for word in chat)
     assert not any("gpu-memory" in word for word in score)

@@ -16,9 +16,11 @@ import numpy as np
 import pytest
 from vllm_server import ROOT, UP_WITHIN, VllmServer, alive, direct_scores, free_port
 
-from tools.judges.chat import ChatJudge
+from prompts.loader import load_prompt
+from tools.judges.chat import ChatJudge, messages
 from tools.judges.judge import Pair
 from tools.judges.score import ScoreJudge
+from tools.judges.windows import windows
 
 pytest_plugins = ["vllm_server"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(UP_WITHIN + 120)]
@@ -127,7 +129,12 @@ def test_the_chat_judge_gives_what_the_server_says(vllm_chat: VllmServer) -> Non
     judge = ChatJudge(url=vllm_chat.url, model=vllm_chat.model)
     expected = []
     for pair in PAIRS[:3]:
-        body = {"model": vllm_chat.model, "messages": judge._messages(pair), "max_tokens": 1, "temperature": 0}
+        body = {
+            "model": vllm_chat.model,
+            "messages": messages(load_prompt("judge"), pair),
+            "max_tokens": 1,
+            "temperature": 0,
+        }
         reply = post(f"{vllm_chat.url}/chat/completions", {**body, "logprobs": True, "top_logprobs": 20})
         found = {
             t["token"]: math.exp(t["logprob"]) for t in reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
@@ -150,7 +157,9 @@ def test_scores_come_in_order(vllm_score: VllmServer) -> None:
 async def test_the_score_judge_gives_what_the_cross_encoder_says(vllm_score: VllmServer) -> None:
     judge = ScoreJudge(url=vllm_score.url, model=vllm_score.model)
     first = await judge.support(PAIRS, 60)
-    expected = direct_scores(vllm_score.folder, [(pair.statement, pair.text) for pair in PAIRS])
+    expected = [
+        max(direct_scores(vllm_score.folder, [(pair.statement, part) for part in windows(pair.text)])) for pair in PAIRS
+    ]
     assert first.shape == (len(PAIRS),)
     assert first == pytest.approx(expected, abs=0.02)
     assert await judge.support(PAIRS, 60) == pytest.approx(first, abs=1e-3)

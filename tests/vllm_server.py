@@ -23,6 +23,7 @@ PYTHON = ROOT / ".venvs" / "vllm" / "bin" / "python"
 MAKER = ROOT / "tests" / "tiny_models.py"
 UP_WITHIN = 300.0
 """Seconds for a server to answer; some 30 on two idle cores. A test that may start one needs a longer timeout."""
+Kind = Literal["chat", "score"]
 _FOREIGN = ("STEELMAN_", "VLLM_", "HF_", "OPENAI_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 _OPTIONS = {
     # Between two values random weights write blanks until the token limit cuts the JSON.
@@ -60,12 +61,26 @@ def alive(pid: int) -> bool:
 
 
 @contextmanager
-def tiny_server(kind: Literal["chat", "score"], base: Path) -> Iterator[VllmServer]:
-    """A server of its own; `base` gets the model, the log and whatever vLLM keeps at home. Skips without vLLM."""
+def tiny_server(kind: Kind, base: Path) -> Iterator[VllmServer]:
+    """A server of its own over a tiny model; `base` gets the model, the log and whatever vLLM keeps at home."""
+    folder = base / f"tiny-{kind}"
+    make_tiny(kind, folder)
+    with model_server(kind, folder, base) as server:
+        yield server
+
+
+def make_tiny(kind: Kind, folder: Path) -> None:
+    """The tiny model's folder. Skips without vLLM, whose Python makes it."""
     if not PYTHON.exists():
         pytest.skip("vLLM is not installed; `make test-all` does that")
-    folder = base / f"tiny-{kind}"
     subprocess.run([PYTHON, MAKER, kind, folder], check=True, capture_output=True, timeout=UP_WITHIN)
+
+
+@contextmanager
+def model_server(kind: Kind, folder: Path, base: Path) -> Iterator[VllmServer]:
+    """vLLM over the model in `folder`, in float32. Skips without vLLM."""
+    if not PYTHON.exists():
+        pytest.skip("vLLM is not installed; `make test-all` does that")
     port = free_port()
     small = ("--dtype=float32", "--enforce-eager", "--kv-cache-memory-bytes=536870912", *_OPTIONS[kind])
     model = find_model(str(folder))

@@ -73,7 +73,7 @@ def stance_alignment(replies: Sequence[Reply]) -> dict[str, Correlation]:
 
 def polarity(text: str) -> float:
     """TextBlob's polarity, −1 to 1."""
-    from evals.training.english import textblob_en
+    from evals.metrics.english import textblob_en
 
     return float(textblob_en().sentiment(text)[0])
 

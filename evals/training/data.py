@@ -5,7 +5,6 @@ a training text that shares a run of words with a held-out or a development text
 set, is left out, and so is what is about a development or a retrieval question.
 """
 
-import gzip
 import hashlib
 import json
 import random
@@ -15,11 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from evals.judging.overlap import read_evaluated
+from evals.judging.pairs import load_pairs
+from evals.rows import json_rows
+from evals.training.candidates import ASKING, CUT, Asked, digest, questions, segments
 from evals.training.synthetic import synthetic_pair
-from evals.training.text import claim, fraction, key, negated, sentences, shingles, tidy, words_in_common
+from evals.training.text import claim, fraction, key, negated, sentences, shingles, words_in_common
+from tools.judges.windows import tidy
 
 LABELS = ("support", "oppose", "none")
 HELD_OUT = 0.1
+SENTENCE_WORDS = 45
 _SALT = "judge-1"
 _HARD: dict[str, tuple[float, float, float]] = {
     "support": (1, 0, 0),
@@ -33,7 +37,7 @@ _SAME_TOPIC = (
     0.7,
 )  # another point of the same question: mostly none, sometimes support, and nobody labelled it
 _OTHER_SIDE = (0.0, 0.5, 0.5)
-_KEEP_NONE = {"read_labels": 0.6, "argkp21": 0.25, "ibm_gpr_sentence": 0.4, "fnc_arc": 0.3}
+_KEEP_NONE = {"read_labels": 0.6, "readings": 0.6, "argkp21": 0.25, "ibm_gpr_sentence": 0.4, "fnc_arc": 0.3}
 _UNRELATED = 0.05
 _SUPPORT_ONLY = ("arc_gist", "debatepedia", "ibm_ce_emnlp15", "perspectrum_support")
 # The first digits of the SHA-1 of one key point per topic, on the side that is for the topic's statement. The set gives
@@ -43,7 +47,9 @@ _FOR_TOPIC = frozenset(
     "3fb3366a 4ace0d04 54887647 6dc475b3 7c41b892 7cd600e8 89762edc 9f7f5644 a2a1c203 a72a0f95 b080aa3e "
     "b3c9f19f c0971887 c99abcb5 cf9ebd92 d2b5075e d5950a0b d94e4b76 dd8da11a e84d6190".split()
 )
-_TWO_SIDED = frozenset({"arc_stance", "read_labels", "arguana", "theperspective"})
+_TWO_SIDED = frozenset({"arc_stance", "read_labels", "readings", "read_sentences", "arguana", "theperspective"})
+READINGS = Path(__file__).with_name("readings.jsonl.gz")
+"""Labels by reading: digests of a question and a text, and A, B, AB or N for what the text supports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,7 @@ class Example:
 
     @property
     def is_sentence(self) -> bool:
-        return len(self.text.split()) <= 45
+        return len(self.text.split()) <= SENTENCE_WORDS
 
 
 @dataclass
@@ -74,23 +80,35 @@ class Corpus:
     held_out: dict[str, list[Example]] = field(default_factory=dict)
     development: list[tuple[str, str, int]] = field(default_factory=list)
 
+    def digest(self) -> str:
+        """Twelve digits that change whenever an example does."""
+        whole = hashlib.sha256()
+        for name, examples in sorted(self.training.items()):
+            for e in examples:
+                whole.update(f"{name}\x1f{e.statement}\x1f{e.text}\x1f{e.target}\x1e".encode())
+        return whole.hexdigest()[:12]
 
-def load_corpus(data: Path, seed: int = 0) -> Corpus:
-    """All examples under `data` (the folder that holds `judge` and `berds`), split, with sampled negatives."""
+
+def load_corpus(data: Path, seed: int = 0, labels: Iterable[Example] = ()) -> Corpus:
+    """All examples under `data` (the folder that holds `judge` and `berds`), split, with sampled negatives.
+
+    labels: more examples, which pass through the same split and the same filters.
+    """
     rng = random.Random(seed)
     corpus = Corpus(development=load_development(data))
     everything = _read_all(data, rng)
+    if given := list(labels):
+        everything["labels"] = given
     measured = read_evaluated(data)
     asked = {key(text) for one in measured for text in one.asked}
     blocked: set[int] = {s for one in measured for text in one.passages for s in shingles(text)}
     blocked.update(s for _, text, _ in corpus.development for s in shingles(text))
     for name, examples in everything.items():
-        corpus.held_out[name] = [e for e in examples if fraction(e.group, _SALT) < HELD_OUT]
+        corpus.held_out[name] = [e for e in examples if not taught(e.group)]
         blocked.update(s for e in corpus.held_out[name] for s in shingles(e.text))
+        asked.update(key(text) for e in corpus.held_out[name] for text in (e.group, e.statement))
     for name, examples in everything.items():
-        apart = [
-            e for e in examples if fraction(e.group, _SALT) >= HELD_OUT and not {key(e.group), key(e.statement)} & asked
-        ]
+        apart = [e for e in examples if taught(e.group) and not {key(e.group), key(e.statement)} & asked]
         seen: dict[str, bool] = {}
         for e in apart:
             if e.text not in seen:
@@ -99,25 +117,36 @@ def load_corpus(data: Path, seed: int = 0) -> Corpus:
     return corpus
 
 
+def taught(group: str) -> bool:
+    """Whether a question is on the training side of the split."""
+    return fraction(group, _SALT) >= HELD_OUT
+
+
 def load_development(data: Path) -> list[tuple[str, str, int]]:
     """The human-labelled development pairs: statement, text, 1 where the text supports it."""
-    return [(r["perspective"], tidy(r["document"]), int(r["label"])) for r in _development_rows(data)]
+    pairs = load_pairs(data / "judge" / "berds_pairs.dev.jsonl")
+    return [(p.perspective, tidy(p.document), int(p.label)) for p in pairs]
 
 
-def _development_rows(data: Path) -> list[dict[str, Any]]:
-    lines = (data / "judge" / "berds_pairs.dev.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
+def read_questions(data: Path) -> list[Asked]:
+    """The questions with two opposing statements that the training data ask."""
+    return questions({name: list(rows_of(_file(data, name))) for name in ASKING}, data)
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
+def _file(data: Path, name: str) -> Path:
+    return data / "judge" / "train" / f"{name}.jsonl.gz"
+
+
+def rows_of(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a training set; none of one that is not there. Raises InputError."""
+    if path.exists():
+        yield from (row.values for row in json_rows(path))
 
 
 def _read_all(data: Path, rng: random.Random) -> dict[str, list[Example]]:
     found: dict[str, list[Example]] = {}
     for path in sorted((data / "judge" / "train").glob("*.jsonl.gz")):
-        rows = [r for r in _rows(path) if r["label"] in _HARD]
+        rows = [r for r in rows_of(path) if r["label"] in _HARD]
         name = path.name.removesuffix(".jsonl.gz").removesuffix("_point")
         kept = [r for r in rows if r["label"] in ("support", "oppose") or rng.random() < _KEEP_NONE.get(name, 1.0)]
         examples = [_example(name, r) for r in kept]
@@ -126,8 +155,28 @@ def _read_all(data: Path, rng: random.Random) -> dict[str, list[Example]]:
             found[name] += _negatives(found[name], rng)
         if name == "argkp21":
             found["argkp_topic"] = list(_topic_stances(rows, rng))
+    for example in _readings(data, rng):
+        found.setdefault(example.dataset, []).append(example)
     found["berds"] = [e for path in sorted((data / "berds").glob("*.dev.jsonl")) for e in _expansions(path)]
     return found
+
+
+def _readings(data: Path, rng: random.Random) -> Iterator[Example]:
+    """Two pairs, one for each statement, of every labelled segment or sentence whose text is in the data."""
+    asked = {digest(one.question): one for one in read_questions(data)}
+    passages = {row["passage"]: None for name in CUT for row in rows_of(_file(data, name))}
+    texts = {digest(part): part for text in passages for part in (*sentences(tidy(text)), *segments(text))}
+    for row in rows_of(READINGS):
+        one, text, label = asked.get(row["question"]), texts.get(row["segment"]), row["label"]
+        if one and text and (label != "N" or rng.random() < _KEEP_NONE["readings"]):
+            yield from _labelled(one, text, label)
+
+
+def _labelled(asked: Asked, text: str, label: str) -> Iterator[Example]:
+    for statement, mine, its in ((asked.one, "A", "B"), (asked.other, "B", "A")):
+        target = _HARD["support" if mine in label else "oppose" if its in label else "none"]
+        name = "readings" if len(text.split()) > SENTENCE_WORDS else "read_sentences"
+        yield Example(statement, text, target, name, asked.question)
 
 
 def _example(name: str, row: dict[str, Any]) -> Example:
@@ -228,6 +277,10 @@ class Sampler:
     corpus: dict[str, list[Example]]
     seed: int
     state: dict[str, int] = field(default_factory=dict)
+
+    def has(self, name: str) -> bool:
+        """Whether there is anything to draw of that set."""
+        return name == "synthetic" or bool(self.corpus.get(name))
 
     def draw(self, mixture: dict[str, float], count: int, whole: float) -> list[Example]:
         """`count` pairs; a passage stays whole with probability `whole`, else a part of it is taken."""

@@ -1,6 +1,5 @@
 """What a judge of (statement, text) pairs is measured by."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -41,25 +40,3 @@ def stance_accuracy(labels: Labels, probabilities: Floats, share: float = 1.0) -
     right = (lead > 0) == (labels[taken] == SUPPORT)
     surest = np.argsort(-np.abs(lead))[: max(1, round(share * len(lead)))]
     return float(np.mean(right[surest])) if len(lead) else float("nan")
-
-
-def accepted_curve(labels: Labels, score: Floats, thresholds: Sequence[float]) -> list[dict[str, float]]:
-    """For each threshold: how many are accepted as support, and which shares of those oppose or do neither.
-
-    `wrong_side` is of the accepted that take a side; `recall` of all that support.
-    """
-    rows = []
-    for threshold in thresholds:
-        chosen = labels[score >= threshold]
-        right, wrong = int(np.sum(chosen == SUPPORT)), int(np.sum(chosen == OPPOSE))
-        rows.append(
-            {
-                "threshold": threshold,
-                "accepted": len(chosen),
-                "wrong_side": wrong / max(right + wrong, 1),
-                "oppose": wrong / max(len(chosen), 1),
-                "none": float(np.mean(chosen == NONE)) if len(chosen) else 0.0,
-                "recall": right / max(int(np.sum(labels == SUPPORT)), 1),
-            }
-        )
-    return rows

@@ -1,4 +1,7 @@
-"""The cross-encoder in PyTorch, as it is trained: BERT over [CLS] statement [SEP] text [SEP], three labels.
+"""The cross-encoder in PyTorch, as it is trained: BERT over [CLS] statement [SEP] text [SEP], two yes/no answers.
+
+Whether the text supports the statement and whether it opposes it are asked apart, each by one number, so that the first
+is a model of its own: one score, which any server of cross-encoders gives.
 
 `tools/onnx_models/bert.py` builds the same arithmetic for use. Needs torch, transformers and tokenizers.
 """
@@ -11,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.training.data import LABELS
+from tools.judges.embedded import ANSWERS, sigmoid
 
 MAX_LENGTH = 160
 """Tokens of a pair; of a longer one the longer text loses its end."""
@@ -31,13 +34,18 @@ def build_model() -> tuple[Any, Any]:
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.enable_truncation(MAX_LENGTH, strategy="longest_first")
     tokenizer.no_padding()
-    return torch.nn.ModuleDict(
-        {"bert": bert, "classifier": torch.nn.Linear(bert.config.hidden_size, len(LABELS))}
-    ), tokenizer
+    heads = {"classifier": len(ANSWERS), "nearness": 1}
+    layers = {name: torch.nn.Linear(bert.config.hidden_size, size) for name, size in heads.items()}
+    return torch.nn.ModuleDict({"bert": bert, **layers}), tokenizer
 
 
 def logits(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> Any:
-    """Logits of shape (n, 3) for pairs of statement and text, in bfloat16 arithmetic."""
+    """Logits of shape (n, 2) for pairs of statement and text, in bfloat16 arithmetic."""
+    return outputs(model, tokenizer, pairs)[0]
+
+
+def outputs(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> tuple[Any, Any]:
+    """Logits of shape (n, 2), and the guess of how near statement and text lie, (n,), which only training asks for."""
     import torch
 
     encoded = tokenizer.encode_batch([list(p) for p in pairs])
@@ -47,8 +55,11 @@ def logits(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> Any:
         ids[row, : len(e.ids)] = torch.tensor(e.ids)
         types[row, : len(e.ids)] = torch.tensor(e.type_ids)
         mask[row, : len(e.ids)] = 1
-    with torch.autocast("cpu", torch.bfloat16):
-        return model["classifier"](_first_token(model["bert"], ids, types, mask)).float()
+    device = model["classifier"].weight.device
+    ids, types, mask = (part.to(device) for part in (ids, types, mask))
+    with torch.autocast(device.type, torch.bfloat16):
+        first = _first_token(model["bert"], ids, types, mask)
+        return model["classifier"](first).float(), model["nearness"](first)[:, 0].float()
 
 
 def _first_token(bert: Any, ids: Any, types: Any, mask: Any) -> Any:
@@ -79,21 +90,15 @@ def _layer(layer: Any, asking: Any, x: Any, bias: Any) -> Any:
 
 
 def predict(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], batch: int = 64) -> NDArray[np.float32]:
-    """Logits, float32 of shape (n, 3), in the order of the pairs."""
+    """Probabilities of support and of opposition, float32 of shape (n, 2), in the order of the pairs."""
     import torch
 
     model.eval()
-    result = np.zeros((len(pairs), len(LABELS)), np.float32)
+    result = np.zeros((len(pairs), len(ANSWERS)), np.float32)
     order = sorted(range(len(pairs)), key=lambda i: len(pairs[i][0]) + len(pairs[i][1]))
     with torch.inference_mode():
         for start in range(0, len(order), batch):
             rows = order[start : start + batch]
-            result[rows] = logits(model, tokenizer, [pairs[i] for i in rows]).numpy()
+            result[rows] = logits(model, tokenizer, [pairs[i] for i in rows]).cpu().numpy()
     model.train()
-    return result
-
-
-def softmax(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows that sum to 1."""
-    powers = np.exp(values - values.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True), np.float32)
+    return sigmoid(result)

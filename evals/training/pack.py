@@ -6,25 +6,28 @@ and thresholds come from development pairs, held-out questions and the samples, 
 
 import argparse
 import json
-import random
+import shutil
 import tempfile
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.training.data import Example, hard, load_corpus
+from evals.judging.pairs import contraries, load_pairs
+from evals.training.data import load_corpus
 from evals.training.metrics import roc_auc
-from tools.grammar import negate
-from tools.judges.embedded import FOLDER, Calibration, EmbeddedJudge, judge_recipe, softmax
+from tools.errors import InputError
+from tools.judges.embedded import FOLDER, Calibration, EmbeddedJudge, judge_recipe, sigmoid
 from tools.judges.judge import Pair, side_score
+from tools.judges.windows import tidy
 from tools.onnx_models.int8_weights import load_weights, pack
+from tools.onnx_models.model import OnnxModel, Recipe, load_model
 
 WRONG_SIDE = 0.07
 """Share of the samples' accepted sentences that may stand on the wrong side: sets the threshold for showing one."""
 _BETA = 0.5  # a passage that is counted wrongly harms more than one that is missed
 
-_PASSAGES = {"read_labels": 600}
 _REFERENCE = (
     ("Nuclear power is safe.", "Reactors have many barriers, and a single fault cannot breach them all."),
     ("Nuclear power is safe.", "One accident can make a whole region unfit to live in for generations."),
@@ -41,66 +44,122 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes the folder `tools/weights/judge` and prints the figures that go into its model card."""
+    """Writes the folder `tools/weights/judge` and prints the figures that go into its model card.
+
+    Raises InputError; the folder changes only when everything is there.
+    """
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    weights = load_weights(args.weights / "model.safetensors")
-    save_file(pack(weights), FOLDER / "model.safetensors")
-    _write_reference(weights)
-    plain = Calibration(1.0, 0.0, 0.5, 0.5)
-    with tempfile.TemporaryDirectory() as cache:
-        judge = _uncalibrated(Path(cache), plain)
-        calibration, figures = calibrate(judge, args.data, args.seed)
-    (FOLDER / "calibration.json").write_text(json.dumps(vars_of(calibration), indent=1) + "\n")
+    try:
+        weights = load_weights(args.weights / "model.safetensors")
+    except (OSError, SafetensorError) as exc:
+        raise InputError(f"{args.weights} holds no weights of judge-train ({exc}).") from exc
+    with tempfile.TemporaryDirectory() as scratch:
+        made = Path(scratch) / "judge"
+        made.mkdir()
+        save_file(pack(weights), made / "model.safetensors")
+        recipe = judge_recipe(made)
+        model = load_model(recipe, Path(scratch), lambda _: True, "judge")
+        calibration, figures = calibrate(model, args.data, args.seed)
+        (made / "calibration.json").write_text(json.dumps(asdict(calibration), indent=1) + "\n", encoding="utf-8")
+        (made / "reference.json").write_text(_reference(weights, recipe), encoding="utf-8")
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        for file in made.iterdir():
+            shutil.move(file, FOLDER / file.name)
+            (FOLDER / file.name).chmod(0o644)
     print(json.dumps(figures, indent=1))
     return 0
 
 
-def calibrate(judge: EmbeddedJudge, data: Path, seed: int) -> tuple[Calibration, dict[str, float]]:
-    """Platt's slope and offset and the threshold of passages (best F0.5) on both sets together; that of sentences by
-    how many of the samples' may stand on the wrong side."""
-    corpus = load_corpus(data, seed)
-    held = _sample(corpus.held_out, _PASSAGES, seed)
-    pairs = [_pair(s, t) for s, t, _ in corpus.development] + [_pair(e.statement, e.text) for e in held]
-    truth = np.array([y for _, _, y in corpus.development] + [int(e.label == 0) for e in held])
-    raw = judge.score(pairs)
-    slope, offset = platt(raw, truth)
-    sure = _apply(raw, slope, offset)
-    n = len(corpus.development)
-    threshold = best_threshold(truth.astype(bool), sure, _BETA)
-    chosen, positive = sure[:n] >= threshold, truth[:n].astype(bool)
-    f1 = 2 * float(np.sum(chosen & positive)) / max(1, int(chosen.sum() + positive.sum()))
-    sentences = sample_sentences()
-    labels = np.array([label for *_, label in sentences])
-    pairs = [p for sentence, passage, _ in sentences for p in (sentence, passage)]
-    single = _apply(judge.score(pairs), slope, offset).reshape(-1, 2)
-    scores = np.array([side_score(float(s), float(p)) for s, p in single], np.float32)
-    sentence_threshold = max(threshold, lowest_threshold(labels, scores, WRONG_SIDE))
-    accepted = scores >= sentence_threshold
+def calibrate(model: OnnxModel, data: Path, seed: int) -> tuple[Calibration, dict[str, float]]:
+    """Both regressions and the threshold of passages (best F-beta) on development pairs and held-out passages together;
+    that of sentences by how many of the samples' may stand on the wrong side."""
+    developed, held = development_cases(data), held_out_cases(data, seed)
+    cases = [*developed, *held]
+    truth = np.array([label for _, label in cases], bool)
+    own = model.run([(pair.statement, tidy(pair.text)) for pair, _ in cases])
+    other = model.run([(pair.contrary, tidy(pair.text)) for pair, _ in cases])
+    fitted = Calibration(fit(own, truth, (1, -1)), fit(np.hstack([own, other]), truth, (1, -1, -1, 1)), 0.5, 0.5)
+    judge = EmbeddedJudge(model, "", fitted)
+    told = judge.score([pair for pair, _ in cases])
+    alone = judge.score([replace(pair, contrary="") for pair, _ in cases])
+    threshold = round(best_threshold(truth, told, _BETA), 4)
+    labels, scores = sentence_scores(judge)
+    sentence_threshold = round(max(threshold, lowest_threshold(labels, scores, WRONG_SIDE)), 4)
+    accepted, n = scores >= sentence_threshold, len(developed)
     figures = {
-        "development_auc": roc_auc(positive, sure[:n]),
-        "development_f1": f1,
-        "development_accuracy": float(np.mean(chosen == positive)),
-        "held_out_passages_auc": roc_auc(truth[n:].astype(bool), sure[n:]),
+        **_figures("development", truth[:n], alone[:n], threshold),
+        **_figures("development_told", truth[:n], told[:n], threshold),
+        **_figures("held_out", truth[n:], alone[n:], threshold),
+        **_figures("held_out_told", truth[n:], told[n:], threshold),
         "sentences_accepted": float(accepted[labels == 0].mean()),
         "sentences_wrong_side": float(np.sum(labels[accepted] == 1) / max(1, np.sum(labels[accepted] != 2))),
-        "slope": slope,
-        "offset": offset,
         "threshold": threshold,
         "sentence_threshold": sentence_threshold,
     }
-    rounded = {k: round(float(v), 4) for k, v in figures.items()}
-    return Calibration(slope, offset, threshold, sentence_threshold), rounded
+    return replace(fitted, threshold=threshold, sentence_threshold=sentence_threshold), _rounded(figures)
 
 
-def platt(raw: NDArray[np.float32], truth: NDArray[np.int64]) -> tuple[float, float]:
-    """Slope and offset of a logistic regression on the logit of the raw probability (Platt 1999)."""
-    from sklearn.linear_model import LogisticRegression
+def _rounded(figures: dict[str, float]) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in figures.items()}
 
-    p = np.clip(raw, 1e-6, 1 - 1e-6)
-    model = LogisticRegression(C=1e6).fit(np.log(p / (1 - p))[:, np.newaxis], truth)
-    return float(model.coef_[0, 0]), float(model.intercept_[0])
+
+def _figures(name: str, truth: NDArray[np.bool_], scores: NDArray[np.float32], threshold: float) -> dict[str, float]:
+    chosen = scores >= threshold
+    return {
+        f"{name}_auc": roc_auc(truth, scores),
+        f"{name}_f1": 2 * float(np.sum(chosen & truth)) / max(1, int(chosen.sum() + truth.sum())),
+        f"{name}_accuracy": float(np.mean(chosen == truth)),
+    }
+
+
+def development_cases(data: Path) -> list[tuple[Pair, bool]]:
+    """The human-labelled development pairs, each with the question's other perspective."""
+    pairs = load_pairs(data / "judge" / "berds_pairs.dev.jsonl")
+    opposite = contraries(pairs)
+    return [(Pair(p.perspective, p.document, opposite.get((p.question, p.perspective), "")), p.label) for p in pairs]
+
+
+def held_out_cases(data: Path, seed: int) -> list[tuple[Pair, bool]]:
+    """Passages labelled by reading, of held-out questions, each with the question's other statement."""
+    held = load_corpus(data, seed).held_out.get("read_labels", [])
+    statements: dict[str, set[str]] = {}
+    for e in held:
+        statements.setdefault(e.group, set()).add(e.statement)
+    two = {group: found for group, found in statements.items() if len(found) == 2}
+    return [(Pair(e.statement, e.text, *two[e.group] - {e.statement}), e.label == 0) for e in held if e.group in two]
+
+
+def fit(logits: NDArray[np.float32], truth: NDArray[np.bool_], signs: tuple[int, ...]) -> tuple[float, ...]:
+    """The weights of a logistic regression and its offset, each weight of its sign (1, -1) or 0.
+
+    Left free, the weight of 'opposes' comes out positive, for what opposes is at least on the topic; a passage that
+    argues for the other side would then count for this one.
+    """
+    from scipy.optimize import minimize
+
+    x = np.hstack([logits.astype(float), np.ones((len(logits), 1))])
+    side = np.where(truth, 1.0, -1.0)
+
+    def loss(weights: NDArray[np.float64]) -> float:
+        return float(np.logaddexp(0, -side * (x @ weights)).sum() + 0.5 * weights[:-1] @ weights[:-1])
+
+    def slope(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        missed = -side / (1 + np.exp(side * (x @ weights)))
+        return np.asarray(x.T @ missed + np.append(weights[:-1], 0.0))
+
+    bounds = [(0, None) if sign > 0 else (None, 0) for sign in signs] + [(None, None)]
+    found = minimize(loss, np.zeros(x.shape[1]), jac=slope, bounds=bounds, method="L-BFGS-B")
+    return tuple(round(float(w), 5) for w in found.x)
+
+
+def sentence_scores(judge: EmbeddedJudge) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """The samples' sentences: their labels (0: their own side, 1: the other one) and how surely they serve it."""
+    sentences = sample_sentences()
+    single = judge.score([p for sentence, passage, _ in sentences for p in (sentence, passage)]).reshape(-1, 2)
+    scores = np.array([side_score(float(s), float(p)) for s, p in single], np.float32)
+    return np.array([label for *_, label in sentences]), scores
 
 
 def best_threshold(positive: NDArray[np.bool_], score: NDArray[np.float32], beta: float) -> float:
@@ -118,11 +177,6 @@ def lowest_threshold(labels: NDArray[np.int64], scores: NDArray[np.float32], wro
         if sided and np.sum(chosen == 1) <= wrong_side * sided:
             return float(threshold)
     return 0.99
-
-
-def vars_of(calibration: Calibration) -> dict[str, float]:
-    """The calibration as it is stored."""
-    return {name: round(float(getattr(calibration, name)), 5) for name in Calibration.__slots__}
 
 
 def sample_sentences() -> list[tuple[Pair, Pair, int]]:
@@ -151,48 +205,22 @@ def sample_sentences() -> list[tuple[Pair, Pair, int]]:
     return pairs
 
 
-def _pair(statement: str, text: str) -> Pair:
-    return Pair(statement, text, negate(statement))
-
-
-def _sample(held_out: dict[str, list[Example]], sizes: dict[str, int], seed: int) -> list[Example]:
-    chosen: list[Example] = []
-    for name, wanted in sizes.items():
-        known = hard(held_out[name])
-        chosen += random.Random(f"{seed}/{name}").sample(known, min(wanted, len(known)))
-    return chosen
-
-
-def _apply(raw: NDArray[np.float32], slope: float, offset: float) -> NDArray[np.float32]:
-    p = np.clip(raw, 1e-6, 1 - 1e-6)
-    return np.asarray(1 / (1 + np.exp(-(slope * np.log(p / (1 - p)) + offset))), np.float32)
-
-
-def _uncalibrated(cache: Path, plain: Calibration) -> EmbeddedJudge:
-    from tools.onnx_models.model import load_model
-
-    return EmbeddedJudge(load_model(judge_recipe(), cache, lambda _: True, "judge"), "uncalibrated", plain)
-
-
-def _write_reference(weights: dict[str, NDArray[np.float32]]) -> None:
+def _reference(weights: dict[str, NDArray[np.float32]], recipe: Recipe) -> str:
     """Probabilities of the float model, with which every load compares the int8 one."""
     import onnx
     import onnxruntime
     from tokenizers import Tokenizer
 
     from tools.onnx_models.bert import build_bert
-    from tools.onnx_models.model import OnnxModel
 
-    recipe = judge_recipe()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "fp32.onnx"
         onnx.save(build_bert(weights, recipe.heads, "classifier"), path)
-        model = OnnxModel(
-            onnxruntime.InferenceSession(str(path)), Tokenizer.from_file(str(recipe.tokenizer)), recipe.max_length
-        )
-        rows = softmax(model.run(list(_REFERENCE)))
+        tokenizer = Tokenizer.from_file(str(recipe.tokenizer))
+        model = OnnxModel(onnxruntime.InferenceSession(str(path)), tokenizer, recipe.max_length)
+        rows = sigmoid(model.run(list(_REFERENCE)))
     stored = [
         {"statement": s, "text": t, "probabilities": [round(float(p), 4) for p in row]}
         for (s, t), row in zip(_REFERENCE, rows, strict=True)
     ]
-    (FOLDER / "reference.json").write_text(json.dumps(stored, indent=1) + "\n")
+    return json.dumps(stored, indent=1) + "\n"

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 
 _WORD = re.compile(r"[a-z0-9]+")
-_NOISE = re.compile(r"https?://\S+|\[\[?[^\]]{0,80}\]\]?|\[REF\b")
 _BREAK = re.compile(r"(?<=[.!?])[\"'”’)]*\s+(?=[\"'“‘(]?[A-Z0-9])|\s*\n+\s*")
 _AUXILIARY = re.compile(
     r"\b(isn't|aren't|shouldn't|wouldn't|couldn't|won't|can't|doesn't|don't|didn't|cannot|does not|do not|did not"
@@ -43,11 +42,6 @@ def shingles(text: str, step: int = 1) -> Iterator[int]:
     words = _WORD.findall(text.lower())
     for start in range(0, max(len(words) - SHINGLE, 0) + 1, step):
         yield hash(tuple(words[start : start + SHINGLE]))
-
-
-def tidy(text: str) -> str:
-    """Without addresses, bracketed references and doubled white space."""
-    return re.sub(r"\s+", " ", _NOISE.sub(" ", text)).strip()
 
 
 def sentences(text: str) -> list[str]:

@@ -22,6 +22,8 @@ from tools.judges.server import OtherFormError, ServerJudge
 if TYPE_CHECKING:
     import httpx
 
+PROMPTS = ("judge", "judge_one_shot")
+"""The project's own: without an example, and with one."""
 _VARIABLES = ("passage", "statement")
 _AROUND = " \n\t\r▁ĠĊ*_\"'`.,:;!"  # what may stand around the word, tokenizers' own marks of a space among it
 _VERDICT = re.compile(r"(yes|no)\b", re.IGNORECASE)
@@ -73,12 +75,11 @@ class ChatJudge(ServerJudge[AskedAs]):
         seconds: float = 30.0,
         price: Price | None = None,
     ) -> None:
-        """prompt: the project's own when None, into which passage and statement go as data that can end no element;
-        any other gets them as they are, so that a published prompt is asked word for word. concurrency: pairs asked at
-        a time. seconds: the longest silence of the server. Raises SettingsError for a prompt without both variables."""
-        own = load_prompt("judge")
-        self._prompt = _checked(prompt or own)
-        self._as_data = self._prompt.digest == own.digest
+        """prompt: the project's own when None. Passage and statement go into the project's own as data that can end no
+        element, and into any other as they are, so that a published one is asked word for word. concurrency: pairs
+        asked at a time. seconds: the longest silence of the server. Raises SettingsError for a prompt that lacks a
+        variable."""
+        self._prompt = _checked(prompt or load_prompt(PROMPTS[0]))
         super().__init__(
             name=f"chat-judge-{model}-{self._prompt.digest}",
             url=url.rstrip("/"),
@@ -93,7 +94,7 @@ class ChatJudge(ServerJudge[AskedAs]):
         )
 
     async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: AskedAs) -> Sequence[float]:
-        body = {"model": self.model, "messages": self._messages(pairs[0]), **form.options()}
+        body = {"model": self.model, "messages": messages(self._prompt, pairs[0]), **form.options()}
         reply = await self._post(client, f"{self.address}/chat/completions", body)
         choice = _choice(reply, self.server)
         text = choice["message"].get("content") or ""
@@ -109,19 +110,22 @@ class ChatJudge(ServerJudge[AskedAs]):
             current().note("scope", f"{self.server} gives no probabilities: a Yes counts as 1 and a No as 0.")
         return [verdict]
 
-    def _messages(self, pair: Pair) -> list[dict[str, str]]:
-        values = {"passage": pair.text, "statement": pair.statement}
-        if self._as_data:
-            values = {name: as_data(name, text) for name, text in values.items()}
-        system, user = self._prompt.render(**values)
-        told = [{"role": "system", "content": system}] if system else []
-        return [*told, {"role": "user", "content": user}]
+
+def messages(prompt: Prompt, pair: Pair) -> list[dict[str, str]]:
+    """What is asked about a pair, in the form of a chat."""
+    values = {"passage": pair.text, "statement": pair.statement}
+    if prompt.digest in {load_prompt(name).digest for name in PROMPTS}:
+        values = {name: as_data(name, text) for name, text in values.items()}
+    system, user = prompt.render(**values)
+    told = [{"role": "system", "content": system}] if system else []
+    return [*told, {"role": "user", "content": user}]
 
 
 def read_judge_prompt(path: Path) -> Prompt:
-    """A judge's prompt from a file with `{{passage}}` and `{{statement}}`. Raises SettingsError."""
+    """A judge's prompt: one of the project's own by name (`judge_one_shot`), or a file with `{{passage}}` and
+    `{{statement}}`. Raises SettingsError."""
     try:
-        return _checked(read_prompt(path))
+        return _checked(load_prompt(str(path)) if str(path) in PROMPTS else read_prompt(path))
     except PromptError as exc:
         raise SettingsError(f"the judge cannot be asked by this prompt: {exc}") from exc
 

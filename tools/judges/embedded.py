@@ -1,11 +1,12 @@
 """The embedded judge: a small cross-encoder that reads a statement and a text together, int8 on ONNX Runtime.
 
-It tells three cases apart (the text supports the statement, opposes it, does neither) and was trained by
+It answers two questions, does the text support the statement and does it oppose it, and was trained by
 `python -m evals judge-train`; `weights/judge/MODEL_CARD.md` says on what, and how well it does.
 """
 
+import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,19 +16,31 @@ from numpy.typing import NDArray
 from tools.encoders.encoder import minilm_recipe
 from tools.errors import ModelError
 from tools.judges.judge import Pair
+from tools.judges.windows import strongest, windowed
 from tools.onnx_models.model import OnnxModel, Recipe, load_model
 
+ANSWERS = ("support", "oppose")
+"""What the model is asked of a statement and a text; each has a logit of its own."""
 FOLDER = Path(__file__).parents[1] / "weights" / "judge"
-_WORTH_ASKING_TWICE = 0.2  # below it a text supports nothing, whatever the contrary statement would say
+MAX_LENGTH = 192
+"""Tokens of a pair that are read: enough for a statement and what `windows` leaves in one piece."""
+_WORTH_ASKING_TWICE = 0.1  # below it a text supports nothing, whatever the contrary statement would say
 _AGREES = 0.2  # largest difference to the stored fp32 probabilities; a wrong build is off by far more
+_SURE = 1 - 1e-6
+
+_Logits = Mapping[tuple[str, str], NDArray[np.float32]]
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """P = 1 / (1 + exp(-(slope · logit(p) + offset))), fitted on development data (Platt 1999), and the thresholds."""
+    """Logistic regressions on held-out data from the model's logits to a probability (Platt 1999), and thresholds.
 
-    slope: float
-    offset: float
+    `alone`: weights of the statement's two logits, and an offset. `told`: where the contrary statement is known, the
+    weights of the statement's two and of the contrary's two, and an offset.
+    """
+
+    alone: tuple[float, ...]
+    told: tuple[float, ...]
     threshold: float
     sentence_threshold: float
 
@@ -43,39 +56,46 @@ class EmbeddedJudge:
         self.sentence_threshold = calibration.sentence_threshold
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        """Where a contrary statement is known, the mean of 'supports the one' and 'opposes the other', so that a text
-        is not taken to support both. A text supports the statement that it is, word for word."""
+        """Long texts count by their best window. Where a contrary statement is known and the text may support the
+        statement at all, the text is read beside both. A text supports the statement that it is, word for word."""
         if not pairs:
             return np.zeros(0, np.float32)
-        rows = self._rows(dict.fromkeys((p.statement, p.text) for p in pairs))
-        doubted = [p for p in pairs if p.contrary and rows[p.statement, p.text][0] >= _WORTH_ASKING_TWICE]
-        rows |= self._rows(dict.fromkeys((p.contrary, p.text) for p in doubted if (p.contrary, p.text) not in rows))
-        return self._calibrated(np.asarray([_support(rows, p) for p in pairs], np.float32))
+        parts, places = windowed(pairs)
+        logits = self._read((p.statement, p.text) for p in parts)
+        scores = np.array([self._alone(logits, p) for p in parts], np.float32)
+        doubted = [i for i, p in enumerate(parts) if p.contrary and _WORTH_ASKING_TWICE <= scores[i] < _SURE]
+        asked = ((parts[i].contrary, parts[i].text) for i in doubted)
+        logits |= self._read(one for one in asked if one not in logits)
+        scores[doubted] = [self._told(logits, parts[i]) for i in doubted]
+        return strongest(scores, places, len(pairs))
 
-    def _rows(self, asked: "dict[tuple[str, str], None]") -> "dict[tuple[str, str], NDArray[np.float32]]":
-        return dict(zip(asked, self.classify(list(asked)), strict=True))
+    def logits(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """Of support and of opposition, shape (n, 2), of (statement, text) pairs, each cut at MAX_LENGTH tokens."""
+        return self._model.run(list(pairs)).reshape(len(pairs), len(ANSWERS))
 
-    def classify(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """Probabilities of support, opposition and neither, shape (n, 3), of (statement, text) pairs."""
-        return softmax(self._model.run(list(pairs)))
+    def _read(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], NDArray[np.float32]]:
+        asked = list(dict.fromkeys(pairs))
+        return dict(zip(asked, self.logits(asked), strict=True))
 
-    def _calibrated(self, support: NDArray[np.float32]) -> NDArray[np.float32]:
-        p = np.clip(support, 1e-6, 1 - 1e-6)
-        logit = np.log(p / (1 - p))
-        return np.asarray(1 / (1 + np.exp(-(self._calibration.slope * logit + self._calibration.offset))), np.float32)
+    def _alone(self, logits: _Logits, pair: Pair) -> float:
+        if pair.text == pair.statement:
+            return 1.0
+        return regression(logits[pair.statement, pair.text], self._calibration.alone)
 
-
-def _support(rows: dict[tuple[str, str], NDArray[np.float32]], pair: Pair) -> float:
-    if pair.text == pair.statement:
-        return 1.0
-    supports = float(rows[pair.statement, pair.text][0])
-    against = rows.get((pair.contrary, pair.text))
-    return supports if against is None else (supports + float(against[1])) / 2
+    def _told(self, logits: _Logits, pair: Pair) -> float:
+        both = np.concatenate([logits[pair.statement, pair.text], logits[pair.contrary, pair.text]])
+        return regression(both, self._calibration.told)
 
 
-def judge_recipe() -> Recipe:
+def regression(values: NDArray[np.float32], weights: Sequence[float]) -> float:
+    """1 / (1 + exp(-(values · weights + offset))); the offset is the last of the weights."""
+    return float(sigmoid(np.asarray(values @ np.array(weights[:-1], np.float32) + weights[-1], np.float32)))
+
+
+def judge_recipe(folder: Path | None = None) -> Recipe:
     """The judge's packed weights with the encoder's tokenizer, which it was trained with."""
-    return Recipe(FOLDER / "model.safetensors", minilm_recipe().tokenizer, heads=12, head="classifier", max_length=160)
+    weights = (folder or FOLDER) / "model.safetensors"
+    return Recipe(weights, minilm_recipe().tokenizer, heads=12, head="classifier", max_length=MAX_LENGTH)
 
 
 def load_judge(cache_dir: Path) -> EmbeddedJudge:
@@ -83,21 +103,30 @@ def load_judge(cache_dir: Path) -> EmbeddedJudge:
     recipe = judge_recipe()
     try:
         model = load_model(recipe, cache_dir, _agrees, "judge")
-        calibration = Calibration(**json.loads((FOLDER / "calibration.json").read_text()))
-    except (OSError, ValueError, TypeError) as exc:
+        calibration = read_calibration()
+    except (OSError, ValueError, TypeError, KeyError) as exc:
         raise ModelError(
             f"the judge's files in {FOLDER} cannot be read ({exc}). Restore them from the project."
         ) from exc
-    return EmbeddedJudge(model, f"embedded-judge-{recipe.fingerprint()}", calibration)
+    told = hashlib.sha256(repr(calibration).encode()).hexdigest()[:4]
+    return EmbeddedJudge(model, f"embedded-judge-{recipe.fingerprint()}-{told}", calibration)
 
 
-def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows that sum to 1."""
-    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True), np.float32)
+def read_calibration() -> Calibration:
+    """The stored calibration. Raises OSError, ValueError, TypeError, KeyError."""
+    stored = json.loads((FOLDER / "calibration.json").read_text(encoding="utf-8"))
+    alone, told = (tuple(map(float, stored[name])) for name in ("alone", "told"))
+    if (len(alone), len(told)) != (3, 5):
+        raise ValueError("calibration.json has other weights than the model")
+    return Calibration(alone, told, float(stored["threshold"]), float(stored["sentence_threshold"]))
+
+
+def sigmoid(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """1 / (1 + exp(-x)), each by itself."""
+    return np.asarray(1 / (1 + np.exp(-np.clip(logits, -60, 60))), np.float32)
 
 
 def _agrees(model: OnnxModel) -> bool:
     reference = json.loads((FOLDER / "reference.json").read_text())
-    got = softmax(model.run([(row["statement"], row["text"]) for row in reference]))
+    got = sigmoid(model.run([(row["statement"], row["text"]) for row in reference]))
     return bool(np.abs(got - np.array([row["probabilities"] for row in reference])).max() <= _AGREES)

@@ -1,13 +1,18 @@
 """A cross-encoder on a vLLM server as the judge: batches of pairs to its /score."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tools.chat.prices import Price
 from tools.errors import ProviderReplyError
 from tools.judges.judge import Pair
 from tools.judges.server import ServerJudge, UnfitModelError
+from tools.judges.windows import strongest, windowed
 
 if TYPE_CHECKING:
     import httpx
@@ -56,6 +61,11 @@ class ScoreJudge(ServerJudge[Place]):
             seconds=seconds,
             price=price,
         )
+
+    async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
+        """As of every judge behind an address; a long text counts by its best window."""
+        parts, places = windowed(pairs)
+        return strongest(await super().support(parts, seconds), places, len(pairs))
 
     async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: Place) -> Sequence[float]:
         body: dict[str, Any] = {

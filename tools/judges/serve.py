@@ -111,10 +111,12 @@ def build_command(
     model: JudgeModel, port: int, *, python: Path, gpu: bool, options: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """vLLM's command line; `options` are its own and beat those that are set here."""
-    kind = ["--runner", "pooling"] if model.kind == "score" else ["--enable-prefix-caching"]
+    # A cross-encoder is small enough for fp32, in which its scores are those that it was made for; vLLM takes fp16.
+    kind = ["--runner", "pooling", "--dtype=float32"] if model.kind == "score" else ["--enable-prefix-caching"]
     # On the CPU compiling wins little, takes minutes and wants a C++ compiler; fp16, which vLLM takes for fp32 weights,
     # is ten times slower than bf16.
-    cpu = ["--dtype=bfloat16", "--enforce-eager", f"--kv-cache-memory-bytes={_CPU_CACHE}"]
+    cpu = ["--enforce-eager", f"--kv-cache-memory-bytes={_CPU_CACHE}"]
+    cpu += ["--dtype=bfloat16"] if model.kind == "chat" else []
     device = ["--gpu-memory-utilization=0.85"] if gpu else cpu
     return (
         *(str(python), "-m", "vllm.entrypoints.launchers.api_server.entry"),

@@ -1,8 +1,8 @@
 """Builds the ONNX graph of a BERT encoder from its weights, with the `onnx` package alone (no torch).
 
 The same graph serves the sentence encoder (mean of the tokens, unit length) and the judge (a classifier over the
-first token). Layers follow Devlin et al. 2019 (post-layer-norm, erf GELU); query, key and value are one product,
-with the 1/sqrt(d) scale folded into the query's weights.
+first token, for which the last layer computes that token alone). Layers follow Devlin et al. 2019 (post-layer-norm, erf
+GELU); query, key and value are one product, and attention is ONNX Runtime's own fused operator.
 """
 
 from collections.abc import Mapping
@@ -20,6 +20,8 @@ Head = Literal["mean", "classifier"]
 _OPSET = 20
 _EPSILON = 1e-12
 _MASKED = -10_000.0
+_RUNTIME = "com.microsoft"
+_OWN = ("MultiHeadAttention",)
 
 
 @dataclass
@@ -34,7 +36,8 @@ class _Graph:
         from onnx import helper
 
         names = [f"{kind}_{len(self.nodes)}_{i}" for i in range(outputs)]
-        self.nodes.append(helper.make_node(kind, list(inputs), names, **attributes))
+        domain = _RUNTIME if kind in _OWN else ""
+        self.nodes.append(helper.make_node(kind, list(inputs), names, domain=domain, **attributes))
         return names[0] if outputs == 1 else names
 
     def constant(self, value: "NDArray[Any]") -> str:
@@ -68,9 +71,11 @@ def build_bert(weights: "Weights", heads: int, head: Head) -> "onnx.ModelProto":
 
     graph = _Graph(weights)
     x = _embeddings(graph)
-    bias = _attention_bias(graph)
-    for layer in range(_layers(weights)):
-        x = _layer(graph, x, bias, f"encoder.layer.{layer}", heads)
+    mask = graph.op("Cast", "mask", to=TensorProto.INT32)
+    last = _layers(weights) - 1
+    for layer in range(last + 1):
+        asking = _first(graph, x) if layer == last and head == "classifier" else x
+        x = _layer(graph, asking, x, mask, f"encoder.layer.{layer}", heads)
     output = _mean_pool(graph, x) if head == "mean" else _classify(graph, x)
     name = "vectors" if head == "mean" else "logits"
     graph.nodes.append(helper.make_node("Identity", [output], [name]))
@@ -80,7 +85,9 @@ def build_bert(weights: "Weights", heads: int, head: Head) -> "onnx.ModelProto":
     outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", "width"])]
     body = helper.make_graph(graph.nodes, "bert", inputs, outputs, graph.constants)
     # The pinned IR version keeps the file readable for runtimes older than the onnx package that wrote it.
-    return helper.make_model(body, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=10)
+    return helper.make_model(
+        body, opset_imports=[helper.make_opsetid("", _OPSET), helper.make_opsetid(_RUNTIME, 1)], ir_version=10
+    )
 
 
 def _layers(weights: "Weights") -> int:
@@ -99,44 +106,36 @@ def _embeddings(graph: _Graph) -> str:
     return graph.layer_norm(total, "embeddings.LayerNorm")
 
 
-def _attention_bias(graph: _Graph) -> str:
+def _first(graph: _Graph, x: str) -> str:
+    """The first token of every row, (batch, 1, width)."""
     import numpy as np
-    from onnx import TensorProto
 
-    mask = graph.op("Cast", "mask", to=TensorProto.FLOAT)
-    hidden = graph.op("Sub", graph.constant(np.array(1.0, np.float32)), mask)
-    penalty = graph.op("Mul", hidden, graph.constant(np.array(_MASKED, np.float32)))
-    return str(graph.op("Unsqueeze", penalty, graph.constant(np.array([1, 2]))))
+    zero, one = graph.constant(np.array([0])), graph.constant(np.array([1]))
+    return str(graph.op("Slice", x, zero, one, one, one))
 
 
-def _layer(graph: _Graph, x: str, bias: str, prefix: str, heads: int) -> str:
-    attended = graph.dense(
-        _attention(graph, x, bias, f"{prefix}.attention.self", heads), f"{prefix}.attention.output.dense"
-    )
-    x = graph.layer_norm(graph.op("Add", x, attended), f"{prefix}.attention.output.LayerNorm")
-    inner = graph.op("Gelu", graph.dense(x, f"{prefix}.intermediate.dense"))
+def _layer(graph: _Graph, asking: str, x: str, mask: str, prefix: str, heads: int) -> str:
+    """One layer whose queries come from `asking`, which is `x` or its first token, and all else from `x`."""
+    mixed = _attention(graph, asking, x, mask, f"{prefix}.attention.self", heads)
+    attended = graph.dense(mixed, f"{prefix}.attention.output.dense")
+    y = graph.layer_norm(graph.op("Add", asking, attended), f"{prefix}.attention.output.LayerNorm")
+    inner = graph.op("Gelu", graph.dense(y, f"{prefix}.intermediate.dense"))
     outer = graph.dense(inner, f"{prefix}.output.dense")
-    return graph.layer_norm(graph.op("Add", x, outer), f"{prefix}.output.LayerNorm")
+    return graph.layer_norm(graph.op("Add", y, outer), f"{prefix}.output.LayerNorm")
 
 
-def _attention(graph: _Graph, x: str, bias: str, prefix: str, heads: int) -> str:
+def _attention(graph: _Graph, asking: str, x: str, mask: str, prefix: str, heads: int) -> str:
     import numpy as np
 
-    width = graph.weights[f"{prefix}.query.weight"].shape[0]
-    scale = np.float32((width // heads) ** -0.5)
-    weight = {n: graph.weights[f"{prefix}.{n}.weight"].T for n in ("query", "key", "value")}
-    offset = {n: graph.weights[f"{prefix}.{n}.bias"] for n in ("query", "key", "value")}
-    joined = np.concatenate([weight["query"] * scale, weight["key"], weight["value"]], axis=1)
-    joined_bias = np.concatenate([offset["query"] * scale, offset["key"], offset["value"]])
-    projected = graph.op("Add", graph.op("MatMul", x, graph.constant(joined)), graph.constant(joined_bias))
-    split = graph.op("Split", projected, outputs=3, axis=2, num_outputs=3)
-    shape = graph.constant(np.array([0, 0, heads, width // heads]))
-    q, k, v = (graph.op("Reshape", part, shape) for part in split)
-    q, v = (graph.op("Transpose", part, perm=[0, 2, 1, 3]) for part in (q, v))
-    scores = graph.op("MatMul", q, graph.op("Transpose", k, perm=[0, 2, 3, 1]))
-    shares = graph.op("Softmax", graph.op("Add", scores, bias), axis=-1)
-    mixed = graph.op("Transpose", graph.op("MatMul", shares, v), perm=[0, 2, 1, 3])
-    return str(graph.op("Reshape", mixed, graph.constant(np.array([0, 0, width]))))
+    names = ("query", "key", "value")
+    weight = {n: graph.weights[f"{prefix}.{n}.weight"].T for n in names}
+    bias = graph.constant(np.concatenate([graph.weights[f"{prefix}.{n}.bias"] for n in names]))
+    apart, together = (names[:1], names[1:]) if asking != x else ((), names)
+    joined = graph.op("MatMul", x, graph.constant(np.concatenate([weight[n] for n in together], axis=1)))
+    parts: list[str] = graph.op("Split", joined, outputs=len(together), axis=2, num_outputs=len(together))
+    first = [graph.op("MatMul", asking, graph.constant(weight[n].copy())) for n in apart]
+    q, k, v = first + parts
+    return str(graph.op("MultiHeadAttention", q, k, v, bias, mask, num_heads=heads, mask_filter_value=_MASKED))
 
 
 def _mean_pool(graph: _Graph, x: str) -> str:
@@ -153,7 +152,7 @@ def _mean_pool(graph: _Graph, x: str) -> str:
 def _classify(graph: _Graph, x: str) -> str:
     import numpy as np
 
-    first = graph.op("Gather", x, graph.constant(np.array(0)), axis=1)
+    first = graph.op("Gather", x, graph.constant(np.array(0)), axis=1)  # of the one token that is left
     if "pooler.dense.weight" in graph.weights:
         first = graph.op("Tanh", graph.dense(first, "pooler.dense"))
     return graph.dense(first, "classifier")

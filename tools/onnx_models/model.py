@@ -5,6 +5,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
-_BUILD = 1  # counts up whenever the graph or the quantisation changes, so that cached files are made again
+_BUILD = 2  # counts up whenever the graph or the quantisation changes, so that cached files are made again
 _TOKENS_A_BATCH = 4096
 _ROWS_A_BATCH = 64
 _SAMPLED = 1 << 20
@@ -39,6 +40,14 @@ class Recipe:
     head: Head
     max_length: int
 
+    @property
+    def bits(self) -> int:
+        """Of a weight: 8 where the processor adds products of 8 bits without overflowing, else 7.
+
+        Vectors are kept and compared with those of other machines, so that an encoder has 7 everywhere.
+        """
+        return 8 if self.head == "classifier" and adds_exactly() else 7
+
     def fingerprint(self) -> str:
         """Names the weights and the build: what vectors and cached scores of this model depend on.
 
@@ -46,7 +55,8 @@ class Recipe:
         the time that the whole file would cost at every start.
         """
         path = self.weights
-        digest = hashlib.sha256(f"{_BUILD}:{self.head}:{self.heads}:{path.stat().st_size}".encode())
+        shape = f"{_BUILD}:{self.head}:{self.heads}:{self.bits}:{path.stat().st_size}"
+        digest = hashlib.sha256(shape.encode())
         with path.open("rb") as file:
             digest.update(file.read(_SAMPLED))
             file.seek(-min(_SAMPLED, path.stat().st_size), os.SEEK_END)
@@ -112,12 +122,18 @@ def _open(path: Path, recipe: Recipe, check: Callable[[OnnxModel], bool]) -> Onn
     # Threads that spin between batches would starve the event loop on a small machine.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(
+            str(path),
+            options,
+            providers=["CPUExecutionProvider"],
+            enable_fallback=0,  # which would print to stdout
+        )
         model = OnnxModel(session, Tokenizer.from_file(str(recipe.tokenizer)), recipe.max_length)
         return model if check(model) else None
     except (
         *(states.Fail, states.InvalidArgument, states.InvalidGraph, states.InvalidProtobuf, states.NoModel),
         *(states.NoSuchFile, states.NotImplemented, states.RuntimeException),
+        UnicodeDecodeError,  # of a message that quotes a damaged name
     ):
         return None
 
@@ -134,22 +150,40 @@ def _build(recipe: Recipe, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
         target = Path(scratch) / "int8.onnx"
-        quantise(build_bert(weights, recipe.heads, recipe.head), target)
+        quantise(build_bert(weights, recipe.heads, recipe.head), target, recipe.bits)
         target.replace(path)  # atomic, so that two processes that build at once both end with a whole file
 
 
-def quantise(model: "onnx.ModelProto", target: Path) -> None:
+@cache
+def adds_exactly() -> bool:
+    """Whether the processor has VNNI instructions; False where it does not say."""
+    try:
+        said = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return bool({"avx512_vnni", "avx_vnni"} & set(said.split()))
+
+
+def quantise(model: "onnx.ModelProto", target: Path, bits: int = 7) -> None:
     """Writes the model with int8 weights, a scale per channel; activations are quantised as they come.
 
-    Seven-bit weights (`reduce_range`) keep the sums of processors without VNNI instructions from overflowing.
+    Weights of 7 bits (`reduce_range`) keep the sums of processors without VNNI instructions from overflowing.
     """
     import logging
 
+    from onnx import TensorProto
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     logging.getLogger().disabled, before = True, logging.getLogger().disabled
     try:
-        quantize_dynamic(model, target, per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
+        quantize_dynamic(
+            model,
+            target,
+            per_channel=True,
+            reduce_range=bits < 8,
+            weight_type=QuantType.QInt8,
+            extra_options={"DefaultTensorType": TensorProto.FLOAT},  # of what the runtime's own operators give
+        )
     finally:
         logging.getLogger().disabled = before
 

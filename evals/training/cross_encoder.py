@@ -1,0 +1,333 @@
+"""Trains the embedded judge: a BERT cross-encoder over [CLS] statement [SEP] text [SEP] with two yes/no answers.
+
+The base is all-MiniLM-L6-v2; its word embeddings stay fixed. The learning rate rises over the first hundredths of the
+plan and then falls in a line to nothing at its end; the later part draws from the sets nearest to the use. Beside the
+two answers the model learns to tell the cosine of the encoder's vectors of statement and text, which keeps what the
+base knows of nearness while it learns what agreeing is.
+"""
+
+import json
+import random
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.settings import load_settings
+from evals.training.data import Corpus, Example, Sampler, hard
+from evals.training.metrics import best_f1, roc_auc, stance_accuracy
+from evals.training.model import MAX_LENGTH, build_model, outputs, predict
+from tools.encoders.encoder import load_encoder
+from tools.judges.embedded import ANSWERS
+
+if TYPE_CHECKING:
+    from tools.encoders.encoder import Encoder
+
+_CHUNK = 3072
+_BROAD = {
+    "synthetic": 12.0, "argkp_topic": 14, "argkp21": 7, "berds": 13,
+    "arguana": 6, "arc_stance": 6, "procon20": 8, "read_labels": 8,
+    "ibm_gpr_sentence": 3, "ibm_ce_emnlp15": 4, "arc_gist": 2, "debatepedia": 4, "climate_fever": 4, "healthver": 3,
+    "perspectrum_support": 5, "theperspective": 3, "fnc_arc": 2, "iam_window": 3, "vast_sentswap": 0.5, "wice": 0.5,
+    "control": 1, "claimdiff": 1, "perspectrum_amt_pilot": 0.2,
+}  # fmt: skip
+_NEAR = {
+    "read_labels": 30.0, "readings": 30, "read_sentences": 30, "labels": 20, "berds": 9, "procon20": 9,
+    "argkp_topic": 6, "arguana": 4, "synthetic": 3, "arc_stance": 4, "perspectrum_support": 3, "theperspective": 2,
+    "argkp21": 2, "iam_window": 1, "debatepedia": 1,
+}  # fmt: skip
+_SMOOTH = 0.03  # of the targets: labels err
+_COSINE = (0.35, 0.2)  # about the mean and spread of the cosines
+_WHOLE = (0.15, 0.7)  # how often a passage stays whole, in the broad and in the near part
+
+
+@dataclass
+class Plan:
+    """Settings of a run. Its length is told in tokens read, padding included, so that a slow machine trains no less."""
+
+    millions: float = 16.0
+    rate: float = 1.5e-4
+    tokens: int = 3072
+    warm_up: float = 0.03
+    near_from: float = 0.3
+    nearness: float = 0.3
+    """Weight of the second task: to tell the cosine of the encoder's vectors of statement and text."""
+    seed: int = 7
+    threads: int = 2
+    measure_every: float = 10.0
+    """Minutes of training between checkpoints, each with a measurement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Pairs of like length; the cosine of each; and the tokens that they take, padding included."""
+
+    examples: list[Example]
+    cosines: NDArray[np.float32]
+    tokens: int
+
+
+@dataclass
+class Nearness:
+    """Cosines of the encoder's vectors; a text is encoded once."""
+
+    encoder: "Encoder"
+    known: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+
+    def cosines(self, drawn: list[Example], batch: int = 64) -> NDArray[np.float32]:
+        """float32 of shape (n,), of statement and text."""
+        new = sorted({t for e in drawn for t in (e.statement, e.text)} - self.known.keys(), key=len)
+        for i in range(0, len(new), batch):
+            self.known.update(zip(new[i : i + batch], self.encoder.encode(new[i : i + batch]), strict=True))
+        return np.array([self.known[e.statement] @ self.known[e.text] for e in drawn], np.float32)
+
+
+@dataclass
+class Run:
+    """The moving parts of a training run."""
+
+    plan: Plan
+    model: Any
+    optimizer: Any
+    tokenizer: Any
+    nearness: Nearness
+    sampler: Sampler
+    out: Path
+    step: int = 0
+    seconds: float = 0.0
+    read: int = 0
+    """Tokens so far."""
+    queue: list[Batch] = field(default_factory=list)
+
+    @property
+    def progress(self) -> float:
+        return min(self.read / (self.plan.millions * 1e6), 1.0)
+
+    @property
+    def rate(self) -> float:
+        """Linear warm-up, then linear decay to 0."""
+        p, warm = self.progress, self.plan.warm_up
+        return self.plan.rate * min(p / warm + 0.02, (1 - p) / (1 - warm))
+
+
+def _batches(run: Run) -> Iterator[Batch]:
+    """Endless batches of pairs of like length, each of about `plan.tokens` tokens."""
+    while True:
+        if not run.queue:
+            near = run.progress >= run.plan.near_from
+            mixture = {name: weight for name, weight in (_NEAR if near else _BROAD).items() if run.sampler.has(name)}
+            run.queue = _bucketed(run, run.sampler.draw(mixture, _CHUNK, _WHOLE[near]))
+        yield run.queue.pop()
+
+
+def _bucketed(run: Run, drawn: list[Example]) -> list[Batch]:
+    lengths = [len(e.ids) for e in run.tokenizer.encode_batch([[e.statement, e.text] for e in drawn])]
+    cosines = run.nearness.cosines(drawn)
+    parts: list[list[int]] = [[]]
+    for i in sorted(range(len(drawn)), key=lengths.__getitem__):
+        if parts[-1] and (len(parts[-1]) + 1) * lengths[i] > run.plan.tokens:
+            parts.append([])
+        parts[-1].append(i)
+    batches = [Batch([drawn[i] for i in p], cosines[p], lengths[p[-1]] * len(p)) for p in parts if len(p) > 4]
+    random.Random(run.sampler.state["chunk"]).shuffle(batches)
+    return batches
+
+
+@dataclass
+class Pace:
+    """Chooses the number of threads again and again: where others use the processor, fewer threads are often faster."""
+
+    most: int
+    threads: int = 1
+    spent: dict[int, list[float]] = field(default_factory=dict)
+
+    @contextmanager
+    def timed(self, step: int) -> Iterator[None]:
+        """Sets the threads for a step and takes its time; the first of every 96 try each number."""
+        import torch
+
+        turn = step % 96
+        if turn >= 2 * self.most:
+            self.threads = min(self.spent or {self.most: [0.0]}, key=lambda n: min(self.spent.get(n, [0.0])[-2:]))
+        else:
+            self.threads = 1 + turn // 2
+        torch.set_num_threads(self.threads)
+        started = time.monotonic()
+        yield
+        if turn < 2 * self.most:
+            self.spent.setdefault(self.threads, []).append(time.monotonic() - started)
+
+
+def train_step(run: Run, batch: Batch) -> float:
+    """One step of AdamW on the answers' cross-entropy to the soft targets, which it returns, and on the cosine."""
+    import torch
+
+    for group in run.optimizer.param_groups:
+        group["lr"] = run.rate * group["scale"]
+    found, near = outputs(run.model, run.tokenizer, [(e.statement, e.text) for e in batch.examples])
+    target = torch.tensor([e.target[: len(ANSWERS)] for e in batch.examples], dtype=torch.float32, device=found.device)
+    told = (torch.from_numpy(batch.cosines).to(found.device) - _COSINE[0]) / _COSINE[1]
+    loss = torch.nn.functional.binary_cross_entropy_with_logits(found, target * (1 - _SMOOTH) + _SMOOTH / 2)
+    beside = torch.nn.functional.mse_loss(near, told)
+    (loss + run.plan.nearness * beside).backward()
+    torch.nn.utils.clip_grad_norm_(run.model.parameters(), 1.0)
+    run.optimizer.step()
+    run.optimizer.zero_grad()
+    run.step += 1
+    run.read += batch.tokens
+    return float(loss.detach())
+
+
+def measure(run: Run, corpus: Corpus, limit: int = 120) -> dict[str, float]:
+    """The development pairs' AUC and F1, and support against oppose on held-out questions by data set."""
+    found = {}
+    pairs = [(s, t) for s, t, _ in corpus.development]
+    truth = np.array([y for _, _, y in corpus.development], bool)
+    score = predict(run.model, run.tokenizer, pairs)[:, 0]
+    found["dev_auc"], (found["dev_f1"], _, found["dev_accuracy"]) = roc_auc(truth, score), best_f1(truth, score)
+    for name in ("argkp_topic", "berds", "arc_stance", "procon20", "arguana", "read_labels"):
+        held = hard(corpus.held_out.get(name, ()))
+        if not held:
+            continue
+        chosen = random.Random(name).sample(held, min(limit, len(held)))
+        labels = np.array([e.label for e in chosen])
+        p = predict(run.model, run.tokenizer, [(e.statement, e.text) for e in chosen])
+        found[name] = stance_accuracy(labels, p)
+        found[f"{name}_50"] = stance_accuracy(labels, p, 0.5)
+        if name == "read_labels":
+            found["read_auc"] = roc_auc(labels == 0, p[:, 0])
+    return {k: round(v, 3) for k, v in found.items()}
+
+
+def save(run: Run) -> None:
+    """Writes a checkpoint that `resume` reads; the old one is replaced only when the new one is whole."""
+    import torch
+
+    state = {
+        "model": run.model.state_dict(), "optimizer": run.optimizer.state_dict(), "step": run.step,
+        "seconds": run.seconds, "read": run.read, "sampler": run.sampler.state, "torch_rng": torch.get_rng_state(),
+    }  # fmt: skip
+    torch.save(state, run.out / "checkpoint.tmp")
+    (run.out / "checkpoint.tmp").replace(run.out / "checkpoint.pt")
+
+
+def resume(run: Run) -> bool:
+    """Goes on from the checkpoint where there is one. The rest of the chunk that was being read is not read again."""
+    import torch
+
+    path = run.out / "checkpoint.pt"
+    if not path.exists():
+        return False
+    state = torch.load(path, weights_only=True, map_location=run.model["classifier"].weight.device)
+    run.model.load_state_dict(state["model"])
+    run.optimizer.load_state_dict(state["optimizer"])
+    run.step, run.seconds, run.read = state["step"], state["seconds"], state["read"]
+    run.sampler.state = state["sampler"]
+    torch.set_rng_state(state["torch_rng"].cpu())
+    return True
+
+
+def export(run: Run, folder: Path) -> None:
+    """Half-precision weights named as in BertModel plus `classifier.*`, the tokenizer and a small config."""
+    import torch
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    names = {
+        n.removeprefix("bert."): v.to("cpu", torch.float16).contiguous()
+        for n, v in run.model.state_dict().items()
+        if not n.startswith("nearness")
+    }
+    save_file(names, folder / "model.safetensors")
+    run.tokenizer.save(str(folder / "tokenizer.json"))
+    settings = run.model["bert"].config
+    config = {
+        "labels": list(ANSWERS), "max_length": MAX_LENGTH, "layers": settings.num_hidden_layers,
+        "heads": settings.num_attention_heads,
+        "width": settings.hidden_size, "inner": settings.intermediate_size, "base": "all-MiniLM-L6-v2",
+        "steps": run.step, "seconds": round(run.seconds), "plan": vars(run.plan),
+    }  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+
+
+def start(plan: Plan, corpus: Corpus, out: Path) -> Run:
+    """A run with a fresh model, or with the checkpoint in `out`."""
+    import torch
+
+    torch.set_num_threads(plan.threads)
+    torch.manual_seed(plan.seed)
+    out.mkdir(parents=True, exist_ok=True)
+    model, tokenizer = build_model()
+    model.to("cuda" if torch.cuda.is_available() else "cpu")
+    head = [*model["classifier"].parameters(), *model["nearness"].parameters()]
+    body = [p for p in model["bert"].parameters() if p.requires_grad]
+    groups = [{"params": body, "scale": 1.0, "weight_decay": 0.01}, {"params": head, "scale": 5.0, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=plan.rate, fused=True)
+    nearness = Nearness(load_encoder(load_settings().cache_dir))
+    run = Run(plan, model, optimizer, tokenizer, nearness, Sampler(corpus.training, plan.seed), out)
+    resume(run)
+    model.train()
+    return run
+
+
+def train(run: Run, corpus: Corpus) -> None:
+    """Trains to the end of the plan, with a checkpoint, an export and a log line at every measurement.
+
+    An interruption leaves a checkpoint behind, from which the next call goes on.
+    """
+    from tqdm import tqdm
+
+    tokens = round(run.plan.millions * 1e6)
+    with tqdm(total=tokens, initial=run.read, unit="token", unit_scale=True, disable=not sys.stderr.isatty()) as bar:
+        try:
+            _train(run, corpus, bar)
+        except KeyboardInterrupt:
+            save(run)
+            raise
+    _take_stock(run, corpus)
+
+
+def _train(run: Run, corpus: Corpus, bar: Any) -> None:
+    losses: list[float] = []
+    pace = Pace(run.plan.threads)
+    next_stop, clock = run.seconds / 60 + run.plan.measure_every, time.monotonic()
+    for batch in _batches(run):
+        if run.progress >= 1:
+            return
+        with pace.timed(run.step):
+            losses.append(train_step(run, batch))
+        run.seconds, clock = run.seconds + time.monotonic() - clock, time.monotonic()
+        bar.update(batch.tokens)
+        if run.step % 50 == 0:
+            _log(run, {"loss": round(float(np.mean(losses[-50:])), 4), "threads": pace.threads})
+        if run.seconds / 60 >= next_stop and run.progress < 1:
+            next_stop = run.seconds / 60 + run.plan.measure_every
+            found = _take_stock(run, corpus)
+            bar.set_postfix({name: found[name] for name in ("dev_auc", "read_auc") if name in found})
+
+
+def _take_stock(run: Run, corpus: Corpus) -> dict[str, float]:
+    """Checkpoint, weights and measurement."""
+    save(run)
+    export(run, run.out / "weights")
+    found = measure(run, corpus)
+    _log(run, found)
+    return found
+
+
+def _log(run: Run, values: dict[str, float]) -> None:
+    line = {
+        "step": run.step,
+        "minutes": round(run.seconds / 60, 2),
+        "done": round(run.progress, 4),
+        "rate": round(run.rate, 7),
+        **values,
+    }
+    with (run.out / "train.jsonl").open("a", encoding="utf-8") as log:
+        log.write(json.dumps(line) + "\n")

@@ -1,0 +1,159 @@
+"""Training a judge, packing and exporting it, and tuning an instruct model: all of it, on small data."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from judge_data import write_judge_data
+
+from evals.__main__ import main
+from evals.training import pack
+from tools.errors import SettingsError
+from tools.judges import embedded
+from tools.judges.judge import Pair
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("torch")
+    return write_judge_data(tmp_path_factory.mktemp("judge-data"))
+
+
+def steps_of(out: Path) -> list[int]:
+    return [json.loads(line)["step"] for line in (out / "train.jsonl").read_text().splitlines()]
+
+
+def test_trained_stopped_gone_on_with_packed_and_exported(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from evals.training import cross_encoder
+
+    out, whole = tmp_path / "run", cross_encoder.train_step
+    taken: list[float] = []
+
+    def interrupted(run: cross_encoder.Run, batch: cross_encoder.Batch) -> float:
+        taken.append(whole(run, batch))
+        if len(taken) == 4:
+            raise KeyboardInterrupt
+        return taken[-1]
+
+    command = ["judge-train", "--data", str(data), "--out", str(out), "--millions", "0.03"]
+    monkeypatch.setattr(cross_encoder, "train_step", interrupted)
+    assert main(command) == 130
+    assert (out / "checkpoint.pt").exists()
+    monkeypatch.setattr(cross_encoder, "train_step", whole)
+    assert main(command) == 0
+    last = json.loads((out / "train.jsonl").read_text().splitlines()[-1])
+    assert last["done"] == 1
+    assert last["step"] > 4
+    assert "dev_auc" in last
+    assert main([*command[:-1], "9"]) == 1
+    assert "another plan" in capsys.readouterr().err
+
+    folder = tmp_path / "judge"
+    for module in (embedded, pack):
+        monkeypatch.setattr(module, "FOLDER", folder)
+    assert main(["judge-pack", "--weights", str(out / "weights"), "--data", str(data)]) == 0
+    assert "threshold" in json.loads(capsys.readouterr().out)
+    judge = embedded.load_judge(tmp_path / "cache")
+    scores = judge.score([Pair("Zoos should close.", "Zoos keep animals in small rooms."), Pair("A.", "B " * 300)])
+    assert ((scores >= 0) & (scores <= 1)).all()
+
+    assert main(["judge-export", str(tmp_path / "served")]) == 0
+    assert direct(tmp_path / "served", "Zoos should close.", "Zoos keep animals in small rooms.") == pytest.approx(
+        float(scores[0]), abs=0.03
+    )
+    assert main(["judge-export", str(tmp_path / "served")]) == 1
+    assert "not empty" in capsys.readouterr().err
+
+
+def direct(folder: Path, statement: str, text: str) -> float:
+    """What transformers makes of an exported judge."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    with torch.no_grad():
+        return float(
+            torch.sigmoid(model(**tokenizer(statement, text, return_tensors="pt", truncation=True)).logits)[0, 0]
+        )
+
+
+def test_the_shipped_judge_is_exported_as_it_is(tmp_path: Path, models_dir: Path) -> None:
+    """The int8 graph and PyTorch's float32 over the same weights say the same of the samples."""
+    pytest.importorskip("torch")
+    assert main(["judge-export", str(tmp_path / "served")]) == 0
+    pairs = sample_pairs(40)
+    ours = embedded.load_judge(models_dir).score(pairs)
+    theirs = np.array([direct(tmp_path / "served", p.statement, p.text) for p in pairs])
+    assert np.abs(ours - theirs).mean() < 0.01
+
+
+def sample_pairs(count: int) -> list[Pair]:
+    """Statements of the samples with passages of theirs that are read in one piece, no contrary told."""
+    pairs = [Pair(p.statement, p.text) for _, p, _ in pack.sample_sentences() if len(p.text.split()) <= 110]
+    return list(dict.fromkeys(pairs))[:: max(1, len(set(pairs)) // count)][:count]
+
+
+def test_an_instruct_model_learns_its_labels_and_is_written_whole(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tiny_models
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from evals.training import lora
+
+    base, out = tmp_path / "tiny", tmp_path / "tuned"
+    tiny_models.save_chat_model(base)
+    command = ["judge-train", "--data", str(data), "--out", str(out), "--base", str(base), "--rate", "0.01"]
+    command += ["--pairs", "64"]
+    whole, losses = lora._step, []
+
+    def interrupted(tuning: lora.Tuning) -> float:
+        losses.append(whole(tuning))
+        if len(losses) == 2:
+            raise KeyboardInterrupt
+        return losses[-1]
+
+    monkeypatch.setattr(lora, "_step", interrupted)
+    assert main(command) == 130
+    assert main(command) == 0
+    assert len(losses) == 4
+    tokenizer = AutoTokenizer.from_pretrained(out / "model")
+    assert tokenizer.chat_template
+    torch.manual_seed(0)
+    before, after = (AutoModelForCausalLM.from_pretrained(f).state_dict() for f in (base, out / "model"))
+    assert before.keys() == after.keys()
+    assert any(not torch.equal(before[name], after[name]) for name in before)
+
+
+def test_a_template_that_knows_no_system_part_is_said(data: Path, tmp_path: Path) -> None:
+    import tiny_models
+    from transformers import AutoTokenizer
+
+    from evals.training import lora
+    from evals.training.data import load_corpus
+
+    base = tmp_path / "tiny"
+    tiny_models.save_chat_model(base)
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    tokenizer.chat_template = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}ask"
+    example = lora.choose(load_corpus(data, 7), lora.Plan(base=str(base)))[0]
+    plain = tmp_path / "plain.md"
+    plain.write_text("{{passage}}\n{{statement}}\nYes or No:")
+    tuning = lora.Tuning(lora.Plan(base=str(base)), None, tokenizer, None, [example])
+    with pytest.raises(SettingsError, match=r"without a \[system\] part"):
+        lora._encode(tuning, example)
+    told = lora.Tuning(lora.Plan(base=str(base), prompt=str(plain)), None, tokenizer, None, [example])
+    assert lora._encode(told, example)
+
+
+def test_what_is_no_instruct_model_is_said(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["judge-train", "--data", str(data), "--out", str(tmp_path / "o"), "--base", str(tmp_path / "nothing")]
+    assert main(command) == 1
+    assert "--download" in capsys.readouterr().err

@@ -1,0 +1,77 @@
+"""The project's own judges on a real vLLM: the embedded one exported, and an instruct model tuned on labels."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from judge_data import write_judge_data
+from test_judge_training import sample_pairs
+from vllm_server import UP_WITHIN, VllmServer, make_tiny, model_server
+
+from evals.__main__ import main
+from tools.judges.embedded import EmbeddedJudge, load_judge
+from tools.judges.judge import Pair
+from tools.judges.score import ScoreJudge
+
+pytest_plugins = ["vllm_server"]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(2 * UP_WITHIN + 300)]
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
+    base = tmp_path_factory.mktemp("vllm-judge")
+    assert main(["judge-export", str(base / "judge")]) == 0
+    with model_server("score", base / "judge", base) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def judge(models_dir: Path) -> EmbeddedJudge:
+    return load_judge(models_dir)
+
+
+def test_vllm_and_the_embedded_judge_decide_alike(exported: VllmServer, judge: EmbeddedJudge) -> None:
+    pairs = sample_pairs(300)
+    served = ScoreJudge(url=exported.url, model=exported.model).score(pairs)
+    ours = judge.score(pairs)
+    assert len(pairs) == 300
+    assert np.mean((served >= judge.threshold) == (ours >= judge.threshold)) >= 0.99
+    assert np.abs(served - ours).mean() < 0.01
+
+
+def test_long_texts_count_by_their_best_window_on_both(exported: VllmServer, judge: EmbeddedJudge) -> None:
+    short = sample_pairs(8)
+    long = [
+        Pair(p.statement, f"{'The harbour is quiet in winter. ' * 60}{p.text}{' Boats lie on the quay.' * 40}")
+        for p in short
+    ]
+    served = ScoreJudge(url=exported.url, model=exported.model).score(long)
+    assert np.abs(served - judge.score(long)).max() < 0.1
+
+
+def test_an_instruct_model_is_tuned_on_labels_served_and_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("peft")
+    data = write_judge_data(tmp_path / "data")
+    make_tiny("chat", tmp_path / "base")
+    with model_server("chat", tmp_path / "base", tmp_path) as teacher:
+        monkeypatch.setenv("STEELMAN_JUDGE_URL", teacher.url)
+        monkeypatch.setenv("STEELMAN_JUDGE_MODEL", teacher.model)
+        labels = tmp_path / "labels.jsonl"
+        assert main(["judge-label", "--data", str(data), "--out", str(labels), "--each", "2", "--limit", "16"]) == 0
+    tune = ["judge-train", "--data", str(data), "--out", str(tmp_path / "run"), "--base", str(tmp_path / "base")]
+    assert main([*tune, "--labels", str(labels), "--pairs", "48"]) == 0
+    with model_server("chat", tmp_path / "run" / "model", tmp_path) as tuned:
+        monkeypatch.setenv("STEELMAN_JUDGE_URL", tuned.url)
+        monkeypatch.setenv("STEELMAN_JUDGE_MODEL", tuned.model)
+        capsys.readouterr()
+        for prompt in ("judge", "judge_one_shot"):
+            monkeypatch.setenv("STEELMAN_JUDGE_PROMPT", prompt)
+            pairs = data / "judge" / "berds_pairs.dev.jsonl"
+            assert main(["judge", "--data", str(pairs), "--judge", "chat", "--limit", "12", "--json"]) == 0
+            found = json.loads(capsys.readouterr().out)
+            assert 0 <= found["metrics"]["accuracy"] <= 1
+            assert found["metrics"].get("failed", 0) == 0

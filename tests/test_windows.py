@@ -1,0 +1,52 @@
+"""Long texts in windows, of which the best one counts."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from tools.judges.judge import Pair
+from tools.judges.windows import WINDOW_WORDS, strongest, windowed, windows
+
+
+def numbered(count: int) -> str:
+    return " ".join(f"w{i}" for i in range(count))
+
+
+@pytest.mark.parametrize("count", [0, 1, 100, 135])
+def test_a_short_text_stays_as_it_is(count: int) -> None:
+    text = numbered(count)
+    assert windows(text.replace(" ", "\n ")) == [text]
+
+
+def test_addresses_and_references_are_not_read() -> None:
+    text = "Rents fell [12] by a tenth (https://example.org/rents?x=1) in [[citation needed]] Vienna."
+    assert windows(text) == ["Rents fell by a tenth in Vienna."]
+
+
+@pytest.mark.parametrize("count", [136, 170, 171, 240, 1000, 100_000])
+def test_windows_overlap_and_miss_nothing(count: int) -> None:
+    found = [part.split() for part in windows(numbered(count))]
+    assert {len(part) for part in found} == {WINDOW_WORDS}
+    assert found[0][0] == "w0"
+    assert found[-1][-1] == f"w{count - 1}"
+    firsts = [int(part[0][1:]) for part in found]
+    steps = {b - a for a, b in itertools.pairwise(firsts)}
+    assert max(steps) <= 70
+    assert max(steps) - min(steps) <= 1
+
+
+def test_every_window_keeps_statement_and_contrary() -> None:
+    pairs = [Pair("A.", "short", "Not A."), Pair("B.", numbered(200))]
+    parts, places = windowed(pairs)
+    assert places == [0, 1, 1, 1]
+    assert parts[0] == pairs[0]
+    assert {(p.statement, p.contrary) for p in parts[1:]} == {("B.", "")}
+
+
+def test_the_best_window_counts_and_a_missing_one_is_not_hidden() -> None:
+    scores = strongest(np.array([0.2, 0.1, 0.9, 0.3, math.nan], np.float32), [0, 1, 1, 2, 2], 3)
+    assert scores[:2].tolist() == pytest.approx([0.2, 0.9])
+    assert math.isnan(scores[2])
+    assert strongest(np.zeros(0, np.float32), [], 0).shape == (0,)
