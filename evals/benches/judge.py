@@ -1,6 +1,7 @@
 """The embedded judge in a process of its own: pairs a second, how long it takes to load, and its memory.
 
-`python -m evals.benches.judge CACHE`: the model is built into CACHE where it is not there yet, which is not timed.
+`python -m evals.benches.judge CACHE`; a first call builds the model into CACHE, and only a second one shows what its
+use takes.
 """
 
 import itertools
@@ -18,23 +19,22 @@ if TYPE_CHECKING:
 
 _ROUNDS = 5
 _PASSAGES = 128
-_TOKENS = 160
+_WORDS = 115
 
 
 def measure(cache: Path) -> dict[str, float]:
-    """Rates are medians over rounds; pairs of 160 tokens are whole passages that fill what the judge reads."""
+    """Rates are medians over rounds. A pair of about 160 tokens is a short statement and a text of 115 words."""
     from agent.samples import sample_documents
     from tools.judges.embedded import load_judge
     from tools.text.sentences import split_sentences
 
-    load_judge(cache)
     began = time.perf_counter()
     judge = load_judge(cache)
     loaded = time.perf_counter() - began
     statement = "Cities should plant more trees."
     passages = [d.text for d in sample_documents()]
     sentences = [s for text in passages[:64] for s in split_sentences(text)][:256]
-    full = [" ".join([*one.split(), *two.split()][:_TOKENS]) for one, two in itertools.pairwise(passages)]
+    full = [" ".join([*one.split(), *two.split()][:_WORDS]) for one, two in itertools.pairwise(passages)]
     rates = {}
     for name, texts, count in (
         ("pairs_of_160_tokens", full, _PASSAGES),
