@@ -84,13 +84,31 @@ def direct(folder: Path, statement: str, text: str) -> float:
 
 
 def test_the_shipped_judge_is_exported_as_it_is(tmp_path: Path, models_dir: Path) -> None:
-    """The int8 graph says about what PyTorch's float32 over the same weights says of the samples."""
+    """The float graph says what PyTorch says over the exported weights, and the int8 graph about the same."""
     pytest.importorskip("torch")
     assert main(["judge-export", str(tmp_path / "served")]) == 0
     pairs = sample_pairs(40)
     ours = embedded.load_judge(models_dir).score(pairs)
     theirs = np.array([direct(tmp_path / "served", p.statement, p.text) for p in pairs])
+    assert np.abs(floats(tmp_path, pairs) - theirs).max() < 1e-4
     assert np.abs(ours - theirs).mean() < 0.05
+
+
+def floats(scratch: Path, pairs: list[Pair]) -> np.ndarray:
+    """What the judge says of the pairs without quantisation."""
+    import onnx
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    from tools.onnx_models.bert import build_bert
+    from tools.onnx_models.int8_weights import load_weights
+    from tools.onnx_models.model import OnnxModel
+
+    recipe = embedded.judge_recipe()
+    onnx.save(build_bert(load_weights(recipe.weights), recipe.heads, recipe.head), scratch / "fp32.onnx")
+    session = onnxruntime.InferenceSession(str(scratch / "fp32.onnx"))
+    model = OnnxModel(session, Tokenizer.from_file(str(recipe.tokenizer)), recipe.max_length)
+    return embedded.EmbeddedJudge(model, "fp32", embedded.read_calibration()).score(pairs)
 
 
 def sample_pairs(count: int) -> list[Pair]:

@@ -23,6 +23,7 @@ from agent.settings import load_settings
 from evals.training.data import Corpus, Example, Sampler, hard
 from evals.training.metrics import best_f1, roc_auc, stance_accuracy
 from evals.training.model import MAX_LENGTH, build_model, outputs, predict
+from evals.training.schedule import linear
 from tools.encoders.encoder import load_encoder
 from tools.judges.embedded import ANSWERS
 
@@ -112,8 +113,7 @@ class Run:
     @property
     def rate(self) -> float:
         """Linear warm-up, then linear decay to 0."""
-        p, warm = self.progress, self.plan.warm_up
-        return self.plan.rate * min(p / warm + 0.02, (1 - p) / (1 - warm))
+        return self.plan.rate * linear(self.progress, self.plan.warm_up)
 
 
 def _batches(run: Run) -> Iterator[Batch]:

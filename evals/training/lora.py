@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.training.data import Corpus, Example
+from evals.training.schedule import linear
 from prompts.loader import Prompt
 from tools.batching import parts
 from tools.errors import InputError, SettingsError
@@ -60,8 +61,7 @@ class Tuning:
     @property
     def rate(self) -> float:
         """Linear warm-up, then linear decay to 0."""
-        done, warm = self.step / self.steps, self.plan.warm_up
-        return self.plan.rate * min((done + 1 / self.steps) / warm, (1 - done) / (1 - warm))
+        return self.plan.rate * linear(self.step / self.steps, self.plan.warm_up)
 
 
 def tune(plan: Plan, corpus: Corpus, out: Path, download: bool) -> None:
