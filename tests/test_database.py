@@ -130,14 +130,39 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     house = House(tmp_path)
     house.put("c", a="Bees dance.")
     before = house.store.scan(0, 100)
-    pages = house.database.connection().execute("PRAGMA page_count").fetchone()[0]
-    house.database.connection().execute(f"PRAGMA max_page_count = {pages + 2}")
+    with house.database.read() as db:
+        pages = db.execute("PRAGMA page_count").fetchone()[0]
+        db.execute(f"PRAGMA max_page_count = {pages + 2}")
     with pytest.raises(StoreFullError, match=r"full.*Free some room"):
         house.put("c", **{f"d{i}": TEXT for i in range(20)})
     assert house.store.scan(0, 100) == before
-    house.database.connection().execute("PRAGMA max_page_count = 1000000")
+    with house.database.read() as db:
+        db.execute("PRAGMA max_page_count = 1000000")
     house.put("c", b="Ants march.")
     assert len(house.store.scan(0, 100)) == 2
+
+
+def test_closing_leaves_a_reader_that_came_late_its_connection(tmp_path: Path) -> None:
+    """Closed under it, SQLite reads freed memory and takes the process down."""
+    database, inside, closed = Database(tmp_path / "steelman.db"), threading.Event(), threading.Event()
+    found: list[object] = []
+
+    def reads() -> None:
+        with database.read() as db:
+            inside.set()
+            closed.wait(10)
+            found.append(db.execute("SELECT COUNT(*) FROM passages").fetchone()[0])
+            found.append(db)
+
+    reader = threading.Thread(target=reads)
+    reader.start()
+    inside.wait(10)
+    database.close()
+    closed.set()
+    reader.join(10)
+    assert found[0] == 0
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        found[1].execute("SELECT 1")  # type: ignore[attr-defined]  # the connection
 
 
 FILE_LIMIT = """

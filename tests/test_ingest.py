@@ -157,9 +157,9 @@ def test_a_full_disk_keeps_what_was_stored(house: House, monkeypatch: pytest.Mon
     def limited(collection: int, documents: object) -> int:
         calls.append(1)
         if len(calls) == 2:
-            connection = house.database.connection()
-            pages = connection.execute("PRAGMA page_count").fetchone()[0]
-            connection.execute(f"PRAGMA max_page_count = {pages + 1}")
+            with house.database.read() as db:
+                pages = db.execute("PRAGMA page_count").fetchone()[0]
+                db.execute(f"PRAGMA max_page_count = {pages + 1}")
         return real(collection, documents)  # type: ignore[arg-type]  # passed on as it came
 
     monkeypatch.setattr(house.store, "put", limited)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError, StoreFullError
@@ -72,6 +73,15 @@ MIGRATIONS: tuple[str, ...] = (
 )
 
 
+@dataclass
+class _Connection:
+    """A thread's connection; how many are using it, one inside the other; whether the database was closed meanwhile."""
+
+    opened: sqlite3.Connection
+    uses: int = 0
+    left: bool = False
+
+
 class Database:
     """Connections to one SQLite file, one a thread; opening brings its schema up to date.
 
@@ -80,43 +90,60 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._local = threading.local()
-        self._all: dict[threading.Thread, sqlite3.Connection] = {}
-        self._opening = threading.Lock()
+        self._all: dict[threading.Thread, _Connection] = {}
+        self._changing = threading.Lock()
         with translated(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
-                self._migrate()
+                with self.connection() as connection:
+                    self._migrate(connection)
             except BaseException:
                 self.close()
                 raise
 
-    def connection(self) -> sqlite3.Connection:
-        existing: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if existing is not None:
-            return existing
+    @contextmanager
+    def connection(self) -> Iterator[sqlite3.Connection]:
+        """This thread's connection, which stays open until the end even if the database is closed meanwhile."""
+        mine = self._mine()
+        try:
+            yield mine.opened
+        finally:
+            with self._changing:
+                mine.uses -= 1
+                if mine.left and not mine.uses:
+                    mine.opened.close()
+
+    def _mine(self) -> "_Connection":
+        """This thread's connection, opened if need be, with one use more."""
+        me = threading.current_thread()
+        with self._changing:
+            if (known := self._all.get(me)) is not None:
+                known.uses += 1
+                return known
         fresh = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        fresh.row_factory = sqlite3.Row
-        with self._opening:
+        try:
+            fresh.row_factory = sqlite3.Row
+            _to_wal(fresh)
+            fresh.execute("PRAGMA synchronous = NORMAL")
+            fresh.execute("PRAGMA foreign_keys = ON")
+        except BaseException:
+            fresh.close()
+            raise
+        with self._changing:
             for thread in [t for t in self._all if not t.is_alive()]:
-                self._all.pop(thread).close()  # nobody else will: a thread ends without a word
-            self._all[threading.current_thread()] = fresh
-        _to_wal(fresh)
-        fresh.execute("PRAGMA synchronous = NORMAL")
-        fresh.execute("PRAGMA foreign_keys = ON")
-        self._local.connection = fresh
-        return fresh
+                self._all.pop(thread).opened.close()  # nobody else will: a thread ends without a word
+            mine = self._all[me] = _Connection(fresh, uses=1)
+        return mine
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
-        with translated(self.path):
-            yield self.connection()
+        with translated(self.path), self.connection() as connection:
+            yield connection
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """A transaction that takes the write lock at once, so that it never fails half-way for want of it."""
-        with translated(self.path):
-            connection = self.connection()
+        with translated(self.path), self.connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -127,14 +154,16 @@ class Database:
                 raise
 
     def close(self) -> None:
-        with self._opening:
+        """Closes every connection; one in use by a thread that came late is closed when that is done. SQLite crashes
+        the process where one thread closes what another one reads."""
+        with self._changing:
             for connection in self._all.values():
-                connection.close()
+                connection.left = True
+                if not connection.uses:
+                    connection.opened.close()
             self._all.clear()
-            self._local = threading.local()
 
-    def _migrate(self) -> None:
-        connection = self.connection()
+    def _migrate(self, connection: sqlite3.Connection) -> None:
         if connection.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS):
             return
         connection.execute("BEGIN IMMEDIATE")
