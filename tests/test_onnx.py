@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,6 +56,8 @@ class PlainBert:
 
     def __init__(self, weights: Mapping[str, Array]) -> None:
         self.w = {name: value.astype(np.float64) for name, value in weights.items()}
+        self.inner: list[NDArray[np.float64]] = []
+        """What goes into each layer's second feed-forward product."""
 
     def dense(self, x: NDArray[np.float64], name: str) -> NDArray[np.float64]:
         return np.asarray(x @ self.w[f"{name}.weight"].T + self.w[f"{name}.bias"])
@@ -84,6 +87,7 @@ class PlainBert:
             x = self.norm(x + mixed, f"{at}.attention.output.LayerNorm")
             inner = self.dense(x, f"{at}.intermediate.dense")
             gelu = inner * 0.5 * (1 + np.vectorize(math.erf)(inner / math.sqrt(2)))
+            self.inner.append(gelu)
             x = self.norm(x + self.dense(gelu, f"{at}.output.dense"), f"{at}.output.LayerNorm")
         return x
 
@@ -122,6 +126,48 @@ def test_the_graph_agrees_with_a_plain_forward_pass(head: Head, pooler: bool) ->
     found = session.run(None, padded())[0]
     expected = np.array([PlainBert(weights).output(ids, types, head) for ids, types in TOKENS])
     np.testing.assert_allclose(found, expected, atol=2e-5)
+
+
+def run(model: Any) -> tuple[Array, ...]:
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return tuple(session.run(None, padded()))
+
+
+def far_reaching() -> tuple[dict[str, Array], str]:
+    """Weights of a model in which one channel reaches far beyond all others, and the layer that takes it in."""
+    weights, layer = random_weights(pooler=False), "encoder.layer.0.intermediate.dense"
+    weights["encoder.layer.0.attention.output.LayerNorm.weight"][3] *= 60
+    weights[f"{layer}.weight"][:, 3] /= 60
+    return weights, layer
+
+
+def test_a_channel_that_reaches_far_is_scaled_and_the_result_stays(tmp_path: Path) -> None:
+    import onnx
+
+    weights, layer = far_reaching()
+    before, taken = run(build_bert(weights, HEADS, "classifier", [layer]))
+    reach = np.abs(taken).max(axis=(0, 1))
+    assert reach.argmax() == 3
+    assert reach.max() > 5 * np.sort(reach)[-2]
+    told = {**weights, f"{layer}.reach": reach}
+    np.testing.assert_allclose(run(build_bert(told, HEADS, "classifier"))[0], before, atol=1e-4)
+    errors = []
+    for known in (weights, told):
+        onnx_model.quantise(build_bert(known, HEADS, "classifier"), tmp_path / "int8.onnx", bits=8)
+        errors.append(float(np.abs(run(onnx.load(tmp_path / "int8.onnx"))[0] - before).mean()))
+    assert errors[1] < errors[0] / 2
+
+
+def test_a_layer_that_is_asked_for_tells_its_input() -> None:
+    weights, layer = random_weights(), "encoder.layer.0.output.dense"
+    _, told = run(build_bert(weights, HEADS, "classifier", [layer]))
+    assert told.shape == (len(TOKENS), 9, INNER)
+    plain = PlainBert(weights)
+    ids, types = TOKENS[0]
+    plain.tokens(ids, types)
+    np.testing.assert_allclose(told[0, : len(ids)], plain.inner[0], atol=2e-5)
 
 
 # The cache

@@ -47,9 +47,13 @@ _FOR_TOPIC = frozenset(
     "3fb3366a 4ace0d04 54887647 6dc475b3 7c41b892 7cd600e8 89762edc 9f7f5644 a2a1c203 a72a0f95 b080aa3e "
     "b3c9f19f c0971887 c99abcb5 cf9ebd92 d2b5075e d5950a0b d94e4b76 dd8da11a e84d6190".split()
 )
-_TWO_SIDED = frozenset({"arc_stance", "read_labels", "readings", "read_sentences", "arguana", "theperspective"})
+_TWO_SIDED = frozenset(
+    {"arc_stance", "read_labels", "readings", "read_sentences", "written", "arguana", "theperspective"}
+)
 READINGS = Path(__file__).with_name("readings.jsonl.gz")
 """Labels by reading: digests of a question and a text, and A, B, AB or N for what the text supports."""
+WRITTEN = Path(__file__).with_name("written.jsonl.gz")
+"""Snippets of imagined web pages, written for this: the digest of a question, a text and a label as in READINGS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +173,16 @@ def _readings(data: Path, rng: random.Random) -> Iterator[Example]:
     for row in rows_of(READINGS):
         one, text, label = asked.get(row["question"]), texts.get(row["segment"]), row["label"]
         if one and text and (label != "N" or rng.random() < _KEEP_NONE["readings"]):
-            yield from _labelled(one, text, label)
+            name = "readings" if len(text.split()) > SENTENCE_WORDS else "read_sentences"
+            yield from _labelled(one, text, label, name)
+    for row in rows_of(WRITTEN):
+        if one := asked.get(row["question"]):
+            yield from _labelled(one, tidy(row["text"]), row["label"], "written")
 
 
-def _labelled(asked: Asked, text: str, label: str) -> Iterator[Example]:
+def _labelled(asked: Asked, text: str, label: str, name: str) -> Iterator[Example]:
     for statement, mine, its in ((asked.one, "A", "B"), (asked.other, "B", "A")):
         target = _HARD["support" if mine in label else "oppose" if its in label else "none"]
-        name = "readings" if len(text.split()) > SENTENCE_WORDS else "read_sentences"
         yield Example(statement, text, target, name, asked.question)
 
 

@@ -67,7 +67,11 @@ def export(folder: Path) -> None:
 
 def one_score(weights: dict[str, NDArray[np.float32]], alone: tuple[float, ...]) -> dict[str, NDArray[np.float32]]:
     """The weights under the names of `BertForSequenceClassification`; its one logit is the calibrated one."""
-    body = {f"bert.{name}": value for name, value in weights.items() if not name.startswith("classifier.")}
+    body = {
+        f"bert.{name}": value
+        for name, value in weights.items()
+        if not name.startswith("classifier.") and not name.endswith(".reach")
+    }
     body[f"bert.{_POSITIONS}"] = weights[_POSITIONS][:MAX_LENGTH].copy()
     width = weights["classifier.weight"].shape[1]
     answers, offset = np.array(alone[:2], np.float32), np.float32(alone[2])

@@ -8,8 +8,10 @@ import argparse
 import json
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +23,14 @@ from tools.errors import InputError
 from tools.judges.embedded import FOLDER, Calibration, EmbeddedJudge, judge_recipe, sigmoid
 from tools.judges.judge import Pair, side_score
 from tools.judges.windows import tidy
+from tools.onnx_models.bert import REACH, build_bert
 from tools.onnx_models.int8_weights import load_weights, pack
 from tools.onnx_models.model import OnnxModel, Recipe, load_model
 
 WRONG_SIDE = 0.07
 """Share of the samples' accepted sentences that may stand on the wrong side: sets the threshold for showing one."""
+_WATCHED = 100
+"""Pairs on which the reach of the channels is seen."""
 _BETA = 0.5  # a passage that is counted wrongly harms more than one that is missed
 
 _REFERENCE = (
@@ -58,8 +63,9 @@ def run(args: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         made = Path(scratch) / "judge"
         made.mkdir()
-        save_file(pack(weights), made / "model.safetensors")
         recipe = judge_recipe(made)
+        weights |= reaches(weights, recipe, held_out_cases(args.data, args.seed)[:_WATCHED])
+        save_file(pack(weights), recipe.weights)
         model = load_model(recipe, Path(scratch), lambda _: True, "judge")
         calibration, figures = calibrate(model, args.data, args.seed)
         (made / "calibration.json").write_text(json.dumps(asdict(calibration), indent=1) + "\n", encoding="utf-8")
@@ -205,20 +211,38 @@ def sample_sentences() -> list[tuple[Pair, Pair, int]]:
     return pairs
 
 
-def _reference(weights: dict[str, NDArray[np.float32]], recipe: Recipe) -> str:
-    """Probabilities of the float model, with which every load compares the int8 one."""
-    import onnx
+def reaches(
+    weights: dict[str, NDArray[np.float32]], recipe: Recipe, cases: Sequence[tuple[Pair, bool]]
+) -> dict[str, NDArray[np.float32]]:
+    """How far each channel reaches at the inputs of feed-forward layers, as `NAME.reach`, where one is beyond REACH."""
+    layers = sum(name.endswith("intermediate.dense.weight") for name in weights)
+    told = [f"encoder.layer.{n}.{part}.dense" for n in range(layers) for part in ("intermediate", "output")]
+    session, tokenizer = _as_float(weights, recipe, told)
+    found: dict[str, NDArray[np.float32]] = {}
+    for pair, _ in cases:
+        one = tokenizer.encode(pair.statement, tidy(pair.text))
+        fed = {"ids": [one.ids], "mask": [one.attention_mask], "types": [one.type_ids]}
+        for name, x in zip(told, session.run([f"{t}.input" for t in told], fed), strict=True):
+            found[name] = np.maximum(found.get(name, 0), np.abs(x).max(axis=(0, 1)))
+    return {f"{name}.reach": reach for name, reach in found.items() if reach.max() > REACH}
+
+
+def _as_float(weights: dict[str, NDArray[np.float32]], recipe: Recipe, tell: Sequence[str] = ()) -> tuple[Any, Any]:
+    """The model in float32 as a session of ONNX Runtime, and its tokenizer."""
     import onnxruntime
     from tokenizers import Tokenizer
 
-    from tools.onnx_models.bert import build_bert
+    session = onnxruntime.InferenceSession(build_bert(weights, recipe.heads, "classifier", tell).SerializeToString())
+    tokenizer = Tokenizer.from_file(str(recipe.tokenizer))
+    tokenizer.enable_truncation(recipe.max_length, strategy="longest_first")
+    tokenizer.no_padding()
+    return session, tokenizer
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "fp32.onnx"
-        onnx.save(build_bert(weights, recipe.heads, "classifier"), path)
-        tokenizer = Tokenizer.from_file(str(recipe.tokenizer))
-        model = OnnxModel(onnxruntime.InferenceSession(str(path)), tokenizer, recipe.max_length)
-        rows = sigmoid(model.run(list(_REFERENCE)))
+
+def _reference(weights: dict[str, NDArray[np.float32]], recipe: Recipe) -> str:
+    """Probabilities of the float model, with which every load compares the int8 one."""
+    session, tokenizer = _as_float(weights, recipe)
+    rows = sigmoid(OnnxModel(session, tokenizer, recipe.max_length).run(list(_REFERENCE)))
     stored = [
         {"statement": s, "text": t, "probabilities": [round(float(p), 4) for p in row]}
         for (s, t), row in zip(_REFERENCE, rows, strict=True)

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--rate", type=float, metavar="R", help="the highest learning rate")
     add("--base", metavar="MODEL", help="tune this instruct model (a folder or a hub's name) instead")
     small = parser.add_argument_group("the embedded judge")
-    small.add_argument("--millions", type=float, metavar="N", help="millions of tokens to read (default: 16)")
+    small.add_argument("--millions", type=float, metavar="N", help="millions of tokens to read (default: 14)")
     small.add_argument("--threads", type=int, metavar="N", help="at most (default: 2)")
     large = parser.add_argument_group("with --base")
     large.add_argument("--download", action="store_true", help="fetch the model if it is not on this machine")
