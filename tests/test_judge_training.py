@@ -57,7 +57,9 @@ def test_trained_stopped_gone_on_with_packed_and_exported(
     for module in (embedded, pack):
         monkeypatch.setattr(module, "FOLDER", folder)
     assert main(["judge-pack", "--weights", str(out / "weights"), "--data", str(data)]) == 0
-    assert "threshold" in json.loads(capsys.readouterr().out)
+    told = json.loads(capsys.readouterr().out)
+    assert "threshold" in told
+    assert all(0 <= told[name] <= 1 for name in told if name.startswith("stance"))
     judge = embedded.load_judge(tmp_path / "cache")
     scores = judge.score([Pair("Zoos should close.", "Zoos keep animals in small rooms."), Pair("A.", "B " * 300)])
     assert ((scores >= 0) & (scores <= 1)).all()
@@ -176,3 +178,42 @@ def test_what_is_no_instruct_model_is_said(data: Path, tmp_path: Path, capsys: p
     command = ["judge-train", "--data", str(data), "--out", str(tmp_path / "o"), "--base", str(tmp_path / "nothing")]
     assert main(command) == 1
     assert "--download" in capsys.readouterr().err
+
+
+def test_what_goes_into_a_product_is_rounded_as_int8_would_and_the_gradient_passes() -> None:
+    torch = pytest.importorskip("torch")
+    from evals.training.model import _as_int8
+
+    x = torch.randn(3, 5, 16, generator=torch.Generator().manual_seed(1), requires_grad=True)
+    found = _as_int8(x)
+    assert len(found.unique()) <= 256
+    assert (found - x).abs().max() <= (x.max() - x.min()) / 255 / 2 + 1e-6
+    found.sum().backward()
+    assert torch.equal(x.grad, torch.ones_like(x))
+
+
+def test_a_channel_that_reaches_far_costs_the_others_no_precision() -> None:
+    torch = pytest.importorskip("torch")
+    from evals.training.model import _as_int8
+
+    x = torch.randn(3, 5, 16, generator=torch.Generator().manual_seed(1))
+    far = x.clone()
+    far[..., 3] *= 100
+    others = [i for i in range(16) if i != 3]
+    assert (_as_int8(far) - far)[..., others].abs().max() < 0.03
+
+
+def test_the_mean_of_the_weights_is_what_is_kept(data: Path, tmp_path: Path) -> None:
+    from evals.training import cross_encoder
+    from evals.training.data import load_corpus
+
+    plan = cross_encoder.Plan(millions=0.09, mean_from=0.2, measure_every=99)
+    run = cross_encoder.start(plan, load_corpus(data), tmp_path / "run")
+    assert run.best is run.model
+    cross_encoder.train(run, load_corpus(data))
+    assert int(run.mean.n_averaged) > 0
+    assert run.best is run.mean.module
+    again = cross_encoder.start(plan, load_corpus(data), tmp_path / "run")
+    assert int(again.mean.n_averaged) == int(run.mean.n_averaged)
+    for kept, mean in zip(again.best.parameters(), run.best.parameters(), strict=True):
+        assert bool((kept == mean).all())

@@ -32,7 +32,7 @@ def judge(models_dir: Path) -> EmbeddedJudge:
     return load_judge(models_dir)
 
 
-@pytest.mark.xfail(reason="int8 activations have outliers (docs/decisions/0003)", strict=True)
+@pytest.mark.xfail(reason="int8 rounds what goes into each product (docs/decisions/0003)", strict=True)
 def test_vllm_and_the_embedded_judge_decide_alike(exported: VllmServer, judge: EmbeddedJudge) -> None:
     pairs = sample_pairs(300)
     served = ScoreJudge(url=exported.url, model=exported.model).score(pairs)

@@ -6,6 +6,7 @@ and thresholds come from development pairs, held-out questions and the samples, 
 
 import argparse
 import json
+import random
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -17,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.judging.pairs import contraries, load_pairs
-from evals.training.data import load_corpus
-from evals.training.metrics import roc_auc
+from evals.training.data import LABELS, hard, load_corpus
+from evals.training.metrics import roc_auc, stance_accuracy
 from tools.errors import InputError
 from tools.judges.embedded import FOLDER, Calibration, EmbeddedJudge, judge_recipe, sigmoid
 from tools.judges.judge import Pair, side_score
@@ -31,6 +32,8 @@ WRONG_SIDE = 0.07
 """Share of the samples' accepted sentences that may stand on the wrong side: sets the threshold for showing one."""
 _WATCHED = 100
 """Pairs on which the reach of the channels is seen."""
+_LEAST_SIDED, _MOST_SIDED = 20, 300
+"""Pairs of a set of which it is said how often their side is told."""
 _BETA = 0.5  # a passage that is counted wrongly harms more than one that is missed
 
 _REFERENCE = (
@@ -103,6 +106,7 @@ def calibrate(model: OnnxModel, data: Path, seed: int) -> tuple[Calibration, dic
         "sentences_wrong_side": float(np.sum(labels[accepted] == 1) / max(1, np.sum(labels[accepted] != 2))),
         "threshold": threshold,
         "sentence_threshold": sentence_threshold,
+        **stances(model, data, seed),
     }
     return replace(fitted, threshold=threshold, sentence_threshold=sentence_threshold), _rounded(figures)
 
@@ -118,6 +122,21 @@ def _figures(name: str, truth: NDArray[np.bool_], scores: NDArray[np.float32], t
         f"{name}_f1": 2 * float(np.sum(chosen & truth)) / max(1, int(chosen.sum() + truth.sum())),
         f"{name}_accuracy": float(np.mean(chosen == truth)),
     }
+
+
+def stances(model: OnnxModel, data: Path, seed: int) -> dict[str, float]:
+    """How often support is told from opposition on held-out questions, by data set and over all their pairs."""
+    found: dict[str, float] = {}
+    right, pairs = 0.0, 0
+    for name, held in sorted(load_corpus(data, seed).held_out.items()):
+        sided = [e for e in hard(held) if e.label != LABELS.index("none")]
+        if len(sided) < _LEAST_SIDED:
+            continue
+        chosen = random.Random(name).sample(sided, min(_MOST_SIDED, len(sided)))
+        labels = np.array([e.label for e in chosen])
+        found[f"stance_{name}"] = stance_accuracy(labels, sigmoid(model.run([(e.statement, e.text) for e in chosen])))
+        right, pairs = right + found[f"stance_{name}"] * len(chosen), pairs + len(chosen)
+    return {**found, "stance": right / pairs} if pairs else {}
 
 
 def development_cases(data: Path) -> list[tuple[Pair, bool]]:
