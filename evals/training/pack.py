@@ -30,8 +30,8 @@ from tools.onnx_models.model import OnnxModel, Recipe, load_model
 
 WRONG_SIDE = 0.07
 """Share of the samples' accepted sentences that may stand on the wrong side: sets the threshold for showing one."""
-_WATCHED = 100
-"""Pairs on which the reach of the channels is seen."""
+_WATCHED = 300
+"""Pairs on which the reach of the channels, and the distance of int8 from float32, are seen."""
 _LEAST_SIDED, _MOST_SIDED = 20, 300
 """Pairs of a set of which it is said how often their side is told."""
 _BETA = 0.5  # a passage that is counted wrongly harms more than one that is missed
@@ -71,6 +71,7 @@ def run(args: argparse.Namespace) -> int:
         save_file(pack(weights), recipe.weights)
         model = load_model(recipe, Path(scratch), lambda _: True, "judge")
         calibration, figures = calibrate(model, args.data, args.seed)
+        figures |= int8_distance(model, weights, recipe, calibration)
         (made / "calibration.json").write_text(json.dumps(asdict(calibration), indent=1) + "\n", encoding="utf-8")
         (made / "reference.json").write_text(_reference(weights, recipe), encoding="utf-8")
         FOLDER.mkdir(parents=True, exist_ok=True)
@@ -122,6 +123,20 @@ def _figures(name: str, truth: NDArray[np.bool_], scores: NDArray[np.float32], t
         f"{name}_f1": 2 * float(np.sum(chosen & truth)) / max(1, int(chosen.sum() + truth.sum())),
         f"{name}_accuracy": float(np.mean(chosen == truth)),
     }
+
+
+def int8_distance(
+    model: OnnxModel, weights: dict[str, NDArray[np.float32]], recipe: Recipe, calibration: Calibration
+) -> dict[str, float]:
+    """How far the int8 model is from the float one on the samples' passages: the mean difference of the probability of
+    support, and the share of decisions that agree."""
+    pairs = list(dict.fromkeys((p.statement, tidy(p.text)) for _, p, _ in sample_sentences()))[:_WATCHED]
+    session, tokenizer = _as_float(weights, recipe)
+    as_float = OnnxModel(session, tokenizer, recipe.max_length)
+    alone = np.array(calibration.alone, np.float32)
+    coarse, exact = (sigmoid(m.run(pairs) @ alone[:2] + alone[2]) for m in (model, as_float))
+    alike = (coarse >= calibration.threshold) == (exact >= calibration.threshold)
+    return _rounded({"int8_distance": float(np.abs(coarse - exact).mean()), "int8_alike": float(alike.mean())})
 
 
 def stances(model: OnnxModel, data: Path, seed: int) -> dict[str, float]:
