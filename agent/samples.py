@@ -47,6 +47,8 @@ def index_samples(store: Store, ingester: Ingester, encoder: str) -> None:
     if store.note(_SIGNATURE) == signature and store.has_collection(SAMPLES):
         return
     documents = sample_documents()
+    if store.has_collection(SAMPLES) and store.collection(SAMPLES)[1] != encoder:
+        store.delete_collection(SAMPLES)  # made with another encoder, and made again in seconds
     ingester.ingest(documents, SAMPLES)
     kept = {d.external_id for d in documents}
     for row in store.documents(SAMPLES):

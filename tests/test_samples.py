@@ -85,6 +85,17 @@ def test_samples_follow_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "samples/zoos/01.md" not in house.find("zoos", SAMPLES, k=50)
 
 
+def test_samples_are_indexed_again_for_another_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "samples"
+    shutil.copytree(FOLDER / "zoos", folder / "zoos")
+    monkeypatch.setattr(samples, "FOLDER", folder)
+    for name in ("toy", "another"):
+        house = House(tmp_path / "data", ToyEncoder(name))
+        index_samples(house.store, house.ingester, house.encoder.name)
+        assert house.store.collection(SAMPLES)[1] == house.encoder.name
+        assert house.find("zoos", SAMPLES, k=3)
+
+
 async def test_the_nearest_questions_come_first(tmp_path: Path) -> None:
     models = Models(ToyEncoder(dimensions=256), InstantJudge(), Worker(), VectorCache(tmp_path / "cache.db"))
     nearest = await nearest_questions("Should schools ban smartphones now?", models)
