@@ -3,7 +3,8 @@
 The base is all-MiniLM-L6-v2; its word embeddings stay fixed. The learning rate rises over the first hundredths of the
 plan and then falls in a line to nothing at its end; the later part draws from the sets nearest to the use. Beside the
 two answers the model learns to tell the cosine of the encoder's vectors of statement and text, which keeps what the
-base knows of nearness while it learns what agreeing is.
+base knows of nearness while it learns what agreeing is. Towards the end it computes with inputs as coarse as int8, and
+what is kept is the mean of the weights over the second half.
 """
 
 import json
