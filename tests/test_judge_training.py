@@ -1,14 +1,17 @@
 """Training a judge, packing and exporting it, and tuning an instruct model: all of it, on small data."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from judge_data import write_judge_data
+from numpy.typing import NDArray
 
 from evals.__main__ import main
 from evals.training import pack
+from evals.training.data import Corpus, Example
 from tools.errors import SettingsError
 from tools.judges import embedded
 from tools.judges.judge import Pair
@@ -59,7 +62,8 @@ def test_trained_stopped_gone_on_with_packed_and_exported(
     assert main(["judge-pack", "--weights", str(out / "weights"), "--data", str(data)]) == 0
     told = json.loads(capsys.readouterr().out)
     assert "threshold" in told
-    assert all(0 <= told[name] <= 1 for name in told if name.startswith("stance"))
+    assert 0 <= told["int8_distance"] < 0.1
+    assert 0.5 < told["int8_alike"] <= 1
     judge = embedded.load_judge(tmp_path / "cache")
     scores = judge.score([Pair("Zoos should close.", "Zoos keep animals in small rooms."), Pair("A.", "B " * 300)])
     assert ((scores >= 0) & (scores <= 1)).all()
@@ -217,3 +221,22 @@ def test_the_mean_of_the_weights_is_what_is_kept(data: Path, tmp_path: Path) -> 
     assert int(again.mean.n_averaged) == int(run.mean.n_averaged)
     for kept, mean in zip(again.best.parameters(), run.best.parameters(), strict=True):
         assert bool((kept == mean).all())
+
+
+def test_sides_are_counted_by_set_and_over_all_pairs() -> None:
+    """A model that always leans to support: right on every supporting pair, wrong on every opposing one."""
+    examples = {
+        name: [Example("Bees help.", f"{name} {i}", target, name, "q") for target, n in counts for i in range(n)]
+        for name, counts in {
+            "one": [((1.0, 0.0, 0.0), 30), ((0.0, 1.0, 0.0), 10), ((0.0, 0.0, 1.0), 50)],
+            "two": [((1.0, 0.0, 0.0), 10), ((0.0, 1.0, 0.0), 10)],
+            "few": [((1.0, 0.0, 0.0), 5)],
+        }.items()
+    }
+    found = pack.stances(Leaning(), Corpus(held_out=examples))  # type: ignore[arg-type]  # as far as it is used
+    assert found == {"stance_one": 0.75, "stance_two": 0.5, "stance": pytest.approx(40 / 60)}
+
+
+class Leaning:
+    def run(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        return np.tile(np.array([1.0, -1.0], np.float32), (len(pairs), 1))

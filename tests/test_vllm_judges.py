@@ -70,7 +70,9 @@ def test_an_instruct_model_is_tuned_on_labels_served_and_measured(
         monkeypatch.setenv("STEELMAN_JUDGE_URL", tuned.url)
         monkeypatch.setenv("STEELMAN_JUDGE_MODEL", tuned.model)
         capsys.readouterr()
-        for prompt in ("judge", "judge_one_shot"):
+        published = tmp_path / "published.md"  # as the BERDS evaluator is asked: without a system turn
+        published.write_text("Passage: {{passage}}\nStatement: {{statement}}\nSupported? Answer Yes or No.\n")
+        for prompt in ("judge", "judge_one_shot", str(published)):
             monkeypatch.setenv("STEELMAN_JUDGE_PROMPT", prompt)
             pairs = data / "judge" / "berds_pairs.dev.jsonl"
             assert main(["judge", "--data", str(pairs), "--judge", "chat", "--limit", "12", "--json"]) == 0

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.judging.pairs import contraries, load_pairs
-from evals.training.data import LABELS, hard, load_corpus
+from evals.training.data import LABELS, Corpus, hard, load_corpus
 from evals.training.metrics import roc_auc, stance_accuracy
 from tools.errors import InputError
 from tools.judges.embedded import FOLDER, Calibration, EmbeddedJudge, judge_recipe, sigmoid
@@ -28,6 +28,8 @@ from tools.onnx_models.bert import REACH, build_bert
 from tools.onnx_models.int8_weights import load_weights, pack
 from tools.onnx_models.model import OnnxModel, Recipe, load_model
 
+Cases = list[tuple[Pair, bool]]
+"""Pairs, and whether the text supports the statement."""
 WRONG_SIDE = 0.07
 """Share of the samples' accepted sentences that may stand on the wrong side: sets the threshold for showing one."""
 _WATCHED = 300
@@ -67,11 +69,13 @@ def run(args: argparse.Namespace) -> int:
         made = Path(scratch) / "judge"
         made.mkdir()
         recipe = judge_recipe(made)
-        weights |= reaches(weights, recipe, held_out_cases(args.data, args.seed)[:_WATCHED])
+        corpus = load_corpus(args.data, args.seed)
+        held = held_out_cases(corpus)
+        weights |= reaches(weights, recipe, held[:_WATCHED])
         save_file(pack(weights), recipe.weights)
         model = load_model(recipe, Path(scratch), lambda _: True, "judge")
-        calibration, figures = calibrate(model, args.data, args.seed)
-        figures |= int8_distance(model, weights, recipe, calibration)
+        calibration, figures = calibrate(model, development_cases(args.data), held)
+        figures |= _rounded(stances(model, corpus) | int8_distance(model, weights, recipe, calibration))
         (made / "calibration.json").write_text(json.dumps(asdict(calibration), indent=1) + "\n", encoding="utf-8")
         (made / "reference.json").write_text(_reference(weights, recipe), encoding="utf-8")
         FOLDER.mkdir(parents=True, exist_ok=True)
@@ -82,10 +86,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def calibrate(model: OnnxModel, data: Path, seed: int) -> tuple[Calibration, dict[str, float]]:
+def calibrate(model: OnnxModel, developed: Cases, held: Cases) -> tuple[Calibration, dict[str, float]]:
     """Both regressions and the threshold of passages (best F-beta) on development pairs and held-out passages together;
     that of sentences by how many of the samples' may stand on the wrong side."""
-    developed, held = development_cases(data), held_out_cases(data, seed)
     cases = [*developed, *held]
     truth = np.array([label for _, label in cases], bool)
     own = model.run([(pair.statement, tidy(pair.text)) for pair, _ in cases])
@@ -107,7 +110,6 @@ def calibrate(model: OnnxModel, data: Path, seed: int) -> tuple[Calibration, dic
         "sentences_wrong_side": float(np.sum(labels[accepted] == 1) / max(1, np.sum(labels[accepted] != 2))),
         "threshold": threshold,
         "sentence_threshold": sentence_threshold,
-        **stances(model, data, seed),
     }
     return replace(fitted, threshold=threshold, sentence_threshold=sentence_threshold), _rounded(figures)
 
@@ -136,14 +138,14 @@ def int8_distance(
     alone = np.array(calibration.alone, np.float32)
     coarse, exact = (sigmoid(m.run(pairs) @ alone[:2] + alone[2]) for m in (model, as_float))
     alike = (coarse >= calibration.threshold) == (exact >= calibration.threshold)
-    return _rounded({"int8_distance": float(np.abs(coarse - exact).mean()), "int8_alike": float(alike.mean())})
+    return {"int8_distance": float(np.abs(coarse - exact).mean()), "int8_alike": float(alike.mean())}
 
 
-def stances(model: OnnxModel, data: Path, seed: int) -> dict[str, float]:
+def stances(model: OnnxModel, corpus: Corpus) -> dict[str, float]:
     """How often support is told from opposition on held-out questions, by data set and over all their pairs."""
     found: dict[str, float] = {}
     right, pairs = 0.0, 0
-    for name, held in sorted(load_corpus(data, seed).held_out.items()):
+    for name, held in sorted(corpus.held_out.items()):
         sided = [e for e in hard(held) if e.label != LABELS.index("none")]
         if len(sided) < _LEAST_SIDED:
             continue
@@ -154,16 +156,16 @@ def stances(model: OnnxModel, data: Path, seed: int) -> dict[str, float]:
     return {**found, "stance": right / pairs} if pairs else {}
 
 
-def development_cases(data: Path) -> list[tuple[Pair, bool]]:
+def development_cases(data: Path) -> Cases:
     """The human-labelled development pairs, each with the question's other perspective."""
     pairs = load_pairs(data / "judge" / "berds_pairs.dev.jsonl")
     opposite = contraries(pairs)
     return [(Pair(p.perspective, p.document, opposite.get((p.question, p.perspective), "")), p.label) for p in pairs]
 
 
-def held_out_cases(data: Path, seed: int) -> list[tuple[Pair, bool]]:
+def held_out_cases(corpus: Corpus) -> Cases:
     """Passages labelled by reading, of held-out questions, each with the question's other statement."""
-    held = load_corpus(data, seed).held_out.get("read_labels", [])
+    held = corpus.held_out.get("read_labels", [])
     statements: dict[str, set[str]] = {}
     for e in held:
         statements.setdefault(e.group, set()).add(e.statement)
@@ -245,9 +247,7 @@ def sample_sentences() -> list[tuple[Pair, Pair, int]]:
     return pairs
 
 
-def reaches(
-    weights: dict[str, NDArray[np.float32]], recipe: Recipe, cases: Sequence[tuple[Pair, bool]]
-) -> dict[str, NDArray[np.float32]]:
+def reaches(weights: dict[str, NDArray[np.float32]], recipe: Recipe, cases: Cases) -> dict[str, NDArray[np.float32]]:
     """How far each channel reaches at the inputs of feed-forward layers, as `NAME.reach`, where one is beyond REACH."""
     layers = sum(name.endswith("intermediate.dense.weight") for name in weights)
     told = [f"encoder.layer.{n}.{part}.dense" for n in range(layers) for part in ("intermediate", "output")]
