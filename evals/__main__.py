@@ -16,7 +16,10 @@ SUITES = {
     "judge-label": "label pairs with a chat model, or write them out for people to read",
     "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",
     "judge-train": "train the embedded judge, or tune an instruct model with LoRA (extra 'models')",
+    "news": "how relevant and how diverse the paragraphs found for a news event are (NEWSCOPE)",
+    "pir": "do queries that add a perspective find its passages: PAP and the like (PIR)",
     "report": "results side by side: a table, Markdown with figures, two of them compared",
+    "responses": "theses of documents, stances of texts and evidence, against labelled data",
     "retrieval": "how well retrievers cover the perspectives on a question",
     "screenshots": "pictures of the chat page, for the documents",
 }

@@ -19,7 +19,7 @@ from evals.reporting.lines import Line, lines_of
 from evals.reporting.table import markdown, text_table
 from tools.errors import InputError
 
-SUITES = ("judge", "retrieval", "answers", "expand")
+SUITES = ("judge", "retrieval", "answers", "expand", "news", "pir", "responses")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -35,7 +35,7 @@ class Line:
 
 def lines_of(result: dict[str, Any]) -> list[Line]:
     """The lines of what a suite printed."""
-    return list(_retrieval(result) if result["suite"] == "retrieval" else _single(result))
+    return list(_retrieval(result) if result["suite"] in ("retrieval", "news", "pir") else _single(result))
 
 
 def _single(result: dict[str, Any]) -> Iterator[Line]:
@@ -58,7 +58,7 @@ def _retrieval(result: dict[str, Any]) -> Iterator[Line]:
         for name, metrics in methods.items():
             spent = seconds.get(data, {}).get(name, 0.0)
             yield Line(
-                suite="retrieval",
+                suite=result["suite"],
                 data=data,
                 name=name,
                 metrics=_numbers(metrics),

@@ -1,0 +1,329 @@
+"""Choosing few out of many: worked by hand, against a plain reading of the formula, and with bad input."""
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tools.diversity.clusters import (
+    NOISE,
+    Clustered,
+    cluster_sentences,
+    clustered_sentences,
+    greedy_plus,
+    greedy_scs,
+)
+from tools.diversity.coverage import Candidates, Terms, pairs_to_judge, select
+from tools.diversity.marginal import dkmips, mmr
+from tools.diversity.projection import FORMS, leaning_scores, without
+
+Array = NDArray[np.float32]
+
+
+def unit(*degrees: float) -> Array:
+    """Unit vectors in the plane."""
+    return np.array([(math.cos(math.radians(d)), math.sin(math.radians(d))) for d in degrees], np.float32)
+
+
+def draw(*shape: int, seed: int = 0) -> Array:
+    rows = np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+    return np.asarray(rows / np.linalg.norm(rows, axis=-1, keepdims=True), np.float32)
+
+
+# MMR and DkMIPS
+
+
+def test_mmr_worked_by_hand() -> None:
+    """λ = 0.5, largest 0.8. First 0. Then 1: 0.5 · 0.7/0.8 − 0.5 · 1 = −0.06 and 2: 0.5 · 0.4/0.8 − 0.5 · 0 = 0.25."""
+    relevance, vectors = np.array([0.8, 0.7, 0.4]), unit(0, 0, 90)
+    assert mmr(relevance, vectors, 3, 0.5) == [0, 2, 1]
+    assert mmr(relevance, vectors, 3, 1.0) == [0, 1, 2]  # relevance alone
+    # Divided by 0.08, relevance outweighs what is repeated: 1: 4.375 − 0.5; 2: 2.5.
+    assert mmr(relevance, vectors, 3, 0.5, largest=0.08) == [0, 1, 2]
+
+
+def test_dkmips_worked_by_hand() -> None:
+    """λ = 0.5, μ = 1, k = 2: a pair costs 2 · 0.5 / 2 = 0.5 times its product. 1: 0.35 − 0.5; 2: 0.2 − 0."""
+    relevance, vectors = np.array([0.8, 0.7, 0.4]), unit(0, 0, 90)
+    assert dkmips(relevance, vectors, 2, 0.5) == [0, 2]
+    assert dkmips(relevance, vectors, 2, 0.5, weight=0.1) == [0, 1]  # 0.35 − 0.05 against 0.2
+    # μ = 0.28: 0.35 − 0.14 against 0.2; divided by k the first term halves: 0.175 − 0.14 against 0.1.
+    assert dkmips(relevance, vectors, 2, 0.5, weight=0.28) == [0, 1]
+    assert dkmips(relevance, vectors, 2, 0.5, weight=0.28, divided=True) == [0, 2]
+
+
+def test_one_passage_has_no_pairs() -> None:
+    assert dkmips(np.array([0.1, 0.9]), unit(0, 5), 1) == [1]
+
+
+@pytest.mark.parametrize("method", [mmr, dkmips])
+def test_as_a_plain_reading_of_the_formula(method: object) -> None:
+    relevance, vectors, k = np.random.default_rng(1).random(12), draw(12, 5), 6
+    taken: list[int] = []
+    for _ in range(k):
+        worth = {}
+        for i in set(range(12)) - set(taken):
+            alike = [float(vectors[i] @ vectors[j]) for j in taken]
+            if method is mmr:
+                worth[i] = 0.6 * relevance[i] / relevance.max() - 0.4 * max(alike, default=0.0)
+            else:
+                worth[i] = 0.6 * relevance[i] - 2 * 0.4 / (k * (k - 1)) * sum(alike)
+        taken.append(max(worth, key=lambda i: worth[i]))
+    assert (mmr if method is mmr else dkmips)(relevance, vectors, k, 0.6) == taken
+
+
+@pytest.mark.parametrize("method", [mmr, dkmips])
+@pytest.mark.parametrize(("k", "expected"), [(0, 0), (3, 3), (99, 4)])
+def test_no_more_than_there_are(method: object, k: int, expected: int) -> None:
+    found = (mmr if method is mmr else dkmips)(np.ones(4), draw(4, 3), k)
+    assert len(found) == len(set(found)) == expected
+
+
+def test_a_trade_off_is_a_share() -> None:
+    with pytest.raises(ValueError, match=r"between 0 and 1, not 1\.5"):
+        mmr(np.ones(2), draw(2, 3), 1, 1.5)
+    with pytest.raises(ValueError, match="3 relevances for 2 vectors"):
+        dkmips(np.ones(3), draw(2, 3), 1)
+
+
+# Projection
+
+
+def test_what_is_removed_is_the_part_along_the_perspective() -> None:
+    """q = (3, 4) without p = (2, 0): (0, 4); half of it: (1.5, 4)."""
+    q, p = np.array([3.0, 4.0]), np.array([2.0, 0.0])
+    np.testing.assert_allclose(without(q, p), [0, 4])
+    np.testing.assert_allclose(without(q, p, 0.5), [1.5, 4])
+    np.testing.assert_allclose(without(np.array([q, 2 * q]), p), [[0, 4], [0, 8]])
+    np.testing.assert_allclose(without(q, np.zeros(2)), q)
+
+
+def cosine(a: Array, b: Array) -> float:
+    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_as_the_paper_words_it(form: str) -> None:
+    r, p, q = (v * s for v, s in zip(draw(3, 6), (1.0, 0.7, 2.0), strict=True))
+    passages = draw(5, 6, seed=3)
+
+    def along(v: Array) -> Array:
+        return np.asarray(v - (v @ p) / (p @ p) * p, np.float32)
+
+    read: dict[str, Callable[[Array], float]] = {
+        "none": lambda c: cosine(q, c),
+        "add": lambda c: cosine(r + p, c),
+        "concat": lambda c: cosine(np.concatenate([r, p]), np.concatenate([c, p])),
+        "cast": lambda c: cosine(q - p, c),
+        "cast+": lambda c: cosine(q - p, c - p),
+        "dual-sum": lambda c: cosine(r, c) + cosine(p, c),
+        "tri-sum": lambda c: cosine(r, c) + cosine(p, c) + cosine(q, c),
+        "pap": lambda c: cosine(along(q), c),
+        "pap+": lambda c: cosine(along(q), along(c)),
+    }
+    expected = [read[form](c) for c in passages]
+    np.testing.assert_allclose(leaning_scores(form, r, p, q, passages), expected, atol=1e-5)  # type: ignore[arg-type]
+
+
+def test_strength_goes_from_nothing_to_the_released_code() -> None:
+    r, p, q = draw(3, 6)
+    passages = draw(5, 6, seed=3)
+    none, adding = leaning_scores("none", r, p, q, passages), leaning_scores("pap", r, p, q, passages, -1)
+    np.testing.assert_allclose(leaning_scores("pap", r, p, q, passages, 0), none, atol=1e-6)
+    np.testing.assert_allclose(adding, [cosine(q + (q @ p) * p, c) for c in passages], atol=1e-5)
+
+
+def test_a_query_along_its_perspective_has_no_direction_left() -> None:
+    p = draw(1, 4)[0]
+    assert not leaning_scores("pap", p, p, p, draw(3, 4)).any()
+
+
+def test_an_unknown_form() -> None:
+    with pytest.raises(ValueError, match="no form 'pop'; there are: none, add"):
+        leaning_scores("pop", *draw(3, 4), draw(2, 4))  # type: ignore[arg-type,call-arg]
+
+
+# Sentence clusters
+
+
+def test_sentences_of_more_than_five_words_also_at_line_ends() -> None:
+    text = "Short one here.\nThis line has six words indeed\nAnd this is the second long sentence. Tiny."
+    assert clustered_sentences(text) == ["This line has six words indeed", "And this is the second long sentence."]
+
+
+def test_like_sentences_make_a_cluster() -> None:
+    vectors = unit(0, 1, 2, 90, 91, 92)
+    found = cluster_sentences(vectors, [0, 0, 1, 1, 2, 2])
+    first, second = found.label[:3], found.label[3:6]
+    assert len(set(first)) == len(set(second)) == 1
+    assert first[0] != second[0]
+    assert found.of(1) == {int(first[0]), int(second[0])}
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_too_few_sentences_are_noise(n: int) -> None:
+    assert list(cluster_sentences(draw(3, 4)[:n], list(range(n))).label) == [NOISE] * n
+
+
+def test_equal_sentences_are_clustered_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+    found = cluster_sentences(np.repeat(draw(1, 4), 5, axis=0), [0, 1, 2, 3, 4])
+    assert len(set(found.label)) == 1
+    assert not recwarn.list
+
+
+# Paragraph 0 has clusters a, a, b; 1 has b, c; 2 has a; 3 has d, e, f.
+COVERS = Clustered(np.array([0, 0, 0, 1, 1, 2, 3, 3, 3]), np.array([0, 0, 1, 1, 2, 0, 3, 4, 5]))
+SIMILAR = np.array([0.9, 0.8, 0.7, 0.1])
+
+
+def test_greedy_scs_worked_by_hand() -> None:
+    """3 brings three clusters; then 0 and 1 bring two each and 0 is more similar; then 1 brings c; 2 fills up."""
+    assert greedy_scs(COVERS, SIMILAR, 4) == [3, 0, 1, 2]
+    # 0.04 · count + similarity: 0: 0.98; then 1: 0.84 (b is covered); then 2: 0.7 for its similarity alone; 3: 0.22.
+    assert greedy_scs(COVERS, SIMILAR, 4, released=True) == [0, 1, 2, 3]
+    # Five of six clusters are 83 %: 3 and 0 do, and what is left comes by similarity.
+    assert greedy_scs(COVERS, SIMILAR, 4, enough=0.8) == [3, 0, 1, 2]
+    assert greedy_scs(COVERS, SIMILAR, 4, enough=0.5) == [3, 0, 1, 2]
+
+
+def test_greedy_plus_worked_by_hand() -> None:
+    """Scores: a (0.9 + 0.9 + 0.7)/3 = 0.83, b 0.85, c 0.8, d = e = f = 0.1.
+
+    0: 0.83 + 0.85 + 0.45 = 2.13; 1: 0.85 + 0.8 + 0.4 = 2.05; 2: 0.83 + 0.35; 3: 0.3 + 0.05. Then 1: 0.8 + 0.4; then
+    2: 0.35 and 3: 0.3 + 0.05 are equal, and 2 has fewer sentences.
+    """
+    assert greedy_plus(COVERS, SIMILAR, 4)[:2] == [0, 1]
+    assert greedy_plus(COVERS, SIMILAR, 4, trade_off=0.0) == [0, 1, 3, 2]
+    assert greedy_plus(COVERS, SIMILAR, 4, enough=0.5) == [0, 1, 2, 3]  # half is covered by 0 and 1, then similarity
+
+
+def test_filled_up_by_similarity_then_by_fewer_sentences() -> None:
+    clusters = Clustered(np.array([0, 1, 1, 2]), np.array([0, 0, 0, 0]))
+    assert greedy_scs(clusters, np.array([0.5, 0.5, 0.5]), 3) == [0, 2, 1]
+
+
+# Own selection
+
+
+def some(n: int = 40, m: int = 5, seed: int = 0) -> Candidates:
+    chance = np.random.default_rng(seed)
+    clusters = [frozenset(map(int, chance.integers(0, 15, 3))) for _ in range(n)]
+    return Candidates(chance.random((m, n)) ** 3, chance.random(n), clusters, list(map(int, chance.integers(0, 9, n))))
+
+
+def value(candidates: Candidates, chosen: tuple[int, ...], terms: Terms) -> float:
+    """F(S), term by term as the module words it."""
+    found = list(chosen)
+    covered = float(np.sum(1 - np.prod(1 - candidates.support[:, found], axis=1)))
+    clusters = frozenset[int]().union(*(candidates.clusters[i] for i in found))
+    sources = {candidates.sources[i] for i in found}
+    relevance = float(candidates.relevance[found].sum())
+    return covered + terms.relevance * relevance + terms.novelty * len(clusters) + terms.independence * len(sources)
+
+
+def test_greedy_as_without_laziness() -> None:
+    candidates, terms = some(), Terms()
+    taken: list[int] = []
+    for choice in select(candidates, 12, terms):
+        gains = {
+            i: value(candidates, (*taken, i), terms) - value(candidates, tuple(taken), terms)
+            for i in set(range(40)) - set(taken)
+        }
+        assert choice.gain == pytest.approx(max(gains.values()))
+        assert gains[choice.position] == pytest.approx(choice.gain)
+        taken.append(choice.position)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_at_least_63_percent_of_the_best_and_mostly_more(seed: int) -> None:
+    candidates, terms = some(n=11, m=4, seed=seed), Terms()
+    best = max(value(candidates, s, terms) for s in itertools.combinations(range(11), 3))
+    found = value(candidates, tuple(c.position for c in select(candidates, 3, terms)), terms)
+    assert found >= (1 - 1 / math.e) * best
+    assert found >= 0.95 * best
+
+
+def test_a_second_passage_for_a_covered_perspective_waits() -> None:
+    """0 and 1 support the first perspective, 2 the second: after 0, 1 adds 0.1 · 0.9 and 2 adds 0.6."""
+    support = np.array([[0.9, 0.9, 0.0], [0.0, 0.0, 0.6]])
+    found = select(Candidates(support, np.zeros(3)), 3, Terms(0, 0, 0))
+    assert [c.position for c in found] == [0, 2, 1]
+    assert found[1].perspectives == {1: pytest.approx(0.6)}
+    assert found[2].gain == pytest.approx(0.09)
+
+
+def test_reasons_name_what_a_passage_adds() -> None:
+    candidates = Candidates(np.zeros((1, 2)), np.array([1.0, 0.9]), [frozenset({1, 2}), frozenset({2, 3})], ["a", "a"])
+    first, second = select(candidates, 2, Terms(0.1, 0.2, 0.3))
+    assert (first.position, first.clusters, first.new_source) == (0, frozenset({1, 2}), True)
+    assert first.gain == pytest.approx(0.1 + 0.4 + 0.3)
+    assert (second.clusters, second.new_source) == (frozenset({3}), False)
+    assert second.gain == pytest.approx(0.09 + 0.2)
+
+
+def test_weights_say_which_perspective_counts() -> None:
+    support = np.array([[0.9, 0.0], [0.0, 0.8]])
+    plain = select(Candidates(support, np.zeros(2)), 1)
+    weighted = select(Candidates(support, np.zeros(2), weights=np.array([0.1, 1.0])), 1)
+    assert (plain[0].position, weighted[0].position) == (0, 1)
+
+
+def test_copies_of_one_text_are_not_taken_before_others() -> None:
+    """Ten copies and one other: the other comes second, however much less supported it is."""
+    support = np.array([[0.9] * 10 + [0.5]])
+    clusters = [frozenset({1})] * 10 + [frozenset({2})]
+    found = select(Candidates(support, np.full(11, 0.5), clusters, ["x"] * 10 + ["y"]), 11)
+    assert found[1].position == 10
+    assert len(found) == 11
+
+
+def test_nothing_to_choose_from() -> None:
+    assert select(Candidates(np.zeros((2, 0)), np.zeros(0)), 5) == []
+
+
+@pytest.mark.parametrize(
+    ("support", "relevance", "said"),
+    [
+        ([[0.5, 1.5]], [0, 0], "between 0 and 1"),
+        ([[0.5, math.nan]], [0, 0], "between 0 and 1"),
+        ([[0.5]], [0, 0], "not \\(perspectives, 2\\)"),
+        ([[0.5, 0.5]], [0, -1], "0 or more"),
+    ],
+)
+def test_wrong_values_are_refused(support: list[list[float]], relevance: list[float], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Candidates(np.array(support), np.array(relevance))
+
+
+def test_no_term_may_count_against_a_passage() -> None:
+    with pytest.raises(ValueError, match="weigh less than 0"):
+        Terms(novelty=-0.1)
+
+
+# The pair budget
+
+
+def test_pairs_go_where_a_perspective_is_missed() -> None:
+    """The first perspective has two sure passages: missed 0.01, so that the second one's pairs come first."""
+    support = np.array([[0.9, 0.9, np.nan, np.nan], [np.nan] * 4])
+    expected = np.array([[0.5] * 4, [0.4, 0.3, 0.2, 0.1]])
+    found = pairs_to_judge(support, expected, 5, k=2, batch=1)
+    assert found[:4] == [(1, 0), (1, 1), (1, 2), (1, 3)]
+    assert found[4][0] == 0
+
+
+def test_the_budget_moves_on_as_a_perspective_is_likelier_to_be_covered() -> None:
+    """0.6 first; then its row is missed with 0.4 only: 0.4 · 0.5 = 0.2 against 0.3 of the other row."""
+    expected = np.array([[0.6, 0.5], [0.3, 0.1]])
+    assert pairs_to_judge(np.full((2, 2), np.nan), expected, 3, k=2, batch=1) == [(0, 0), (1, 0), (0, 1)]
+
+
+def test_no_pair_twice_and_none_that_is_judged() -> None:
+    support = np.full((3, 20), np.nan)
+    support[1, :5] = 0.3
+    found = pairs_to_judge(support, np.full((3, 20), 0.2), 999, k=5)
+    assert len(found) == len(set(found)) == 55
+    assert not {(1, i) for i in range(5)} & set(found)

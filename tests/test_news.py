@@ -1,0 +1,607 @@
+"""The news suite: its data, its measures by hand, its methods, its command."""
+
+import json
+import math
+import zipfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from toys import ToyEncoder
+
+from evals.__main__ import main
+from evals.metrics.news import (
+    PAPER,
+    coverage,
+    density,
+    distance,
+    f1,
+    paired,
+    precision,
+    ratios,
+    recall,
+    statistics,
+)
+from evals.news import CANDIDATES, Plan, figures, measured, named, prepared, sampled, scored, table
+from evals.ranking.news import METHODS, Dials, NewsEvent, NewsParagraph, NewsSet, Ready, load_news, stopped
+from evals.reporting.lines import lines_of
+from tools.cache import VectorCache
+from tools.diversity.clusters import Clustered, cluster_sentences, greedy_scs
+from tools.encoders.encoder import Encoder
+from tools.errors import InputError, ProviderDownError
+
+FROZEN = "The harbour froze over on Monday and the ferries stayed in port."
+TEXTS: dict[str, dict[str, str]] = {
+    "7": {
+        "7_https://www.Harbour-News.example/ice_p0": f"{FROZEN} Two hundred passengers had to wait for the thaw.",
+        "7_https://www.Harbour-News.example/ice_p1": "Read our letter every morning before the first ferry leaves.",
+        "7_https://coast.example/a_p0": f"{FROZEN} The harbour master called for an icebreaker from the north.",
+        "7_https://coast.example/a_p1": "  ",
+    },
+    "12": {
+        "12_https://coast.example/b_p0": "A bakery on the market square baked the longest bread of the coast.",
+        "12_p1": "The bread of the bakery was cut by the mayor and eaten by noon.",
+    },
+    "3": {"3_https://hills.example/c_p0": "Sheep were driven from the hills down to the winter meadows."},
+}
+HEADLINES = {
+    "7": "The harbour froze over and the ferries stayed in port.",
+    "12": "A bakery baked the longest bread of the coast.",
+    "3": "Sheep leave the hills.",
+}
+LABELS: dict[str, dict[str, int]] = {
+    "7": dict(zip(TEXTS["7"], (1, 0, 1, 0), strict=True)),
+    "12": dict.fromkeys(TEXTS["12"], 1),
+}
+
+
+def write(folder: Path, headlines: Any = HEADLINES, texts: Any = TEXTS, labels: Any = LABELS) -> Path:
+    """A folder in the released layout; a text in the place of an object is written as it is."""
+    for name in ("raw_data", "news_text_by_paragraph", "annotation"):
+        (folder / name).mkdir(parents=True)
+    files = {folder / "raw_data" / "headline.json": headlines}
+    files |= {folder / "news_text_by_paragraph" / f"{e}_by_paragraph.json": found for e, found in texts.items()}
+    files |= {folder / "annotation" / f"{e}_by_paragraph.json": found for e, found in labels.items()}
+    for path, value in files.items():
+        path.write_text(value if isinstance(value, str) else json.dumps(value))
+    return folder
+
+
+def zipped(folder: Path, path: Path) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for part in sorted(folder.rglob("*.json")):
+            file.write(part, part.relative_to(folder.parent))
+    return path
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> VectorCache:
+    return VectorCache(tmp_path / "vectors.db")
+
+
+@pytest.fixture
+def built(tmp_path: Path, models_dir: Path) -> None:
+    """The encoder that other tests built, where the suite looks for it."""
+    folder = tmp_path / "data" / "cache"
+    folder.mkdir(parents=True)
+    for file in models_dir.glob("*.onnx"):
+        (folder / file.name).symlink_to(file)
+
+
+# Data
+
+
+def test_a_zip_a_folder_and_the_folder_around_it_give_the_same(tmp_path: Path) -> None:
+    folder = write(tmp_path / "around" / "Small")
+    news = load_news(folder)
+    assert [(e.id, e.headline) for e in news.events] == list(HEADLINES.items())
+    assert [e.id for e in news.measured] == ["7", "12"]
+    assert (news.name, news.without_text, len(news.corpus)) == ("Small", 1, 6)
+    first, second, third = news.events[0].paragraphs
+    assert (first.text[:11], first.source, first.label) == ("The harbour", "harbour-news.example", True)
+    assert (second.label, third.source) == (False, "coast.example")
+    assert news.events[0].positives == (first, third)
+    assert news.events[0].annotated == {first.id, second.id, third.id}
+    assert [(p.source, p.label) for p in news.events[1].paragraphs] == [("coast.example", True), ("", True)]
+    assert news.events[2].paragraphs[0].label is None
+    for other in (load_news(folder.parent), load_news(zipped(folder, tmp_path / "news.zip"))):
+        assert (other.name, other.events, other.digest) == (news.name, news.events, news.digest)
+
+
+def test_the_digest_changes_with_a_label(tmp_path: Path) -> None:
+    other = LABELS | {"12": dict(zip(TEXTS["12"], (1, 0), strict=True))}
+    one, two = load_news(write(tmp_path / "one")), load_news(write(tmp_path / "two", labels=other))
+    assert one.digest != two.digest
+
+
+ONE = next(iter(TEXTS["7"]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"headlines": "{"}, r"headline\.json is no JSON that can be used \(.*line 1 column 2"),
+        ({"headlines": []}, r"headline\.json has to hold one object"),
+        ({"headlines": '{"7": "a", "7": "b"}'}, r"headline\.json is no JSON that can be used \('7' is there twice\)"),
+        ({"headlines": HEADLINES | {"7": " "}}, r"headline\.json: event '7': the headline has to be text"),
+        ({"headlines": HEADLINES | {"7": 7}}, r"headline\.json: event '7': the headline has to be text"),
+        ({"headlines": HEADLINES | {"9": "More."}}, r"9_by_paragraph\.json is missing, .* event '9'"),
+        ({"texts": TEXTS | {"9": {"a": "b"}}}, r"headline\.json has no headline for event '9'"),
+        ({"labels": LABELS | {"9": {"a": 1}}}, r"headline\.json has no headline for event '9'"),
+        (
+            {"texts": TEXTS | {"12": TEXTS["12"] | {"12_p1": 7}}},
+            r"text_by_paragraph/12_by_paragraph\.json: paragraph '12_p1': its text .* not 7\.",
+        ),
+        ({"texts": TEXTS | {"3": {ONE: "Words."}}}, r"3_by_paragraph\.json: paragraph '7_h.*' is in event '7' already"),
+        ({"labels": {"7": {ONE: 2}}}, r"annotation/7_by_paragraph\.json: paragraph '7_.*_p0': the label .* not 2\."),
+        ({"labels": {"7": {ONE: True}}}, r"the label has to be 0 or 1, not true\."),
+        ({"labels": {"7": {ONE: "1"}}}, r'the label has to be 0 or 1, not "1"\.'),
+        ({"labels": {"7": {"7_p9": 1}}}, r"annotation/7_by_paragraph\.json: paragraph '7_p9' is not in .*news_text"),
+        ({"labels": {}}, r"annotation says of no paragraph whether it is relevant"),
+    ],
+)
+def test_bad_data_is_told_with_file_paragraph_and_field(tmp_path: Path, changes: Any, message: str) -> None:
+    folder = write(tmp_path / "Small", **changes)
+    for data in (folder, zipped(folder, tmp_path / "news.zip")):
+        with pytest.raises(InputError, match=message):
+            load_news(data)
+
+
+def test_what_is_no_news_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is neither a file nor a folder"):
+        load_news(tmp_path / "nowhere.zip")
+    with pytest.raises(InputError, match=r"holds no 'raw_data/headline\.json'"):
+        load_news(tmp_path)
+    (tmp_path / "text.zip").write_text("no zip")
+    with pytest.raises(InputError, match=r"text\.zip is no whole zip file"):
+        load_news(tmp_path / "text.zip")
+    write(tmp_path / "one")
+    write(tmp_path / "two")
+    with pytest.raises(InputError, match="holds several sets: one, two"):
+        load_news(tmp_path)
+
+
+def test_a_damaged_file_in_a_zip(tmp_path: Path) -> None:
+    path = zipped(write(tmp_path / "Small"), tmp_path / "news.zip")
+    whole = bytearray(path.read_bytes())
+    at = whole.index(b"headline.json") + len(b"headline.json") + 20  # inside what is compressed
+    whole[at : at + 20] = bytes(20)
+    path.write_bytes(whole)
+    with pytest.raises(InputError, match=r"news\.zip/Small/raw_data/headline\.json cannot be read"):
+        load_news(path)
+
+
+# Measures
+
+
+def test_precision_and_recall_by_hand() -> None:
+    ranked, relevant = ["a", "x", "b"], {"a", "b", "c", "d"}
+    assert precision(ranked, relevant, 2) == 1 / 2
+    assert precision(ranked, relevant, 5) == 2 / 5  # two are missing, and are misses
+    assert recall(ranked, relevant, 3) == 2 / 4
+    assert math.isnan(recall(ranked, set(), 3))
+
+
+def test_f1_by_hand() -> None:
+    assert f1(0.5, 0.75) == 0.6  # 2 · 0.375 / 1.25
+    assert f1(0.0, 0.0) == 0.0
+    assert math.isnan(f1(0.5, math.nan))
+
+
+def test_distance_by_hand() -> None:
+    east, north = [1.0, 0.0], [0.0, 1.0]
+    assert distance(np.array([east, north, east])) == pytest.approx(2 / 3)  # cosines 0, 1, 0
+    assert distance(np.array([east, [0.6, 0.8]])) == pytest.approx(0.4)
+    assert distance(np.array([east, [-1.0, 0.0]])) == 2.0
+    assert math.isnan(distance(np.array([east])))
+
+
+# Paragraph 0 says two things of cluster 0; 1 says one of it; 2 one of 1; 3 one of 1 and one that nobody else says.
+SAID = Clustered(np.array([0, 0, 1, 2, 3, 3]), np.array([0, 0, 0, 1, 1, -1]))
+
+
+def test_density_by_hand() -> None:
+    assert density(SAID, [0]) == 1 / 2
+    assert density(SAID, [0, 1]) == 1 / 3  # one cluster in three sentences
+    assert density(SAID, [0, 3]) == 3 / 4  # what nobody else says is a cluster too
+    assert math.isnan(density(SAID, [9]))  # no sentence of it was clustered
+    assert math.isnan(density(SAID, []))
+
+
+def test_coverage_by_hand() -> None:
+    assert coverage(SAID, [0]) == 1 / 3
+    assert coverage(SAID, [0, 1]) == 1 / 3
+    assert coverage(SAID, [1, 3]) == 1.0
+    assert coverage(SAID, []) == 0.0
+    assert math.isnan(coverage(Clustered(np.zeros(0, np.int64), np.zeros(0, np.int64)), []))
+
+
+def rows(**values: Sequence[float]) -> dict[str, NDArray[np.float64]]:
+    base = {f"{reading}{m}@5": (0.5, 0.5) for reading in ("", "published_") for m in ("precision", "recall")}
+    return {name: np.array(row) for name, row in (base | {f"{m}@5": row for m, row in values.items()}).items()}
+
+
+def test_f1_is_of_the_means_and_no_mean_of_f1s() -> None:
+    found = statistics(rows(precision=(1, 0), recall=(0.5, 1)), [5])
+    both = np.array([0, 1])
+    assert found["f1@5"](both) == f1(0.5, 0.75) == 0.6  # the mean of 2/3 and 0 would be 1/3
+    assert found["f1@5"](np.array([0, 0])) == pytest.approx(2 / 3)
+    assert found["published_f1@5"](both) == 0.5
+
+
+def test_events_in_which_a_measure_is_not_defined_do_not_count_in_it() -> None:
+    found = statistics(rows(density=(0.25, math.nan)), [5])
+    assert found["density@5"](np.array([0, 1])) == 0.25
+    assert math.isnan(found["density@5"](np.array([1, 1])))
+
+
+def test_differences_are_of_the_same_events() -> None:
+    # The second is higher by 0.1 on every event, however different the events are.
+    first, second = (statistics(rows(coverage=(0.1 + more, 0.8 + more)), [5]) for more in (0, 0.1))
+    found = paired(first, second, 2, seed=1)["coverage@5"]
+    assert found["difference"] == pytest.approx(0.1)
+    assert found["interval"] == pytest.approx((0.1, 0.1))
+    assert paired(second, first, 2, seed=1)["coverage@5"]["difference"] == pytest.approx(-0.1)
+
+
+def test_ratios_stand_beside_the_papers() -> None:
+    dense = {"published_f1@5": 0.5, "distance@5": 0.0, "density@5": 0.4, "coverage@5": 0.25}
+    other = {"published_f1@5": 0.4, "distance@5": 0.3, "density@5": 0.6, "coverage@5": 0.5}
+    found = ratios(dense, other, "greedyplus", [5])
+    assert {m: round(r["here"], 9) for m, r in found.items() if m != "distance@5"} == {
+        "published_f1@5": 0.8,
+        "density@5": 1.5,
+        "coverage@5": 2.0,
+    }
+    assert math.isnan(found["distance@5"]["here"])
+    assert (found["density@5"]["paper"], found["coverage@5"]["paper"]) == (1.63, 1.82)  # 73.6 / 45.2, 62.2 / 34.2
+    assert ratios(dense, other, "scs-released", [5])["coverage@5"]["paper"] == PAPER["scs"][5][3] == 1.52  # 52.0 / 34.2
+    none = {m.replace("@5", "@7"): v for m, v in dense.items()}
+    assert math.isnan(ratios(none, none, "greedyplus", [7])["coverage@7"]["paper"])
+
+
+# Methods
+
+
+def ready() -> Ready:
+    """Four candidates: a1 and a2 alike, b1 and a3 alike; a1, a3 and a4 are relevant, and a4 was not found.
+
+    b1 is another event's. The clusters are those of SAID, what nobody else says being cluster 2.
+    """
+    labels = {"a1": True, "a2": False, "a3": True, "a4": True}
+    event = NewsEvent("a", "What happened?", tuple(NewsParagraph(i, "", label=v) for i, v in labels.items()))
+    cosine = np.array([0.9, 0.8, 0.7, 0.6], np.float32)
+    return Ready(
+        event=event,
+        ids=["a1", "a2", "b1", "a3"],
+        vectors=np.array([[1, 0], [1, 0], [0, 1], [0, 1]], np.float32),
+        cosine=cosine,
+        similarity=cosine,
+        clusters=Clustered(SAID.paragraph, np.array([0, 0, 0, 1, 1, 2])),
+        positives=Clustered(np.array([0, 1, 2]), np.array([0, 1, 1])),
+        place={"a1": 0, "a3": 1, "a4": 2},
+        seconds=5.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "dials", "chosen"),
+    [
+        ("dense", 3, Dials(), [0, 1, 2]),
+        ("dense", 9, Dials(), [0, 1, 2, 3]),
+        # a2: 0.75 · 0.8 − 0.25 · 1 = 0.35; b1: 0.75 · 0.7 − 0.25 · 0 = 0.525
+        ("mmr", 2, Dials(), [0, 2]),
+        # 0.95 · 0.8 − 0.05 = 0.71 and 0.95 · 0.7 = 0.665
+        ("mmr", 2, Dials(trade_off=0.95), [0, 1]),
+        # 2μ(1 − λ) / (k(k − 1)) = 0.5 / 2: a2: 0.6 − 0.25 = 0.35; b1: 0.525
+        ("dkmips", 2, Dials(), [0, 2]),
+        # 0.5 / 12: a2: 0.6 − 0.042; b1: 0.525
+        ("dkmips", 4, Dials(), [0, 1, 2, 3]),
+        # Relevance divided by k = 4: a2: 0.15 − 0.042 = 0.108; b1: 0.131. Then a3: 0.1125 − 0.042 = 0.071
+        ("dkmips", 4, Dials(divided=True), [0, 2, 1, 3]),
+        # a3 brings two clusters; then a1 and a2 bring one, and a1 is nearer
+        ("scs", 2, Dials(), [3, 0]),
+        # a1: 0.04 + 0.9; then a2: 0.8, b1: 0.04 + 0.7, a3: 0.08 + 0.6
+        ("scs-released", 2, Dials(), [0, 1]),
+        # Clusters are worth (0.9 + 0.9 + 0.8) / 3 = 0.867, (0.7 + 0.6) / 2 = 0.65, 0.6:
+        # a1: 0.867 + 0.45 = 1.317; a2: 1.267; b1: 1.0; a3: 0.65 + 0.6 + 0.3 = 1.55. Then a1 again.
+        ("greedyplus", 2, Dials(), [3, 0]),
+    ],
+)
+def test_the_methods_by_hand(name: str, k: int, dials: Dials, chosen: list[int]) -> None:
+    assert METHODS[name](ready(), k, dials) == chosen
+
+
+def test_mmrs_cosines_are_not_divided() -> None:
+    # λ = 0.75. a2: 0.3375 − 0.25 = 0.0875; b1: 0.15. Divided by the highest, 0.5, it would be 0.425 and 0.3.
+    far = replace(ready(), cosine=np.array([0.5, 0.45, 0.2, 0.1], np.float32))
+    assert METHODS["mmr"](far, 2, Dials()) == [0, 2]
+
+
+def test_greedyplus_alone_goes_by_the_other_similarity() -> None:
+    other = replace(ready(), similarity=np.array([0.1, 0.1, 0.9, 0.1], np.float32))
+    # Clusters 0.1, (0.9 + 0.1) / 2 = 0.5, 0.1: a1: 0.15; b1: 0.5 + 0.45 = 0.95; a3: 0.6 + 0.05 = 0.65
+    assert METHODS["greedyplus"](other, 1, Dials()) == [2]
+    for name in METHODS.keys() - {"greedyplus"}:
+        assert METHODS[name](other, 3, Dials()) == METHODS[name](ready(), 3, Dials()), name
+
+
+@pytest.mark.parametrize(
+    ("name", "enough", "chosen"),
+    [
+        ("mmr", 0.3, [0, 1, 2]),  # a1 covers a third of the clusters; then by cosine
+        ("mmr", 0.4, [0, 2, 1]),  # b1 makes it two thirds
+        ("dkmips", 0.3, [0, 1, 2]),
+        ("scs", 0.6, [3, 0, 1]),  # a3 covers two thirds
+        ("scs", 1.0, [3, 0, 1]),
+        ("greedyplus", 0.6, [3, 0, 1]),
+        ("scs-released", 0.3, [0, 1, 2]),
+        ("dense", 0.3, [0, 1, 2]),
+        ("scs", 0.0, [0, 1, 2]),
+        ("mmr", 0.0, [0, 1, 2]),
+    ],
+)
+def test_what_is_enough_is_filled_up_by_similarity(name: str, enough: float, chosen: list[int]) -> None:
+    assert METHODS[name](ready(), 3, Dials(weight=3.0, enough=enough)) == chosen
+
+
+def test_nine_of_ten_clusters_are_enough_at_nine_tenths() -> None:
+    # Ten paragraphs with a cluster each, and one without sentences, nearer than the tenth. 1 − 0.9 is a little less
+    # than 0.1 for a computer; the tenth is not chosen all the same.
+    clusters = Clustered(np.arange(10), np.arange(10))
+    similarity = np.array([*np.linspace(0.9, 0.1, 9), 0.0, 0.05], np.float32)
+    assert greedy_scs(clusters, similarity, 10, 0.9) == [*range(9), 10]
+    assert greedy_scs(clusters, similarity, 10, 1.0) == [*range(10)]
+    assert stopped([4, 3, 2], clusters, 0.2) == [4, 3, 0]
+    assert stopped([4, 3, 2], clusters, 0.21) == [4, 3, 2]
+    assert stopped([2, 1], Clustered(np.zeros(0, np.int64), np.zeros(0, np.int64)), 0.9) == [0, 1]  # nothing to cover
+
+
+def test_methods_by_name() -> None:
+    assert list(named(["scs", "dense", "mmr"])) == ["dense", "scs", "mmr"]
+    assert list(named([])) == ["dense"]
+    with pytest.raises(InputError, match=r"no method 'greedy'\. There are: dense, mmr"):
+        named(["greedy"])
+
+
+# The suite
+
+
+def plan(news: NewsSet, *methods: str, **changes: Any) -> Plan:
+    return Plan(news, news.measured, named(methods or list(METHODS)), changes.pop("cutoffs", [1, 2]), **changes)
+
+
+def test_a_sample_is_seeded() -> None:
+    events = [NewsEvent(str(i), "What?", ()) for i in range(30)]
+    assert sampled(events, None, 1) == events
+    drawn = [[e.id for e in sampled(events, 5, seed)] for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert [e.id for e in sampled(events, 8, 1)][:5] == drawn[0]
+
+
+def test_an_event_after_the_first_stage(tmp_path: Path, cache: VectorCache) -> None:
+    news, encoder = load_news(write(tmp_path / "Small")), ToyEncoder()
+    first, second = prepared(plan(news), encoder, cache)
+    assert len(first.ids) == 6  # of the whole corpus: the other events' too
+    ice, coast = (p.id for p in news.events[0].positives)
+    assert first.ids[:2] == [coast, ice]
+    texts = {p.external_id: p.text for p in news.corpus}
+    query, expected = encoder.encode([first.event.headline])[0], encoder.encode([texts[i] for i in first.ids])
+    assert np.allclose(first.cosine, expected @ query)
+    assert np.all(np.diff(first.cosine) <= 0)
+    assert np.allclose(first.vectors, expected)
+    # What both relevant paragraphs say word for word is one cluster; their second sentences are like no other.
+    assert first.clusters.label[0] == first.clusters.label[2] >= 0
+    assert first.clusters.paragraph[:4].tolist() == [0, 0, 1, 1]
+    assert first.place == {ice: 0, coast: 1}
+    assert first.positives.paragraph.tolist() == [0, 0, 1, 1]
+    assert len(second.place) == 2
+
+
+def test_the_first_stage_takes_a_hundred(tmp_path: Path, cache: VectorCache) -> None:
+    many = {f"3_p{i}": f"Sheep number {i} went down from the hills." for i in range(120)}
+    news = load_news(write(tmp_path / "Small", texts=TEXTS | {"3": many}))
+    assert [len(event.ids) for event in prepared(plan(news), ToyEncoder(), cache)] == [CANDIDATES, CANDIDATES]
+
+
+class Counting(ToyEncoder):
+    """Counts what it encodes, and fails once it has encoded so many texts."""
+
+    def __init__(self, most: float = math.inf) -> None:
+        super().__init__()
+        self.asked, self.most = 0, most
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self.asked + len(texts) > self.most:
+            raise ProviderDownError("the encoder is gone")
+        self.asked += len(texts)
+        return super().encode(texts)
+
+
+def test_what_was_encoded_before_a_failure_is_not_encoded_again(tmp_path: Path, cache: VectorCache) -> None:
+    news = load_news(write(tmp_path / "Small"))
+    with pytest.raises(ProviderDownError, match="the encoder is gone"):
+        list(prepared(plan(news), Counting(most=2 + 6), cache))  # headlines and paragraphs, and no sentence
+    again = Counting()
+    assert len(list(prepared(plan(news), again, cache))) == 2
+    assert again.asked == 3  # those of the two paragraphs with two; the other sentences are paragraphs, and known
+    assert len(list(prepared(plan(news), again, cache))) == 2
+    assert again.asked == 3
+
+
+def test_clusters_are_made_once_an_event_for_all_methods(
+    tmp_path: Path, cache: VectorCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+
+    def counted(vectors: NDArray[np.float32], paragraph: Sequence[int]) -> Clustered:
+        made.append(len(vectors))
+        return cluster_sentences(vectors, paragraph)
+
+    monkeypatch.setattr("evals.news.cluster_sentences", counted)
+    asked = plan(load_news(write(tmp_path / "Small")))
+    measured(asked, prepared(asked, ToyEncoder(), cache))
+    assert made == [8, 4, 8, 2]  # of two events: the sentences of the candidates and of the relevant paragraphs
+
+
+class Reversed:
+    """A re-ranker for which the later text is the better one."""
+
+    name = "reversed"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.asked.append(query)
+        return np.linspace(0.1, 0.9, len(texts), dtype=np.float32)
+
+
+def test_a_rerankers_scores_are_kept(tmp_path: Path, cache: VectorCache) -> None:
+    news, reranker = load_news(write(tmp_path / "Small")), Reversed()
+    for _ in range(2):
+        events = list(prepared(plan(news), ToyEncoder(), cache, reranker))
+        assert events[0].similarity.tolist() == pytest.approx(np.linspace(0.1, 0.9, 6))
+        assert np.all(np.diff(events[0].cosine) <= 0)
+    assert reranker.asked == [e.headline for e in news.measured]
+
+
+def test_the_figures_of_an_event_by_hand() -> None:
+    # a1 and a2: one of two is relevant, of three in all; both of four are annotated; they are alike; one cluster in
+    # three sentences; of the two relevant clusters (a1 | a3, a4) one is covered.
+    assert figures(ready(), [0, 1], 2) == {
+        "precision@2": 1 / 2,
+        "recall@2": 1 / 3,
+        "published_precision@2": 1.0,
+        "published_recall@2": 2 / 4,
+        "distance@2": 0.0,
+        "density@2": 1 / 3,
+        "coverage@2": 1 / 2,
+    }
+    # a3 and a1: both relevant, at right angles, three clusters in four sentences, both relevant clusters.
+    assert figures(ready(), [3, 0], 2) == {
+        "precision@2": 1.0,
+        "recall@2": 2 / 3,
+        "published_precision@2": 1.0,
+        "published_recall@2": 2 / 4,
+        "distance@2": 1.0,
+        "density@2": 3 / 4,
+        "coverage@2": 1.0,
+    }
+    assert figures(ready(), [2], 1)["published_precision@1"] == 0.0  # b1 is another event's
+
+
+def two_events() -> tuple[NewsSet, list[Ready]]:
+    """The event above, and one that differs in that b1 is relevant and its only cluster."""
+    one = ready()
+    other = replace(one.event, id="b", paragraphs=(NewsParagraph("b1", "", label=True),))
+    two = replace(one, event=other, place={"b1": 0}, positives=Clustered(np.array([0]), np.array([-1])), seconds=7.0)
+    return NewsSet("Two", (one.event, other), 0), [one, two]
+
+
+def test_the_report_by_hand() -> None:
+    news, events = two_events()
+    asked = plan(news, "mmr", "scs", cutoffs=[2])
+    report = scored(asked, measured(asked, iter(events)), {"encoder": "toy", "reranker": None})
+    dense, mmr, scs = (report["metrics"]["Two"][name] for name in ("dense", "mmr", "scs"))
+    # dense finds a1, a2; mmr a1, b1; scs a3, a1
+    assert dense["precision@2"] == (1 / 2 + 0) / 2
+    assert (dense["recall@2"], mmr["recall@2"], scs["recall@2"]) == ((1 / 3 + 0) / 2, (1 / 3 + 1) / 2, (2 / 3 + 0) / 2)
+    assert mmr["precision@2"] == 1 / 2
+    assert mmr["f1@2"] == f1(1 / 2, 2 / 3)
+    assert dense["published_precision@2"] == (1 + 0) / 2
+    assert (dense["coverage@2"], mmr["coverage@2"], scs["coverage@2"]) == ((1 / 2 + 0) / 2, (1 / 2 + 1) / 2, 1 / 2)
+    assert report["intervals"]["Two"]["mmr"]["coverage@2"] == (0.5, 1.0)  # events of 1/2 and of 1
+    # scs − dense is 1/2 on the first and 0 on the second; mmr − dense is 0 and 1.
+    assert report["paired"]["Two"]["scs"]["coverage@2"] == {"difference": 0.25, "interval": (0.0, 0.5)}
+    assert report["paired"]["Two"]["mmr"]["coverage@2"] == {"difference": 0.5, "interval": (0.0, 1.0)}
+    assert report["ratios"]["Two"]["scs"]["coverage@2"]["here"] == 2.0
+    assert report["items"]["Two"]["scs"]["recall@2"] == [("a", 2 / 3, 1.0), ("b", 0.0, 1.0)]
+    assert "dense" not in report["paired"]["Two"]
+    assert report["config"]["sizes"]["Two"]["annotated"] == 2
+
+
+def test_clustering_counts_as_time_of_the_methods_that_need_it() -> None:
+    news, events = two_events()  # of 5 and 7 seconds
+    for dials, slow in (
+        (Dials(), {"scs", "scs-released", "greedyplus"}),
+        (Dials(enough=0.9), METHODS.keys() - {"dense"}),
+    ):
+        asked = plan(news, dials=dials)
+        report = scored(asked, measured(asked, iter(events)), {"encoder": "toy", "reranker": None})
+        for name, seconds in report["stage_two"]["Two"].items():
+            expected = (6.0, 6.9) if name in slow else (0.0, 0.0)  # p95 of two: 5 + 0.95 · 2
+            assert (seconds["median"], seconds["p95"]) == pytest.approx(expected, abs=0.2), name
+
+
+def test_a_result_is_a_line_a_method_in_the_report() -> None:
+    news, events = two_events()
+    asked = plan(news, "scs", cutoffs=[2])
+    report = scored(asked, measured(asked, iter(events)), {"encoder": "toy", "reranker": None})
+    found = lines_of(report)
+    assert [(line.suite, line.data, line.name) for line in found] == [("news", "Two", "dense"), ("news", "Two", "scs")]
+    assert found[1].metrics["coverage@2"] == 0.5
+
+
+def test_the_table_marks_what_is_surely_other_than_dense() -> None:
+    news, events = two_events()
+    asked = plan(replace(news, events=news.events[:1]), "scs", cutoffs=[2, 5])
+    report = scored(asked, measured(asked, iter(events[:1])), {"encoder": "toy", "reranker": None})
+    shown = table(report | {"seconds": {"total": 1.0}})
+    dense, scs = [line.split() for line in shown.splitlines() if line.startswith(("dense", "scs"))][2:4]
+    assert dense[1:7] == ["0.0", "[0,", "0]", "33.3", "[33,", "33]"]
+    assert scs[1:7] == ["100.0*", "[100,", "100]", "75.0*", "[75,", "75]"]
+    assert scs[-2:] == ["2.00", "(–)"]  # C; the paper has no figures at 2
+    assert "1.00 (1.52)" in shown  # at 5, where all four candidates are taken
+    assert "Two: 1 of 1 annotated events" in shown
+
+
+@pytest.mark.usefixtures("built")
+def test_the_command(tmp_path: Path, encoder: Encoder, capsys: pytest.CaptureFixture[str]) -> None:
+    data = zipped(write(tmp_path / "Small"), tmp_path / "news.zip")
+    command = ["news", "--data", str(data), "--k", "1,3", "--enough", "0.9", "--seed", "3"]
+    assert main([*command, "--json"]) == 0
+    said = capsys.readouterr()
+    report = json.loads(said.out, parse_constant=pytest.fail)
+    assert said.err == ""  # no bar where there is no terminal
+    assert list(report["metrics"]["Small"]) == list(METHODS)
+    assert report["metrics"]["Small"]["dense"]["precision@1"] == 1.0
+    assert report["metrics"]["Small"]["dense"]["distance@1"] is None
+    config = report["config"]
+    assert (config["encoder"], config["enough"], config["k"], config["seed"]) == (encoder.name, 0.9, [1, 3], 3)
+    assert config["sizes"]["Small"] == {
+        "questions": 2,
+        "annotated": 2,
+        "events": 3,
+        "paragraphs": 6,
+        "sources": 3,
+        "without_text": 1,
+    }
+    assert main([*command, "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    for part in ("metrics", "intervals", "paired", "ratios", "items", "config"):
+        assert again[part] == report[part], part
+    assert main([*command, "--methods", "scs", "--limit", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "Small: 1 of 2 annotated events; 6 paragraphs from 3 sources on 3 events, 1 without text left out" in shown
+    assert "greedyplus  " not in shown
+
+
+@pytest.mark.usefixtures("built")
+def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = str(write(tmp_path / "Small", labels={"7": {ONE: 2}}))
+    assert main(["news", "--data", data]) == 1
+    assert "the label has to be 0 or 1" in capsys.readouterr().err
+    assert main(["news", "--data", data, "--methods", "bm25"]) == 1
+    assert "no method 'bm25'" in capsys.readouterr().err
+    good = str(write(tmp_path / "Other"))
+    assert main(["news", "--data", good, "--reranker", str(tmp_path / "nowhere")]) == 1
+    assert "evals: " in capsys.readouterr().err  # without the extra its name, with it the folder
+    for option, wrong in (("--k", "0"), ("--k", "5,101"), ("--enough", "1.1"), ("--enough", "all"), ("--weight", "-1")):
+        with pytest.raises(SystemExit):
+            main(["news", "--data", data, option, wrong])
+        assert "give " in capsys.readouterr().err

@@ -1,0 +1,480 @@
+"""The suite `pir`: its data, p-Recall worked by hand, its intervals, its columns and what it prints."""
+
+import gzip
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from toys import ToyEncoder
+
+from evals.__main__ import main
+from evals.metrics.pir import AVERAGE, drawn_means, figures, first_gold, p_recall
+from evals.pir import Column, columns_of, rank_tasks, sampled
+from evals.ranking.pir import PirTask, Root, RootPerspective, load_tasks
+from evals.reporting.lines import lines_of
+from tools.cache import VectorCache
+from tools.diversity.projection import FORMS
+from tools.errors import InputError, ProviderReplyError
+from tools.passages import SourceDocument
+
+SHARED = Path(__file__).parents[2] / "shared" / "data" / "pir" / "demo_pir_dataset.json.gz"
+
+BOATS: dict[str, Any] = {
+    "corpus": [
+        "Barges carry coal cheaply along the canal.",
+        "Barges are slow and often late.",
+        "Ferries cross the strait twice a day.",
+        "Ferries pollute the harbour with smoke.",
+        "Snails eat lettuce at night.",
+    ],
+    "source_queries": ["barges", "barges", "ferries", "ferries", "snails"],
+    "queries": ["praise of barges", "blame for barges", "praise of ferries", "blame for ferries", "praise of snails"],
+    "perspectives": ["praise", "blame", "praise", "blame", "praise"],
+    "key_ref": {"0": [0], "1": [1], "2": [2], "3": [3], "4": [4]},
+    "query_labels": ["pro", "con", "pro", "con", "pro"],
+}
+TRAINS: dict[str, Any] = {
+    "corpus": ["The night train to Oslo leaves at nine.", "The night train to Rome leaves at ten."],
+    "source_queries": ["When does the night train leave?"] * 2,
+    "queries": ["When does the night train to Oslo leave?", "When does the night train to Rome leave?"],
+    "key_ref": {"0": [0], "1": [1]},
+}
+
+
+def saved(path: Path, tasks: object) -> Path:
+    path.write_text(json.dumps(tasks))
+    return path
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> VectorCache:
+    return VectorCache(tmp_path / "vectors.db")
+
+
+@pytest.fixture
+def built(tmp_path: Path, models_dir: Path) -> None:
+    """The encoder that other tests built, where the suite looks for it."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "cache").mkdir()
+    for file in models_dir.glob("*.onnx"):
+        (tmp_path / "data" / "cache" / file.name).symlink_to(file)
+
+
+# Data
+
+
+def test_roots_with_one_perspective_are_left_out_and_counted(tmp_path: Path) -> None:
+    boats, trains = load_tasks(saved(tmp_path / "pir.json", {"boats": BOATS, "trains": TRAINS}))
+    assert (boats.name, [root.text for root in boats.roots], boats.alone) == ("boats", ["barges", "ferries"], 1)
+    assert boats.roots[1] == Root(
+        "2",
+        "ferries",
+        (RootPerspective("praise of ferries", "praise", (2,)), RootPerspective("blame for ferries", "blame", (3,))),
+    )
+    assert boats.corpus[4] == SourceDocument("4", "Snails eat lettuce at night.")
+    assert (boats.copies, trains.alone, len(trains.roots)) == (0, 0, 1)
+
+
+def test_a_packed_file_is_read_and_tasks_are_chosen_by_name(tmp_path: Path) -> None:
+    plain = saved(tmp_path / "pir.json", {"boats": BOATS, "trains": TRAINS})
+    packed = tmp_path / "pir.json.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert load_tasks(packed) == load_tasks(plain)
+    assert [task.name for task in load_tasks(packed, ["trains"])] == ["trains"]
+    with pytest.raises(InputError, match=r"pir\.json\.gz has no task 'planes'\. It has: boats, trains\."):
+        load_tasks(packed, ["boats", "planes"])
+
+
+@pytest.mark.parametrize("given", [None, "", " ", "When does the night train to Oslo leave?"])
+def test_a_perspective_that_is_missing_or_the_query_itself_has_no_text(tmp_path: Path, given: str | None) -> None:
+    (task,) = load_tasks(saved(tmp_path / "pir.json", {"trains": TRAINS | {"perspectives": [given, "to Rome"]}}))
+    assert [one.text for one in task.roots[0].perspectives] == ["", "to Rome"]
+
+
+TWICE: dict[str, Any] = {
+    "corpus": ["Kites rise.", "Kites fall.", "Kites rise.", "Kites break."],
+    "source_queries": ["kites", "kites", "kites"],
+    "queries": ["for kites", "for kites", "against kites"],
+    "perspectives": ["for", "for", "against"],
+    "key_ref": {"0": [0], "1": [3, 2], "2": [1]},
+}
+
+
+def test_lines_of_one_perspective_and_copies_are_one(tmp_path: Path) -> None:
+    """Passage 2 is a copy of 0 and falls on it, 3 moves up to 2; 'for kites' has the gold of both its lines."""
+    (task,) = load_tasks(saved(tmp_path / "pir.json", {"kites": TWICE}))
+    assert [p.text for p in task.corpus] == ["Kites rise.", "Kites fall.", "Kites break."]
+    assert [(p.query, p.gold) for p in task.roots[0].perspectives] == [("for kites", (0, 2)), ("against kites", (1,))]
+    assert task.copies == 1
+
+
+def test_published_every_line_counts_and_no_root_is_left_out(tmp_path: Path) -> None:
+    path = saved(tmp_path / "pir.json", {"kites": TWICE, "boats": BOATS})
+    kites, boats = load_tasks(path, published=True)
+    assert [p.gold for p in kites.roots[0].perspectives] == [(0,), (2, 3), (1,)]
+    assert (len(kites.corpus), kites.copies) == (4, 0)
+    assert ([root.key for root in boats.roots], boats.alone) == (["0", "2", "4"], 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"corpus": None}, r"task 'boats': 'corpus' is missing"),
+        ({"corpus": []}, r"task 'boats': 'corpus' is empty"),
+        ({"corpus": ["Words.", ""]}, r"task 'boats': 'corpus' item 2 has to be text that is not empty"),
+        ({"queries": "words"}, r"task 'boats': 'queries' has to be a list"),
+        ({"queries": [1, 2, 3, 4, 5]}, r"'queries' item 1 has to be text"),
+        ({"source_queries": ["barges"]}, r"'source_queries' has 1 items and 'queries' 5"),
+        ({"source_queries": [*"abcd", " "]}, r"'source_queries' item 5 has to be text"),
+        ({"source_queries": [*"abcde"]}, r"task 'boats': no root query has two perspectives.* --task"),
+        ({"perspectives": ["praise"]}, r"'perspectives' has 1 items and 'queries' 5"),
+        ({"perspectives": [*"abcd", 5]}, r"'perspectives' item 5 has to be text, or empty"),
+        ({"key_ref": None}, r"'key_ref' has to be an object"),
+        ({"key_ref": {"0": [0]}}, r"'key_ref' of query '1' has to be a list"),
+        ({"key_ref": BOATS["key_ref"] | {"3": []}}, r"'key_ref' of query '3' has to be a list"),
+        ({"key_ref": BOATS["key_ref"] | {"3": [0, 5]}}, r"'key_ref' of query '3' has 5: no position .*\(0 to 4\)"),
+        ({"key_ref": BOATS["key_ref"] | {"3": [-1]}}, r"'key_ref' of query '3' has -1: no position"),
+        ({"key_ref": BOATS["key_ref"] | {"3": [True]}}, r"'key_ref' of query '3' has True: no position"),
+        ({"key_ref": BOATS["key_ref"] | {"5": [0]}}, r"'key_ref' has '5', which is no query's number \(0 to 4\)"),
+    ],
+)
+def test_bad_data_is_told_with_file_task_and_field(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    task = {k: v for k, v in (BOATS | changes).items() if v is not None}
+    with pytest.raises(InputError, match=rf"pir\.json.*{message}"):
+        load_tasks(saved(tmp_path / "pir.json", {"trains": TRAINS, "boats": task}))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("pir.json", b'{"boats": ', r"pir\.json: no JSON .* cut off"),
+        ("pir.json", b"\xff\xfe\x00", r"pir\.json: no JSON"),
+        ("pir.json", b"[]", r"pir\.json holds no tasks"),
+        ("pir.json", b"{}", r"pir\.json holds no tasks"),
+        ("pir.json", b'{"boats": []}', r"task 'boats': an object with 'corpus'"),
+        ("pir.json.gz", b"{}", r"pir\.json\.gz cannot be read"),
+        ("pir.json.gz", gzip.compress(b"{}" * 99)[:-9], r"pir\.json\.gz cannot be read"),
+    ],
+)
+def test_another_file_is_told(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        load_tasks(tmp_path / name)
+    with pytest.raises(InputError, match=r"nowhere\.json cannot be read"):
+        load_tasks(tmp_path / "nowhere.json")
+
+
+# Measures
+
+
+@pytest.mark.parametrize(
+    ("scores", "gold", "rank"),
+    [
+        ([0.1, 0.9, 0.5], [2], 2),
+        ([0.1, 0.9, 0.5], [0, 2], 2),  # any gold passage will do
+        ([0.5, 0.5, 0.9, 0.5], [1], 3),  # 2, then 0, 1, 3 as they stand
+        ([0.5, 0.5, 0.9, 0.5], [0], 2),
+    ],
+)
+def test_the_rank_of_the_first_gold_passage(scores: list[float], gold: list[int], rank: int) -> None:
+    assert first_gold(np.array(scores), np.array(gold)) == rank
+
+
+# Two columns. Root 1: ranks 1, 6, 9 and 5, 5, 6; root 2: 2, 3 and 10, 11.
+RANKS = [np.array([[1, 5], [6, 5], [9, 6]]), np.array([[2, 10], [3, 11]])]
+
+
+@pytest.mark.parametrize(
+    ("k", "values"),
+    [
+        (1, [[1 / 3, 0], [0, 0]]),
+        (5, [[1 / 3, 2 / 3], [1, 0]]),
+        (10, [[1, 1], [1, 1 / 2]]),
+    ],
+)
+def test_p_recall_is_the_share_of_a_roots_perspectives(k: int, values: list[list[float]]) -> None:
+    assert p_recall(RANKS, k) == pytest.approx(np.array(values))
+
+
+def test_a_root_with_one_perspective_is_0_where_it_is_scored_at_all() -> None:
+    assert p_recall([np.array([[1, 1]]), np.array([[1, 9], [1, 9]])], 5).tolist() == [[0, 0], [1, 0]]
+
+
+def test_roots_weigh_the_same_in_a_task_and_tasks_in_the_average() -> None:
+    """Task a at 5: (1/3 + 1) / 2 = 2/3 and (2/3 + 0) / 2 = 1/3. Task b, of one root: 0 and 1.
+
+    Averages (2/3 + 0) / 2 = 1/3 and (1/3 + 1) / 2 = 2/3; over the three roots they would be 4/9 and 5/9.
+    """
+    metrics, intervals = figures({"a": RANKS, "b": [np.array([[6, 1], [6, 1]])]}, ["none", "pap"], [5, 10], seed=1)
+    told = {task: {c: row["p_recall@5"] for c, row in rows.items()} for task, rows in metrics.items()}
+    assert told["a"] == pytest.approx({"none": 2 / 3, "pap": 1 / 3})
+    assert told["b"] == {"none": 0, "pap": 1}
+    assert told[AVERAGE] == pytest.approx({"none": 1 / 3, "pap": 2 / 3})
+    assert metrics[AVERAGE]["pap"]["gain@5"] == pytest.approx(1 / 3)
+    assert metrics["a"]["pap"]["gain@10"] == pytest.approx(3 / 4 - 1)
+    assert "gain@5" not in metrics["a"]["none"]
+    assert intervals["b"]["pap"] == {"p_recall@5": (1, 1), "gain@5": (1, 1), "p_recall@10": (1, 1), "gain@10": (0, 0)}
+
+
+def test_roots_are_drawn_within_their_tasks() -> None:
+    """Task a has the roots 0 and 1: its rounds are 0, 1/2 or 1, with 1/4, 1/2, 1/4. Task b is always 1.
+
+    So the average lies between (0 + 1) / 2 and (1 + 1) / 2. Drawn from all three roots, it could be 0 as well.
+    """
+    found = np.array([[1], [1]])
+    ranks = {"a": [np.array([[9], [9]]), found], "b": [found]}
+    _, intervals = figures(ranks, ["none"], [5], seed=1)
+    assert intervals["a"]["none"]["p_recall@5"] == (0, 1)
+    assert intervals[AVERAGE]["none"]["p_recall@5"] == (0.5, 1)
+    rounds = drawn_means({"a": np.array([[0.0], [1.0]])}, seed=1, rounds=4000)["a"][:, 0]
+    shares = [float((rounds == value).mean()) for value in (0, 0.5, 1)]
+    assert shares == pytest.approx([0.25, 0.5, 0.25], abs=0.03)
+
+
+def test_differences_are_paired() -> None:
+    """The first column is 0, 1/2, 0, 1/2, …, the second always 1/2 more: so is the difference in every draw."""
+    ranks = {"a": [np.array([[9, 1], [1, 1]]) if i % 2 else np.array([[9, 1], [9, 9]]) for i in range(10)]}
+    metrics, intervals = figures(ranks, ["none", "add"], [5], seed=1)
+    assert (metrics["a"]["none"]["p_recall@5"], metrics["a"]["add"]["p_recall@5"]) == (0.25, 0.75)
+    low, high = intervals["a"]["add"]["p_recall@5"]
+    assert low < 0.7 < 0.8 < high
+    assert intervals["a"]["add"]["gain@5"] == (0.5, 0.5)
+
+
+def test_draws_are_seeded_and_of_each_task_by_itself() -> None:
+    one = np.arange(10, dtype=float)[:, None]
+    both = drawn_means({"a": one, "b": one}, seed=1)
+    assert np.array_equal(drawn_means({"b": one}, seed=1)["b"], both["b"])
+    assert not np.array_equal(both["a"], both["b"])  # tasks of one size are not drawn together
+    assert not np.array_equal(drawn_means({"b": one}, seed=2)["b"], both["b"])
+
+
+def test_equal_sums_make_no_gain() -> None:
+    """Three tasks gain 1/10, 2/10 and −3/10: as floats these sum to 5.6e-17, and the interval would leave 0 out."""
+    gains = {"a": (9, 10), "b": (8, 10), "c": (10, 7)}
+    ranks = {t: [np.array([[1 if i < a else 9, 1 if i < b else 9] for i in range(10)])] for t, (a, b) in gains.items()}
+    metrics, intervals = figures(ranks, ["none", "add"], [5], seed=1)
+    assert metrics[AVERAGE]["add"]["gain@5"] == 0
+    assert intervals[AVERAGE]["add"]["gain@5"] == (0, 0)
+
+
+# Columns
+
+
+def test_none_is_always_a_column_and_pap_is_one_for_each_strength() -> None:
+    assert [c.name for c in columns_of(FORMS, [1.0])] == list(FORMS)
+    found = columns_of(["pap+", "add", "none", "pap"], [0.25, 1.0, -2.0])
+    assert [c.name for c in found] == ["none", "pap+ 0.25", "pap+", "pap+ -2", "add", "pap 0.25", "pap", "pap -2"]
+    assert found[1] == Column("pap+", 0.25)
+    with pytest.raises(InputError, match=r"no form 'pop'\. There are: none, add"):
+        columns_of(["pap", "pop"], [1.0])
+    with pytest.raises(InputError, match="no form ''"):
+        columns_of([], [1.0])
+
+
+class Compass:
+    """Vectors in a plane, by text; passages and queries are told apart."""
+
+    name = "compass"
+    dimensions = 2
+
+    def __init__(self, passages: dict[str, tuple[float, float]], queries: dict[str, tuple[float, float]]) -> None:
+        self.passages, self.queries = passages, queries
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.array([self.passages[t] for t in texts], np.float32)
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.array([self.queries[t] for t in texts], np.float32)
+
+
+S = math.sqrt(0.5)
+CORPUS = tuple(SourceDocument(str(i), name) for i, name in enumerate(("east", "north east", "north")))
+AROUND = {"east": (1.0, 0.0), "north east": (S, S), "north": (0.0, 1.0)}
+
+
+def plane(*roots: Root) -> PirTask:
+    """The roots over three directions."""
+    texts = [text for root in roots for one in root.perspectives for text in (root.text, one.query, one.text) if text]
+    return PirTask("plane", roots, CORPUS, tuple(texts), alone=0, copies=0)
+
+
+def test_ranks_by_hand(cache: VectorCache) -> None:
+    """r = (1, 0), q = (S, S), p = (0, 1): q is nearest to 'north east', and without p it is (S, 0), nearest to 'east'.
+
+    r + p = (1, 1) is nearest to 'north east'. At strength −1, q + (0, S) = (S, 2S) has with the three passages the
+    cosines S / (S √5) = .45, 3S² / (S √5) = .95 and 2S / (S √5) = .89.
+    """
+    encoder = Compass(AROUND, {"root": (1.0, 0.0), "query": (S, S), "view": (0.0, 1.0)})
+    sides = (RootPerspective("query", "view", (0,)), RootPerspective("query", "view", (2,)))
+    task = plane(Root("0", "root", sides))
+    columns = [Column("none"), Column("add"), Column("pap"), Column("pap", -1.0)]
+    found = rank_tasks([task], columns, encoder, cache)["plane"]
+    (ranks,) = found.roots
+    # 'none' and 'add' find east and north equally near, and take the earlier first.
+    assert ranks.tolist() == [[2, 2, 1, 3], [3, 3, 3, 2]]
+    assert list(found.seconds) == ["none", "add", "pap", "pap -1"]
+
+
+def test_without_a_text_the_perspective_is_the_query_less_the_root(cache: VectorCache) -> None:
+    """r = (1, 0) and q = (0, 1), so p = (−1, 1). 'add' is r + p = q, 'cast' is q − p = r.
+
+    'pap' is (0, 1) − 1/2 (−1, 1) = (1/2, 1/2), nearest to 'north east'.
+    """
+    encoder = Compass(AROUND, {"root": (1.0, 0.0), "query": (0.0, 1.0)})
+    sides = (RootPerspective("query", "", (0,)), RootPerspective("query", "", (1,)))
+    task = plane(Root("0", "root", sides))
+    columns = [Column("none"), Column("add"), Column("cast"), Column("pap")]
+    (ranks,) = rank_tasks([task], columns, encoder, cache)["plane"].roots
+    assert ranks.tolist() == [[3, 3, 1, 2], [2, 2, 2, 1]]
+
+
+def test_ranks_of_each_root_keep_apart(cache: VectorCache) -> None:
+    """Queries: due east ranks the three 1, 2, 3; due north 3, 2, 1."""
+    encoder = Compass(AROUND, {"r": (S, S), "e": (1.0, 0.0), "n": (0.0, 1.0)})
+    east, north = RootPerspective("e", "", (0,)), RootPerspective("n", "", (0, 1))
+    task = plane(Root("0", "r", (east, north, east)), Root("3", "r", (north, east)))
+    found = rank_tasks([task], [Column("none")], encoder, cache)["plane"]
+    assert [ranks.tolist() for ranks in found.roots] == [[[1], [2], [1]], [[2], [1]]]
+
+
+def test_a_sample_is_seeded_and_keeps_the_corpus() -> None:
+    roots = tuple(Root(str(i), f"root {i}", ()) for i in range(30))
+    task = PirTask("many", roots, CORPUS, (), alone=2, copies=1)
+    keys = [[root.key for root in sampled(task, 5, seed).roots] for seed in (1, 1, 2)]
+    assert keys[0] == keys[1] != keys[2]
+    assert sampled(task, 5, 1).corpus == CORPUS
+    assert sampled(task, None, 1) is task
+
+
+class Noting(ToyEncoder):
+    """Notes what it is asked to read as queries; fails where `fails` is set."""
+
+    def __init__(self, fails: bool = False) -> None:
+        super().__init__()
+        self.fails = fails
+        self.asked: list[list[str]] = []
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.asked.append(list(texts))
+        if self.fails:
+            raise ProviderReplyError("the encoder gave nonsense")
+        return super().encode_queries(texts)
+
+
+def test_a_sample_is_encoded_with_the_texts_of_all(tmp_path: Path, cache: VectorCache) -> None:
+    (task,) = load_tasks(saved(tmp_path / "pir.json", {"boats": BOATS}))
+    encoder = Noting()
+    rank_tasks([sampled(task, 1, 1)], [Column("none")], encoder, cache)
+    whole = [
+        *("barges", "praise of barges", "praise", "blame for barges", "blame"),
+        *("ferries", "praise of ferries", "blame for ferries", "snails", "praise of snails"),
+    ]
+    assert encoder.asked == [whole]
+    assert load_tasks(tmp_path / "pir.json", published=True)[0].texts == tuple(whole)
+    rank_tasks([task], [Column("none")], encoder, cache)
+    assert encoder.asked == [whole]  # the second time they are known
+
+
+def test_an_encoder_that_fails_ends_the_run(tmp_path: Path, cache: VectorCache) -> None:
+    tasks = load_tasks(saved(tmp_path / "pir.json", {"boats": BOATS}))
+    with pytest.raises(ProviderReplyError, match="nonsense"):
+        rank_tasks(tasks, [Column("none")], Noting(fails=True), cache)
+
+
+# The command
+
+
+@pytest.mark.usefixtures("built")
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(tmp_path / "pir.json", {"boats": BOATS, "trains": TRAINS})
+    command = ["pir", "--data", str(path), "--k", "1,2", "--strength", "0.5,1", "--seed", "3"]
+    assert main([*command, "--json"]) == 0
+    said = capsys.readouterr()
+    result = json.loads(said.out, parse_constant=pytest.fail)
+    columns = [*FORMS[:-2], "pap 0.5", "pap", "pap+ 0.5", "pap+"]
+    assert list(result["metrics"]) == ["boats", "trains", AVERAGE]
+    assert all(list(rows) == columns for rows in result["metrics"].values())
+    assert result["metrics"]["trains"]["none"] == {"p_recall@1": 1, "p_recall@2": 1}
+    assert result["intervals"]["trains"]["pap"]["p_recall@2"] == [1, 1]
+    boats = result["metrics"]["boats"]["none"]["p_recall@1"]
+    assert result["metrics"][AVERAGE]["none"]["p_recall@1"] == (boats + 1) / 2
+    assert result["items"]["trains"]["none"]["p_recall@1"] == [["0", 1, 1]]
+    sizes = result["config"]["sizes"]
+    assert (sizes["boats"]["roots"], sizes["boats"]["roots_with_one_perspective"]) == (2, 1)
+    assert [s["perspective_is_query_less_root"] for s in sizes.values()] == [0, 2]
+    assert said.err == ""  # no bar where there is no terminal
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    assert "boats: 2 root queries, 4 perspectives, 5 passages; roots with one perspective left out: 1" in shown
+    assert "trains: 1 root queries, 2 perspectives, 2 passages; p = q − r for 2" in shown
+    assert "p-Recall@2" in shown
+    assert "\npap+ 0.5 " in shown
+
+
+@pytest.mark.usefixtures("built")
+def test_the_published_reading_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(tmp_path / "pir.json", {"boats": BOATS})
+    assert main(["pir", "--data", str(path), "--forms", "none", "--published", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    # Five passages are all in the top 5: two roots at 1 and the one with one perspective at 0.
+    assert result["metrics"]["boats"]["none"]["p_recall@5"] == pytest.approx(2 / 3)
+    assert result["config"]["reading"] == "published"
+
+
+@pytest.mark.usefixtures("built")
+def test_the_report_takes_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = saved(tmp_path / "pir.json", {"boats": BOATS, "trains": TRAINS}), tmp_path / "result.json"
+    assert main(["pir", "--data", str(path), "--forms", "none,add", "--limit", "1", "--json"]) == 0
+    out.write_text(capsys.readouterr().out)
+    lines = lines_of(json.loads(out.read_text()))
+    assert [(line.suite, line.data, line.name) for line in lines[:3]] == [
+        ("pir", "boats", "none"),
+        ("pir", "boats", "add"),
+        ("pir", "trains", "none"),
+    ]
+    assert main(["report", "--compare", str(out), str(out), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {(row["data"], row["measure"], row["difference"]) for row in rows} == {
+        ("boats", "p_recall@5", 0),
+        ("trains", "p_recall@5", 0),
+    }
+
+
+def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(tmp_path / "pir.json", {"boats": BOATS})
+    for option, value in (
+        ("--k", "0"),
+        ("--k", "five"),
+        ("--strength", "much"),
+        ("--strength", "nan"),
+        ("--limit", "0"),
+    ):
+        with pytest.raises(SystemExit):
+            main(["pir", "--data", str(path), option, value])
+    for option, value, said in (
+        ("--forms", "pop", "no form 'pop'"),
+        ("--task", "planes", "no task 'planes'"),
+        ("--seed", "-1", "--seed has to be 0 or more"),
+    ):
+        assert main(["pir", "--data", str(path), option, value]) == 1
+        assert said in capsys.readouterr().err
+
+
+# The data that nobody here wrote
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data")
+def test_the_published_file_is_read() -> None:
+    tasks = load_tasks(SHARED)
+    assert len(tasks) == 6
+    told = {t.name: (len(t.roots), t.alone, len(t.corpus) + t.copies) for t in tasks}
+    assert told["exfever"] == (33, 1, 500)
+    assert told["story"] == (50, 0, 500)
+    ambiguous = next(t for t in tasks if t.name == "ambigqa")
+    assert {one.text for root in ambiguous.roots for one in root.perspectives} == {""}

@@ -1,0 +1,286 @@
+"""Theses, their evidence and their groups, over small arrays worked by hand."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tools.responses.evidence import find_evidence, likelihood, mended, ranked
+from tools.responses.groups import (
+    Group,
+    by_kmeans,
+    by_linkage,
+    by_stance,
+    conditioned,
+    group_theses,
+    stances,
+)
+from tools.responses.thesis import Weights, choose_thesis, places, side_taken
+
+NAN = math.nan
+QUESTION = np.array([1.0, 0.0])
+# Cosines to the question: 1, 0.6, 0.8, -1.
+SENTENCES = np.array([[1.0, 0.0], [0.6, 0.8], [0.8, 0.6], [-1.0, 0.0]])
+
+
+def at(*degrees: float) -> NDArray[np.float64]:
+    """Unit vectors at these angles."""
+    angles = np.radians(degrees)
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+# Theses
+
+
+def test_relevance_stance_and_place_are_added() -> None:
+    support = np.array([[0.1, 0.9, 0.2], [0.2, 0.1, 0.3]])  # means 0.4 and 0.2: the document is on the first side
+    # 1 + 0.1 + 0.25 · 1 = 1.35; 0.6 + 0.9 + 0.25 · 0 = 1.5; 0.8 + 0.2 + 0.25 · 1 = 1.25
+    found = choose_thesis(SENTENCES[:3], QUESTION, support)
+    assert found is not None
+    assert (found.position, found.side, found.stance, found.place) == (1, 0, 0.9, 0.0)
+    assert [found.score, found.relevance] == pytest.approx([1.5, 0.6])
+    plain = choose_thesis(SENTENCES[:3], QUESTION, support, weights=Weights(stance=0.0))
+    assert plain is not None
+    assert plain.position == 0
+
+
+def test_a_sentence_for_the_other_side_is_not_the_thesis_however_sure() -> None:
+    support = np.array([[0.6, 0.7, 0.6, 0.0], [0.0, 0.0, 0.0, 0.99]])
+    found = choose_thesis(np.tile(QUESTION, (4, 1)), QUESTION, support, weights=Weights(place=0.0))
+    assert found is not None
+    assert (found.position, found.side) == (1, 0)
+
+
+def test_the_side_is_that_of_the_three_surest_sentences() -> None:
+    # 1.5 / 3 against (0.9 + 0.4 + 0) / 3; the maximum alone would say the second, and so would the two surest.
+    assert side_taken(np.array([[0.0, 0.5, 0.5, 0.5, 0.0], [0.9, 0.0, 0.0, 0.0, 0.4]])) == 0
+    assert side_taken(np.array([[0.2], [0.3]])) == 1
+    assert side_taken(np.zeros((2, 3))) == 0
+    assert side_taken(np.zeros((0, 3))) is None
+
+
+def test_the_ends_of_a_text_count_and_its_middle_does_not() -> None:
+    assert places(5).tolist() == [1.0, 0.5, 0.0, 0.5, 1.0]
+    assert places(4).tolist() == pytest.approx([1, 1 / 3, 1 / 3, 1])
+    assert places(1).tolist() == [1.0]
+
+
+def test_only_what_is_allowed_is_chosen_unless_nothing_is() -> None:
+    support = np.array([[0.1, 0.1, 0.9, 0.1]])  # 1 + 0.1 + 0.25, 0.6 + 0.1 + 0.083, 0.8 + 0.9 + 0.083, 0 + 0.1 + 0.25
+    for allowed, position in (([True, True, False, True], 0), ([False] * 4, 2)):
+        found = choose_thesis(SENTENCES, QUESTION, support, np.array(allowed))
+        assert found is not None
+        assert found.position == position
+
+
+def test_without_sides_relevance_and_place_decide_and_an_unanswered_pair_counts_as_none() -> None:
+    opened = choose_thesis(SENTENCES, QUESTION, np.zeros((0, 4)))
+    assert opened is not None
+    assert (opened.position, opened.side, opened.stance) == (0, None, 0.0)
+    unsure = choose_thesis(SENTENCES, QUESTION, np.array([[NAN, 0.9, NAN, NAN]]))
+    assert unsure is not None
+    assert (unsure.position, unsure.stance) == (1, 0.9)
+    assert choose_thesis(SENTENCES[:0], QUESTION, np.zeros((2, 0))) is None
+
+
+def test_relevance_is_never_below_nothing() -> None:
+    found = choose_thesis(SENTENCES[3:], QUESTION, np.zeros((0, 1)))
+    assert found is not None
+    assert (found.relevance, found.score) == (0.0, 0.25)  # only its place
+
+
+@pytest.mark.parametrize(("support", "allowed"), [((2, 3), None), ((4,), None), ((2, 4), 3)])
+def test_shapes_that_differ_are_refused(support: tuple[int, ...], allowed: int | None) -> None:
+    with pytest.raises(ValueError, match="shape"):
+        choose_thesis(SENTENCES, QUESTION, np.zeros(support), None if allowed is None else np.ones(allowed, bool))
+
+
+# Groups
+
+
+def test_the_part_along_the_question_is_taken_out() -> None:
+    question = np.array([2.0, 0.0, 0.0])  # need not be of unit length
+    vectors = np.array([[0.8, 0.6, 0.0], [0.6, 0.0, -0.8], [1.0, 0.0, 0.0], [1.0, 1e-9, 0.0]])
+    assert conditioned(vectors, question) == pytest.approx(np.array([[0, 1, 0], [0, 0, -1], [0, 0, 0], [0, 0, 0]]))
+    with pytest.raises(ValueError, match="zero"):
+        conditioned(vectors, np.zeros(3))
+
+
+def test_theses_that_share_the_question_only_are_told_apart() -> None:
+    vectors = at(20, 15, -20)  # cosines of 0.77 and more: without the question they are 1 and -1
+    assert [set(g.members) for g in by_linkage(vectors, 0.7)] == [{0, 1, 2}]
+    assert [g.members for g in group_theses(vectors, QUESTION, threshold=0.7)] == [(0, 1), (2,)]
+
+
+def test_kmeans_finds_the_three_bundles_largest_first_and_the_central_member_first() -> None:
+    vectors = at(0, 90, 95, 210, 10, 5)  # the mean of 0, 10 and 5 degrees lies at 5
+    groups = by_kmeans(vectors)
+    assert [sorted(g.members) for g in groups] == [[0, 4, 5], [1, 2], [3]]
+    assert groups[0].members[0] == 5
+    assert by_kmeans(vectors) == groups
+    assert [sorted(g.members) for g in by_kmeans(vectors, k=1)] == [[0, 1, 2, 3, 4, 5]]
+
+
+def test_kmeans_with_fewer_different_theses_than_groups() -> None:
+    assert by_kmeans(at(10, 10, 80, 10)) == [Group("", (0, 1, 3)), Group("", (2,))]
+    assert by_kmeans(at(10)) == [Group("", (0,))]
+    assert by_kmeans(at()) == []
+    with pytest.raises(ValueError, match="k has to be"):
+        by_kmeans(at(10), k=0)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "groups"),
+    [
+        # cosines to 60°: 0.5 from 0°, 0.766 from 20°, their mean 0.633
+        (0.64, [{0, 1}, {2}, {3}]),  # the nearest alone would join them
+        (0.63, [{0, 1, 2}, {3}]),  # the farthest alone would not
+        (0.95, [{0}, {1}, {2}, {3}]),  # cos 20° = 0.94
+        (-1.0, [{0, 1, 2, 3}]),
+    ],
+)
+def test_linkage_is_by_the_mean(threshold: float, groups: list[set[int]]) -> None:
+    assert [set(g.members) for g in by_linkage(at(0, 20, 60, 180), threshold)] == groups
+
+
+def test_theses_that_say_nothing_beside_the_question_are_one_group() -> None:
+    vectors = np.vstack([at(0), np.zeros((2, 2))])
+    assert by_linkage(vectors, 0.1) == [Group("", (1, 2)), Group("", (0,))]
+    assert by_linkage(vectors[:1], 0.1) == [Group("", (0,))]
+    assert by_linkage(vectors[:0], 0.1) == []
+
+
+def test_stances_need_more_than_the_margin() -> None:
+    # differences: 0.6, -0.75, 0.25 (not more than itself), 0.03 (neither), 0.05 (both), no verdict
+    support = np.array([[0.8, 0.05, 0.5, 0.05, 0.95, NAN], [0.2, 0.8, 0.25, 0.02, 0.9, 0.1]])
+    assert stances(support, 0.25) == ["for", "against", "mixed", "mixed", "mixed", "mixed"]
+    assert stances(support, 0.0) == ["for", "against", "for", "for", "for", "mixed"]
+    assert stances(np.array([[0.5], [0.5]]), 0.0) == ["mixed"]
+
+
+def test_stance_groups_begin_with_what_stands_for_them() -> None:
+    support = np.array([[0.6, 0.1, 0.9, NAN, 0.5, 0.5], [0.1, 0.8, 0.1, 0.1, 0.4, 0.5]])
+    # for: 0.8 before 0.5; mixed: 0 before 0.1, the one without a verdict last
+    assert by_stance(support) == [Group("for", (2, 0)), Group("against", (1,)), Group("mixed", (5, 4, 3))]
+    assert by_stance(support[:, 1:2]) == [Group("against", (0,))]
+
+
+def test_yes_or_no_questions_are_grouped_by_stance_and_the_others_by_what_they_say() -> None:
+    vectors = at(30, 30, -30, -30)
+    support = np.array([[0.9, 0.1, 0.9, 0.5], [0.1, 0.9, 0.1, 0.5]])
+    by_side = group_theses(vectors, QUESTION, support)
+    assert {g.name: set(g.members) for g in by_side} == {"for": {0, 2}, "against": {1}, "mixed": {3}}
+    assert [set(g.members) for g in group_theses(vectors, QUESTION)] == [{0, 1}, {2, 3}]
+    with pytest.raises(ValueError, match=r"not \(2, 4\)"):
+        group_theses(vectors, QUESTION, support[:, :3])
+
+
+# Evidence
+
+
+def test_evidence_supports_the_thesis_and_comes_by_relevance() -> None:
+    relevance = np.array([0.9, 0.2, 0.5, 0.5, 0.99, 0.7])
+    support = np.array([[0.4, 0.8, 0.6, 0.6, 0.7, NAN], [0.0, 0.1, 0.1, 0.1, 0.75, 0.0]])
+    # the first is below the threshold, the fifth supports the contrary more, the sixth has no verdict
+    assert ranked(relevance, support, 0.5) == [2, 3, 1]
+    assert ranked(relevance, support, 0.4)[0] == 0
+    with pytest.raises(ValueError, match="shape"):
+        ranked(relevance, support[:, :2], 0.5)
+
+
+def test_three_at_most_and_never_what_is_left_out() -> None:
+    sentences = ["A.", "B.", "C.", "D.", "They cost much."]
+    vectors, support = at(0, 10, 20, 30, 5), np.tile([[0.8], [0.1]], 5)
+    found = find_evidence(sentences, vectors, QUESTION, support, 0.5, title="Ferries", left_out=[0])
+    assert [e.position for e in found] == [4, 1, 2]  # 5°, 10°, 20°; the thesis at 0° and 30° are not there
+    assert found[0].shown.text == "[Ferries] They cost much."
+    assert [found[0].relevance, found[0].support] == pytest.approx([np.cos(np.radians(5)), 0.8])
+    assert [e.position for e in find_evidence(sentences, vectors, QUESTION, support, 0.5, most=1)] == [0]
+    assert find_evidence(sentences, vectors, QUESTION, support, 0.9) == []
+    with pytest.raises(ValueError, match="5 vectors"):
+        find_evidence(sentences[:4], vectors, QUESTION, support, 0.5)
+
+
+def test_likely_evidence_supports_either_side() -> None:
+    found = likelihood(np.array([[0.2, 0.7, NAN], [0.6, 0.1, 0.9]]))
+    assert found[:2].tolist() == [0.6, 0.7]
+    assert math.isnan(found[2])
+
+
+@pytest.mark.parametrize(
+    ("before", "sentence", "shown"),
+    [
+        ("The night ferry runs twice.", "It costs a million.", "It [the night ferry] costs a million."),
+        ("In 2019, the ferry was closed.", "It was old.", "It [the ferry] was old."),
+        ("However, the ferry was never closed.", "Its crew left.", "Its [the ferry's] crew left."),
+        ("Zoos keep alive some species.", "They teach, too.", "They [zoos] teach, too."),
+        ("Electric cars and buses are quiet.", "Their price fell.", "Their [electric cars and buses'] price fell."),
+        ("Maria Lopez runs the harbour.", "She wants it closed.", "She [Maria Lopez] wants it closed."),
+    ],
+)
+def test_a_pronoun_is_followed_by_the_subject_before_it(before: str, sentence: str, shown: str) -> None:
+    found = mended(sentence, before, "A title")
+    assert found.text == shown
+    assert f" [{found.added}]" in shown
+
+
+@pytest.mark.parametrize(
+    ("before", "sentence"),
+    [
+        ("The mayor wants a ban.", "It would hurt."),  # the mayor, or the ban
+        ("The cost of the plan rose.", "It was halved."),
+        ("The report was late.", "She was angry."),  # nobody is named
+        ("Maria Lopez resigned.", "It surprised nobody."),
+        ("The team left.", "They were tired."),  # other number
+        ("It was closed.", "It had been old."),
+        ("What does the ferry cost?", "It costs nothing."),
+        ("Ferries.", "They cost much."),  # no sentence
+        ("The mayor wants a ban.", "This would hurt."),
+        ("The mayor wants a ban.", "These rules would hurt."),
+        ("The mayor wants a ban.", "“That is wrong.”"),
+        ("The ferry was never closed.", "It's slow."),
+        ("", "They left."),
+    ],
+)
+def test_where_the_subject_is_not_surely_meant_the_title_is_put_in_front(before: str, sentence: str) -> None:
+    found = mended(sentence, before, " A title ")
+    assert (found.text, found.added) == (f"[A title] {sentence}", "A title")
+    assert mended(sentence, before) == mended(sentence, before, "")
+    assert mended(sentence, before).text == sentence  # nothing to add
+    assert mended(sentence, before).added == ""
+
+
+def test_a_sentence_before_that_stands_alone_comes_before_the_title() -> None:
+    before = "Night buses take nurses home from work in every large town."
+    found = mended("This saves them an hour a day.", before, "A title")
+    assert (found.text, found.added) == (f"[{before}] This saves them an hour a day.", before)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Night ferries cost a million.",
+        "It is important to keep the ferry.",
+        "It's clear that the ferry is slow.",
+        "This year the ferry was full.",
+        "These days nobody walks.",
+        "Those who walk are late.",
+        "That schools differ is known.",
+        "Items are sold.",
+        "However, they left.",
+    ],
+)
+def test_what_leans_on_nothing_by_its_first_word_stays_as_it_is(sentence: str) -> None:
+    assert mended(sentence, "The night ferry runs twice.", "A title").text == sentence
+
+
+@pytest.mark.parametrize(
+    "before", ["The night ferry runs twice.", "It was closed.", "It is best that trains run at night."]
+)
+@pytest.mark.parametrize("sentence", ["It costs much.", "“Their [sic] price fell.”", "This [one] is old."])
+def test_without_what_was_added_the_words_are_the_documents(before: str, sentence: str) -> None:
+    found = mended(sentence, before, "A title")
+    assert found.added
+    assert re.sub(rf" ?\[{re.escape(found.added)}\]", "", found.text, count=1).strip() == sentence

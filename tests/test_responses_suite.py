@@ -1,0 +1,392 @@
+"""`python -m evals responses`: its measures by hand, its files, and runs with scripted, served and embedded models."""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from model_server import ModelServer
+from providers import ScriptedJudge
+from toys import ToyEncoder
+
+from evals.__main__ import main
+from evals.judging.judges import Judged
+from evals.metrics.responses import Side, evidence_measures, rouge2, stance_measures, thesis_overlap
+from evals.records import Record, Records
+from evals.responses import Models, ask, named_files, read_items, reported, sampled, table
+from tools.errors import InputError, ProviderDownError, ProviderReplyError
+from tools.judges.judge import Pair
+
+Suite = Callable[..., tuple[int, str, str]]
+
+KEPT, STOPPED = "Night ferries should be kept.", "Night ferries should not be kept."
+FOR = "Night ferries should be kept, because nurses need them to get to work."
+AGAINST = "Night ferries should not be kept, for they wake the whole harbour."
+TOLL = "Ferries are best paid for by a toll on the harbour bridge."
+ROWS: dict[str, list[dict[str, Any]]] = {
+    "theses": [
+        {
+            "question": "Should night ferries be kept?",
+            "document": f"The council of the town met on a Monday morning. {FOR} The crew has a dog.",
+            "thesis": "Night ferries should be kept because nurses need them.",
+        },
+        {
+            "question": "Should night ferries be kept?",
+            "document": f"The weather in the town was cold on that evening. {AGAINST}",
+            "thesis": "Stop them.",
+        },
+        {
+            "question": "How should ferries be paid for?",
+            "document": f"The old harbour was full of fog in the morning. {TOLL}",
+            "thesis": "A toll on the harbour bridge is best.",
+        },
+    ],
+    "stances": [
+        {"claim": KEPT, "text": "Nurses need night ferries.", "label": "support"},
+        {"claim": KEPT, "text": "Night ferries wake the harbour.", "label": "Undermine"},
+        {"claim": "Zoos are cruel.", "text": "Zoos save species.", "label": 0},
+        {"claim": "Zoos are cruel.", "text": "Zoos are prisons.", "label": "SUPPORTS"},
+    ],
+    "evidence": [
+        {"claim": KEPT, "sentence": "Half of 400 nurses take them.", "score": 0.9},
+        {"claim": KEPT, "sentence": "Nine of ten neighbours wake up.", "score": 1},
+        {"question": "Should zoos be closed?", "sentence": "Zoos are in songs.", "score": 0.1},
+    ],
+}
+# What the scripted judge says: of a text, the probabilities for the claim and for its contrary.
+SAID = {
+    FOR: (0.9, 0.1),
+    AGAINST: (0.1, 0.9),
+    "Nurses need night ferries.": (0.8, 0.1),
+    "Night ferries wake the harbour.": (0.6, 0.5),
+    "Zoos save species.": (0.1, 0.6),
+    "Zoos are prisons.": (0.4, 0.2),
+    "Half of 400 nurses take them.": (0.7, 0.1),
+    "Nine of ten neighbours wake up.": (0.1, 0.6),
+    "Zoos are in songs.": (0.1, 0.3),
+}
+
+
+def said(pair: Pair) -> float:
+    denied = any(word in pair.statement for word in (" not ", "n't "))
+    return SAID.get(pair.text, (0.05, 0.05))[denied]
+
+
+def models(score: Callable[[Pair], float] = said, together: int = 4) -> tuple[Models, list[Pair]]:
+    judge = ScriptedJudge(score)
+    return Models(Judged(judge, together), ToyEncoder), judge.pairs
+
+
+def write(folder: Path, **rows: Sequence[Any]) -> Path:
+    folder.mkdir(exist_ok=True)
+    for part, lines in (rows or ROWS).items():
+        (folder / f"{part}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+def read(folder: Path, *parts: str) -> dict[str, Any]:
+    return {part: read_items(part, folder / f"{part}.jsonl") for part in parts or tuple(ROWS)}
+
+
+def scored(items: dict[str, Any], records: dict[str, Record]) -> Record:
+    files = {part: {"name": f"{part}.jsonl"} for part in items}
+    return reported(items, records, {"files": files, "judge": "scripted", "encoder": "toy"}, seed=1)
+
+
+# Measures
+
+
+def test_rouge_2_is_the_harmonic_mean_over_bigrams() -> None:
+    # the cat, cat sat, sat on, on the, the mat | the cat, cat sat, sat on, on a, a mat: 3 of 5 and 3 of 5
+    assert rouge2("The cat sat on the mat.", "the cat, sat ON a mat!") == pytest.approx(0.6)
+    assert rouge2("a b c", "a b") == pytest.approx(2 * (1 * 0.5) / 1.5)  # P = 1, R = 1/2
+    assert rouge2("no no no", "no no no no") == pytest.approx(2 * 2 / 5)  # 'no no' twice and three times: shared twice
+    assert rouge2("cats sit down", "cat sits down") == 0.0  # nothing is stemmed
+    assert rouge2("café au lait", "caf au") == pytest.approx(2 / 3)  # letters with accents part words
+    assert rouge2("two words", "") == 0.0
+    assert math.isnan(rouge2("One!", "one word"))
+
+
+def test_theses_are_averaged_and_those_without_bigrams_left_out() -> None:
+    measured = thesis_overlap([("p", "a b", "a b"), ("p", "a b", "b a"), ("q", "a", "a"), ("q", "a b c", "a b")])
+    assert [measured.value, measured.total] == pytest.approx([(1 + 0 + 2 / 3) / 3, 3])
+    assert math.isnan(thesis_overlap([]).value)
+
+
+def test_stances_by_hand() -> None:
+    rows: list[tuple[str, Side, Side | None]] = [
+        ("a", "support", "support"),
+        ("a", "support", "support"),
+        ("a", "support", "oppose"),
+        ("b", "oppose", "support"),
+        ("b", "oppose", None),
+    ]
+    found = stance_measures(rows)
+    # support: 2 right of 3 gold and 3 said, 4/6; oppose: none right of 2 gold and 1 said, 0/3
+    assert {name: m.value for name, m in found.items()} == pytest.approx(
+        {
+            "stance_accuracy": 2 / 5,
+            "stance_f1": 1 / 3,
+            "stance_f1_support": 2 / 3,
+            "stance_f1_oppose": 0.0,
+            "stance_undecided": 1 / 5,
+            "stance_majority": 3 / 5,
+        }
+    )
+    # drawn twice: a alone has 4/5 and 0/1, their mean 0.4; b alone 0/1 and 0/2
+    assert list(found["stance_f1"].interval()) == pytest.approx([0.0, 0.4])
+
+
+def test_a_stance_that_nobody_has_or_says_leaves_the_mean_undefined() -> None:
+    found = stance_measures([("a", "support", "support"), ("a", "support", None)])
+    assert math.isnan(found["stance_f1"].value)
+    assert math.isnan(found["stance_f1_oppose"].value)
+    assert found["stance_f1_support"].value == pytest.approx(2 / 3)
+    assert all(math.isnan(measure.value) for measure in stance_measures([]).values())
+
+
+def test_squared_errors_by_hand() -> None:
+    found = evidence_measures([("a", 0.9, 0.7), ("a", 0.5, 0.5), ("b", 0.1, None)])
+    assert found["evidence_mse"].value == pytest.approx((0.04 + 0 + 0.81) / 3)  # what failed is off by 0.9
+    assert found["evidence_mse_mean"].value == pytest.approx((0.16 + 0 + 0.16) / 3)  # the mean is 0.5
+    assert evidence_measures([("b", 0.8, None)])["evidence_mse"].value == pytest.approx(0.64)
+    assert math.isnan(evidence_measures([])["evidence_mse"].value)
+
+
+# Files
+
+
+def row(part: str, number: int, **changes: Any) -> dict[str, Any]:
+    """A row with fields changed, or taken out by None."""
+    return {k: v for k, v in (ROWS[part][number] | changes).items() if v is not None}
+
+
+@pytest.mark.parametrize(
+    ("part", "bad", "message"),
+    [
+        ("theses", row("theses", 0, question=None), "'question' is missing"),
+        ("theses", row("theses", 0, document=" "), "'document' is empty"),
+        ("theses", row("theses", 0, document="\u200b"), "'document' holds no sentence"),
+        ("theses", row("theses", 0, thesis=["a"]), "'thesis' has to be text"),
+        ("stances", row("stances", 0, claim=None), "'claim' is missing"),
+        ("stances", row("stances", 0, text=""), "'text' is empty"),
+        ("stances", row("stances", 0, label="none"), "'label' is 'none'; support or oppose is needed"),
+        ("evidence", row("evidence", 0, claim=None), "'claim' is missing, and so is 'question'"),
+        ("evidence", row("evidence", 2, question="How do zoos work?"), "'question' asks for nothing"),
+        ("evidence", row("evidence", 0, sentence=None), "'sentence' is missing"),
+        ("evidence", row("evidence", 0, score=None), "'score' has to be a number from 0 to 1"),
+        ("evidence", row("evidence", 0, score=1.5), "'score' has to be a number from 0 to 1"),
+        ("evidence", row("evidence", 0, score=True), "'score' has to be a number from 0 to 1"),
+        ("evidence", row("evidence", 0, score="0.5"), "'score' has to be a number from 0 to 1"),
+    ],
+)
+def test_bad_rows_are_told_with_file_line_and_field(tmp_path: Path, part: str, bad: Any, message: str) -> None:
+    folder = write(tmp_path, **{part: [ROWS[part][0], bad]})
+    with pytest.raises(InputError, match=rf"{part}\.jsonl line 2: {message}"):
+        read(folder, part)
+
+
+def test_sides_are_the_claim_and_its_contrary(tmp_path: Path) -> None:
+    items = read(write(tmp_path))
+    assert [item.sides for item in items["theses"]] == [(KEPT, STOPPED), (KEPT, STOPPED), ()]
+    assert items["stances"][0].sides == (KEPT, STOPPED)
+    assert items["evidence"][2].sides == ("Zoos should be closed.", "Zoos should not be closed.")
+    denied = write(tmp_path / "denied", stances=[row("stances", 0, claim=STOPPED)])
+    assert read(denied, "stances")["stances"][0].sides == (STOPPED, KEPT)
+
+
+class Arguments:
+    def __init__(self, **given: Path | None) -> None:
+        self.__dict__ = dict.fromkeys(("data", *ROWS)) | given
+
+
+def test_files_come_from_their_options_or_else_from_the_folder(tmp_path: Path) -> None:
+    folder = write(tmp_path / "all", theses=ROWS["theses"], evidence=[])
+    other = tmp_path / "other.jsonl"
+    named: Any = Arguments(data=folder, evidence=other)
+    assert named_files(named) == {"theses": folder / "theses.jsonl", "evidence": other}
+    nothing: Any = Arguments()
+    with pytest.raises(InputError, match=r"Name at least one file with --theses, --stances, --evidence"):
+        named_files(nothing)
+    empty: Any = Arguments(data=tmp_path)
+    with pytest.raises(InputError, match=r"holds no theses\.jsonl, stances\.jsonl, evidence\.jsonl"):
+        named_files(empty)
+    with pytest.raises(InputError, match=r"evidence\.jsonl holds no rows"):
+        read_items("evidence", folder / "evidence.jsonl")
+
+
+def test_a_sample_is_seeded_and_in_order(tmp_path: Path) -> None:
+    items = read(write(tmp_path, evidence=ROWS["evidence"] * 5), "evidence")["evidence"]
+    chosen = [item.key for item in sampled(items, 6, seed=3)]
+    assert chosen == [item.key for item in sampled(items, 6, seed=3)]
+    assert chosen != [item.key for item in sampled(items, 6, seed=4)]
+    assert [item.key for item in items if item.key in chosen] == chosen
+    assert sampled(items, 15, seed=3) == sampled(items, None, seed=3) == items
+
+
+# Runs with a scripted judge
+
+
+def test_the_figures_by_hand(tmp_path: Path) -> None:
+    items = read(write(tmp_path))
+    asked, pairs = models()
+    records = ask(items, asked)
+    assert [records[f"theses {n}"]["thesis"] for n in (1, 2, 3)] == [FOR, AGAINST, TOLL]
+    assert [records[f"theses {n}"]["side"] for n in (1, 2, 3)] == [KEPT, STOPPED, None]
+    assert len(pairs) == 2 * (3 + 2 + 0) + 2 * 4 + 2 * 3
+    assert pairs[0].contrary == STOPPED  # the judge is told
+    report = scored(items, records)
+    metrics = report["metrics"]
+    # shared: all 8 gold bigrams, ours has 12; none; 'a toll on the harbour bridge' is 5 of the 7 gold ones, ours has 11
+    assert metrics["theses_rouge2"] == pytest.approx((2 * 8 / (8 + 12) + 0 + 2 * 5 / (7 + 11)) / 3)
+    assert metrics["theses_rouge2_lead"] < metrics["theses_rouge2"] <= metrics["theses_rouge2_best"]
+    # the second is taken for support (0.6 against 0.5), the others are right
+    assert (metrics["stance_accuracy"], metrics["stance_majority"], metrics["stance_undecided"]) == (0.75, 0.5, 0)
+    assert metrics["stance_f1"] == pytest.approx((4 / 5 + 2 / 3) / 2)
+    # the larger of the two: 0.7 for 0.9, 0.6 for 1, 0.3 for 0.1
+    assert metrics["evidence_mse"] == pytest.approx((0.04 + 0.16 + 0.04) / 3)
+    assert (metrics["theses"], metrics["stances"], metrics["evidence"]) == (3, 4, 3)
+    assert report["config"]["groups"] == {"theses": 2, "stances": 2, "evidence": 2}
+    assert len(report["intervals"]) == 3 + 6 + 2
+    assert set(report["intervals"]) <= set(metrics)
+    assert set(report["intervals"]) - set(report["items"]) == {"stance_f1"}  # the only one that is no sum over a sum
+    assert report["failed"] == []
+
+
+def test_what_gets_no_verdict_is_wrong_and_named(tmp_path: Path) -> None:
+    items = read(write(tmp_path))
+    silent = (FOR, "The council of", "The crew has", "Nurses need", "Half of")
+    asked, _ = models(lambda pair: math.nan if pair.text.startswith(silent) else said(pair))
+    report = scored(items, ask(items, asked))
+    metrics = report["metrics"]
+    assert [(f["part"], f["line"]) for f in report["failed"]] == [("theses", 1), ("stances", 1), ("evidence", 1)]
+    assert (metrics["theses_failed"], metrics["stances_failed"], metrics["evidence_failed"]) == (1, 1, 1)
+    assert metrics["theses_rouge2"] == pytest.approx((0 + 0 + 10 / 18) / 3)
+    assert (metrics["stance_accuracy"], metrics["stance_undecided"]) == (0.5, 0.25)
+    assert metrics["evidence_mse"] == pytest.approx((0.81 + 0.16 + 0.04) / 3)
+    shown = table(report)
+    assert "theses.jsonl: 3 rows of 2 questions or claims, 1 failed" in shown
+    assert "failed: stances line 1: the judge did not answer" in shown
+
+
+def test_a_reply_of_no_use_fails_its_batch_once_something_worked(tmp_path: Path) -> None:
+    items = read(write(tmp_path), "stances")
+
+    def sometimes(pair: Pair) -> float:
+        if pair.text.startswith("Zoos save"):
+            raise ProviderReplyError("nonsense")
+        return said(pair)
+
+    asked, _ = models(sometimes, together=2)  # an item at a time
+    records = ask(items, asked)
+    assert [records[f"stances {n}"].get("failed") for n in (1, 2, 3, 4)] == [None, None, "nonsense", None]
+    with pytest.raises(ProviderReplyError):
+        ask({"stances": items["stances"][2:]}, asked)
+
+    def down(pair: Pair) -> float:
+        raise ProviderDownError("gone")
+
+    with pytest.raises(ProviderDownError):
+        ask(items, models(down)[0])
+
+
+def test_a_stopped_run_goes_on_and_scoring_asks_nobody(tmp_path: Path) -> None:
+    items, path = read(write(tmp_path / "data")), tmp_path / "records.jsonl"
+    with Records(path, "responses", {}) as kept:
+        whole = ask(items, models()[0], kept)
+    lines = path.read_text().splitlines(keepends=True)
+    assert len(lines) == 1 + 3 + 4 + 3
+    path.write_text("".join(lines[:6]))  # three theses, two stances
+    again, pairs = models()
+    with Records(path, "responses", {}) as kept:
+        assert ask(items, again, kept) == whole
+    left = [r["text"] for r in ROWS["stances"][2:]] + [r["sentence"] for r in ROWS["evidence"]]
+    assert {pair.text for pair in pairs} == set(left)
+    assert path.read_text() == "".join(lines)
+
+
+# Whole runs
+
+
+@pytest.fixture
+def suite(
+    models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Suite:
+    """Runs the suite in this process with the built models; returns status, output and error output."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "cache").symlink_to(models_dir)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        status = main(["responses", *map(str, arguments)])
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def test_a_run_with_the_embedded_models(suite: Suite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, out = write(tmp_path / "set"), tmp_path / "kept.jsonl"
+    status, printed, err = suite("--data", folder, "--json", "--out", out)
+    assert (status, err) == (0, "")
+    report = json.loads(printed)
+    assert report["published"] == {
+        "theses_rouge2": 0.1192,
+        "stance_accuracy": 0.916,
+        "stance_f1": 0.916,
+        "evidence_mse": 0.0397,
+    }
+    assert report["metrics"]["theses_rouge2"] > report["metrics"]["theses_rouge2_lead"]
+    assert "trained on rows of Perspectrum" in report["notes"][0]
+    assert report["config"]["encoder"].startswith("minilm")
+    assert json.loads(suite("--data", folder, "--json", "--out", out)[1]) == report
+    shown = suite("--data", folder, "--out", out)[1]
+    for line in ("ROUGE-2 F1 of the thesis", "accuracy of the stance", "squared error of the evidence"):
+        assert line in shown
+    for figure in ("11.92", "91.60", "3.97"):
+        assert f"  {figure}\n" in shown
+    saved = tmp_path / "result.json"
+    saved.write_text(printed)
+    assert main(["report", str(saved)]) == 0
+    assert "responses on theses.jsonl, stances.jsonl, evidence.jsonl" in capsys.readouterr().out
+
+
+def test_a_served_judge_and_one_part(suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write(tmp_path / "set")
+    with ModelServer(judge=lambda prompt: 0.9 if "not" in prompt.partition("Nurses")[0] else 0.2) as server:
+        monkeypatch.setenv("STEELMAN_JUDGE_URL", server.url)
+        monkeypatch.setenv("STEELMAN_JUDGE_MODEL", "test-model")
+        status, printed, _ = suite("--stances", folder / "stances.jsonl", "--judge", "chat", "--json")
+        assert len(server.requests) == 8
+    report = json.loads(printed)
+    assert status == 0
+    assert set(report["published"]) == {"stance_accuracy", "stance_f1"}
+    assert (report["config"]["encoder"], report["notes"]) == (None, [])
+
+
+def test_the_judge_that_says_no_decides_nothing(suite: Suite, tmp_path: Path) -> None:
+    folder = write(tmp_path / "set")
+    report = json.loads(suite("--data", folder, "--judge", "no", "--limit", "2", "--json")[1])
+    metrics = report["metrics"]
+    assert (metrics["stances"], metrics["stance_undecided"], metrics["stance_accuracy"]) == (2, 1, 0)
+    assert report["config"]["sample"] == [2, 1]
+
+
+@pytest.mark.parametrize("options", [["--limit", "0"], [], ["--theses", "none.jsonl"]])
+def test_what_cannot_be_done_is_one_line(suite: Suite, options: list[str]) -> None:
+    status, printed, err = suite(*options)
+    assert (status, printed) == (1, "")
+    assert err.startswith("evals: ")
+    assert err.count("\n") == 1
+
+
+def test_records_of_other_files_are_not_gone_on_with(suite: Suite, tmp_path: Path) -> None:
+    folder, out = write(tmp_path / "set"), tmp_path / "kept.jsonl"
+    assert suite("--stances", folder / "stances.jsonl", "--judge", "no", "--out", out)[0] == 0
+    before = out.read_bytes()
+    write(folder, stances=ROWS["stances"][:3])
+    status, _, err = suite("--stances", folder / "stances.jsonl", "--judge", "no", "--out", out)
+    assert (status, "files was" in err) == (1, True)
+    assert out.read_bytes() == before

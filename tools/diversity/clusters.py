@@ -1,0 +1,119 @@
+"""Sentence clusters, and choosing paragraphs by the clusters that they add (NEWSCOPE, §4.2).
+
+A cluster of sentences stands for one thing that is said; a paragraph covers the clusters of its sentences.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.text.sentences import split_sentences
+
+LEAST_WORDS = 6  # of a sentence that is clustered: "more than five words"
+NOISE = -1
+"""The label of sentences that are like no other; together they count as one cluster, as in the released code."""
+_COUNTED = 0.04
+_ALIKE = 2  # sentences that make a cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Clustered:
+    """Sentences of paragraphs: of which paragraph each is, and its cluster; both of shape (sentences,)."""
+
+    paragraph: NDArray[np.int64]
+    label: NDArray[np.int64]
+
+    def of(self, paragraph: int) -> frozenset[int]:
+        """The clusters that a paragraph covers."""
+        return frozenset(int(c) for c in self.label[self.paragraph == paragraph])
+
+
+def clustered_sentences(text: str) -> list[str]:
+    """The sentences of a paragraph that are clustered; a line's end ends a sentence."""
+    found = [s for line in text.splitlines() for s in split_sentences(line)]
+    return [s for s in found if len(s.split()) >= LEAST_WORDS]
+
+
+def cluster_sentences(vectors: NDArray[np.float32], paragraph: Sequence[int]) -> Clustered:
+    """OPTICS (Ankerst et al. 1999) on the cosine distances of sentence vectors, unit, of shape (sentences, dimensions).
+
+    paragraph: of which paragraph each sentence is. Raises ValueError for lengths that differ.
+    """
+    if len(vectors) != len(paragraph):
+        raise ValueError(f"{len(vectors)} sentences for {len(paragraph)} paragraphs")
+    return Clustered(np.asarray(paragraph, np.int64), _optics(vectors))
+
+
+def _optics(vectors: NDArray[np.float32]) -> NDArray[np.int64]:
+    if len(vectors) < _ALIKE:
+        return np.full(len(vectors), NOISE, np.int64)
+    import warnings
+
+    from sklearn.cluster import OPTICS
+
+    distances = np.clip(1.0 - vectors @ vectors.T, 0.0, None).astype(np.float64)
+    np.fill_diagonal(distances, 0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # equal sentences lie at distance 0, by which it divides
+        labels = OPTICS(metric="precomputed", min_samples=_ALIKE).fit(distances).labels_
+    return np.asarray(labels, np.int64)
+
+
+def greedy_scs(
+    clusters: Clustered, similarity: NDArray[np.floating], k: int, enough: float = 1.0, released: bool = False
+) -> list[int]:
+    """Positions of up to k paragraphs, each with the most clusters not yet covered (GreedySCS).
+
+    similarity: of each paragraph to the query, shape (paragraphs,). enough: the share of clusters that is
+    enough; what is then left of k is filled by similarity. released: the count weighs 0.04 beside the similarity, as in
+    the released code; else it decides alone, then the similarity.
+    """
+
+    def score(paragraph: int, fresh: frozenset[int]) -> tuple[float, float]:
+        if released:
+            return _COUNTED * len(fresh) + float(similarity[paragraph]), 0.0
+        return float(len(fresh)), float(similarity[paragraph])
+
+    return _greedy(clusters, similarity, k, enough, score)
+
+
+def greedy_plus(
+    clusters: Clustered, similarity: NDArray[np.floating], k: int, enough: float = 1.0, trade_off: float = 0.5
+) -> list[int]:
+    """Positions of up to k paragraphs by Σ ClusterScore over clusters not yet covered + λ · similarity (GreedyPlus).
+
+    A cluster's score is the mean, over its sentences, of the similarity of their paragraphs to the query. similarity:
+    shape (paragraphs,). enough: as in `greedy_scs`. trade_off: λ, 0.5 in the paper.
+    """
+    behind = similarity[clusters.paragraph]
+    value = {int(c): float(behind[clusters.label == c].mean()) for c in np.unique(clusters.label)}
+
+    def score(paragraph: int, fresh: frozenset[int]) -> tuple[float, float]:
+        return sum(value[c] for c in fresh) + trade_off * float(similarity[paragraph]), 0.0
+
+    return _greedy(clusters, similarity, k, enough, score)
+
+
+def _greedy(
+    clusters: Clustered,
+    similarity: NDArray[np.floating],
+    k: int,
+    enough: float,
+    score: Callable[[int, frozenset[int]], tuple[float, float]],
+) -> list[int]:
+    """The best by `score` until k are taken or `enough` is covered, then by similarity; of equals the one with fewer
+    sentences, then the earlier one."""
+    size = len(similarity)
+    covers = [clusters.of(i) for i in range(size)]
+    sentences = np.bincount(clusters.paragraph, minlength=size)
+    everything = frozenset().union(*covers)
+    open_, taken, left = set(everything), list[int](), set(range(size))
+    while left and len(taken) < k and open_ and (len(everything) - len(open_)) / len(everything) < enough:
+        best = max(left, key=lambda i: (*score(i, covers[i] & open_), -int(sentences[i]), -i))
+        taken.append(best)
+        left.remove(best)
+        open_ -= covers[best]
+    rest = sorted(left, key=lambda i: (-float(similarity[i]), int(sentences[i]), i))
+    return [*taken, *rest[: max(0, k - len(taken))]]

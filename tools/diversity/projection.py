@@ -1,0 +1,74 @@
+"""Queries that lean towards a perspective: PAP and the interventions that it is compared with (PIR, §3.1 and table 4).
+
+r, p, q and c stand for the vectors of the root query, the perspective, the query that holds both, and a passage.
+"""
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float32]
+Form = Literal["none", "add", "concat", "cast", "cast+", "dual-sum", "tri-sum", "pap", "pap+"]
+FORMS: tuple[Form, ...] = get_args(Form)
+_LEAST = 1e-12  # norms below it are nothing: such a vector has no direction, and its cosines are 0
+
+
+def leaning_scores(
+    form: Form, root: Vector, perspective: Vector, query: Vector, passages: Vector, strength: float = 1.0
+) -> NDArray[np.float32]:
+    """The passages' scores under an intervention, float32 of shape (n,), higher is nearer.
+
+    none: cos(q, c). add: cos(r + p, c). concat: cos([r; p], [c; p]). cast: cos(q − p, c). cast+: cos(q − p, c − p).
+    dual-sum: cos(r, c) + cos(p, c). tri-sum: dual-sum + cos(q, c). pap: cos(q − s · proj, c), proj being q's component
+    along p, which is removed; pap+: the same done to c as well.
+
+    root, perspective, query: shape (dimensions,). passages: shape (n, dimensions). strength: s, used by pap and pap+;
+    1 removes all of the component, a negative one adds to it, as the released code does.
+    Raises ValueError for a form that is none.
+    """
+    r, p, q = (np.asarray(v, np.float64) for v in (root, perspective, query))
+    if form == "none":
+        scores = _cosines(passages, q)
+    elif form == "add":
+        scores = _cosines(passages, r + p)
+    elif form == "concat":
+        both = passages @ r + p @ p
+        scores = both / _norms(r @ r + p @ p, np.einsum("nd,nd->n", passages, passages) + p @ p)
+    elif form == "cast":
+        scores = _cosines(passages, q - p)
+    elif form == "cast+":
+        scores = _cosines(passages - p, q - p)
+    elif form == "dual-sum":
+        scores = _cosines(passages, r) + _cosines(passages, p)
+    elif form == "tri-sum":
+        scores = _cosines(passages, r) + _cosines(passages, p) + _cosines(passages, q)
+    elif form == "pap":
+        scores = _cosines(passages, without(q, p, strength))
+    elif form == "pap+":
+        scores = _cosines(without(passages, p, strength), without(q, p, strength))
+    else:
+        raise ValueError(f"there is no form '{form}'; there are: {', '.join(FORMS)}")
+    return np.asarray(scores, np.float32)
+
+
+def without(
+    vectors: NDArray[np.floating], direction: NDArray[np.floating], strength: float = 1.0
+) -> NDArray[np.float64]:
+    """v − s · (v·p / ‖p‖²) p, for one vector or for rows of them; unchanged where p is nothing."""
+    length = float(direction @ direction)
+    if length < _LEAST:
+        return np.asarray(vectors, np.float64)
+    share = np.asarray(vectors @ direction / length, np.float64)
+    return np.asarray(vectors - strength * np.multiply.outer(share, direction), np.float64)
+
+
+def _cosines(passages: NDArray[np.floating], vector: NDArray[np.floating]) -> NDArray[np.float64]:
+    squares = np.einsum("nd,nd->n", passages, passages)
+    return np.asarray(passages @ vector / _norms(vector @ vector, squares), np.float64)
+
+
+def _norms(square: Any, squares: NDArray[np.floating]) -> NDArray[np.float64]:
+    """√(a · b), infinite where either is nothing."""
+    product = np.asarray(square * squares, np.float64)
+    return np.where(product > _LEAST, np.sqrt(product), np.inf)

@@ -1,0 +1,139 @@
+"""Theses that answer a question alike, put together (multi-perspective search, §4.2.3).
+
+The paper clusters what the last layer of a stance classifier makes of question and thesis, by k-means with k = 3; its
+released code does so for open questions only, and sorts the theses of a yes-or-no question by their stance instead.
+Both are here. In the place of the classifier's layer stand an encoder's vectors without their component along the
+question's vector: what the question says already makes no two theses alike.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating]
+Stance = Literal["for", "against", "mixed"]
+
+STANCES: tuple[Stance, ...] = ("for", "against", "mixed")
+CLUSTERS = 3  # the paper's k
+MARGIN = 0.2  # by how much one side has to be more probable than the other; this project's
+_NOTHING = 1e-6  # a length below it is rounding: the vector says nothing beside the question
+_STARTS = 10  # of k-means, of which the best counts
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Theses that say the same. `name` is their stance, empty for clusters; `members` are their positions, the one
+    that stands for the group best first."""
+
+    name: Stance | Literal[""]
+    members: tuple[int, ...]
+
+
+def group_theses(
+    vectors: Floats,
+    question: Floats,
+    support: Floats | None = None,
+    threshold: float | None = None,
+    k: int = CLUSTERS,
+    seed: int = 1,
+) -> list[Group]:
+    """Every thesis in one group. With `support`, as for a yes-or-no question, by stance; else with a `threshold` by
+    average linkage; else by k-means with k groups.
+
+    vectors: of the theses, shape (n, dimensions). question: shape (dimensions,). support: shape (2, n), as in
+    `stances`. Raises ValueError for shapes that differ.
+    """
+    if support is not None:
+        if support.shape != (2, len(vectors)):
+            raise ValueError(f"support has the shape {support.shape}, not (2, {len(vectors)})")
+        return by_stance(support)
+    free = conditioned(vectors, question)
+    return by_kmeans(free, k, seed) if threshold is None else by_linkage(free, threshold)
+
+
+def conditioned(vectors: Floats, question: Floats) -> NDArray[np.float64]:
+    """v − (v·q / ‖q‖²) q of each vector v, q being the question's, then of unit length; shape (n, dimensions).
+
+    A thesis that says nothing beside the question becomes a row of zeros. Raises ValueError for a q of zeros.
+    """
+    square = float(question @ question)
+    if square == 0:
+        raise ValueError("the question's vector is zero: nothing can be taken out along it")
+    left = vectors - np.multiply.outer(vectors @ question / square, question)
+    lengths = np.linalg.norm(left, axis=1, keepdims=True)
+    return np.where(lengths > _NOTHING, left / np.maximum(lengths, _NOTHING), 0.0)
+
+
+def stances(support: Floats, margin: float = MARGIN) -> list[Stance]:
+    """'for' where the claim is more probable than its contrary by more than the margin, 'against' the other way round,
+    else 'mixed': both, neither, or no verdict (NaN).
+
+    support: probabilities that each thesis supports the claim and its contrary, shape (2, n).
+    """
+    return ["for" if d > margin else "against" if d < -margin else "mixed" for d in support[0] - support[1]]
+
+
+def by_stance(support: Floats, margin: float = MARGIN) -> list[Group]:
+    """The groups 'for', 'against' and 'mixed', in this order, those that have members; see `stances`.
+
+    First comes the member that is surest, among the mixed ones the one nearest to the middle.
+    """
+    found = np.array(stances(support, margin), dtype=object)
+    sure = np.nan_to_num(np.abs(support[0] - support[1]), nan=np.inf)
+    groups = []
+    for stance in STANCES:
+        members = np.flatnonzero(found == stance)
+        order = np.argsort(sure[members] * (1 if stance == "mixed" else -1), kind="stable")
+        if len(members):
+            groups.append(Group(stance, tuple(int(i) for i in members[order])))
+    return groups
+
+
+def by_kmeans(vectors: Floats, k: int = CLUSTERS, seed: int = 1) -> list[Group]:
+    """k groups by k-means (Lloyd 1982) from seeded starts, or as many as there are different vectors; largest first.
+
+    vectors: of shape (n, dimensions), as `conditioned` gives them. Raises ValueError for a k below 1.
+    """
+    if k < 1:
+        raise ValueError(f"k has to be 1 or more, not {k}")
+    if not len(vectors):
+        return []
+    from sklearn.cluster import KMeans
+
+    different = len(np.unique(np.round(vectors, 6), axis=0))
+    model = KMeans(min(k, different), n_init=_STARTS, random_state=seed).fit(np.asarray(vectors, np.float64))
+    return _groups(vectors, model.labels_)
+
+
+def by_linkage(vectors: Floats, threshold: float) -> list[Group]:
+    """Groups by average linkage (Sokal and Michener 1958): the two with the highest mean cosine between their members
+    are joined while it is at least the threshold; largest first.
+
+    vectors: unit or zero, of shape (n, dimensions), as `conditioned` gives them. A row of zeros is like its own kind
+    only. threshold: from −1 to 1.
+    """
+    if len(vectors) < 2:
+        return _groups(vectors, np.zeros(len(vectors), np.int64))
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    empty = ~vectors.any(axis=1)
+    distances = np.clip(1.0 - vectors @ vectors.T, 0.0, None).astype(np.float64)
+    distances[np.ix_(empty, empty)] = 0.0
+    np.fill_diagonal(distances, 0.0)
+    tree = linkage(squareform(distances, checks=False), "average")
+    return _groups(vectors, fcluster(tree, t=1.0 - threshold, criterion="distance"))
+
+
+def _groups(vectors: Floats, labels: Sequence[int] | NDArray[np.integer]) -> list[Group]:
+    """The largest group first, of equals the one that begins earlier; in it the nearest to its mean first."""
+    found = [np.flatnonzero(np.asarray(labels) == label) for label in np.unique(labels)]
+    groups = []
+    for members in sorted(found, key=lambda m: (-len(m), int(m[0]))):
+        near = vectors[members] @ vectors[members].mean(axis=0)
+        order = np.argsort(-np.round(near, 9), kind="stable")  # rounding makes no order among equals
+        groups.append(Group("", tuple(int(i) for i in members[order])))
+    return groups
