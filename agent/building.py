@@ -62,7 +62,7 @@ def build_providers(settings: Settings, store: Store) -> Providers:
         quoter=quoter,
         names=_names(models, chat=bool(chats)),
         web=web,
-        reranker=_reranker(settings),
+        reranker=build_reranker(settings),
         english_only=not chats,
         remotes=tuple(_remotes(settings, chats, models, web)),
         closers=tuple(closers),
@@ -282,7 +282,7 @@ def _web(settings: Settings, store: Store, models: Models) -> "WebSearch | None"
     )
 
 
-def _reranker(settings: Settings) -> "Reranker | None":
+def build_reranker(settings: Settings) -> "Reranker | None":
     if not settings.reranker:
         return None
     from tools.encoders.reranker import Reranker

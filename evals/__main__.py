@@ -21,6 +21,7 @@ SUITES = {
     "report": "results side by side: a table, Markdown with figures, two of them compared",
     "responses": "theses of documents, stances of texts and evidence, against labelled data",
     "retrieval": "how well retrievers cover the perspectives on a question",
+    "select-fit": "fit what tells the passages that speak to a question, for the agent's selection",
     "screenshots": "pictures of the chat page, for the documents",
 }
 
@@ -48,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _module(name: str):  # type: ignore[no-untyped-def]  # whichever module the suite is
     training = name.removeprefix("judge-")
-    return importlib.import_module(f"evals.{name}" if training == name else f"evals.training.{training}")
+    return importlib.import_module(f"evals.{name.replace('-', '_')}" if training == name else f"evals.training.{training}")
 
 
 if __name__ == "__main__":

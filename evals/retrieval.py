@@ -18,14 +18,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from agent.building import build_encoder
-from agent.settings import load_settings
+from agent.building import build_encoder, build_reranker
+from agent.settings import Settings, load_settings
+from evals.judging.judges import PairJudge, open_judge
 from evals.metrics.coverage import DEEPEST, require_ir_measures
-from evals.ranking.retrievers import CorpusIndex, Method, Ranking, named
+from evals.ranking.methods import STANDARD, Method, named
+from evals.ranking.retrievers import CorpusIndex, Ranking
 from evals.ranking.scores import Scores, score, union_scores
 from evals.ranking.sets import GoldQuestion, RetrievalSet, load_sets
 from evals.ranking.table import table
@@ -33,7 +35,10 @@ from evals.records import Record, Records
 from tools.batching import parts
 from tools.cache import VectorCache
 from tools.encoders.encoder import Encoder, load_encoder
-from tools.errors import ProviderDownError, ProviderError
+from tools.errors import ProviderDownError, ProviderError, SettingsError
+
+if TYPE_CHECKING:
+    from tools.encoders.reranker import Reranker
 
 _AT_ONCE = 64  # questions
 
@@ -48,6 +53,13 @@ class Plan:
     limit: int | None = None
     seed: int = 1
     published: bool = False
+    judge: PairJudge | None = None
+    reranker: "Reranker | None" = None
+
+    def key(self, one: RetrievalSet, name: str, question: GoldQuestion) -> str:
+        """Names a ranking; who judged or re-ranked is part of it, so that another one's is not taken for it."""
+        helper = {"judge": self.judge, "reranker": self.reranker}.get(self.methods[name].needs)
+        return " ".join((one.name, name, question.qid, *([f"by {helper.name}"] if helper else [])))
 
 
 @dataclass(slots=True)
@@ -67,9 +79,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--methods",
         type=_names,
-        default=["bm25", "dense", "hybrid", "oracle"],
+        default=list(STANDARD),
         metavar="NAME[,NAME…]",
-        help="retrievers; NAME+gold asks with the gold perspectives, 'oracle' is that of each (default: all)",
+        help="retrievers (default: bm25,dense,hybrid,oracle), such as steelman, dense+mmr:0.9, hybrid+expansion, "
+        "dense+pap, dense+greedyplus; a wrong name lists all",
     )
     add("--k", type=_cutoffs, default=[5, 10, 20], metavar="K[,K…]", help="passages that count (default: 5,10,20)")
     add("--out", type=Path, metavar="RECORDS", help="where the rankings are kept; those it has are not made again")
@@ -85,8 +98,8 @@ def run(args: argparse.Namespace) -> int:
     require_ir_measures()  # said before an hour's work, not after it
     methods = named(args.methods)
     sets = [sampled(s, args.limit, args.seed) for s in load_sets(args.data, args.set)]
-    plan = Plan(sets, methods, args.k, args.limit, args.seed, args.published_precision)
     settings = load_settings()
+    plan = Plan(sets, methods, args.k, args.limit, args.seed, args.published_precision, *_helpers(methods, settings))
     encoder = build_encoder(settings, load_encoder(settings.cache_dir))
     cache = VectorCache(settings.cache_dir / "retrieval.db")
     spent = Spent(load=time.perf_counter() - began)
@@ -96,6 +109,16 @@ def run(args: argparse.Namespace) -> int:
     report["seconds"]["total"] = time.perf_counter() - began
     sys.stdout.write(json.dumps(_plain(report), indent=2, ensure_ascii=False) + "\n" if args.json else table(report))
     return 0
+
+
+def _helpers(methods: dict[str, Method], settings: Settings) -> "tuple[PairJudge | None, Reranker | None]":
+    """The judge and the re-ranker where a method needs them. Raises SettingsError, ModelError."""
+    needs = {m.needs for m in methods.values()}
+    judge = open_judge("settings", 0.0, 0) if "judge" in needs else None
+    reranker = build_reranker(settings) if "reranker" in needs else None
+    if "reranker" in needs and reranker is None:
+        raise SettingsError("re-ranking needs a cross-encoder. Name one: STEELMAN_RERANKER=MODEL (extra 'models').")
+    return judge, reranker
 
 
 def sampled(part: RetrievalSet, limit: int | None, seed: int) -> RetrievalSet:
@@ -116,25 +139,26 @@ def rank(plan: Plan, encoder: Encoder, cache: VectorCache, path: Path, spent: Sp
     bar = tqdm(total=total, unit="search", disable=not sys.stderr.isatty())
     with Records(path, "retrieval", _identity(plan, encoder.name)) as records, bar:
         for part in _by_corpus(plan.sets):
-            with CorpusIndex(part[0].corpus, encoder, cache) as index:
-                for one, (name, method) in itertools.product(part, plan.methods.items()):
+            with CorpusIndex(part[0].corpus, encoder, cache, plan.judge, plan.reranker) as index:
+                for one, name in itertools.product(part, plan.methods):
                     began = time.perf_counter()
                     bar.set_description(f"{one.name} {name}")
-                    for question, found in _missing(one, name, method, index, records, bar):
+                    index.questions = one.questions
+                    for question, found in _missing(plan, one, name, index, records, bar):
                         bar.update()
-                        records.add(_key(one, name, question), _record(one, name, question, found, index))
+                        records.add(plan.key(one, name, question), _record(one, name, question, found, index))
                     spent.search.setdefault(one.name, {})[name] = time.perf_counter() - began
     return records.done
 
 
 def _missing(
-    one: RetrievalSet, name: str, method: Method, index: CorpusIndex, records: Records, bar: "tqdm[Any]"
+    plan: Plan, one: RetrievalSet, name: str, index: CorpusIndex, records: Records, bar: "tqdm[Any]"
 ) -> Iterator[tuple[GoldQuestion, Ranking | ProviderError]]:
     """The questions without a record, and what the method finds for each."""
-    left = [q for q in one.questions if _key(one, name, q) not in records.done]
+    left = [q for q in one.questions if plan.key(one, name, q) not in records.done]
     bar.update(len(one.questions) - len(left))
     for batch in parts(left, _AT_ONCE):
-        yield from zip(batch, _found(method, index, batch), strict=True)
+        yield from zip(batch, _found(plan.methods[name], index, batch), strict=True)
 
 
 def _found(method: Method, index: CorpusIndex, batch: Sequence[GoldQuestion]) -> list[Ranking | ProviderError]:
@@ -158,7 +182,7 @@ def scored(plan: Plan, records: dict[str, Record], encoder: str, spent: Spent) -
     union: Record = {}
     failed: list[Record] = []
     for one in plan.sets:
-        kept = {name: [records[_key(one, name, q)] for q in one.questions] for name in plan.methods}
+        kept = {name: [records[plan.key(one, name, q)] for q in one.questions] for name in plan.methods}
         scores = {n: _scores(plan, one, rows) for n, rows in kept.items()}
         metrics[one.name] = {n: s.values for n, s in scores.items()}
         intervals[one.name] = {n: s.intervals for n, s in scores.items()}
@@ -199,10 +223,6 @@ def _named_failure(record: Record) -> Record:
     return {part: record[part] for part in ("set", "method", "qid", "failed")}
 
 
-def _key(one: RetrievalSet, method: str, question: GoldQuestion) -> str:
-    return f"{one.name} {method} {question.qid}"
-
-
 def _by_corpus(sets: Sequence[RetrievalSet]) -> list[list[RetrievalSet]]:
     """Sets of one corpus together, so that it is indexed once."""
     grouped: dict[int, list[RetrievalSet]] = {}
@@ -221,8 +241,9 @@ def _config(plan: Plan, encoder: str) -> Record:
     sizes = {s.name: _sizes(s, plan.cutoffs) for s in plan.sets}
     reading = "published" if plan.published else "divided by k"
     knows = {name: method.knows for name, method in plan.methods.items()}
+    helpers = {part: model.name for part, model in (("judge", plan.judge), ("reranker", plan.reranker)) if model}
     read = {"k": plan.cutoffs, "precision": reading, "seed": plan.seed}
-    return {**_identity(plan, encoder), "methods": knows, **read, "sizes": sizes}
+    return {**_identity(plan, encoder), "methods": knows, **helpers, **read, "sizes": sizes}
 
 
 def _sizes(one: RetrievalSet, cutoffs: Sequence[int]) -> Record:

@@ -1,48 +1,67 @@
-"""Retrievers by name: each ranks a corpus for a batch of questions.
+"""Searches of a corpus, from the agent's own parts: its BM25 with its analyzer, its encoder, its rank fusion.
 
-A method is a line in `METHODS`: a function, and what it may know. They are built from the agent's own parts: its BM25
-with its analyzer, its encoder, its rank fusion; the dense search is exact. Passages are searched whole, as the corpus
-cuts them; the embedded encoder reads the first 256 tokens of each.
+The dense search is exact. Passages are searched whole, as the corpus cuts them; the embedded encoder reads the first
+256 tokens of each.
 """
 
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evals.judging.judges import PairJudge
 from evals.ranking.sets import GoldQuestion
 from tools.batching import parts
 from tools.cache import VectorCache
+from tools.diversity.clusters import Clustered, cluster_sentences, clustered_sentences
+from tools.diversity.projection import Form, leaning_scores
 from tools.encoders.encoder import Encoder
-from tools.errors import InputError, ProviderDownError, ProviderError
+from tools.errors import ProviderDownError, ProviderError
+from tools.grammar import frame
+from tools.judges.judge import Pair
 from tools.passages import Passage, SourceDocument
 from tools.store.hybrid import fuse, passage_text
 from tools.store.lexical import LexicalIndex
 
+if TYPE_CHECKING:
+    from tools.encoders.reranker import Reranker
+
 Vectors = NDArray[np.float32]
 Ranking = list[int]
 """Positions of passages in the corpus, best first, none twice."""
-Knows = Literal["nothing", "expansions", "gold perspectives", "judge"]
 
 _COLLECTION = 1
 _ENCODED_AT_ONCE = 256
+_WORDS_TOLD = 500  # passages of which the BM25 score is told
 
 
 class CorpusIndex:
     """A corpus and what the methods share of it, made when it is first needed. Use it as a context manager."""
 
-    def __init__(self, corpus: Sequence[SourceDocument], encoder: Encoder, cache: VectorCache) -> None:
+    def __init__(
+        self,
+        corpus: Sequence[SourceDocument],
+        encoder: Encoder,
+        cache: VectorCache,
+        judge: PairJudge | None = None,
+        reranker: "Reranker | None" = None,
+    ) -> None:
+        """judge, reranker: asked by the methods that need them."""
         self.corpus = corpus
+        self.questions: Sequence[GoldQuestion] = ()
+        """All that the corpus is searched for, for what is divided by the largest of a data set."""
         self._encoder = encoder
         self._cache = cache
+        self.judge = judge
+        self.reranker = reranker
+        self._largest: float | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="steelman-retrieval-")
 
     def __enter__(self) -> "CorpusIndex":
@@ -87,6 +106,46 @@ class CorpusIndex:
         """Shape (texts, dimensions). Raises ProviderError of an encoder elsewhere."""
         return self._cached("queries", texts, self._encoder.encode_queries)
 
+    def word_scores(self, text: str) -> dict[int, float]:
+        """BM25 scores by position, of the passages found first."""
+        return dict(self.lexical.search(text, [_COLLECTION], _WORDS_TOLD))
+
+    def largest_cosine(self) -> float | None:
+        """The highest cosine of any of `questions` to any passage; None without questions."""
+        if not self.questions:
+            return None
+        if self._largest is None:
+            vectors = self.query_vectors([q.question for q in self.questions])
+            self._largest = float((vectors @ self.vectors.T).max(initial=0.0))
+        return self._largest
+
+    def clustered(self, positions: Sequence[int]) -> Clustered:
+        """The sentence clusters of the passages at these positions."""
+        sentences = [(n, s) for n, i in enumerate(positions) for s in clustered_sentences(self.corpus[i].text)]
+        vectors = [
+            self._cached("passages", part, self._encoder.encode)
+            for part in parts([s for _, s in sentences], _ENCODED_AT_ONCE)
+        ]
+        rows = np.concatenate(vectors) if vectors else np.zeros((0, self._encoder.dimensions), np.float32)
+        return cluster_sentences(rows, [n for n, _ in sentences])
+
+    def support(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        """The judge's probabilities, shape (n,), from the cache as far as they are there; NaN for no verdict.
+
+        Raises ProviderError, ModelError.
+        """
+        assert self.judge is not None  # the suite brings one for every method that needs it
+        space = f"{self.judge.name}:pairs"
+        keys = [f"{p.statement}\x1f{p.contrary}\x1f{p.text}" for p in pairs]
+        known = self._cache.known(space, keys)
+        missing = [i for i, key in enumerate(keys) if key not in known]
+        scores = np.array([known[key][0] if key in known else np.nan for key in keys], np.float32)
+        if missing:
+            scores[missing] = self.judge.score([pairs[i] for i in missing])
+            verdicts = {keys[i]: scores[i : i + 1] for i in missing if not np.isnan(scores[i])}
+            self._cache.keep(space, verdicts)
+        return scores
+
     def _cached(self, kind: str, texts: Sequence[str], encode: Callable[[list[str]], Vectors]) -> Vectors:
         space = f"{self._encoder.name}:{kind}"
         return self._cache.rows(space, texts, lambda missing: encode([texts[i] for i in missing]))
@@ -94,16 +153,6 @@ class CorpusIndex:
 
 Search = Callable[[CorpusIndex, Sequence[str], int], list[Ranking]]
 """From texts to up to k passages each."""
-Rank = Callable[[CorpusIndex, Sequence[GoldQuestion], int], list[Ranking]]
-"""From questions to up to k passages each. May raise ProviderError."""
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """A retriever, and what it knows of a question beside its words."""
-
-    rank: Rank
-    knows: Knows = "nothing"
 
 
 def bm25(index: CorpusIndex, texts: Sequence[str], k: int) -> list[Ranking]:
@@ -123,50 +172,37 @@ def hybrid(index: CorpusIndex, texts: Sequence[str], k: int) -> list[Ranking]:
     return [[i for i, _ in fuse(rankings)][:k] for rankings in both]
 
 
-def by_question(search: Search) -> Rank:
-    """The question is the query."""
-    return lambda index, questions, k: search(index, [q.question for q in questions], k)
-
-
-def by_each(search: Search, queries_of: Callable[[GoldQuestion], list[str]]) -> Rank:
-    """Several queries a question; what they find is interleaved (query expansion, BERDS §6)."""
-
-    def rank(index: CorpusIndex, questions: Sequence[GoldQuestion], k: int) -> list[Ranking]:
-        queries = [queries_of(q) for q in questions]
-        found = iter(search(index, [text for texts in queries for text in texts], k))
-        return [interleave([next(found) for _ in texts])[:k] for texts in queries]
-
-    return rank
-
-
 def interleave(rankings: Sequence[Ranking]) -> Ranking:
     """All first places in the order of the rankings, then all second places, and so on; what was there is skipped."""
     return list(dict.fromkeys(i for places in zip_longest(*rankings) for i in places if i is not None))
 
 
+def sides_of(question: GoldQuestion) -> list[str]:
+    """What the sides of a question say, by its grammar: claim and negation, or the alternatives; none where it names
+    no side."""
+    framing = frame(question.question)
+    return list(framing.alternatives) if framing.alternatives else [s for s in (framing.claim, framing.negation) if s]
+
+
+def expanded_queries(question: GoldQuestion) -> list[str]:
+    """A query a side, worded as the gold queries are; the question alone where the grammar knows no side."""
+    return [f"{question.question} {side}" for side in sides_of(question)] or [question.question]
+
+
+def leaning(index: CorpusIndex, question: GoldQuestion, form: Form, strength: float, k: int) -> list[Ranking]:
+    """For each side up to k passages for the expanded query that leans to it (PIR §3.1); see `leaning_scores`."""
+    sides = sides_of(question)
+    if not sides:
+        return dense(index, [question.question], k)
+    root = index.query_vectors([question.question])[0]
+    vectors = zip(index.query_vectors(sides), index.query_vectors(expanded_queries(question)), strict=True)
+    scores = [leaning_scores(form, root, side, query, index.vectors, strength) for side, query in vectors]
+    return [[int(i) for i in np.argsort(-row, kind="stable")[:k]] for row in scores]
+
+
 def gold_queries(question: GoldQuestion) -> list[str]:
     """A query a gold perspective, as BERDS' released code words it: the question, a space, the statement."""
     return [f"{question.question} {p.statement}" for p in question.perspectives]
-
-
-SEARCHES: dict[str, Search] = {"bm25": bm25, "dense": dense, "hybrid": hybrid}
-
-METHODS: dict[str, Method] = {
-    **{name: Method(by_question(search)) for name, search in SEARCHES.items()},
-    **{f"{name}+gold": Method(by_each(search, gold_queries), "gold perspectives") for name, search in SEARCHES.items()},
-}
-
-
-def named(names: Sequence[str]) -> dict[str, Method]:
-    """The methods of these names. 'oracle' stands for the gold queries of every search among them, or of all.
-
-    Raises InputError for a name that is none, and for no names.
-    """
-    searches = [n for n in names if n in SEARCHES] or list(SEARCHES)
-    wanted = [m for n in names for m in ([f"{s}+gold" for s in searches] if n == "oracle" else [n])]
-    if unknown := [n for n in wanted or [""] if n not in METHODS]:
-        raise InputError(f"there is no method '{unknown[0]}'. There are: {', '.join(METHODS)}; oracle.")
-    return {name: METHODS[name] for name in wanted}
 
 
 def _quiet() -> bool:

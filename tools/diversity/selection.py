@@ -1,0 +1,153 @@
+"""Selections by name: which k of the passages that were found for a question are shown, in the way of one method.
+
+The published ones are in `marginal`, `clusters` and `projection`'s modules; 'coverage' is Steelman's own (`coverage`).
+All of them work on a `Pool`, so that the agent and the evaluation choose by the same code.
+"""
+
+import json
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.diversity.clusters import Clustered, greedy_plus, greedy_scs
+from tools.diversity.coverage import Candidates, Choice, Terms, select
+from tools.diversity.marginal import dkmips, mmr
+from tools.diversity.mining import mined_points
+from tools.diversity.relevance import RelevanceWeights, relevance
+from tools.errors import InputError
+
+Floats = NDArray[np.floating]
+
+OWN = "coverage"
+FOUND = "found"
+MINED = 0.5
+"""What a mined point weighs beside a side that is known."""
+TERMS = Terms(relevance=1.0, novelty=0.0, independence=0.05)
+_SURE = 0.3  # support of all sides together from which a passage surely takes one
+_WEIGHTS = Path(__file__).parents[1] / "weights" / "relevance.json"
+
+
+def _no_clusters() -> Clustered:
+    raise ValueError("this pool's sentences are not known, so that no method that goes by their clusters can choose")
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The n passages that were found for a question, best first, and what is known of them.
+
+    cosine: to the question, shape (n,). vectors: unit, shape (n, dimensions). words: BM25 scores, 0 where a passage was
+    not found by words, shape (n,). support: for each side the probability that a passage supports it, NaN where that
+    was not judged, shape (sides, n); (0, n) where the sides are not known. sources: who published each passage; none
+    where that is not known. sentences: clusters the passages' sentences, when a method first asks for it. largest: the
+    highest cosine of the data set, by which MMR divides; the pool's own where none is given.
+    """
+
+    cosine: Floats
+    vectors: NDArray[np.float32]
+    words: Floats
+    support: Floats
+    sources: Sequence[Hashable] = ()
+    sentences: Callable[[], Clustered] = field(default=_no_clusters)
+    largest: float | None = None
+
+    @property
+    def size(self) -> int:
+        return len(self.cosine)
+
+    @property
+    def likely(self) -> NDArray[np.float64]:
+        """How likely each passage speaks to the question, shape (n,), by the weights that were fitted."""
+        return relevance(self.cosine, self.words, self.vectors, fitted())
+
+
+def chosen(pool: Pool, k: int, terms: Terms = TERMS) -> list[Choice]:
+    """Steelman's own choice of up to k passages, with the reasons for each (`coverage`).
+
+    What is to be covered are the sides, as the judge sees them, and the points that are mined from the pool itself; the
+    points alone where no side is known. In the reasons, perspectives are numbered as the sides; those from
+    `len(pool.support)` on are the passages that stand for points.
+    """
+    if not pool.size:
+        return []
+    likely = pool.likely
+    points, shares = mined_points(pool.vectors, likely)
+    support = np.concatenate([sides_taken(pool.support, likely), points])
+    weights = np.concatenate([np.ones(len(pool.support)), MINED * shares])
+    return select(Candidates(support, likely, sources=pool.sources, weights=weights), k, terms)
+
+
+def sides_taken(support: Floats, likely: Floats) -> NDArray[np.float64]:
+    """The probability that a passage speaks to the question and takes a side, shape (sides, n).
+
+    A passage's relevance is divided among the sides as the judge's probabilities have it, which tell sides apart better
+    than they tell how relevant a passage is; where all are low, a part is left over. What was not judged is taken for
+    half of the relevance. support: shape (sides, n), with NaN. likely: relevance, shape (n,).
+    """
+    known = ~np.isnan(support)
+    judged = np.where(known, support, 0.0)
+    shares = judged / np.maximum(judged.sum(axis=0), _SURE)
+    return np.asarray(np.where(known, shares, 0.5) * likely, np.float64)
+
+
+@cache
+def fitted() -> RelevanceWeights:
+    """The weights that `python -m evals select-fit` fitted."""
+    stored = json.loads(_WEIGHTS.read_text(encoding="utf-8"))
+    return RelevanceWeights(tuple(map(float, stored["signals"])), float(stored["offset"]))
+
+
+Selection = Callable[[Pool, int, float], list[int]]
+"""From a pool, k and the method's dial to positions of up to k passages, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A selection, what its dial turns, and where it stands when nobody turns it (None: it has no dial)."""
+
+    pick: Selection
+    dial: str = ""
+    usual: float | None = None
+
+
+SELECTIONS: dict[str, Named] = {
+    FOUND: Named(lambda pool, k, _: list(range(min(k, pool.size)))),
+    "mmr": Named(lambda pool, k, dial: mmr(pool.cosine, pool.vectors, k, dial, pool.largest), "λ", 0.75),
+    "dkmips": Named(lambda pool, k, dial: dkmips(pool.cosine, pool.vectors, k, dial), "λ", 0.75),
+    "scs": Named(lambda pool, k, dial: greedy_scs(pool.sentences(), pool.cosine, k, dial), "share covered", 1.0),
+    "scs-released": Named(
+        lambda pool, k, dial: greedy_scs(pool.sentences(), pool.cosine, k, dial, released=True), "share covered", 1.0
+    ),
+    "greedyplus": Named(
+        lambda pool, k, dial: greedy_plus(pool.sentences(), pool.cosine, k, dial), "share covered", 1.0
+    ),
+    OWN: Named(lambda pool, k, _: [c.position for c in chosen(pool, k)]),
+}
+
+
+def parse_selection(name: str) -> tuple[str, float]:
+    """A selection and its dial from 'NAME' or 'NAME:NUMBER'. Raises InputError for a name or number that is none."""
+    method, colon, number = name.partition(":")
+    if method not in SELECTIONS:
+        raise InputError(f"there is no selection '{method}'. There are: {', '.join(SELECTIONS)}.")
+    named = SELECTIONS[method]
+    if not colon:
+        return method, 0.0 if named.usual is None else named.usual
+    if named.usual is None:
+        raise InputError(f"the selection '{method}' takes no number: write '{method}'.")
+    try:
+        dial = float(number)
+    except ValueError:
+        dial = float("nan")
+    if not 0 <= dial <= 1:
+        raise InputError(f"'{name}': the {named.dial} of '{method}' is a number from 0 to 1, such as {named.usual}.")
+    return method, dial
+
+
+def pick(name: str, pool: Pool, k: int) -> list[int]:
+    """Positions of up to k passages of the pool by the selection of that name. Raises InputError as parse_selection."""
+    method, dial = parse_selection(name)
+    return SELECTIONS[method].pick(pool, k, dial)
