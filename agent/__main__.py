@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 
+from tools.diversity.names import DIALS, OWN
 from tools.errors import InputError, SteelmanError
 
 OK, FAILED, BAD_INPUT, NOTHING_FOUND, DEGRADED, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -77,6 +78,11 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="what a chat model is asked as the judge",
     )
+    parser.add_argument(
+        "--selection",
+        metavar="NAME[:NUMBER]",
+        help=f"how passages are chosen to write from: {', '.join(DIALS)} (default: {OWN})",
+    )
     depth = parser.add_mutually_exclusive_group()
     depth.add_argument(
         "--quick",
@@ -95,6 +101,7 @@ def _add_ask(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("question", nargs="?", help="in quotation marks")
     _add_search_options(parser)
     parser.add_argument("--json", action="store_true", help="print the whole answer as JSON")
+    parser.add_argument("--explain", action="store_true", help="also say why each passage was chosen")
     parser.add_argument("--out", metavar="FILE", help="also write the answer to FILE (.md, .html, .docx or .json)")
     parser.add_argument(
         "--resume", metavar="RUN_ID", help="go on with a run that was stopped, from its last finished stage"

@@ -95,6 +95,25 @@ class CoverageLine(_Part):
     queries: list[str]
 
 
+class ChosenPassage(_Part):
+    """Why a passage was chosen to write from, in the order of the choice.
+
+    `covers`: by how much it raised the probability that a perspective is covered. `relevance`: the probability that it
+    speaks to the question. `points`: what it is the first to say, by the passages that say it. `new_source`: nothing
+    chosen before comes from its source. `gain`: all of it together; 0 where the selection gives no reasons.
+    """
+
+    passage_id: int
+    document_id: str
+    title: str
+    source: str
+    gain: float
+    covers: dict[str, float]
+    relevance: float
+    points: int
+    new_source: bool
+
+
 class Note(_Part):
     """Something that the reader should know: what failed, what was not found, what was dropped."""
 
@@ -135,6 +154,7 @@ class Answer(_Part):
     plain: list[AnswerClaim] = Field(default_factory=list)
     citations: list[Citation]
     coverage: list[CoverageLine]
+    chosen: list[ChosenPassage] = Field(default_factory=list)
     notes: list[Note]
     nearest_questions: list[str] = Field(default_factory=list)
     providers: dict[str, str]

@@ -7,6 +7,7 @@ from agent.answer import (
     Answer,
     AnswerClaim,
     AnswerPerspective,
+    ChosenPassage,
     Citation,
     Countered,
     CoverageLine,
@@ -16,7 +17,7 @@ from agent.answer import (
     Usage,
     strength,
 )
-from agent.state import Claim, Coverage, Perspective, RunState, Stance, Target, busy_seconds
+from agent.state import Claim, Coverage, Perspective, Reason, RunState, Stance, Target, busy_seconds
 from tools.passages import Passage
 from tools.store.store import SAMPLES
 
@@ -58,7 +59,7 @@ def assemble(
     nearest: Sequence[str],
     seconds: float,
 ) -> Answer:
-    """The public answer; `passages` hold at least every passage that a claim cites."""
+    """The public answer; `passages` hold at least every passage that a claim cites or a reason is of."""
     numbering = _Numbering(passages)
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
@@ -79,6 +80,7 @@ def assemble(
         plain=plain,
         citations=list(numbering.citations.values()),
         coverage=[_line(p, state) for p in state["perspectives"]],
+        chosen=[_chosen(r, passages[r["passage"]]) for r in state.get("reasons", []) if r["passage"] in passages],
         notes=_notes(state, sides) if outcome == "answered" else [*_tried(state), *_what_happened(state)],
         nearest_questions=list(nearest) if outcome == "nothing_found" and not state["framing"]["focus"] else [],
         providers=providers | state.get("served", {}),
@@ -145,6 +147,20 @@ def _citation(number: int, passage: Passage, quote: str, support: float | None) 
         date=passage.date,
         support=support,
         sample=passage.collection == SAMPLES,
+    )
+
+
+def _chosen(reason: Reason, passage: Passage) -> ChosenPassage:
+    return ChosenPassage(
+        passage_id=passage.id,
+        document_id=passage.document_id,
+        title=passage.title,
+        source=passage.publisher or passage.source,
+        gain=round(reason["gain"], 3),
+        covers={side: round(raised, 3) for side, raised in reason["sides"].items()},
+        relevance=round(reason["relevance"], 3),
+        points=reason["points"],
+        new_source=reason["new_source"],
     )
 
 

@@ -4,6 +4,7 @@ import math
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from tools.diversity.names import OWN, parse_selection
 from tools.errors import SettingsError
 from tools.store.store import SAMPLES
 
@@ -51,7 +52,7 @@ class RunOptions:
     that moment in seconds since the epoch, set by the door each time the run begins or goes on (0: none).
     pages: web pages read at most. domains: search the web only there. max_calls, max_tokens, max_cost: what the run may
     spend: calls to models and searches, the models' tokens, their price in US dollars; past it the embedded
-    providers do the rest.
+    providers do the rest. selection: how passages are chosen, one of `tools.diversity.names`.
     """
 
     collections: tuple[str, ...] = field(default=(SAMPLES,))
@@ -69,6 +70,7 @@ class RunOptions:
     max_calls: int = 1000
     max_tokens: int = 400_000
     max_cost: float = 1.0
+    selection: str = OWN
 
     @classmethod
     def of(cls, depth: Depth = "normal", **changes: Any) -> "RunOptions":
@@ -95,6 +97,7 @@ class RunOptions:
         for name in ("pages", "max_calls", "max_tokens", "max_cost"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise SettingsError(f"{name} has to be 0 or more, not {getattr(self, name)}.")
+        parse_selection(self.selection)
         if self.max_rounds < 0:
             raise SettingsError(f"max_rounds cannot be negative ({self.max_rounds}); 0 never searches again.")
 

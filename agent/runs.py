@@ -294,7 +294,8 @@ class Runs:
         from agent.nodes.reporting import in_time
 
         cited = {i for c in state.get("claims", []) for i in c["passages"]}
-        passages = await asyncio.to_thread(self.store.passages, cited)
+        explained = {r["passage"] for r in state.get("reasons", [])}
+        passages = await asyncio.to_thread(self.store.passages, cited | explained)
         nearest: list[str] = []
         if not cited:
             with contextlib.suppress(DeadlineError):  # a courtesy that an answer does not wait for

@@ -95,6 +95,18 @@ class Dropped(TypedDict):
     check: Literal["source", "side"]
 
 
+class Reason(TypedDict):
+    """Why a passage was chosen: by how much it raised the chance that a side is covered, how likely it speaks to the
+    question, how many points it makes first, whether its source is new. `gain` is all of it together."""
+
+    passage: int
+    gain: float
+    sides: dict[str, float]
+    relevance: float
+    points: int
+    new_source: bool
+
+
 class Failure(TypedDict):
     """Something that did not work, or was done in another way than asked, and that the answer tells of."""
 
@@ -166,6 +178,7 @@ class RunState(TypedDict, total=False):
     round: int  # requery: how often it has searched again
     planned: dict[str, list[str]]  # requery: the queries that the next retrieve is to try
     chosen: dict[str, list[int]]  # select: per perspective, the passages to write from
+    reasons: list[Reason]  # select: in the order of the choice, why passages were chosen
     drafts: list[Claim]  # write
     spares: list[Claim]  # write: next best claims, for repair
     claims: list[Claim]  # verify

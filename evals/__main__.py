@@ -49,7 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _module(name: str):  # type: ignore[no-untyped-def]  # whichever module the suite is
     training = name.removeprefix("judge-")
-    return importlib.import_module(f"evals.{name.replace('-', '_')}" if training == name else f"evals.training.{training}")
+    own = f"evals.{name.replace('-', '_')}"
+    return importlib.import_module(own if training == name else f"evals.training.{training}")
 
 
 if __name__ == "__main__":

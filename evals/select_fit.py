@@ -133,10 +133,9 @@ def _by_corpus(sets: Sequence[RetrievalSet]) -> list[list[RetrievalSet]]:
 
 def _table(report: dict[str, Any]) -> str:
     lines = ["precision@5 on each corpus, with weights fitted on the others", ""]
-    lines += [
-        f"{name}: {m['questions']} questions, by cosine {100 * m['cosine']:.1f}, by the signals {100 * m['signals']:.1f}"
-        for name, m in report["metrics"].items()
-    ]
+    for name, m in report["metrics"].items():
+        told = f"by cosine {100 * m['cosine']:.1f}, by the signals {100 * m['signals']:.1f}"
+        lines.append(f"{name}: {m['questions']} questions, {told}")
     weights = report["weights"]
-    told = ", ".join(f"{n} {w:+.3f}" for n, w in zip(weights["names"], weights["signals"], strict=True))
-    return "\n".join([*lines, "", f"weights from all: {told}, offset {weights['offset']:+.3f}"]) + "\n"
+    shown = ", ".join(f"{n} {w:+.3f}" for n, w in zip(weights["names"], weights["signals"], strict=True))
+    return "\n".join([*lines, "", f"weights from all: {shown}, offset {weights['offset']:+.3f}"]) + "\n"

@@ -310,7 +310,7 @@ def test_pairs_go_where_a_perspective_is_missed() -> None:
     """The first perspective has two sure passages: missed 0.01, so that the second one's pairs come first."""
     support = np.array([[0.9, 0.9, np.nan, np.nan], [np.nan] * 4])
     expected = np.array([[0.5] * 4, [0.4, 0.3, 0.2, 0.1]])
-    found = pairs_to_judge(support, expected, 5, k=2, batch=1)
+    found = pairs_to_judge(support, expected, 5, k=2)
     assert found[:4] == [(1, 0), (1, 1), (1, 2), (1, 3)]
     assert found[4][0] == 0
 
@@ -318,7 +318,7 @@ def test_pairs_go_where_a_perspective_is_missed() -> None:
 def test_the_budget_moves_on_as_a_perspective_is_likelier_to_be_covered() -> None:
     """0.6 first; then its row is missed with 0.4 only: 0.4 · 0.5 = 0.2 against 0.3 of the other row."""
     expected = np.array([[0.6, 0.5], [0.3, 0.1]])
-    assert pairs_to_judge(np.full((2, 2), np.nan), expected, 3, k=2, batch=1) == [(0, 0), (1, 0), (0, 1)]
+    assert pairs_to_judge(np.full((2, 2), np.nan), expected, 3, k=2) == [(0, 0), (1, 0), (0, 1)]
 
 
 def test_no_pair_twice_and_none_that_is_judged() -> None:

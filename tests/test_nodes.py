@@ -2,14 +2,14 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.grounding import verbatim
-from agent.nodes.judge import covered, fair_share, leaning, pair_budget
+from agent.nodes.judge import covered, leaning, pair_budget, worth_most
 from agent.nodes.review import reviewed
-from agent.nodes.select import independent_first
 from agent.nodes.write import comparable_room, once
 from agent.options import RunOptions
 from agent.state import Claim, Coverage
@@ -28,24 +28,34 @@ def claim(text: str, perspective: str = "p1", support: float = 0.9) -> Claim:
 # The budget
 
 
-def test_pairs_are_dealt_out_rank_by_rank() -> None:
+def test_of_sides_of_which_nothing_is_known_none_waits_for_another() -> None:
     wanted = {"a": [1, 2, 3], "b": [4], "c": [5, 6]}
-    assert fair_share(wanted, 5) == [("a", 1), ("b", 4), ("c", 5), ("a", 2), ("c", 6)]
-    assert fair_share(wanted, 0) == []
-    assert len(fair_share(wanted, 100)) == 6
+    asked = worth_most(wanted, {}, {}, 3)
+    assert sorted(asked) == [("a", 1), ("b", 4), ("c", 5)]
+    assert worth_most(wanted, {}, {}, 0) == []
+    assert sorted(worth_most(wanted, {}, {}, 100)) == [("a", 1), ("a", 2), ("a", 3), ("b", 4), ("c", 5), ("c", 6)]
+    assert worth_most({}, {}, {}, 9) == []
+
+
+def test_the_nearest_passages_are_judged_first() -> None:
+    near = {1: np.array([0.2, 0.9], np.float32), 2: np.array([0.8, 0.1], np.float32)}
+    assert set(worth_most({"a": [1, 2], "b": [1, 2]}, {}, near, 2)) == {("a", 2), ("b", 1)}
+
+
+def test_the_budget_goes_to_the_side_that_is_not_covered_yet() -> None:
+    known = {"a": {1: 0.95, 2: 0.9}, "b": {1: 0.1, 2: 0.05}}
+    near = {i: np.array([0.6, 0.5], np.float32) for i in (3, 4, 5)}
+    # Missed: of a 0.05 * 0.1, of b 0.9 * 0.95; b is worth asking for although a's passages are nearer.
+    assert worth_most({"a": [3, 4, 5], "b": [3, 4, 5]}, known, near, 3) == [("b", 3), ("b", 4), ("b", 5)]
 
 
 @given(
     st.dictionaries(st.sampled_from("abcd"), st.lists(st.integers(0, 99), unique=True, max_size=8)), st.integers(0, 40)
 )
-def test_every_side_has_the_same_chance_and_the_budget_is_kept(wanted: dict[str, list[int]], budget: int) -> None:
-    dealt = fair_share(wanted, budget)
-    given_to = {side: [i for s, i in dealt if s == side] for side in wanted}
-    assert len(dealt) == min(budget, sum(map(len, wanted.values())))
-    most = max(map(len, given_to.values()), default=0)
-    for side, ids in given_to.items():
-        assert ids == wanted[side][: len(ids)]
-        assert len(ids) >= min(len(wanted[side]), most - 1)
+def test_the_budget_is_kept_and_no_pair_is_asked_twice(wanted: dict[str, list[int]], budget: int) -> None:
+    asked = worth_most(wanted, {}, {}, budget)
+    assert len(asked) == len(set(asked)) == min(budget, sum(map(len, wanted.values())))
+    assert all(i in wanted[side] for side, i in asked)
 
 
 def test_what_a_later_search_finds_can_still_be_judged() -> None:
@@ -99,11 +109,6 @@ def test_a_passage_leans_to_the_side_that_it_supports_more() -> None:
 
 
 # Selection and room
-
-
-def test_each_source_comes_once_before_any_comes_again() -> None:
-    ranked = [passage(1, "A"), passage(2, "A"), passage(3, "B"), passage(4, "A"), passage(5, "B"), passage(6, "C")]
-    assert independent_first(ranked) == [1, 3, 6, 2, 5, 4]
 
 
 def test_sides_get_comparable_room() -> None:

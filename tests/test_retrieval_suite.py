@@ -4,6 +4,7 @@ import gzip
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from toys import House, ToyEncoder
 
 from evals.__main__ import main
 from evals.metrics.coverage import LEANINGS
-from evals.ranking.retrievers import METHODS, CorpusIndex, bm25, by_each, dense, gold_queries, hybrid, interleave, named
+from evals.ranking.methods import STANDARD, by_each, method, named
+from evals.ranking.retrievers import CorpusIndex, bm25, dense, expanded_queries, gold_queries, hybrid, interleave
 from evals.ranking.sets import GoldPerspective, GoldQuestion, RetrievalSet, load_sets
 from evals.ranking.table import table
 from evals.records import Record
@@ -22,6 +24,7 @@ from evals.retrieval import Plan, Spent, rank, sampled, scored
 from tools.cache import VectorCache
 from tools.encoders.encoder import Encoder
 from tools.errors import InputError, ProviderDownError, ProviderReplyError
+from tools.judges.judge import Pair
 from tools.passages import SourceDocument
 
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "retrieval"
@@ -271,12 +274,102 @@ def test_gold_queries_ask_for_each_perspective(tmp_path: Path, cache: VectorCach
 def test_methods_by_name() -> None:
     assert list(named(["bm25", "oracle", "dense"])) == ["bm25", "bm25+gold", "dense+gold", "dense"]
     assert list(named(["oracle"])) == ["bm25+gold", "dense+gold", "hybrid+gold"]
-    assert METHODS["dense"].knows == "nothing"
-    assert METHODS["dense+gold"].knows == "gold perspectives"
-    with pytest.raises(InputError, match=r"no method 'bm52'. There are: bm25, dense"):
+    assert method("dense").knows == "nothing"
+    assert method("dense+gold").knows == "gold perspectives"
+    assert (method("steelman").knows, method("steelman").needs) == ("judge", "judge")
+    assert method("hybrid+expansion+rerank").needs == "reranker"
+    with pytest.raises(InputError, match=r"no method 'bm52'. There are: steelman; bm25, dense, hybrid, each also with"):
         named(["bm25", "bm52"])
-    with pytest.raises(InputError, match="no method ''"):
+    with pytest.raises(InputError, match=r"name a method\. There are: "):
         named([])
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("bm25+pap", "only vectors can be made to lean"),
+        ("dense+mmr:2", "'mmr:2': the weight of relevance"),
+        ("dense+pap:much", "the strength is a number"),
+        ("dense+mmr+scs", "too many parts"),
+        ("dense+nearest", "no selection 'nearest'"),
+        ("hybrid+coverage:0.5", "takes no number"),
+    ],
+)
+def test_a_method_that_is_none_is_told_before_anything_is_searched(name: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        method(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "hybrid+expansion",
+            "dense+mmr:0.9",
+            "dense+expansion+mmr",
+            "dense+dkmips",
+            "hybrid+scs",
+            "dense+scs-released",
+        ),
+        *("dense+greedyplus:0.5", "hybrid+coverage", "dense+add", "dense+concat", "dense+cast", "dense+cast+"),
+        *("dense+dual-sum", "dense+tri-sum", "dense+pap:0.5", "dense+pap+", "dense+pap+mmr", "bm25+gold+coverage"),
+    ],
+)
+def test_every_method_ranks_and_finds_nothing_twice(name: str, tmp_path: Path, cache: VectorCache) -> None:
+    one = small(tmp_path)
+    with CorpusIndex(one.corpus, ToyEncoder(), cache) as index:
+        index.questions = one.questions
+        found = method(name).rank(index, one.questions, 100)
+        fewer = method(name).rank(index, one.questions, 2)
+    assert [len(set(r)) for r in found] == [len(r) for r in found]
+    assert all(2 < len(r) <= len(one.corpus) for r in found)  # k is larger than the corpus
+    assert [len(set(r)) for r in fewer] == [2, 2]
+
+
+def test_an_expanded_query_for_each_side_that_the_grammar_knows(tmp_path: Path) -> None:
+    first = small(tmp_path).questions[0]
+    assert len(expanded_queries(first)) == 2
+    assert all(q.startswith(f"{first.question} ") for q in expanded_queries(first))
+    nameless = replace(first, question="Snails")
+    assert expanded_queries(nameless) == ["Snails"]
+
+
+class Sides:
+    """Takes a passage that has the statement's last word for support; says what it was asked."""
+
+    threshold: float | None = 0.5
+    probabilities, together, knows = True, 64, True
+
+    def __init__(self, name: str = "sides") -> None:
+        self.name = name
+        self.asked: list[Pair] = []
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        self.asked += pairs
+        return np.array([0.9 if p.statement.split()[-1].strip(".") in p.text else 0.05 for p in pairs], np.float32)
+
+
+def test_the_own_method_asks_the_judge_once_about_both_sides(tmp_path: Path, cache: VectorCache) -> None:
+    one, judge = small(tmp_path), Sides()
+    with CorpusIndex(one.corpus, ToyEncoder(), cache, judge) as index:
+        index.questions = one.questions
+        found = method("steelman").rank(index, one.questions, 5)
+        asked = len(judge.asked)
+        assert method("steelman").rank(index, one.questions, 5) == found
+    assert len(judge.asked) == asked > 0  # the second time all verdicts are remembered
+    assert all(p.contrary for p in judge.asked)
+    assert {p.statement for p in judge.asked} == {p.contrary for p in judge.asked}
+    assert [len(set(r)) for r in found] == [5, 5]
+
+
+def test_another_judge_ranks_again_and_the_searches_stay(tmp_path: Path, cache: VectorCache) -> None:
+    one, first, second = small(tmp_path), Sides(), Sides("other sides")
+    out, methods = tmp_path / "r.jsonl", named(["bm25", "steelman"])
+    for judge in (first, second):
+        rank(Plan([one], methods, [1], judge=judge), ToyEncoder(), cache, out, Spent())
+    assert second.asked
+    kept = [json.loads(line) for line in out.read_text().splitlines()[1:]]
+    assert sorted(r["method"] for r in kept) == ["bm25"] * 2 + ["steelman"] * 4
 
 
 class Failing(ToyEncoder):
@@ -446,14 +539,14 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     said = capsys.readouterr()
     report = json.loads(said.out)
     name = tmp_path.name
-    assert list(report["metrics"][name]) == list(METHODS)
+    assert list(report["metrics"][name]) == list(named(STANDARD))
     assert report["metrics"][name]["dense+gold"]["mrecall@50"] == 1.0
     assert "alpha_ndcg@50" not in report["metrics"][name]["dense"]  # ndeval ends at 20
     assert report["union"][name]["covered"] == 1.0
     assert report["seconds"]["total"] > 0
     assert 50 < report["machine"]["peak_memory_mb"] < 2000
     assert report["config"]["methods"]["bm25+gold"] == "gold perspectives"
-    assert len(out.read_text().splitlines()) == 1 + len(METHODS) * 2
+    assert len(out.read_text().splitlines()) == 1 + len(named(STANDARD)) * 2
     assert said.err == ""  # no bar where there is no terminal
     assert main(command) == 0
     shown = capsys.readouterr().out

@@ -33,7 +33,7 @@ async def _ask(args: argparse.Namespace) -> int:
     async with open_runs(settings_of(args), offline=args.no_web) as runs:
         run_id = await (runs.resume(args.resume) if args.resume else runs.start(args.question, options_of(args, runs)))
         answer = await follow(runs, run_id)
-    print_answer(answer, as_json=args.json)
+    print_answer(answer, as_json=args.json, explain=args.explain)
     if args.out:
         write_answer(answer, Path(args.out))
         if not args.json:
@@ -67,10 +67,10 @@ async def follow(runs: Runs, run_id: str) -> Answer:
         raise
 
 
-def print_answer(answer: Answer, *, as_json: bool) -> None:
-    """The answer on standard output: JSON, or text for a terminal."""
+def print_answer(answer: Answer, *, as_json: bool, explain: bool = False) -> None:
+    """The answer on standard output: JSON, or text for a terminal; `explain`: with why each passage was chosen."""
     if as_json:
         print(answer.model_dump_json(indent=2), flush=True)
         return
     width = shutil.get_terminal_size((88, 24)).columns
-    print(to_terminal(answer, width, bold=sys.stdout.isatty()), end="", flush=True)
+    print(to_terminal(answer, width, bold=sys.stdout.isatty(), explain=explain), end="", flush=True)

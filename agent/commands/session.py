@@ -45,6 +45,8 @@ def options_of(args: argparse.Namespace, runs: Runs) -> RunOptions:
         changes["collections"] = tuple(args.collection)
     if args.deadline is not None:
         changes["deadline_seconds"] = args.deadline
+    if args.selection:
+        changes["selection"] = args.selection
     return usual_options(runs, args.depth, **changes)
 
 

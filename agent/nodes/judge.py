@@ -6,16 +6,20 @@ import time
 from collections.abc import Sequence
 from typing import cast
 
+import numpy as np
 from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
+from numpy.typing import NDArray
 
 from agent.models import RunJudge
 from agent.nodes.reporting import Stage, report, timed
 from agent.options import RunOptions, options_of
+from agent.pool import nearness
 from agent.providers import Providers
 from agent.routing import time_left
 from agent.state import Coverage, Failure, Perspective, RunState, Standing, Status, contrary_statements, merge_scores
 from tools.allowance import current
+from tools.diversity.coverage import pairs_to_judge
 from tools.errors import JudgeError, ProviderDownError
 from tools.http import is_local
 from tools.judges.judge import Pair
@@ -24,6 +28,8 @@ from tools.text.copies import copy_groups
 
 ENOUGH_PASSAGES = 2
 ENOUGH_SOURCES = 2
+_LIKELY = 0.5  # how likely the nearest passage supports its side, before it is judged
+_LEAST = 0.01  # the same of one that is not near at all, so that its turn comes too
 KEPT_FOR_LATER = 0.25
 """The share of the pair budget that is kept while another search may follow, so that what it finds can be judged."""
 
@@ -53,9 +59,8 @@ async def _judged(providers: Providers, state: RunState, runtime: Runtime[RunOpt
     searched = [p for p in sides if afresh or p["id"] in (state.get("planned") or wanted)]
     concerned = {i for p in searched for i in (p["id"], p["contrary"])}
     spent = 0 if afresh else int(state.get("counts", {}).get("pairs", 0))
-    pairs = fair_share(
-        {s: w for s, w in wanted.items() if s in concerned}, pair_budget(options, state.get("round", 0), spent)
-    )
+    budget = pair_budget(options, state.get("round", 0), spent)
+    pairs = await _worth_most(providers, state, {s: w for s, w in wanted.items() if s in concerned}, known, budget)
     fresh = await _score(judge, state, pairs, passages, options)
     support = merge_scores(known, fresh)
     coverage = {
@@ -136,11 +141,43 @@ def pair_budget(options: RunOptions, done_rounds: int, spent: int) -> int:
     return max(0, options.max_pairs - spent - round(KEPT_FOR_LATER * to_come * options.max_pairs))
 
 
-def fair_share(wanted: dict[str, list[int]], budget: int) -> list[tuple[str, int]]:
-    """(side, passage) pairs within the budget, dealt out rank by rank so that every side has the same chance."""
-    longest = max((len(w) for w in wanted.values()), default=0)
-    dealt = [(side, ids[rank]) for rank in range(longest) for side, ids in wanted.items() if rank < len(ids)]
-    return dealt[:budget]
+async def _worth_most(
+    providers: Providers,
+    state: RunState,
+    wanted: dict[str, list[int]],
+    known: dict[str, dict[int, float]],
+    budget: int,
+) -> list[tuple[str, int]]:
+    statements = {p["id"]: p["statement"] for p in state["perspectives"]}
+    ids = list(dict.fromkeys(i for w in wanted.values() for i in w))
+    near = await nearness(providers, [statements[side] for side in wanted], ids) if ids else {}
+    return worth_most(wanted, known, near, budget)
+
+
+def worth_most(
+    wanted: dict[str, list[int]],
+    known: dict[str, dict[int, float]],
+    near: dict[int, NDArray[np.float32]],
+    budget: int,
+) -> list[tuple[str, int]]:
+    """The (side, passage) pairs within the budget whose verdicts can change most, best first (`pairs_to_judge`).
+
+    wanted: for each side the passages that may be judged, in the order in which they were found. known: what was judged
+    before. near: each passage's cosines to the sides, in the order of `wanted`; what is nearer is likelier to support.
+    """
+    sides = list(wanted)
+    ids = list(dict.fromkeys(i for side in sides for i in (*wanted[side], *known.get(side, {}))))
+    column = {i: n for n, i in enumerate(ids)}
+    support = np.zeros((len(sides), len(ids)))  # what may not be judged is as good as judged, and supports nothing
+    expected = np.zeros_like(support)
+    for row, side in enumerate(sides):
+        for i, value in known.get(side, {}).items():
+            support[row, column[i]] = value
+        for i in wanted[side]:
+            support[row, column[i]] = np.nan
+            expected[row, column[i]] = max(_LEAST, float(near[i][row])) if i in near else _LEAST
+    expected *= _LIKELY / max(_LIKELY, float(expected.max(initial=0.0)))
+    return [(sides[row], ids[n]) for row, n in pairs_to_judge(support, expected, budget, ENOUGH_PASSAGES)]
 
 
 async def _score(

@@ -1,5 +1,5 @@
-"""Select: for each side a few passages to write from: those that support it best, from as many independent sources as
-there are, then the best of what was found for it."""
+"""Select: for each side a few passages to write from, those that support it first, in the order of the selection that
+the run's options name; the usual one covers all sides, says something new and asks many sources (`tools/diversity`)."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -11,12 +11,17 @@ from agent.followups import counter_rank
 from agent.nodes.judge import standing
 from agent.nodes.reporting import Stage, timed
 from agent.options import RunOptions, options_of
+from agent.pool import pool_of
 from agent.providers import Providers
-from agent.state import Coverage, Failure, RunState
+from agent.state import Coverage, Failure, Reason, RunState
+from tools.diversity.coverage import Choice
+from tools.diversity.selection import Pool, pick
 from tools.judges.judge import UNJUDGED
 from tools.passages import Passage
 
 _NEAREST = 10  # passages, of all sides together, that stand in where nothing speaks of a follow-up's focus
+_EXPLAINED = 4  # passages a side whose reasons are told
+_SAID = 0.5  # the probability from which a passage is taken to make a point
 _MORE = 16  # passages beyond the number of claims, since not every passage holds a sentence that stands alone
 
 
@@ -42,12 +47,16 @@ def node(providers: Providers) -> Stage[RunState]:
             candidates = {side: [i for i in ids if i in speaking] for side, ids in candidates.items()}
             support = state["support"]
             coverage = {s: on_focus(c, speaking, support.get(s, {}), passages) for s, c in coverage.items()}
+        ids, pool = await pool_of(providers, state, passages, options_of(runtime))
+        choices = await asyncio.to_thread(pick, options_of(runtime).selection, pool, pool.size)
+        turn = {ids[c.position]: n for n, c in enumerate(choices)}
         chosen = {}
-        for side, ids in candidates.items():
-            supporting = independent_first([passages[i] for i in coverage[side]["ids"] if i in ids])
+        for side, own in candidates.items():
+            supporting = set(coverage[side]["ids"])
             # A passage too mixed to count as a whole may still hold a sentence that argues for the side.
-            chosen[side] = [*supporting, *(i for i in ids if i not in supporting)][:limit]
-        return RunState(chosen=chosen, coverage=coverage, failures=failures)
+            chosen[side] = sorted(own, key=lambda i: (i not in supporting, turn.get(i, len(turn))))[:limit]
+        reasons = [_reason(ids, c, state, pool) for c in choices[: _EXPLAINED * len(chosen)]]
+        return RunState(chosen=chosen, coverage=coverage, failures=failures, reasons=reasons)
 
     return timed("select", select)
 
@@ -77,12 +86,15 @@ async def _nearness(providers: Providers, focus: str, ids: list[int]) -> dict[in
     return {i: float(v @ vector) for i, v in stored.items()}
 
 
-def independent_first(passages: Sequence[Passage]) -> list[int]:
-    """Ids in order of support, reordered so that each source comes once before any source comes again."""
-    turns: dict[str, int] = {}
-    keyed = []
-    for rank, passage in enumerate(passages):
-        turn = turns.get(passage.source, 0)
-        turns[passage.source] = turn + 1
-        keyed.append((turn, rank, passage.id))
-    return [i for _, _, i in sorted(keyed)]
+def _reason(ids: Sequence[int], choice: Choice, state: RunState, pool: Pool) -> Reason:
+    """Why a passage was chosen; of a selection that gives no reasons, that it was."""
+    sides = [p["id"] for p in state["perspectives"]]
+    points = {p for p in choice.perspectives if p >= len(sides)}
+    return Reason(
+        passage=ids[choice.position],
+        gain=choice.gain,
+        sides={sides[p]: raised for p, raised in choice.perspectives.items() if p < len(sides)},
+        relevance=choice.relevance,
+        points=sum(choice.perspectives[p] >= _SAID for p in points),
+        new_source=choice.new_source,
+    )

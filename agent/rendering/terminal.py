@@ -17,6 +17,7 @@ from agent.rendering.words import (
     shown,
     source_line,
     strength_of,
+    why_chosen,
     words_behind,
 )
 
@@ -24,8 +25,11 @@ _INDENT = 11
 _NARROWEST, _WIDEST = 60, 104
 
 
-def to_terminal(answer: Answer, width: int, bold: bool) -> str:
-    """Plain text of at most `width` columns (60 to 104), with ANSI bold headings if `bold`."""
+def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -> str:
+    """Plain text of at most `width` columns (60 to 104), with ANSI bold headings if `bold`.
+
+    explain: with why each passage was chosen.
+    """
     answer = shown(answer)
     page = _Page(max(_NARROWEST, min(width, _WIDEST)), bold)
     for line in textwrap.wrap(answer.question, page.width):
@@ -38,6 +42,8 @@ def to_terminal(answer: Answer, width: int, bold: bool) -> str:
     for side in answer.perspectives:
         _side(page, answer, side)
     _sources(page, answer)
+    if explain:
+        _reasons(page, answer)
     _end(page, answer)
     return "\n".join(page.lines) + "\n"
 
@@ -94,6 +100,16 @@ def _sources(page: _Page, answer: Answer) -> None:
         page.wrap(source_line(citation), len(first), first)
         for words in words_behind(answer, citation):
             page.wrap(_marked(words), len(first))
+
+
+def _reasons(page: _Page, answer: Answer) -> None:
+    page.line()
+    page.line(page.strong("WHY THESE PASSAGES"))
+    for number, passage in enumerate(answer.chosen, start=1):
+        first = f"  {number:>2}. "
+        page.wrap(why_chosen(answer, passage), len(first), first)
+    if not answer.chosen:
+        page.wrap("No passages were chosen by a selection for this answer.", 2)
 
 
 def _end(page: _Page, answer: Answer) -> None:

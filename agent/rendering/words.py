@@ -5,11 +5,12 @@ import unicodedata
 from datetime import date
 from typing import Any
 
-from agent.answer import Answer, AnswerClaim, AnswerPerspective, Citation, CoverageLine
+from agent.answer import Answer, AnswerClaim, AnswerPerspective, ChosenPassage, Citation, CoverageLine
 
 REMINDER = "Check what matters to you against the sources."
 ADD_SOURCES = "python -m agent ingest YOUR_FOLDER --collection mine"
 _VERSION = re.compile(r"^(?:chat|score)-judge-|(?:-[0-9a-f]{6,})+$")
+_WORTH_SAYING = 0.05  # by which a chance was raised
 _JOINERS = "\u200c\u200d"  # shape the letters of some scripts
 _LABELS = {"supports": "For", "opposes": "Against", "other": "Other"}
 
@@ -139,6 +140,19 @@ def source_line(citation: Citation) -> str:
         " ".join(f"{part}." if not part.endswith((".", "!", "?")) else part for part in (title, about) if part)
         + f" {place}"
     )
+
+
+def why_chosen(answer: Answer, passage: ChosenPassage) -> str:
+    """What a passage was chosen for, from its reasons; a selection that gives none says so."""
+    names = {side.id: side.name for side in answer.perspectives}
+    covers = sorted(passage.covers.items(), key=lambda pair: -pair[1])
+    reasons = [f"{names[side]} +{raised:.2f}" for side, raised in covers if raised >= _WORTH_SAYING and side in names]
+    reasons += [f"first to make {count(passage.points, 'point')}"] if passage.points else []
+    reasons += ["a new source"] if passage.new_source else []
+    if not passage.gain:
+        return f"{passage.title or passage.document_id}: as the selection has it, which gives no reasons"
+    said = "; ".join([*reasons, f"relevance {passage.relevance:.2f}"])
+    return f"{passage.title or passage.document_id} ({passage.source}): {said}"
 
 
 def closing(answer: Answer) -> str:

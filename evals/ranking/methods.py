@@ -7,10 +7,9 @@ QUERIES      the question is the query, or there is one a side and what they fin
              add, concat, cast, cast+, dual-sum, tri-sum, pap, pap+   the queries of the expansion, made to lean to
                          their side (PIR §3.1); for dense only, the number is the strength
 SELECTION    which of the 100 passages found come first: mmr, dkmips, scs, scs-released, greedyplus, coverage
-             (`tools/diversity/selection.py`); rerank, by the cross-encoder that STEELMAN_RERANKER names
+             (`tools/diversity/names.py`); rerank, by the cross-encoder that STEELMAN_RERANKER names
 
-`steelman` is what the agent does: it asks for the question and for each of its sides, has the judge look at the pairs
-that change the choice most, and selects by expected coverage.
+`steelman` is hybrid+coverage with the judge: it looks at the pairs of side and passage that change the choice most.
 """
 
 import re
@@ -35,11 +34,11 @@ from evals.ranking.retrievers import (
 )
 from evals.ranking.sets import GoldQuestion
 from tools.diversity.coverage import pairs_to_judge
+from tools.diversity.names import DIALS, FOUND, parse_selection
 from tools.diversity.projection import FORMS, Form
-from tools.diversity.selection import FOUND, SELECTIONS, Pool, chosen, parse_selection, pick
+from tools.diversity.selection import Pool, chosen, pick
 from tools.errors import InputError
 from tools.judges.judge import Pair
-from tools.store.hybrid import fuse
 
 Knows = Literal["nothing", "gold perspectives", "judge"]
 Needs = Literal["", "judge", "reranker"]
@@ -123,7 +122,7 @@ def _strength(part: str, number: str) -> float:
 
 
 def _there_are() -> str:
-    selections = [*(s for s in SELECTIONS if s != FOUND), "rerank"]
+    selections = [*(s for s in DIALS if s != FOUND), "rerank"]
     return (
         f"There are: {OWN}; {', '.join(SEARCHES)}, each also with +{', +'.join(QUERIES)}; "
         f"dense+{', dense+'.join(LEANING)}; and any of these with +{', +'.join(selections)}. "
@@ -168,7 +167,10 @@ def _selected(find: Rank, selection: str) -> Rank:
     def rank(index: CorpusIndex, questions: Sequence[GoldQuestion], k: int) -> list[Ranking]:
         found = find(index, questions, max(k, CANDIDATES))
         pools = (pool_of(index, q, positions) for q, positions in zip(questions, found, strict=True))
-        return [[positions[i] for i in pick(selection, pool, k)] for positions, pool in zip(found, pools, strict=True)]
+        return [
+            [positions[c.position] for c in pick(selection, pool, k)]
+            for positions, pool in zip(found, pools, strict=True)
+        ]
 
     return rank
 
@@ -217,6 +219,5 @@ def _covering(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
 
 
 def candidates(index: CorpusIndex, question: GoldQuestion) -> Ranking:
-    """What is found for the question and for each of its sides, by vectors and by words, fused."""
-    asked = [question.question, *sides_of(question)]
-    return [i for i, _ in fuse([r for search in (dense, bm25) for r in search(index, asked, CANDIDATES)])][:CANDIDATES]
+    """What the agent's search finds for the question. What its sides bring beside that lowered MRecall@5."""
+    return hybrid(index, [question.question], CANDIDATES)[0]

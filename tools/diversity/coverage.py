@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+_DIGITS = 9  # of a gain: rounding makes no order among equals
+
 
 @dataclass(frozen=True, slots=True)
 class Terms:
@@ -88,12 +90,10 @@ def select(candidates: Candidates, k: int, terms: Terms = Terms()) -> list[Choic
     chosen: list[Choice] = []
     while heap and len(chosen) < k:
         _, i, turn = heapq.heappop(heap)
-        choice = state.choice(i)
-        if turn < len(chosen) and heap and (-choice.gain, i) > heap[0][:2]:
-            heapq.heappush(heap, (-choice.gain, i, len(chosen)))
+        if turn < len(chosen) and heap and (-(gain := state.gain(i)), i) > heap[0][:2]:
+            heapq.heappush(heap, (-gain, i, len(chosen)))
             continue
-        state.take(choice)
-        chosen.append(choice)
+        chosen.append(state.take(i))
     return chosen
 
 
@@ -102,58 +102,68 @@ class _State:
 
     def __init__(self, candidates: Candidates, terms: Terms) -> None:
         self._candidates, self._terms = candidates, terms
-        self._support = np.asarray(candidates.support, np.float64)
-        self._weights = np.ones(len(self._support)) if candidates.weights is None else np.asarray(candidates.weights)
-        self._missed = np.ones(len(self._support))
+        by_passage = np.asarray(candidates.support.T, np.float64, order="C")
+        weights = np.ones(by_passage.shape[1]) if candidates.weights is None else np.asarray(candidates.weights)
+        self._support, self._weights = by_passage, weights
+        self._missed = np.ones(by_passage.shape[1])
         """The probability that nothing chosen supports a perspective."""
         self._clusters: set[int] = set()
         self._sources: set[Hashable] = set()
 
     def first_gains(self) -> Floats:
         """Of every passage, while nothing is chosen."""
-        gains = self._weights @ self._support + self._terms.relevance * self._candidates.relevance
+        gains = self._support @ self._weights + self._terms.relevance * self._candidates.relevance
         if self._candidates.clusters:
             gains = gains + self._terms.novelty * np.array([len(c) for c in self._candidates.clusters])
-        return np.asarray(gains + (self._terms.independence if self._candidates.sources else 0.0), np.float64)
+        gains = gains + (self._terms.independence if self._candidates.sources else 0.0)
+        return np.asarray(np.round(gains, _DIGITS), np.float64)
 
-    def choice(self, i: int) -> Choice:
+    def gain(self, i: int) -> float:
         """What passage `i` would add now."""
-        raised = self._missed * self._support[:, i]
-        relevance = self._terms.relevance * float(self._candidates.relevance[i])
-        fresh = frozenset(self._candidates.clusters[i] - self._clusters) if self._candidates.clusters else frozenset()
-        new_source = bool(self._candidates.sources) and self._candidates.sources[i] not in self._sources
-        gain = float(self._weights @ raised) + relevance + self._terms.novelty * len(fresh)
-        gain += self._terms.independence * new_source
-        perspectives = {int(p): float(raised[p]) for p in np.flatnonzero(raised > 0)}
-        return Choice(i, gain, perspectives, relevance, fresh, new_source)
+        fresh, new_source = self._fresh(i)
+        return self._gain(i, len(fresh), new_source)
 
-    def take(self, choice: Choice) -> None:
-        self._missed *= 1 - self._support[:, choice.position]
-        self._clusters |= choice.clusters
+    def take(self, i: int) -> Choice:
+        """Chooses passage `i`; tells what it added."""
+        fresh, new_source = self._fresh(i)
+        raised = self._missed * self._support[i]
+        relevance = self._terms.relevance * float(self._candidates.relevance[i])
+        perspectives = {int(p): float(raised[p]) for p in np.flatnonzero(raised > 0)}
+        choice = Choice(i, self._gain(i, len(fresh), new_source), perspectives, relevance, fresh, new_source)
+        self._missed *= 1 - self._support[i]
+        self._clusters |= fresh
         if self._candidates.sources:
-            self._sources.add(self._candidates.sources[choice.position])
+            self._sources.add(self._candidates.sources[i])
+        return choice
+
+    def _gain(self, i: int, fresh: int, new_source: bool) -> float:
+        covered = float(self._support[i] @ (self._weights * self._missed))
+        beside = self._terms.novelty * fresh + self._terms.independence * new_source
+        return round(covered + self._terms.relevance * float(self._candidates.relevance[i]) + beside, _DIGITS)
+
+    def _fresh(self, i: int) -> tuple[frozenset[int], bool]:
+        """The sentence clusters that passage `i` would be first to cover, and whether its source is new."""
+        fresh = frozenset(self._candidates.clusters[i] - self._clusters) if self._candidates.clusters else frozenset()
+        return fresh, bool(self._candidates.sources) and self._candidates.sources[i] not in self._sources
 
 
 def pairs_to_judge(
-    support: NDArray[np.floating], expected: NDArray[np.floating], budget: int, k: int, batch: int = 16
+    support: NDArray[np.floating], expected: NDArray[np.floating], budget: int, k: int
 ) -> list[tuple[int, int]]:
     """The (perspective, passage) pairs, at most `budget`, whose verdicts can change the choice of k most; best first.
 
     support: what is judged already, NaN elsewhere; expected: a guess for every pair; both of shape (perspectives, n).
     A verdict matters where the perspective is still likely to be missed and the passage is likely to support it: pairs
-    come by missed[p] · expected[p, i], and with every batch of them `missed` falls by what they are expected to bring,
-    so that the budget moves on to the perspectives that need it.
+    come by missed[p] · expected[p, i], and with every pair `missed` falls by what it is expected to bring, so that the
+    budget moves on to the perspectives that need it.
     """
     left = np.isnan(support)
     missed = np.prod(1 - np.sort(np.where(left, 0.0, support), axis=1)[:, -k:], axis=1)
     ordered: list[tuple[int, int]] = []
-    while left.any() and len(ordered) < budget:
+    for _ in range(min(budget, int(left.sum()))):
         worth = np.where(left, missed[:, None] * expected, -1.0)
-        size = min(batch, budget - len(ordered), int(left.sum()))
-        best = np.argsort(-worth, axis=None, kind="stable")[:size]
-        rows, columns = np.unravel_index(best, worth.shape)
-        ordered += zip(map(int, rows), map(int, columns), strict=True)
-        left[rows, columns] = False
-        for p in np.unique(rows):
-            missed[p] *= float(np.prod(1 - expected[p, columns[rows == p]]))
+        p, i = divmod(int(np.argmax(worth)), worth.shape[1])
+        ordered.append((p, i))
+        left[p, i] = False
+        missed[p] *= 1 - float(expected[p, i])
     return ordered

@@ -17,16 +17,15 @@ from tools.diversity.clusters import Clustered, greedy_plus, greedy_scs
 from tools.diversity.coverage import Candidates, Choice, Terms, select
 from tools.diversity.marginal import dkmips, mmr
 from tools.diversity.mining import mined_points
+from tools.diversity.names import FOUND, OWN, parse_selection
 from tools.diversity.relevance import RelevanceWeights, relevance
-from tools.errors import InputError
 
 Floats = NDArray[np.floating]
 
-OWN = "coverage"
-FOUND = "found"
 MINED = 0.5
 """What a mined point weighs beside a side that is known."""
 TERMS = Terms(relevance=1.0, novelty=0.0, independence=0.05)
+_NOTHING = 1e-9
 _SURE = 0.3  # support of all sides together from which a passage surely takes one
 _WEIGHTS = Path(__file__).parents[1] / "weights" / "relevance.json"
 
@@ -60,8 +59,12 @@ class Pool:
 
     @property
     def likely(self) -> NDArray[np.float64]:
-        """How likely each passage speaks to the question, shape (n,), by the weights that were fitted."""
-        return relevance(self.cosine, self.words, self.vectors, fitted())
+        """How likely each passage speaks to the question beside the likeliest of the pool, shape (n,), at most 1.
+
+        The signals are standardised over the pool, so that they tell passages of one pool apart and not pools.
+        """
+        found = relevance(self.cosine, self.words, self.vectors, fitted())
+        return np.asarray(found / max(float(found.max(initial=0.0)), _NOTHING), np.float64)
 
 
 def chosen(pool: Pool, k: int, terms: Terms = TERMS) -> list[Choice]:
@@ -104,50 +107,24 @@ Selection = Callable[[Pool, int, float], list[int]]
 """From a pool, k and the method's dial to positions of up to k passages, best first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A selection, what its dial turns, and where it stands when nobody turns it (None: it has no dial)."""
-
-    pick: Selection
-    dial: str = ""
-    usual: float | None = None
-
-
-SELECTIONS: dict[str, Named] = {
-    FOUND: Named(lambda pool, k, _: list(range(min(k, pool.size)))),
-    "mmr": Named(lambda pool, k, dial: mmr(pool.cosine, pool.vectors, k, dial, pool.largest), "λ", 0.75),
-    "dkmips": Named(lambda pool, k, dial: dkmips(pool.cosine, pool.vectors, k, dial), "λ", 0.75),
-    "scs": Named(lambda pool, k, dial: greedy_scs(pool.sentences(), pool.cosine, k, dial), "share covered", 1.0),
-    "scs-released": Named(
-        lambda pool, k, dial: greedy_scs(pool.sentences(), pool.cosine, k, dial, released=True), "share covered", 1.0
-    ),
-    "greedyplus": Named(
-        lambda pool, k, dial: greedy_plus(pool.sentences(), pool.cosine, k, dial), "share covered", 1.0
-    ),
-    OWN: Named(lambda pool, k, _: [c.position for c in chosen(pool, k)]),
+SELECTIONS: dict[str, Selection] = {
+    OWN: lambda pool, k, _: [c.position for c in chosen(pool, k)],
+    FOUND: lambda pool, k, _: list(range(min(k, pool.size))),
+    "mmr": lambda pool, k, dial: mmr(pool.cosine, pool.vectors, k, dial, pool.largest),
+    "dkmips": lambda pool, k, dial: dkmips(pool.cosine, pool.vectors, k, dial),
+    "scs": lambda pool, k, dial: greedy_scs(pool.sentences(), pool.cosine, k, dial),
+    "scs-released": lambda pool, k, dial: greedy_scs(pool.sentences(), pool.cosine, k, dial, released=True),
+    "greedyplus": lambda pool, k, dial: greedy_plus(pool.sentences(), pool.cosine, k, dial),
 }
 
 
-def parse_selection(name: str) -> tuple[str, float]:
-    """A selection and its dial from 'NAME' or 'NAME:NUMBER'. Raises InputError for a name or number that is none."""
-    method, colon, number = name.partition(":")
-    if method not in SELECTIONS:
-        raise InputError(f"there is no selection '{method}'. There are: {', '.join(SELECTIONS)}.")
-    named = SELECTIONS[method]
-    if not colon:
-        return method, 0.0 if named.usual is None else named.usual
-    if named.usual is None:
-        raise InputError(f"the selection '{method}' takes no number: write '{method}'.")
-    try:
-        dial = float(number)
-    except ValueError:
-        dial = float("nan")
-    if not 0 <= dial <= 1:
-        raise InputError(f"'{name}': the {named.dial} of '{method}' is a number from 0 to 1, such as {named.usual}.")
-    return method, dial
+def pick(name: str, pool: Pool, k: int) -> list[Choice]:
+    """Up to k passages of the pool by the selection of that name, best first.
 
-
-def pick(name: str, pool: Pool, k: int) -> list[int]:
-    """Positions of up to k passages of the pool by the selection of that name. Raises InputError as parse_selection."""
+    The reasons are there for the own selection only; of any other a choice tells the position alone. Raises InputError
+    for a name that is none.
+    """
     method, dial = parse_selection(name)
-    return SELECTIONS[method].pick(pool, k, dial)
+    if method == OWN:
+        return chosen(pool, k)
+    return [Choice(i, 0.0) for i in SELECTIONS[method](pool, k, dial)]

@@ -21,6 +21,7 @@ from tools.store.store import Store, check_encoder
 
 _BATCH = 1000
 _RRF_K = 60
+_WORDS_TOLD = 500
 _LOCK_SECONDS = 60.0
 
 Progress = Callable[[str, int], None]
@@ -79,6 +80,13 @@ class HybridSearch:
         stored = self._store.vectors(i for i, _ in fused)
         # A passage that was deleted since the indexes were read has no vector any more and is no hit.
         return [Hit(i, score, float(stored[i] @ vector)) for i, score in fused if i in stored]
+
+    def word_scores(self, text: str, collections: Sequence[str], k: int = _WORDS_TOLD) -> dict[int, float]:
+        """BM25 scores of the k passages that a text's words fit best, by id. Raises as `search`, but for the dense
+        index."""
+        ids = self._collection_ids(collections)
+        with self._reading():
+            return dict(self.lexical.search(text, ids, k))
 
     def close(self) -> None:
         """Lets go of the dense index's files or connections; the next use opens them again."""

@@ -1,0 +1,53 @@
+"""The selections' names and dials, which the command line tells and checks without loading them."""
+
+from dataclasses import dataclass
+
+from tools.errors import InputError
+
+OWN = "coverage"
+FOUND = "found"
+
+
+@dataclass(frozen=True, slots=True)
+class Dial:
+    """What a selection's number means, and what it is when nobody gives one; it is from 0 to 1."""
+
+    meaning: str
+    usual: float
+
+
+_TRADE_OFF = Dial("weight of relevance (λ)", 0.75)
+_ENOUGH = Dial("share of the clusters that is enough", 1.0)
+
+DIALS: dict[str, Dial | None] = {
+    OWN: None,
+    FOUND: None,
+    "mmr": _TRADE_OFF,
+    "dkmips": _TRADE_OFF,
+    "scs": _ENOUGH,
+    "scs-released": _ENOUGH,
+    "greedyplus": _ENOUGH,
+}
+"""Every selection with its dial, None for one that has none."""
+
+
+def parse_selection(name: str) -> tuple[str, float]:
+    """A selection and its number from 'NAME' or 'NAME:NUMBER'; 0 where it has no dial.
+
+    Raises InputError for a name or a number that is none.
+    """
+    method, colon, number = name.partition(":")
+    if method not in DIALS:
+        raise InputError(f"there is no selection '{method}'. There are: {', '.join(DIALS)}.")
+    dial = DIALS[method]
+    if not colon:
+        return method, 0.0 if dial is None else dial.usual
+    if dial is None:
+        raise InputError(f"the selection '{method}' takes no number: write '{method}'.")
+    try:
+        value = float(number)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise InputError(f"'{name}': the {dial.meaning} is a number from 0 to 1, such as {method}:{dial.usual}.")
+    return method, value
