@@ -34,7 +34,7 @@ def build_providers(settings: Settings, store: Store) -> Providers:
     from agent.embedded.requerying import EmbeddedRequerier
     from agent.embedded.writing import EmbeddedWriter
 
-    models = _models(settings)
+    models = _models(settings, store)
     chats = build_chats(settings) if uses_chat(settings) else {}
     if chats:
         import langchain_openai  # noqa: F401  # half a second that the event loop would wait for at the first call
@@ -132,7 +132,7 @@ def _served(
     )
 
 
-def _models(settings: Settings) -> Models:
+def _models(settings: Settings, store: Store) -> Models:
     from tools.cache import VectorCache
     from tools.encoders.encoder import load_encoder
     from tools.judges.embedded import load_judge
@@ -147,6 +147,7 @@ def _models(settings: Settings) -> Models:
         remote=build_judge(settings),
         judge_required=settings.judge in ("chat", "score"),
         searcher=build_encoder(settings, encoder),
+        store=store,
     )
 
 
@@ -179,12 +180,13 @@ def build_search(settings: Settings, store: Store, encoder: "Encoder") -> "Hybri
     """The search over the store: its indexes in this process, or the dense one on a Chroma server."""
     from tools.store.hybrid import HybridSearch
 
+    embedded = not settings.embeddings_url and not settings.encoder  # no other encoder compares sentences
     if not settings.chroma_url:
-        return HybridSearch(store, settings.index_dir, encoder)
+        return HybridSearch(store, settings.index_dir, encoder, keeps_sentences=embedded)
     from tools.store.dense_server import DenseServer
 
     dense = DenseServer(settings.chroma_url, store.store_id(), token=settings.chroma_token.get_secret_value())
-    return HybridSearch(store, settings.index_dir, encoder, dense)
+    return HybridSearch(store, settings.index_dir, encoder, dense, keeps_sentences=embedded)
 
 
 def build_judge(settings: Settings) -> RemoteJudge | None:

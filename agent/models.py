@@ -4,7 +4,7 @@ import asyncio
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +15,8 @@ from tools.encoders.encoder import Encoder
 from tools.errors import DeadlineError, JudgeError, ProviderError
 from tools.http import without_login
 from tools.judges.judge import Judge, Pair
+from tools.passages import Sentence
+from tools.store.store import Store
 from tools.worker import Worker
 
 _PATIENCE = 0.7
@@ -45,9 +47,11 @@ class Models:
         remote: RemoteJudge | None = None,
         judge_required: bool = False,
         searcher: Encoder | None = None,
+        store: Store | None = None,
     ) -> None:
         """`encoder` compares sentences, for which it was tuned; `searcher` is what the collections are indexed with.
 
+        `store`: where vectors of sentences may be stored with their passages.
         `judge_required`: the remote judge was named by the user, so that nothing stands in for it.
         """
         self.encoder = encoder
@@ -57,10 +61,29 @@ class Models:
         self.judge_required = judge_required
         self._worker = worker
         self._cache = cache
+        self._store = store
 
     async def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of shape (n, dimensions) by which sentences are compared with each other."""
         return await self._vectors(self.encoder, texts, queries=False)
+
+    async def encode_sentences(self, sentences: Sequence[Sentence]) -> NDArray[np.float32]:
+        """As `encode`, for sentences of passages: vectors that are stored are read, only the others are computed."""
+        stored = await asyncio.to_thread(self._stored, {s.passage.id for s in sentences})
+        missing = [i for i, s in enumerate(sentences) if s.passage.id not in stored]
+        fresh = await self.encode([sentences[i].text for i in missing])
+        vectors = np.empty((len(sentences), fresh.shape[1]), np.float32)
+        vectors[missing] = fresh
+        for i, sentence in enumerate(sentences):
+            if sentence.passage.id in stored:
+                vectors[i] = stored[sentence.passage.id][sentence.position]
+        return vectors
+
+    def _stored(self, passage_ids: Collection[int]) -> dict[int, NDArray[np.float32]]:
+        """Vectors of these passages' sentences that may be compared with those of `encode`."""
+        if self._store is None or self.searcher is not self.encoder:
+            return {}
+        return self._store.sentence_vectors(passage_ids)
 
     async def encode_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors as they are stored of passages."""

@@ -6,19 +6,23 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.nodes.reporting import in_time
 from agent.options import RunOptions
 from agent.providers import Providers
-from agent.state import RunState
-from tools.diversity.clusters import Clustered, cluster_sentences, clustered_sentences
+from agent.state import Failure, RunState
+from tools.diversity.clusters import Clustered, cluster_sentences, is_clustered
+from tools.diversity.names import needs_clusters
 from tools.diversity.selection import Pool
+from tools.errors import SteelmanError
 from tools.passages import Passage
 from tools.store.hybrid import fuse
+from tools.text.sentences import passage_sentences
 
 
 async def pool_of(
     providers: Providers, state: RunState, passages: dict[int, Passage], options: RunOptions
-) -> tuple[list[int], Pool]:
-    """The passages' ids in the order of the pool, best found first, and the pool.
+) -> tuple[list[int], Pool, list[Failure]]:
+    """The passages' ids in the order of the pool, best found first; the pool; and what could not be told of it.
 
     Passages without a vector, which were deleted in the meantime, are left out.
     """
@@ -27,19 +31,19 @@ async def pool_of(
     neutral = state["framing"]["neutral"]
     vectors = np.stack([stored[i] for i in ids]) if ids else np.zeros((0, 1), np.float32)
     cosine = vectors @ (await providers.models.encode_queries([neutral]))[0] if ids else np.zeros(0)
-    known = await asyncio.to_thread(providers.search.word_scores, neutral, options.collections)
+    known, failures = await _word_scores(providers, neutral, options)
     support = state.get("support", {})
     judged = [[support.get(p["id"], {}).get(i, np.nan) for i in ids] for p in state["perspectives"]]
-    texts = [passages[i].text for i in ids]
+    clusters = await _clustered(providers, [passages[i] for i in ids]) if needs_clusters(options.selection) else None
     pool = Pool(
         cosine=cosine,
         vectors=vectors,
         words=_words(ids, known),
         support=np.array(judged).reshape(len(judged), len(ids)),
         sources=[passages[i].source for i in ids],
-        sentences=lambda: _clustered(providers, texts),
+        clusters=clusters,
     )
-    return ids, pool
+    return ids, pool, failures
 
 
 async def nearness(
@@ -51,6 +55,17 @@ async def nearness(
     return {i: np.asarray(asked @ vector, np.float32) for i, vector in stored.items()}
 
 
+async def _word_scores(
+    providers: Providers, neutral: str, options: RunOptions
+) -> tuple[dict[int, float], list[Failure]]:
+    """BM25 scores by passage; none, and why, where the index cannot be read in time: the vectors then tell alone."""
+    asked = asyncio.to_thread(providers.search.word_scores, neutral, options.collections)
+    try:
+        return await in_time(options, "write", asked), []
+    except SteelmanError as exc:
+        return {}, [Failure(stage="select", message=f"Passages were chosen without their word scores: {exc}")]
+
+
 def _words(ids: Sequence[int], known: dict[int, float]) -> NDArray[np.float64]:
     """BM25 scores; web pages are not in the index, and count as the others do on average."""
     stored = [known.get(i, 0.0) for i in ids if i > 0]
@@ -58,6 +73,8 @@ def _words(ids: Sequence[int], known: dict[int, float]) -> NDArray[np.float64]:
     return np.array([known.get(i, 0.0) if i > 0 else usual for i in ids], np.float64)
 
 
-def _clustered(providers: Providers, texts: Sequence[str]) -> Clustered:
-    sentences = [(n, s) for n, text in enumerate(texts) for s in clustered_sentences(text)]
-    return cluster_sentences(providers.models.encoder.encode([s for _, s in sentences]), [n for n, _ in sentences])
+async def _clustered(providers: Providers, passages: Sequence[Passage]) -> Clustered:
+    """The clusters of the passages' sentences, by the vectors that are stored of them."""
+    found = [(n, s) for n, p in enumerate(passages) for s in passage_sentences(p) if is_clustered(s.text)]
+    vectors = await providers.models.encode_sentences([s for _, s in found])
+    return await asyncio.to_thread(cluster_sentences, vectors, [n for n, _ in found])

@@ -53,6 +53,9 @@ class WatchedSearch:
         self._before(text)
         return list(self._inner.search(text, vector, collections, k))
 
+    def word_scores(self, text: str, collections: Sequence[str]) -> dict[int, float]:
+        return dict(self._inner.word_scores(text, collections))
+
 
 class ScriptedExpander:
     """The sides that it was given."""

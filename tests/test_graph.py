@@ -238,14 +238,17 @@ class Careless:
 
 
 async def test_what_does_not_hold_is_replaced_once_by_what_does(settings: Settings) -> None:
+    written: list[str] = []
+
     def spares(passages: list[Any]) -> list[str]:
-        return ["Nobody wrote this either.", passages[0].text.split(". ")[0] + "."]
+        written.append(passages[0].text.split(". ")[0] + ".")
+        return ["Nobody wrote this either.", written[0]]
 
     made = build(writer=Careless(spares), expander=ScriptedExpander(side(1)))
     async with door(settings, made) as runs:
         answer, events = await run(runs)
     assert of_kind(events, "verified") == [{"held": 0, "repaired": 1, "dropped": 2}]
-    assert [c.text for c in answer.perspectives[0].claims] == ["A bridge with 0 arches carries a town."]
+    assert [c.text for c in answer.perspectives[0].claims] == written != []
     assert [n.text for n in answer.notes if n.kind == "dropped"] == [
         "2 sentences did not pass verification and were left out."
     ]

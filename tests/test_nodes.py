@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agent.grounding import verbatim
 from agent.nodes.judge import covered, leaning, pair_budget, worth_most
 from agent.nodes.review import reviewed
+from agent.nodes.select import independent_first
 from agent.nodes.write import comparable_room, once
 from agent.options import RunOptions
 from agent.state import Claim, Coverage
@@ -109,6 +110,11 @@ def test_a_passage_leans_to_the_side_that_it_supports_more() -> None:
 
 
 # Selection and room
+
+
+def test_each_source_comes_once_before_any_comes_again() -> None:
+    ranked = [passage(1, "A"), passage(2, "A"), passage(3, "B"), passage(4, "A"), passage(5, "B"), passage(6, "C")]
+    assert independent_first(ranked) == [1, 3, 6, 2, 5, 4]
 
 
 def test_sides_get_comparable_room() -> None:

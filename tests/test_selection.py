@@ -28,7 +28,7 @@ def pool(vectors: NDArray[np.float32], support: object = None, **changes: object
     """Passages whose question is the first axis."""
     n = len(vectors)
     sides = np.zeros((0, n)) if support is None else np.array(support, np.float64).reshape(-1, n)
-    base = Pool(vectors[:, 0], vectors, np.zeros(n), sides, sentences=lambda: Clustered(np.arange(n), np.arange(n)))
+    base = Pool(vectors[:, 0], vectors, np.zeros(n), sides, clusters=Clustered(np.arange(n), np.arange(n)))
     return replace(base, **changes)  # type: ignore[arg-type]
 
 
@@ -190,7 +190,7 @@ def test_a_pool_of_nothing_and_a_k_beyond_it(name: str) -> None:
         np.zeros((0, 3), np.float32),
         np.zeros(0),
         np.zeros((2, 0)),
-        sentences=lambda: Clustered(np.zeros(0, np.int64), np.zeros(0, np.int64)),
+        clusters=Clustered(np.zeros(0, np.int64), np.zeros(0, np.int64)),
     )
     assert pick(name, empty, 5) == []
     assert sorted(c.position for c in pick(name, pool(unit((1, 0), (0, 1))), 99)) == [0, 1]

@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tools.encoders.sentences import encode_with_sentences
 from tools.ingest.ingest import Ingester, IngestReport, find_files, read_all
 from tools.passages import SourceDocument
 from tools.store.database import Database
 from tools.store.dense import DenseProjection
 from tools.store.hybrid import HybridSearch
 from tools.store.store import PreparedDocument, Store
-from tools.text.sentences import cut
+from tools.text.sentences import cut, split_sentences
 
 
 class ToyEncoder:
@@ -62,7 +63,8 @@ class House:
 
     def prepared(self, source: SourceDocument) -> PreparedDocument:
         passages = tuple(cut(source.text))
-        return PreparedDocument(source, passages, self.encoder.encode(passages))
+        vectors, sentences = encode_with_sentences(self.encoder, passages, [split_sentences(p) for p in passages])
+        return PreparedDocument(source, passages, vectors, tuple(sentences))
 
     def find(self, query: str, *collections: str, k: int = 5) -> list[str]:
         """Names of the documents found, best first."""

@@ -52,3 +52,12 @@ class Passage:
         """Who stands behind the passage, for counting independent sources: whoever published the text first as far as
         is known, the publisher, or else the document."""
         return self.original or self.publisher.casefold() or self.document_id
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of a passage and its place there, counted from 0 over all of the passage's sentences."""
+
+    text: str
+    passage: Passage
+    position: int

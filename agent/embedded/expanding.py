@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +9,8 @@ from numpy.typing import NDArray
 from agent.models import Models
 from agent.state import FramingState, Perspective
 from tools.grammar import negate
-from tools.passages import Passage
-from tools.text.sentences import split_sentences
+from tools.passages import Passage, Sentence
+from tools.text.sentences import passage_sentences
 from tools.text.standalone import stands_alone
 
 MOST_ASPECTS = 2
@@ -48,12 +47,6 @@ _SAME_POINT = 0.85  # cosine at which two sentences make one cluster
 _SAME_ANSWER = 0.6
 
 
-@dataclass(frozen=True, slots=True)
-class _Sentence:
-    text: str
-    source: str
-
-
 class EmbeddedExpander:
     """Plans the sides of a question."""
 
@@ -75,7 +68,7 @@ class EmbeddedExpander:
         sentences = [s for s in _sentences(passages) if words_a_third_way(s.text)]
         if not sentences:
             return []
-        vectors = await self._models.encode([s.text for s in sentences])
+        vectors = await self._models.encode_sentences(sentences)
         known = await self._models.encode([framing["neutral"], *(p["statement"] for p in sides)])
         nearness = vectors @ known.T
         fits = (nearness.max(axis=1) >= _ON_THE_POINT) & (nearness[:, 1:].max(axis=1) < _SAME_SIDE)
@@ -89,7 +82,7 @@ class EmbeddedExpander:
         sentences = [s for s in _sentences(passages) if _ANSWERS.search(_main_clause(s.text))]
         if not sentences:
             return []
-        vectors = await self._models.encode([s.text for s in sentences])
+        vectors = await self._models.encode_sentences(sentences)
         question = (await self._models.encode([framing["neutral"]]))[0]
         nearness = vectors @ question
         kept = np.flatnonzero(nearness >= _NEAR_QUESTION)
@@ -155,17 +148,12 @@ def _name(statement: str) -> str:
     return " ".join(words) if len(words) <= 7 else " ".join(words[:6]) + " …"
 
 
-def _sentences(passages: Sequence[Passage]) -> list[_Sentence]:
-    return [
-        _Sentence(text, passage.source)
-        for passage in passages[:_READ]
-        for text in split_sentences(passage.text)
-        if stands_alone(text)
-    ]
+def _sentences(passages: Sequence[Passage]) -> list[Sentence]:
+    return [s for p in passages[:_READ] for s in passage_sentences(p) if stands_alone(s.text)]
 
 
 def _centres(
-    sentences: Sequence[_Sentence],
+    sentences: Sequence[Sentence],
     vectors: NDArray[np.float32],
     nearness: NDArray[np.float32],
     same: float,
@@ -183,7 +171,7 @@ def _centres(
     ranked: list[tuple[int, float, int]] = []
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
-        behind = len({sentences[int(i)].source for i in members})
+        behind = len({sentences[int(i)].passage.source for i in members})
         centrality = vectors[members] @ vectors[members].mean(axis=0)
         central = members[centrality >= np.median(centrality)]
         best = int(central[np.argmax(nearness[central])])

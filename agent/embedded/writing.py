@@ -12,8 +12,8 @@ from agent.models import Models
 from agent.providers import Brief
 from agent.state import Claim, Perspective
 from tools.judges.judge import Pair, side_score
-from tools.passages import Passage
-from tools.text.sentences import split_sentences
+from tools.passages import Sentence
+from tools.text.sentences import passage_sentences
 from tools.text.standalone import stands_alone
 
 _SPARES = 3
@@ -26,8 +26,7 @@ _A_PASSAGE = 2  # sentences of one passage at most
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    text: str
-    passage: Passage
+    sentence: Sentence
     support: float
     rank: float
 
@@ -39,27 +38,28 @@ class EmbeddedWriter:
         self._models = models
 
     async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
-        found = [(s, p) for p in brief.passages for s in split_sentences(p.text) if stands_alone(s)]
+        found = [s for p in brief.passages for s in passage_sentences(p) if stands_alone(s.text)]
         statement, threshold = brief.perspective["statement"], brief.judge.sentence_threshold
-        scores = await brief.judge.support([Pair(statement, s, brief.contrary) for s, _ in found])
+        scores = await brief.judge.support([Pair(statement, s.text, brief.contrary) for s in found])
         judged = [
-            (s, p, side_score(float(x), brief.support.get(p.id))) for (s, p), x in zip(found, scores, strict=True)
+            (s, side_score(float(x), brief.support.get(s.passage.id))) for s, x in zip(found, scores, strict=True)
         ]
-        kept = [(s, p, sure) for s, p, sure in judged if sure >= threshold]  # what is not a number is not sure
+        kept = [(s, sure) for s, sure in judged if sure >= threshold]  # what is not a number is not sure
         focus, countered = brief.framing["focus"], brief.framing["form"] == "counter"
-        vectors = await self._models.encode([statement, focus or statement, *(s for s, _, _ in kept)])
-        nearness, to_the_point = (vectors[2:] @ vectors[:2].T).T
+        asked = await self._models.encode([statement, focus or statement])
+        vectors = await self._models.encode_sentences([s for s, _ in kept])
+        nearness, to_the_point = (vectors @ asked.T).T
         about = [i for i, near in enumerate(nearness) if near >= _ABOUT]
         if countered:
             about = [i for i, near in enumerate(to_the_point) if near < _ECHO and (i in about or near >= _ON_POINT)]
         elif focus and any(map((words := speaking_of(focus)).search, (p.text for p in brief.passages))):
-            about = [i for i in about if words.search(kept[i][0])]  # such a passage says other things besides
+            about = [i for i in about if words.search(kept[i][0].text)]  # such a passage says other things besides
         ranks = [
             counter_rank(sure, float(to_the_point[i])) if countered else _rank(sure, float(nearness[i]))
-            for i, (_, _, sure) in enumerate(kept)
+            for i, (_, sure) in enumerate(kept)
         ]
         candidates = [_Candidate(*kept[i], ranks[i]) for i in about]
-        picked = _pick(candidates, vectors[2:][about], brief.limit + _SPARES)
+        picked = _pick(candidates, vectors[about], brief.limit + _SPARES)
         claims = [_claim(brief.perspective, c) for c in picked]
         return claims[: brief.limit], claims[brief.limit :]
 
@@ -79,11 +79,10 @@ def _pick(candidates: Sequence[_Candidate], vectors: NDArray[np.float32], limit:
                 return [candidates[i] for i in chosen]
             if i in chosen or any(float(vectors[i] @ vectors[j]) >= _REPEATS for j in chosen):
                 continue
-            sources = [candidates[j].passage.source for j in chosen]
-            passages = [candidates[j].passage.id for j in chosen]
-            if (not again and candidates[i].passage.source in sources) or passages.count(
-                candidates[i].passage.id
-            ) >= _A_PASSAGE:
+            passage, taken = candidates[i].sentence.passage, [candidates[j].sentence.passage for j in chosen]
+            if not again and passage.source in {p.source for p in taken}:
+                continue
+            if [p.id for p in taken].count(passage.id) >= _A_PASSAGE:
                 continue
             chosen.append(i)
     return [candidates[i] for i in chosen]
@@ -92,8 +91,8 @@ def _pick(candidates: Sequence[_Candidate], vectors: NDArray[np.float32], limit:
 def _claim(perspective: Perspective, candidate: _Candidate) -> Claim:
     return Claim(
         perspective=perspective["id"],
-        text=candidate.text,
-        passages=[candidate.passage.id],
+        text=candidate.sentence.text,
+        passages=[candidate.sentence.passage.id],
         support=candidate.support,
         role="case",
     )

@@ -47,16 +47,17 @@ def node(providers: Providers) -> Stage[RunState]:
             candidates = {side: [i for i in ids if i in speaking] for side, ids in candidates.items()}
             support = state["support"]
             coverage = {s: on_focus(c, speaking, support.get(s, {}), passages) for s, c in coverage.items()}
-        ids, pool = await pool_of(providers, state, passages, options_of(runtime))
+        ids, pool, problems = await pool_of(providers, state, passages, options_of(runtime))
         choices = await asyncio.to_thread(pick, options_of(runtime).selection, pool, pool.size)
         turn = {ids[c.position]: n for n, c in enumerate(choices)}
         chosen = {}
         for side, own in candidates.items():
-            supporting = set(coverage[side]["ids"])
+            clear = sorted(set(coverage[side]["ids"]).intersection(own), key=lambda i: turn.get(i, len(turn)))
+            supporting = independent_first([passages[i] for i in clear])
             # A passage too mixed to count as a whole may still hold a sentence that argues for the side.
-            chosen[side] = sorted(own, key=lambda i: (i not in supporting, turn.get(i, len(turn))))[:limit]
+            chosen[side] = [*supporting, *(i for i in own if i not in supporting)][:limit]
         reasons = [_reason(ids, c, state, pool) for c in choices[: _EXPLAINED * len(chosen)]]
-        return RunState(chosen=chosen, coverage=coverage, failures=failures, reasons=reasons)
+        return RunState(chosen=chosen, coverage=coverage, failures=[*failures, *problems], reasons=reasons)
 
     return timed("select", select)
 
@@ -98,3 +99,14 @@ def _reason(ids: Sequence[int], choice: Choice, state: RunState, pool: Pool) -> 
         points=sum(choice.perspectives[p] >= _SAID for p in points),
         new_source=choice.new_source,
     )
+
+
+def independent_first(passages: Sequence[Passage]) -> list[int]:
+    """Ids in the order of the passages, reordered so that each source comes once before any source comes again."""
+    turns: dict[str, int] = {}
+    keyed = []
+    for rank, passage in enumerate(passages):
+        turn = turns.get(passage.source, 0)
+        turns[passage.source] = turn + 1
+        keyed.append((turn, rank, passage.id))
+    return [i for _, _, i in sorted(keyed)]

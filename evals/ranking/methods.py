@@ -34,7 +34,7 @@ from evals.ranking.retrievers import (
 )
 from evals.ranking.sets import GoldQuestion
 from tools.diversity.coverage import pairs_to_judge
-from tools.diversity.names import DIALS, FOUND, parse_selection
+from tools.diversity.names import DIALS, FOUND, needs_clusters
 from tools.diversity.projection import FORMS, Form
 from tools.diversity.selection import Pool, chosen, pick
 from tools.errors import InputError
@@ -162,11 +162,11 @@ def by_leaning(form: Form, strength: float) -> Rank:
 
 
 def _selected(find: Rank, selection: str) -> Rank:
-    parse_selection(selection)  # said before anything is searched
+    clustered = needs_clusters(selection)  # a name that is none is said before anything is searched
 
     def rank(index: CorpusIndex, questions: Sequence[GoldQuestion], k: int) -> list[Ranking]:
         found = find(index, questions, max(k, CANDIDATES))
-        pools = (pool_of(index, q, positions) for q, positions in zip(questions, found, strict=True))
+        pools = (pool_of(index, q, positions, clustered) for q, positions in zip(questions, found, strict=True))
         return [
             [positions[c.position] for c in pick(selection, pool, k)]
             for positions, pool in zip(found, pools, strict=True)
@@ -175,8 +175,8 @@ def _selected(find: Rank, selection: str) -> Rank:
     return rank
 
 
-def pool_of(index: CorpusIndex, question: GoldQuestion, positions: Ranking) -> Pool:
-    """What the selections go by, of the passages at these positions."""
+def pool_of(index: CorpusIndex, question: GoldQuestion, positions: Ranking, clustered: bool = False) -> Pool:
+    """What the selections go by, of the passages at these positions; `clustered`: with the clusters of sentences."""
     vectors = index.vectors[positions]
     words = index.word_scores(question.question)
     return Pool(
@@ -184,7 +184,7 @@ def pool_of(index: CorpusIndex, question: GoldQuestion, positions: Ranking) -> P
         vectors=vectors,
         words=np.array([words.get(i, 0.0) for i in positions]),
         support=np.zeros((0, len(positions))),
-        sentences=lambda: index.clustered(positions),
+        clusters=index.clustered(positions) if clustered else None,
         largest=index.largest_cosine(),
     )
 

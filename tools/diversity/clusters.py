@@ -31,9 +31,13 @@ class Clustered:
 
 
 def clustered_sentences(text: str) -> list[str]:
-    """The sentences of a paragraph that are clustered; a line's end ends a sentence."""
-    found = [s for line in text.splitlines() for s in split_sentences(line)]
-    return [s for s in found if len(s.split()) >= LEAST_WORDS]
+    """The sentences of a paragraph that are clustered: those of `split_sentences` that are long enough."""
+    return [s for s in split_sentences(text) if is_clustered(s)]
+
+
+def is_clustered(sentence: str) -> bool:
+    """Whether a sentence is long enough to be clustered."""
+    return len(sentence.split()) >= LEAST_WORDS
 
 
 def cluster_sentences(vectors: NDArray[np.float32], paragraph: Sequence[int]) -> Clustered:

@@ -31,6 +31,11 @@ DIALS: dict[str, Dial | None] = {
 """Every selection with its dial, None for one that has none."""
 
 
+def needs_clusters(name: str) -> bool:
+    """Whether the selection goes by clusters of sentences."""
+    return DIALS[parse_selection(name)[0]] is _ENOUGH
+
+
 def parse_selection(name: str) -> tuple[str, float]:
     """A selection and its number from 'NAME' or 'NAME:NUMBER'; 0 where it has no dial.
 

@@ -6,7 +6,7 @@ All of them work on a `Pool`, so that the agent and the evaluation choose by the
 
 import json
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -30,10 +30,6 @@ _SURE = 0.3  # support of all sides together from which a passage surely takes o
 _WEIGHTS = Path(__file__).parents[1] / "weights" / "relevance.json"
 
 
-def _no_clusters() -> Clustered:
-    raise ValueError("this pool's sentences are not known, so that no method that goes by their clusters can choose")
-
-
 @dataclass(frozen=True, slots=True)
 class Pool:
     """The n passages that were found for a question, best first, and what is known of them.
@@ -41,8 +37,8 @@ class Pool:
     cosine: to the question, shape (n,). vectors: unit, shape (n, dimensions). words: BM25 scores, 0 where a passage was
     not found by words, shape (n,). support: for each side the probability that a passage supports it, NaN where that
     was not judged, shape (sides, n); (0, n) where the sides are not known. sources: who published each passage; none
-    where that is not known. sentences: clusters the passages' sentences, when a method first asks for it. largest: the
-    highest cosine of the data set, by which MMR divides; the pool's own where none is given.
+    where that is not known. clusters: of the passages' sentences, for the methods that go by them (`needs_clusters`).
+    largest: the highest cosine of the data set, by which MMR divides; the pool's own where none is given.
     """
 
     cosine: Floats
@@ -50,8 +46,15 @@ class Pool:
     words: Floats
     support: Floats
     sources: Sequence[Hashable] = ()
-    sentences: Callable[[], Clustered] = field(default=_no_clusters)
+    clusters: Clustered | None = None
     largest: float | None = None
+
+    @property
+    def clustered(self) -> Clustered:
+        """The clusters. Raises ValueError where they are not known."""
+        if self.clusters is None:
+            raise ValueError("the pool's sentences are not clustered, so that no method that needs that can choose")
+        return self.clusters
 
     @property
     def size(self) -> int:
@@ -112,9 +115,9 @@ SELECTIONS: dict[str, Selection] = {
     FOUND: lambda pool, k, _: list(range(min(k, pool.size))),
     "mmr": lambda pool, k, dial: mmr(pool.cosine, pool.vectors, k, dial, pool.largest),
     "dkmips": lambda pool, k, dial: dkmips(pool.cosine, pool.vectors, k, dial),
-    "scs": lambda pool, k, dial: greedy_scs(pool.sentences(), pool.cosine, k, dial),
-    "scs-released": lambda pool, k, dial: greedy_scs(pool.sentences(), pool.cosine, k, dial, released=True),
-    "greedyplus": lambda pool, k, dial: greedy_plus(pool.sentences(), pool.cosine, k, dial),
+    "scs": lambda pool, k, dial: greedy_scs(pool.clustered, pool.cosine, k, dial),
+    "scs-released": lambda pool, k, dial: greedy_scs(pool.clustered, pool.cosine, k, dial, released=True),
+    "greedyplus": lambda pool, k, dial: greedy_plus(pool.clustered, pool.cosine, k, dial),
 }
 
 

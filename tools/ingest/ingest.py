@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tools.encoders.encoder import Encoder
+from tools.encoders.sentences import encode_with_sentences
 from tools.errors import InputError, SourceError
 from tools.ingest.readers import READERS, printable, read_file
 from tools.passages import SourceDocument
 from tools.store.hybrid import HybridSearch, passage_text
 from tools.store.store import PreparedDocument, Store, content_hash
-from tools.text.sentences import cut
+from tools.text.sentences import cut, split_sentences
 
 _PASSAGES_A_BATCH = 256
 LARGEST_TEXT = 20_000_000
@@ -122,11 +123,16 @@ class Ingester:
             yield document, passages
 
     def _encode(self, batch: Sequence[tuple[SourceDocument, list[str]]]) -> list[PreparedDocument]:
-        vectors = self._encoder.encode([passage_text(d.title, p) for d, ps in batch for p in ps])
+        texts = [passage_text(d.title, p) for d, ps in batch for p in ps]
+        own = [split_sentences(p) for _, ps in batch for p in ps] if self._search.keeps_sentences else []
+        vectors, sentences = encode_with_sentences(self._encoder, texts, own)
         prepared, start = [], 0
         for document, passages in batch:
-            prepared.append(PreparedDocument(document, tuple(passages), vectors[start : start + len(passages)]))
-            start += len(passages)
+            end = start + len(passages)
+            prepared.append(
+                PreparedDocument(document, tuple(passages), vectors[start:end], tuple(sentences[start:end]))
+            )
+            start = end
         return prepared
 
     def _write(self, collection_id: int, prepared: Sequence[PreparedDocument]) -> None:

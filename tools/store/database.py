@@ -70,6 +70,13 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX web_passages_by_document ON web_passages (document_id);
     """,
+    """
+    -- Rows for the sentences that split_sentences finds in the text: whoever changes what it finds empties this table.
+    CREATE TABLE sentence_vectors (
+        passage_id INTEGER PRIMARY KEY REFERENCES passages ON DELETE CASCADE,
+        sentences INTEGER NOT NULL, vectors BLOB NOT NULL
+    );
+    """,
 )
 
 

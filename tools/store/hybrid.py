@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.encoders.encoder import Encoder
+from tools.encoders.sentences import encode_with_sentences
 from tools.errors import StoreBusyError
 from tools.store.dense import DenseIndex, DenseProjection, Entry, Projection
 from tools.store.lexical import LexicalIndex
 from tools.store.locks import index_lock
 from tools.store.store import Store, check_encoder
+from tools.text.sentences import split_sentences
 
 _BATCH = 1000
 _RRF_K = 60
@@ -53,10 +55,20 @@ class HybridSearch:
     """Passages for a query by meaning and by words. Safe to use from several threads and processes.
 
     dense: an index elsewhere in the place of the embedded one, such as a `DenseServer`.
+    keeps_sentences: whether vectors of sentences are stored with the passages, as those are ingested or rebuilt.
     """
 
-    def __init__(self, store: Store, folder: Path, encoder: Encoder, dense: DenseProjection | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        folder: Path,
+        encoder: Encoder,
+        dense: DenseProjection | None = None,
+        *,
+        keeps_sentences: bool = True,
+    ) -> None:
         self._store = store
+        self.keeps_sentences = keeps_sentences
         self._lock = folder / "lock"
         self.encoder = encoder
         self.dense: DenseProjection = DenseIndex(folder / "dense") if dense is None else dense
@@ -99,7 +111,10 @@ class HybridSearch:
                 self._bring_up_to_date(projection, progress)
 
     def rebuild(self, progress: Progress | None = None) -> None:
-        """Makes both indexes again from the store; vectors of another encoder are computed again first."""
+        """Makes both indexes again from the store; vectors of another encoder are computed again first.
+
+        Passages that have no vectors of their sentences get them at last, when the indexes can be searched again.
+        """
         with index_lock(self._lock, exclusive=True, timeout=_LOCK_SECONDS):
             # Begun first: were the process to end on the way, no index would still hold the old vectors.
             for projection in self._projections():
@@ -107,6 +122,8 @@ class HybridSearch:
             self._encode_again(progress)
             for projection in self._projections():
                 self._bring_up_to_date(projection, progress)
+        if self.keeps_sentences:
+            self._encode_sentences(progress)
 
     def _projections(self) -> tuple[Projection, ...]:
         return (self.dense, self.lexical)
@@ -211,6 +228,15 @@ class HybridSearch:
             if progress:
                 progress("vectors", len(batch))
         self._store.set_encoder(self.encoder.name)
+
+    def _encode_sentences(self, progress: Progress | None) -> None:
+        reached = 0
+        while batch := self._store.without_sentences(self.encoder.name, reached, _BATCH):
+            _, vectors = encode_with_sentences(self.encoder, [], [split_sentences(p.text) for p in batch])
+            self._store.keep_sentence_vectors(self.encoder.name, {p.id: v for p, v in zip(batch, vectors, strict=True)})
+            reached = batch[-1].id
+            if progress:
+                progress("sentences", len(batch))
 
 
 def passage_text(title: str, text: str) -> str:

@@ -22,9 +22,10 @@ SAMPLES = "samples"
 
 _PART = 500  # SQLite limits the number of parameters of a statement
 
-_PASSAGE = """
+_JOINED = "passages p JOIN documents d ON d.id = p.document_id JOIN collections c ON c.id = d.collection_id"
+_PASSAGE = f"""
     SELECT p.id, d.external_id, c.name, p.text, d.title, d.url, d.publisher, d.kind, d.date, p.position
-    FROM passages p JOIN documents d ON d.id = p.document_id JOIN collections c ON c.id = d.collection_id
+    FROM {_JOINED}
 """
 
 
@@ -49,11 +50,15 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class PreparedDocument:
-    """A document cut into passages, with their vectors of shape (passages, dimensions)."""
+    """A document cut into passages, with their vectors of shape (passages, dimensions).
+
+    sentences: for each passage the vectors of its sentences, (sentences, dimensions); empty where none are kept.
+    """
 
     source: SourceDocument
     passages: tuple[str, ...]
     vectors: NDArray[np.float32]
+    sentences: tuple[NDArray[np.float32], ...] = ()
 
     @property
     def content_hash(self) -> str:
@@ -187,6 +192,35 @@ class Store:
                     found[row[0]] = np.frombuffer(row[1], dtype=np.float16).astype(np.float32)
         return found
 
+    def sentence_vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
+        """For each passage the vectors of its sentences, (sentences, dimensions), a row for each of `split_sentences`.
+
+        A passage of which none are stored, such as one of the web, is left out.
+        """
+        found: dict[int, NDArray[np.float32]] = {}
+        with self._db.read() as db:
+            for part in parts(list(ids), _PART):
+                query = f"SELECT * FROM sentence_vectors WHERE passage_id IN ({','.join('?' * len(part))})"
+                for number, count, blob in db.execute(query, part):
+                    found[number] = np.frombuffer(blob, np.float16).astype(np.float32).reshape(count, -1)
+        return found
+
+    def without_sentences(self, encoder: str, after: int, limit: int) -> list[Passage]:
+        """Up to `limit` passages with ids above `after` that this encoder indexed, but not their sentences."""
+        missing = "NOT EXISTS (SELECT 1 FROM sentence_vectors s WHERE s.passage_id = p.id)"
+        query = f"{_PASSAGE} WHERE p.id > ? AND c.encoder = ? AND {missing} ORDER BY p.id LIMIT ?"
+        with self._db.read() as db:
+            return [_passage(row) for row in db.execute(query, (after, encoder, limit))]
+
+    def keep_sentence_vectors(self, encoder: str, vectors: dict[int, NDArray[np.float32]]) -> None:
+        """Stores the vectors of passages' sentences; nothing for one that is gone or that another encoder indexed."""
+        query = f"""
+            INSERT OR REPLACE INTO sentence_vectors
+            SELECT p.id, ?, ? FROM {_JOINED} WHERE p.id = ? AND c.encoder = ?
+        """
+        with self._db.write() as db:
+            db.executemany(query, [(len(v), _halves(v), i, encoder) for i, v in vectors.items()])
+
     def scan(self, after: int, limit: int) -> list[tuple[int, Passage]]:
         """Up to `limit` passages of all collections with ids above `after`, each with its collection's id."""
         columns = _PASSAGE.replace("SELECT p.id", "SELECT d.collection_id AS cid, p.id")
@@ -197,11 +231,13 @@ class Store:
     def replace_vectors(self, vectors: dict[int, NDArray[np.float32]]) -> None:
         """Other vectors for stored passages; one that was deleted in the meantime stays deleted."""
         with self._db.write() as db:
-            rows = [(v.astype(np.float16).tobytes(), i) for i, v in vectors.items()]
+            rows = [(_halves(v), i) for i, v in vectors.items()]
             db.executemany("UPDATE vectors SET vector = ? WHERE passage_id = ?", rows)
 
     def set_encoder(self, encoder: str) -> None:
+        """Names what the vectors of all collections are made by; those of sentences go, since another one made them."""
         with self._db.write() as db:
+            db.execute("DELETE FROM sentence_vectors")
             db.execute("UPDATE collections SET encoder = ?", (encoder,))
 
     # Notes of this machine
@@ -286,8 +322,11 @@ def _insert_document(db: sqlite3.Connection, collection_id: int, document: Prepa
             "INSERT INTO passages (document_id, position, text) VALUES (?, ?, ?)", (cursor.lastrowid, position, text)
         )
         ids.append(cast(int, row.lastrowid))
-    blobs = [(i, v.astype(np.float16).tobytes()) for i, v in zip(ids, document.vectors, strict=True)]
+    blobs = [(i, _halves(v)) for i, v in zip(ids, document.vectors, strict=True)]
     db.executemany("INSERT INTO vectors (passage_id, vector) VALUES (?, ?)", blobs)
+    if document.sentences:
+        rows = [(i, len(v), _halves(v)) for i, v in zip(ids, document.sentences, strict=True)]
+        db.executemany("INSERT INTO sentence_vectors VALUES (?, ?, ?)", rows)
     _journal(db, collection_id, ids, "add")
     return len(ids)
 
@@ -295,6 +334,11 @@ def _insert_document(db: sqlite3.Connection, collection_id: int, document: Prepa
 def _journal(db: sqlite3.Connection, collection_id: int, ids: Sequence[int], op: str) -> None:
     rows = [(collection_id, i, op) for i in ids]
     db.executemany("INSERT INTO journal (collection_id, passage_id, op) VALUES (?, ?, ?)", rows)
+
+
+def _halves(vectors: NDArray[np.float32]) -> bytes:
+    """As vectors are stored: float16."""
+    return vectors.astype(np.float16).tobytes()
 
 
 def _passage(row: Sequence[object]) -> Passage:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from tools.passages import Passage, Sentence
+
 PASSAGE_WORDS = 100
 """The length the papers retrieve at (BERDS §4: blocks of 100 words)."""
 
@@ -39,6 +41,11 @@ def split_sentences(text: str) -> list[str]:
         if rest:
             found.append(rest)
     return found
+
+
+def passage_sentences(passage: Passage) -> list[Sentence]:
+    """All sentences of a passage, in the order in which the store keeps their vectors."""
+    return [Sentence(text, passage, i) for i, text in enumerate(split_sentences(passage.text))]
 
 
 def cut(text: str, words: int = PASSAGE_WORDS) -> list[str]:

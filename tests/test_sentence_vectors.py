@@ -1,0 +1,183 @@
+"""Vectors of sentences: stored with their passages, read where sentences are compared, made where they are missing."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from toys import House, ToyEncoder
+
+from agent.models import Models
+from evals.instant import InstantJudge
+from tools.cache import VectorCache
+from tools.encoders.sentences import encode_with_sentences
+from tools.passages import Passage, SourceDocument
+from tools.store.database import MIGRATIONS
+from tools.store.store import Store
+from tools.text.sentences import passage_sentences, split_sentences
+from tools.worker import Worker
+
+BEES = "Bees dance for the others. Flowers are far away! Bees sleep in winter"
+ANTS = "Ants march in lines. Bees dance for the others."
+
+
+class Watched(ToyEncoder):
+    """Remembers what it was asked to encode, call by call."""
+
+    def __init__(self, name: str = "toy", dimensions: int = 32) -> None:
+        super().__init__(name, dimensions)
+        self.calls: list[list[str]] = []
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.calls.append(list(texts))
+        return super().encode(texts)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path, Watched())
+
+
+def put_without(house: House, **texts: str) -> None:
+    """As versions before these vectors stored documents."""
+    collection = house.store.ensure_collection("c", house.encoder.name)
+    prepared = [house.prepared(SourceDocument(name, text)) for name, text in texts.items()]
+    house.store.put(collection, [replace(p, sentences=()) for p in prepared])
+
+
+def stored(house: House) -> dict[str, NDArray[np.float32]]:
+    """By document, of which each has one passage."""
+    names = {p.id: p.document_id for _, p in house.store.scan(0, 100)}
+    return {names[i]: v for i, v in house.store.sentence_vectors(names).items()}
+
+
+def assert_of(vectors: NDArray[np.float32], encoder: ToyEncoder, *sentences: str) -> None:
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors, ToyEncoder(encoder.name, encoder.dimensions).encode(sentences), atol=1e-3)
+
+
+def test_a_row_for_each_sentence_in_one_call_without_repeats() -> None:
+    encoder = Watched()
+    whole, rows = encode_with_sentences(encoder, ["On bees. One.", "Two."], [["One.", "Two."], [], ["Two."]])
+    assert encoder.calls == [["On bees. One.", "Two.", "One."]]
+    assert_of(whole, encoder, "On bees. One.", "Two.")
+    assert_of(rows[0], encoder, "One.", "Two.")
+    assert rows[1].shape == (0, 32)
+    assert_of(rows[2], encoder, "Two.")
+
+
+def test_ingest_stores_them_without_titles(house: House) -> None:
+    sources = [SourceDocument("bees", BEES, title="On bees"), SourceDocument("ants", ANTS)]
+    house.ingester.ingest(sources, "c")
+    found = stored(house)
+    assert_of(
+        found["bees"], house.encoder, "Bees dance for the others.", "Flowers are far away!", "Bees sleep in winter"
+    )
+    assert_of(found["ants"], house.encoder, "Ants march in lines.", "Bees dance for the others.")
+
+
+def test_ingest_stores_none_where_another_encoder_compares_sentences(house: House) -> None:
+    house.search.keeps_sentences = False
+    house.ingester.ingest([SourceDocument("bees", BEES)], "c")
+    assert stored(house) == {}
+    assert isinstance(house.encoder, Watched)
+    assert house.encoder.calls == [[BEES]]
+
+
+def test_what_has_none_is_left_out(house: House) -> None:
+    put_without(house, bees=BEES)
+    house.put("c", ants=ANTS)
+    assert list(stored(house)) == ["ants"]
+    assert house.store.sentence_vectors([-1, 10**9]) == {}
+
+
+def test_they_go_with_their_passages(house: House) -> None:
+    house.put("c", bees=BEES, ants=ANTS)
+    house.put("c", bees="Bees rest.")
+    house.store.delete_document("c", "ants")
+    assert {name: len(rows) for name, rows in stored(house).items()} == {"bees": 1}
+    with house.database.read() as db:
+        assert db.execute("SELECT COUNT(*) FROM sentence_vectors").fetchone()[0] == 1
+
+
+def test_a_document_with_rows_for_some_passages_only_is_refused(house: House) -> None:
+    prepared = house.prepared(SourceDocument("a", " ".join(f"Sentence {i} speaks of rivers." for i in range(60))))
+    assert len(prepared.passages) > 1
+    collection = house.store.ensure_collection("c", "toy")
+    with pytest.raises(ValueError, match="zip"):
+        house.store.put(collection, [replace(prepared, sentences=prepared.sentences[:1])])
+    assert house.store.scan(0, 10) == []
+
+
+def test_a_collection_from_before_gets_them_at_rebuild(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as before:
+        before.setattr("tools.store.database.MIGRATIONS", MIGRATIONS[:2])
+        old = House(tmp_path)
+        put_without(old, bees=BEES)
+        old.database.close()
+    house = House(tmp_path)
+    house.put("c", ants=ANTS)
+    assert "bees" not in stored(house)
+    seen: list[tuple[str, int]] = []
+    house.search.rebuild(lambda name, n: seen.append((name, n)))
+    assert seen == [("dense", 2), ("lexical", 2), ("sentences", 1)]
+    assert len(stored(house)["bees"]) == 3
+    assert_of(stored(house)["ants"], house.encoder, *split_sentences(ANTS))
+
+
+def test_another_encoder_makes_them_again_at_rebuild(house: House, tmp_path: Path) -> None:
+    house.put("c", bees=BEES)
+    house.database.close()
+    other = House(tmp_path, ToyEncoder("other", 48))
+    other.search.rebuild()
+    assert_of(stored(other)["bees"], other.encoder, *split_sentences(BEES))
+
+
+def test_none_are_kept_of_what_is_gone_or_was_encoded_otherwise_meanwhile(house: House) -> None:
+    put_without(house, bees=BEES, ants=ANTS)
+    bees, ants = house.store.without_sentences("toy", 0, 10)
+    assert [p.id for p in house.store.without_sentences("toy", bees.id, 10)] == [ants.id]
+    assert house.store.without_sentences("other", 0, 10) == []
+    rows = np.ones((3, 32), np.float32)
+    house.store.keep_sentence_vectors("other", {bees.id: rows})
+    house.store.delete_document("c", "ants")
+    house.store.keep_sentence_vectors("toy", {ants.id: rows})
+    assert stored(house) == {}
+    house.store.keep_sentence_vectors("toy", {bees.id: rows})
+    assert stored(house)["bees"].tolist() == rows.tolist()
+
+
+# What compares sentences
+
+
+def models(folder: Path, encoder: ToyEncoder, store: Store | None, searcher: ToyEncoder | None = None) -> Models:
+    cache = VectorCache(folder / "cache.db")
+    return Models(encoder, InstantJudge(), Worker(), cache, searcher=searcher, store=store)
+
+
+async def test_stored_ones_are_read_and_only_the_others_encoded(house: House, tmp_path: Path) -> None:
+    house.put("c", bees=BEES)
+    [(_, passage)] = house.store.scan(0, 10)
+    sentences = [*passage_sentences(passage)[1:], *passage_sentences(Passage(-1, "w", "web", ANTS))]
+    encoder = Watched()
+    found = await models(tmp_path, encoder, house.store).encode_sentences(sentences[::-1])
+    assert encoder.calls == [["Bees dance for the others.", "Ants march in lines."]]
+    assert_of(found, encoder, *(s.text for s in sentences[::-1]))
+
+
+@pytest.mark.parametrize("how", ["no store", "another encoder searches"])
+async def test_all_are_encoded_where_nothing_stored_can_be_compared(house: House, tmp_path: Path, how: str) -> None:
+    house.put("c", bees=BEES)
+    [(_, passage)] = house.store.scan(0, 10)
+    encoder = Watched("comparing")
+    kept = (
+        models(tmp_path, encoder, None) if how == "no store" else models(tmp_path, encoder, house.store, ToyEncoder())
+    )
+    assert_of(await kept.encode_sentences(passage_sentences(passage)), encoder, *split_sentences(BEES))
+    assert encoder.calls == [split_sentences(BEES)]
+
+
+async def test_no_sentences(house: House, tmp_path: Path) -> None:
+    assert (await models(tmp_path, ToyEncoder(), house.store).encode_sentences([])).shape == (0, 32)
