@@ -164,14 +164,18 @@ def build_encoder(settings: Settings, embedded: "Encoder") -> "Encoder":
             document_prompt=settings.encoder_document_prompt,
         )
     if settings.encoder:
+        from tools.encoders.presets import ENCODERS, EncoderPreset
         from tools.encoders.transformers import TransformersEncoder
 
+        preset = ENCODERS.get(settings.encoder) or EncoderPreset(settings.encoder)
         return TransformersEncoder(
-            settings.encoder,
-            query_model=settings.encoder_query,
-            query_prompt=settings.encoder_query_prompt,
-            document_prompt=settings.encoder_document_prompt,
-            pooling=settings.encoder_pooling,
+            preset.model,
+            query_model=settings.encoder_query or preset.query_model,
+            query_prompt=settings.encoder_query_prompt or preset.query_prompt,
+            document_prompt=settings.encoder_document_prompt or preset.document_prompt,
+            pooling=settings.encoder_pooling or preset.pooling,
+            pool_prompts=preset.pool_prompts,
+            ending=preset.ending,
         )
     return embedded
 

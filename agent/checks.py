@@ -70,9 +70,12 @@ def data(tools: Tools) -> str:
 
 
 def encoder(tools: Tools) -> str:
+    from tools.encoders.presets import ENCODERS
+
     settings, encoder = tools.settings, tools.encoder()
     where = without_login(settings.embeddings_url) or ("sentence-transformers" if settings.encoder else "embedded")
-    return f"{encoder.name}, {encoder.dimensions} dimensions, {where}"
+    preset = f", preset {settings.encoder}" if settings.encoder in ENCODERS else ""
+    return f"{encoder.name}, {encoder.dimensions} dimensions, {where}{preset}"
 
 
 def indexes(tools: Tools) -> str:

@@ -94,17 +94,21 @@ class Settings(BaseSettings):
     # Stores and encoders
     chroma_url: str = _named("CHROMA_URL", "A Chroma server for the dense index, such as http://127.0.0.1:8000.")
     chroma_token: SecretStr = _key("CHROMA_TOKEN", "The Chroma server's token, if it wants one.")
-    encoder: str = Field(default="", description="A sentence-transformers model (name or folder) in place of MiniLM.")
+    encoder: str = Field(
+        default="", description="A preset or a sentence-transformers model (name or folder) in place of MiniLM."
+    )
     encoder_query: str = Field(default="", description="A separate model for queries.")
     encoder_query_prompt: str = Field(default="", description="Text put before every query.")
     encoder_document_prompt: str = Field(default="", description="Text put before every passage.")
-    encoder_pooling: Literal["", "mean", "cls", "lasttoken", "max"] = Field(
+    encoder_pooling: Literal["", "mean", "cls", "lasttoken", "max", "pooler"] = Field(
         default="", description="How token vectors become one; empty is the model's own way."
     )
     embeddings_url: str = Field(default="", description="An OpenAI-compatible embeddings server as the encoder.")
     embeddings_model: str = Field(default="", description="The embeddings server's model.")
     embeddings_api_key: SecretStr = Field(default=_NO_KEY, description="The embeddings server's key.")
-    reranker: str = Field(default="", description="A cross-encoder (name or folder) that re-ranks what was found.")
+    reranker: str = Field(
+        default="", description="A preset or a cross-encoder (name or folder) that re-ranks what was found."
+    )
 
     @field_validator("data_dir", mode="after")
     @classmethod

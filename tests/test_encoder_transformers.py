@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tools.encoders.presets import Pooling
 from tools.encoders.reranker import Reranker
-from tools.encoders.transformers import Pooling, TransformersEncoder, find_model
+from tools.encoders.transformers import TransformersEncoder, find_model
 from tools.errors import ModelError, SettingsError
 
 SAMPLES = Path(__file__).parents[1] / "samples"

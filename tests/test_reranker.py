@@ -1,5 +1,6 @@
 """The cross-encoder against Transformers itself; the models are tiny, random and made here."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,17 @@ def test_more_labels_are_none_of_its_business(tmp_path: Path) -> None:
 def test_an_encoder_is_no_reranker(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="is no cross-encoder"):
         Reranker(tiny_bert(tmp_path)).scores(QUERY, TEXTS)
+
+
+def test_a_class_of_its_authors_alone(tmp_path: Path) -> None:
+    """As TART-full: its encoder would be read by a class that Transformers has, with random weights for the score."""
+    folder = tiny_bert(tmp_path, labels=2)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"architectures": ["EncT5ForSequenceClassification"]}))
+    with pytest.raises(
+        ModelError, match="is of the class EncT5ForSequenceClassification, which Transformers does not know"
+    ):
+        Reranker(folder).scores(QUERY, TEXTS)
 
 
 def test_long_texts_are_cut(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tools.encoders.presets import RERANKERS
 from tools.encoders.transformers import find_model, fingerprint, hide_progress, require_extra, usable
 from tools.errors import ModelError
 
@@ -18,14 +19,16 @@ _SCORING = ("ForSequenceClassification", "ForCausalLM", "ForConditionalGeneratio
 class Reranker:
     """A cross-encoder of the sentence-transformers kind that is on this machine (extra `models`).
 
-    model: the folder of a model, or the name of one that was downloaded; nothing is downloaded here. batch: pairs of
-    one pass. max_length: tokens of a pair; what is longer is cut. The model is found when this is made and loaded when
-    it is first used. Raises SettingsError without the extra, ModelError for a model that is missing or cannot be used.
+    model: a preset, the folder of a model, or the name of one that was downloaded; nothing is downloaded here. batch:
+    pairs of one pass. max_length: tokens of a pair; what is longer is cut. The model is found when this is made and
+    loaded when it is first used. Raises SettingsError without the extra, ModelError for a model that is missing or
+    cannot be used.
     """
 
     def __init__(self, model: str, batch: int = 32, max_length: int = 512) -> None:
         require_extra(f"the re-ranker {model}")
-        self._folder = find_model(model)
+        model = RERANKERS.get(model, model)
+        self._folder = find_model(model, RERANKERS)
         self._batch = batch
         self._max_length = max_length
         self._loaded: Any = None
@@ -65,7 +68,14 @@ class Reranker:
 
 def _check(model: Any, folder: Path) -> None:
     """A model without weights for scores would be given random ones, and a classifier's labels are no scores."""
-    if not any(name.endswith(_SCORING) for name in model.config.architectures or ()):
+    import transformers
+
+    scoring = [name for name in model.config.architectures or () if name.endswith(_SCORING)]
+    if not scoring:
         raise ModelError(f"the model in {folder} is no cross-encoder: it has no weights that score a pair.")
+    if not any(hasattr(transformers, name) for name in scoring):  # as TART-full
+        raise ModelError(
+            f"the model in {folder} is of the class {scoring[0]}, which Transformers does not know. Use another."
+        )
     if model.num_labels > 2:
         raise ModelError(f"the model in {folder} has {model.num_labels} labels; a re-ranker has one or two.")

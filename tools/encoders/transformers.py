@@ -3,17 +3,16 @@
 import hashlib
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tools.encoders.presets import ENCODERS, Pooling, meant
 from tools.errors import ModelError, SettingsError
-
-Pooling = Literal["", "mean", "cls", "lasttoken", "max"]
 
 _SAMPLED = 1 << 20
 _MATTERS = frozenset({".safetensors", ".bin", ".json", ".txt", ".model"})  # weights, settings and vocabularies
@@ -23,10 +22,11 @@ class TransformersEncoder:
     """Unit vectors from a sentence-transformers model, or from any encoder that Transformers knows.
 
     model: the folder of a model, or the name of one that was downloaded; nothing is downloaded here. query_model:
-    another one for queries, where the two were trained as a pair (DPR, TART-dual). query_prompt and document_prompt:
-    put before queries and documents; left empty, the prompts that the model itself carries are used, if any. pooling:
-    how the vectors of a text's tokens become one, where it is not as the model says. device: 'cpu', 'cuda', …; left
-    empty, the best there is. batch: texts of one pass.
+    another one for queries, where the two were trained as a pair (DPR). query_prompt and document_prompt: put before
+    queries and documents; left empty, the prompts that the model itself carries are used, if any. pooling: how the
+    vectors of a text's tokens become one, where it is not as the model says; 'pooler' is BERT's layer behind the first
+    token. pool_prompts: whether the tokens of the prompts are pooled too. ending: put behind every text. device: 'cpu',
+    'cuda', …; left empty, the best there is. batch: texts of one pass.
 
     The model is found when the encoder is made and loaded when it is first used. Raises SettingsError without the
     extra, ModelError for a model that is missing or cannot be used.
@@ -39,19 +39,24 @@ class TransformersEncoder:
         query_prompt: str = "",
         document_prompt: str = "",
         pooling: Pooling = "",
+        pool_prompts: bool = True,
+        ending: str = "",
         device: str = "",
         batch: int = 32,
     ) -> None:
         require_extra(f"the encoder {model}")
-        self._folder = find_model(model)
+        self._folder = find_model(model, ENCODERS)
         self._query_folder = find_model(query_model) if query_model else self._folder
         self._prompts = (query_prompt, document_prompt)
         self._pooling = pooling
+        self._pool_prompts = pool_prompts
+        self._ending = ending
         self._device = device
         self._batch = batch
         self._loaded: tuple[Any, Any] | None = None
         self._using = threading.RLock()  # tokenizers refuse two threads at once
-        parts = (fingerprint(self._folder), fingerprint(self._query_folder), *self._prompts, pooling)
+        rest = () if pool_prompts and not ending else (str(pool_prompts), ending)
+        parts = (fingerprint(self._folder), fingerprint(self._query_folder), *self._prompts, pooling, *rest)
         digest = hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:12]
         self.name = f"{Path(model).name}-{digest}"
 
@@ -70,7 +75,7 @@ class TransformersEncoder:
             return np.zeros((0, self.dimensions), np.float32)
         with self._using, usable(self._folder):
             rows = compute(
-                list(texts),
+                [text + self._ending for text in texts],
                 prompt=prompt or None,
                 batch_size=self._batch,
                 normalize_embeddings=True,
@@ -100,19 +105,29 @@ class TransformersEncoder:
         with usable(folder):
             from sentence_transformers import SentenceTransformer
 
+            from tools.encoders.architectures import register
+
             hide_progress()
+            register()
             model = SentenceTransformer(str(folder), device=self._device or None, local_files_only=True)
             if self._pooling:
                 _pool(model, self._pooling, folder)
+            if not self._pool_prompts:
+                model.set_pooling_include_prompt(False)
             return model
 
 
 def _pool(model: Any, pooling: Pooling, folder: Path) -> None:
     from sentence_transformers.sentence_transformer.modules import Pooling as Layer
 
+    from tools.encoders.architectures import read_pooler
+
     for name, module in model.named_children():
         if isinstance(module, Layer):
-            setattr(model, name, Layer(module.embedding_dimension, pooling, module.include_prompt))
+            if pooling == "pooler":
+                setattr(model, name, read_pooler(folder).to(model.device))
+            else:
+                setattr(model, name, Layer(module.embedding_dimension, pooling, module.include_prompt))
             return
     raise ModelError(f"the encoder in {folder} does not pool its tokens' vectors: leave the pooling empty.")
 
@@ -135,8 +150,11 @@ def hide_progress() -> None:
     disable_progress_bar()
 
 
-def find_model(model: str) -> Path:
-    """The folder of a model that is a folder already or was downloaded. Raises ModelError that says how to get it."""
+def find_model(model: str, presets: Collection[str] = ()) -> Path:
+    """The folder of a model that is a folder already or was downloaded.
+
+    Raises ModelError that says how to get it, and which of the presets may have been meant.
+    """
     if Path(model).expanduser().is_dir():
         return Path(model).expanduser().resolve()
     from huggingface_hub import snapshot_download
@@ -146,7 +164,8 @@ def find_model(model: str) -> Path:
         return Path(snapshot_download(model, local_files_only=True))
     except (LocalEntryNotFoundError, HFValidationError) as exc:
         how = "Check the path." if model.startswith(("/", ".", "~")) else f"Download it: `hf download {model}`."
-        raise ModelError(f"there is no folder '{model}', and no model of that name on this machine. {how}") from exc
+        said = f"there is no folder '{model}', and no model of that name on this machine."
+        raise ModelError(" ".join(filter(None, (said, meant(model, presets), how)))) from exc
 
 
 def fingerprint(folder: Path) -> str:
