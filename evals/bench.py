@@ -20,6 +20,7 @@ from typing import Any
 
 from evals.benches.chain import bench_chain
 from evals.benches.page import bench_page
+from evals.benches.selection import bench_selection
 
 _ROUNDS = 5
 _INGESTED = 5000
@@ -194,6 +195,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "agent": bench_agent,
     "chain": bench_chain,
     "page": bench_page,
+    "selection": bench_selection,
 }
 
 

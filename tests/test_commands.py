@@ -90,6 +90,24 @@ def test_ask_json_is_one_object(cli: Cli) -> None:
     assert isinstance(json.loads(out), dict)
 
 
+def test_ask_explains_why_each_passage_was_chosen(cli: Cli) -> None:
+    _, plain, _ = cli("ask", QUESTION)
+    _, explained, _ = cli("ask", QUESTION, "--explain")
+    assert "WHY THESE PASSAGES" not in plain
+    reasons = explained.partition("WHY THESE PASSAGES\n")[2]
+    assert re.search(r"^   1\. .*\(Press \d+\): ", reasons, re.MULTILINE)
+    assert "a new source; relevance 1.00" in " ".join(reasons.split())
+
+
+@pytest.mark.parametrize("selection", ["found", "mmr:0.5", "dkmips", "scs", "scs-released", "greedyplus", "coverage"])
+def test_ask_by_any_selection(cli: Cli, selection: str) -> None:
+    status, out, err = cli("ask", QUESTION, "--selection", selection, "--json")
+    assert (status, err) == (OK, "")
+    answer = Answer.model_validate_json(out)
+    assert len({c.passage_id for c in answer.chosen}) == len(answer.chosen) > 1
+    assert {c.gain > 0 for c in answer.chosen} == {selection == "coverage"}  # the others give no reasons
+
+
 @pytest.mark.parametrize("ending", [".md", ".html", ".docx", ".json"])
 def test_ask_writes_a_file_as_well(cli: Cli, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"answer{ending}"
@@ -156,6 +174,8 @@ BAD = {
     "collection of no text": ["ask", QUESTION, "--collection", "\udcff"],
     "unknown collection": ["ask", QUESTION, "--collection", "shelf"],
     "hostile collection": ["ask", QUESTION, "--collection", "\x1b[31mred"],
+    "unknown selection": ["ask", QUESTION, "--selection", "best"],
+    "a number that the selection has not": ["ask", QUESTION, "--selection", "coverage:0.5"],
     "unknown run": ["ask", "--resume", "zzz"],
     "bad ending": ["ask", QUESTION, "--out", "answer.pdf"],
     "missing folder": ["ask", QUESTION, "--out", "missing/answer.md"],

@@ -13,6 +13,7 @@ from agent.answer import (
     Answer,
     AnswerClaim,
     AnswerPerspective,
+    ChosenPassage,
     Citation,
     CoverageLine,
     Note,
@@ -88,6 +89,7 @@ def answer_with(text: str, **changes: Any) -> Answer:
         plain=[claim],
         citations=[citation, citation.model_copy(update={"number": 2, "url": "javascript:alert(1)"})],
         coverage=[line],
+        chosen=[why(text), why(text, gain=0.0)],
         notes=[Note(kind="failed", text=text)],
         nearest_questions=[text],
         providers={"all": text},
@@ -97,6 +99,20 @@ def answer_with(text: str, **changes: Any) -> Answer:
     return answer.model_copy(update=changes)
 
 
+def why(text: str, gain: float = 1.0) -> ChosenPassage:
+    return ChosenPassage(
+        passage_id=1,
+        document_id=text,
+        title=text,
+        source=text,
+        gain=gain,
+        covers={"p1": 0.5, "p2": 0.5},
+        relevance=0.9,
+        points=2,
+        new_source=True,
+    )
+
+
 def words(text: str) -> str:
     return re.sub(r"\s+", "", text)
 
@@ -104,10 +120,19 @@ def words(text: str) -> str:
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("width", [20, 60, 80, 400])
 def test_the_terminal_is_given_no_escape_sequence_and_its_width_is_kept(text: str, width: int) -> None:
-    shown = to_terminal(answer_with(text), width, bold=False)
+    shown = to_terminal(answer_with(text), width, bold=False, explain=True)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown)
     assert max(map(len, shown.splitlines())) <= min(max(60, width), 104)
     assert words(plain(text)) in words(shown)
+
+
+def test_the_reasons_are_told_in_words() -> None:
+    sides = [s.model_copy(update={"name": "For"}) for s in answer_with("Ferry").perspectives[:1]]
+    chosen = [why("Ferry"), why("Bridge", gain=0.0)]
+    shown = to_terminal(answer_with("Ferry", perspectives=sides, chosen=chosen), 104, bold=False, explain=True)
+    told = shown.partition("WHY THESE PASSAGES\n")[2].splitlines()
+    assert told[0] == "   1. Ferry (Ferry): For +0.50; first to make 2 points; a new source; relevance 0.90"
+    assert told[1] == "   2. Bridge: as the selection has it, which gives no reasons"
 
 
 def test_bold_is_the_only_escape_sequence() -> None:
