@@ -55,6 +55,13 @@ def test_dkmips_worked_by_hand() -> None:
     assert dkmips(relevance, vectors, 2, 0.5, weight=0.28, divided=True) == [0, 2]
 
 
+def test_dkmips_weighs_pairs_for_the_passages_that_are_meant_and_goes_on() -> None:
+    """Passage 1 repeats 0; beside it 2 is worth less. With λ 0.5 and k 2: 0.5·0.9 − 0.5·1 against 0.5·0.5 − 0."""
+    relevance, vectors = np.array([1.0, 0.9, 0.5]), np.array([[1, 0], [1, 0], [0, 1]], np.float32)
+    assert dkmips(relevance, vectors, 3, 0.5, meant=2) == [0, 2, 1]
+    assert dkmips(relevance, vectors, 3, 0.5) == [0, 1, 2]  # of three: 0.45 − 0.167 against 0.25
+
+
 def test_one_passage_has_no_pairs() -> None:
     assert dkmips(np.array([0.1, 0.9]), unit(0, 5), 1) == [1]
 

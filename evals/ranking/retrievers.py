@@ -62,6 +62,7 @@ class CorpusIndex:
         self.judge = judge
         self.reranker = reranker
         self._largest: float | None = None
+        self._clusters: dict[tuple[int, ...], Clustered] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="steelman-retrieval-")
 
     def __enter__(self) -> "CorpusIndex":
@@ -120,7 +121,13 @@ class CorpusIndex:
         return self._largest
 
     def clustered(self, positions: Sequence[int]) -> Clustered:
-        """The sentence clusters of the passages at these positions."""
+        """The sentence clusters of the passages at these positions, kept: methods share candidates, and it is slow."""
+        key = tuple(positions)
+        if key not in self._clusters:
+            self._clusters[key] = self._cluster(positions)
+        return self._clusters[key]
+
+    def _cluster(self, positions: Sequence[int]) -> Clustered:
         sentences = [(n, s) for n, i in enumerate(positions) for s in clustered_sentences(self.corpus[i].text)]
         vectors = [
             self._cached("passages", part, self._encoder.encode)

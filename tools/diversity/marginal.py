@@ -43,17 +43,20 @@ def dkmips(
     trade_off: float = 0.75,
     weight: float = 1.0,
     divided: bool = False,
+    meant: int | None = None,
 ) -> list[int]:
     """Positions of up to k passages by diversity-aware k-maximum inner product search, chosen greedily, best first.
 
     What is maximised is λ · Σ relevance − 2μ(1 − λ) / (k(k − 1)) · Σ over pairs of the inner product (NEWSCOPE,
     appendix D). relevance: inner products with the query, shape (n,). vectors: shape (n, dimensions). trade_off: λ.
-    weight: μ. divided: the first term is divided by k, as in the original.
+    weight: μ. divided: the first term is divided by k, as in the original. meant: the k of the formula, where more are
+    ranked than will be looked at; with a large one the second term vanishes.
     Raises ValueError for a λ that is no share and for lengths that differ.
     """
     _check(relevance, vectors, trade_off)
-    first = trade_off * relevance / (k if divided else 1)
-    pairs = 2 * weight * (1 - trade_off) / (k * (k - 1)) if k > 1 else 0.0
+    size = k if meant is None else meant
+    first = trade_off * relevance / (size if divided else 1)
+    pairs = 2 * weight * (1 - trade_off) / (size * (size - 1)) if size > 1 else 0.0
     together = np.zeros(len(relevance))
 
     def gain(newest: int | None) -> NDArray[np.float64]:

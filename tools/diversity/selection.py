@@ -26,6 +26,7 @@ MINED = 0.5
 """What a mined point weighs beside a side that is known."""
 TERMS = Terms(relevance=1.0, novelty=0.0, independence=0.05)
 _NOTHING = 1e-9
+_LOOKED_AT = 5  # passages that a person looks at, for which DkMIPS weighs its pairs
 _SURE = 0.3  # support of all sides together from which a passage surely takes one
 _WEIGHTS = Path(__file__).parents[1] / "weights" / "relevance.json"
 
@@ -114,7 +115,7 @@ SELECTIONS: dict[str, Selection] = {
     OWN: lambda pool, k, _: [c.position for c in chosen(pool, k)],
     FOUND: lambda pool, k, _: list(range(min(k, pool.size))),
     "mmr": lambda pool, k, dial: mmr(pool.cosine, pool.vectors, k, dial, pool.largest),
-    "dkmips": lambda pool, k, dial: dkmips(pool.cosine, pool.vectors, k, dial),
+    "dkmips": lambda pool, k, dial: dkmips(pool.cosine, pool.vectors, k, dial, meant=_LOOKED_AT),
     "scs": lambda pool, k, dial: greedy_scs(pool.clustered, pool.cosine, k, dial),
     "scs-released": lambda pool, k, dial: greedy_scs(pool.clustered, pool.cosine, k, dial, released=True),
     "greedyplus": lambda pool, k, dial: greedy_plus(pool.clustered, pool.cosine, k, dial),
