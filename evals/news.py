@@ -4,12 +4,16 @@ Stage I takes the 100 paragraphs of the whole corpus that are nearest to the hea
 chooses among them. The sentences of these candidates are clustered once an event, for all methods and for I; those of
 the event's relevant paragraphs once, for C.
 
-dense         stage I alone; all others are compared with it
-mmr           maximal marginal relevance, its cosines undivided as in NEWSCOPE's appendix D
-dkmips        diversity-aware maximum inner product search
-scs           GreedySCS as printed: most clusters not yet covered, then the cosine
-scs-released  GreedySCS as its code has it: 0.04 a cluster, and the cosine
-greedyplus    GreedyPlus, λ = 0.5, by the encoder's cosine or by a re-ranker
+dense                  stage I alone; all others are compared with it
+mmr                    maximal marginal relevance, its cosines undivided as in NEWSCOPE's appendix D
+dkmips                 diversity-aware maximum inner product search
+scs                    GreedySCS as printed: most clusters not yet covered, then the cosine
+scs-released           GreedySCS as its code has it: 0.04 a cluster, and the cosine
+greedyplus             GreedyPlus, λ = 0.5, by the encoder's cosine or by a re-ranker
+greedyplus-calibrated  ours: GreedyPlus by a logistic function of the highest cosine in the paragraph's article
+
+The last was fitted on one half of LocalNews; the other half's figures follow those of all its events. `--fit` fits it
+again: it prints what settings do on that half, and the one to take.
 
 With `--enough`, a method chooses until that share of the candidates' clusters is covered; the rest of k is filled by
 its similarity. Only events with annotations are measured; the paragraphs of the others are in the corpus. Seconds of
@@ -24,8 +28,8 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any, Protocol
@@ -37,7 +41,9 @@ from tqdm import tqdm
 from agent.building import build_encoder
 from agent.settings import load_settings
 from evals.metrics import news as measure
+from evals.ranking.fitting import FITTED_ON, READINGS, calibrations, halves, methods_of, middle
 from evals.ranking.news import METHODS, Choose, Dials, NewsEvent, NewsSet, Ready, load_news, needs_clusters
+from evals.ranking.news_table import table
 from evals.ranking.retrievers import CorpusIndex, Ranking
 from evals.records import Record
 from tools.cache import VectorCache
@@ -47,7 +53,6 @@ from tools.errors import InputError
 from tools.passages import SourceDocument
 
 CANDIDATES = 100
-_DIVERSITY = ("distance", "density", "coverage")
 
 
 class Scorer(Protocol):
@@ -84,7 +89,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="ZIP|DIR", help="LocalNews.zip, or the folder unpacked from it")
     names = ",".join(METHODS)
-    add("--methods", type=_names, default=list(METHODS), metavar="NAME[,NAME…]", help=f"beside dense; all: {names}")
+    one = parser.add_mutually_exclusive_group()
+    told = f"beside dense; all: {names}"
+    one.add_argument("--methods", type=_names, default=list(METHODS), metavar="NAME[,NAME…]", help=told)
+    one.add_argument("--fit", action="store_true", help="fit greedyplus-calibrated on one half of the events")
     add("--k", type=_cutoffs, default=[5, 10, 20, 50], metavar="K[,K…]", help="paragraphs that count (5,10,20,50)")
     add("--enough", type=_share, metavar="SHARE", help="stop choosing at this share of covered clusters, such as 0.9")
     add("--trade-off", type=_share, default=0.75, metavar="λ", help="of mmr and dkmips, unpublished (default: 0.75)")
@@ -101,14 +109,14 @@ def run(args: argparse.Namespace) -> int:
     began = time.perf_counter()
     methods, news = named(args.methods), load_news(args.data)
     dials = Dials(args.trade_off, args.weight, args.divided, args.enough)
-    events = sampled(news.measured, args.limit, args.seed)
+    events = sampled(halves(news.measured)[0] if args.fit else news.measured, args.limit, args.seed)
     plan = Plan(news, events, methods, args.k, dials, args.limit, args.seed)
     reranker = _reranker(args.reranker)
     settings = load_settings()
     encoder = build_encoder(settings, load_encoder(settings.cache_dir))
     ready = prepared(plan, encoder, VectorCache(settings.cache_dir / "retrieval.db"), reranker)
     names = {"encoder": encoder.name, "reranker": reranker and reranker.name}
-    report = scored(plan, measured(plan, ready), names)
+    report = fitted(plan, list(ready), names) if args.fit else scored(plan, measured(plan, ready), names)
     report["seconds"]["total"] = time.perf_counter() - began
     sys.stdout.write(json.dumps(_plain(report), indent=2, ensure_ascii=False) + "\n" if args.json else table(report))
     return 0
@@ -160,14 +168,16 @@ def prepared(plan: Plan, encoder: Encoder, cache: VectorCache, reranker: Scorer 
     found = [np.argsort(-row, kind="stable")[:CANDIDATES] for row in cosines]
     texts = [corpus[i].text for candidates in found for i in candidates]
     texts += [p.text for e in plan.events for p in e.positives]
+    article = {p.id: p.article for e in plan.news.events for p in e.paragraphs}
     sentences = Sentences(texts, encoder, cache)
     importlib.import_module("sklearn.cluster")  # else the first event's seconds would be those of the import
     for event, row, candidates in zip(plan.events, cosines, found, strict=True):
-        held = [corpus[i].text for i in candidates]
+        held, ids = [corpus[i].text for i in candidates], [corpus[i].external_id for i in candidates]
         clusters, seconds = sentences.clustered(held)
         yield Ready(
             event=event,
-            ids=[corpus[i].external_id for i in candidates],
+            ids=ids,
+            articles=[article[i] for i in ids],
             vectors=vectors[candidates],
             cosine=row[candidates],
             similarity=row[candidates] if reranker is None else reranked(reranker, cache, event.headline, held),
@@ -185,7 +195,7 @@ def reranked(reranker: Scorer, cache: VectorCache, headline: str, texts: Sequenc
     return rows.reshape(-1)
 
 
-def measured(plan: Plan, ready: Iterator[Ready]) -> dict[str, Measured]:
+def measured(plan: Plan, ready: Iterable[Ready]) -> dict[str, Measured]:
     """What each method chooses, measured; the seconds are those of the most paragraphs asked for."""
     found = {name: Measured() for name in plan.methods}
     for event in tqdm(ready, total=len(plan.events), unit="event", disable=_quiet()):
@@ -203,6 +213,7 @@ def measured(plan: Plan, ready: Iterator[Ready]) -> dict[str, Measured]:
 def figures(ready: Ready, chosen: Ranking, k: int) -> dict[str, float]:
     """Measure to its value for the candidates at these positions, at most k of them."""
     ids, relevant = [ready.ids[i] for i in chosen], ready.place.keys()
+    found = [ready.place[i] for i in ids if i in relevant]
     return {
         f"precision@{k}": measure.precision(ids, relevant, k),
         f"recall@{k}": measure.recall(ids, relevant, k),
@@ -210,30 +221,58 @@ def figures(ready: Ready, chosen: Ranking, k: int) -> dict[str, float]:
         f"published_recall@{k}": measure.recall(ids, ready.event.annotated, k),
         f"distance@{k}": measure.distance(ready.vectors[chosen]),
         f"density@{k}": measure.density(ready.clusters, chosen),
-        f"coverage@{k}": measure.coverage(ready.positives, [ready.place[i] for i in ids if i in relevant]),
+        f"coverage@{k}": measure.coverage(ready.positives, found),
+        f"coverage_without_noise@{k}": measure.coverage(ready.positives, found, noise=False),
     }
 
 
 def scored(plan: Plan, found: dict[str, Measured], names: Record) -> Record:
     """The report: metrics, intervals, differences to dense, ratios to dense, items, seconds, configuration."""
-    everything, data = np.arange(len(plan.events)), plan.news.name
-    rows = {name: {m: np.asarray(values) for m, values in one.rows.items()} for name, one in found.items()}
+    parts = {data: _part(plan, found, chosen) for data, chosen in _parts(plan).items()}
+    sections = {section: {data: part[section] for data, part in parts.items()} for section in parts[plan.news.name]}
+    seconds = {"search": sections.pop("search")}
+    told = {"config": _config(plan, names), "seconds": seconds, "machine": {"cpus": os.cpu_count()}}
+    return {"suite": "news", **sections, **told}
+
+
+def fitted(plan: Plan, ready: Sequence[Ready], names: Record) -> Record:
+    """The report on every setting, and in its configuration the one to take of each reading, None where none does.
+
+    Raises InputError where there is nothing to fit on.
+    """
+    tried = calibrations(ready)
+    every = replace(plan, methods=named([]) | methods_of(tried))
+    report, data = scored(every, measured(every, ready), names), plan.news.name
+    best = {reading: middle(report["metrics"][data], reading, plan.cutoffs[0]) for reading in READINGS}
+    report["config"]["fitted"] = {reading: name and asdict(tried[name]) for reading, name in best.items()}
+    return report
+
+
+def _parts(plan: Plan) -> dict[str, list[int]]:
+    """Which of the events are told of: all, and then those that greedyplus-calibrated was not fitted on."""
+    parts = {plan.news.name: list(range(len(plan.events)))}
+    if plan.news.name == FITTED_ON and "greedyplus-calibrated" in plan.methods:
+        held = {e.id for e in halves(plan.news.measured)[1]}
+        parts[f"{FITTED_ON}, held out"] = [i for i, e in enumerate(plan.events) if e.id in held]
+    return {data: chosen for data, chosen in parts.items() if chosen}
+
+
+def _part(plan: Plan, found: dict[str, Measured], chosen: Sequence[int]) -> Record:
+    """What the report has of these events, section by section."""
+    everything, events = np.arange(len(chosen)), [plan.events[i] for i in chosen]
+    rows = {name: {m: np.asarray(values)[chosen] for m, values in one.rows.items()} for name, one in found.items()}
+    seconds = {name: [one.seconds[i] for i in chosen] for name, one in found.items()}
     statistics = {name: measure.statistics(of, plan.cutoffs) for name, of in rows.items()}
     metrics = {name: {m: s(everything) for m, s in of.items()} for name, of in statistics.items()}
-    others, size = [name for name in found if name != "dense"], len(plan.events)
-    bounds = {name: measure.intervals(of, size, plan.seed) for name, of in statistics.items()}
-    paired = {n: measure.paired(statistics["dense"], statistics[n], size, plan.seed) for n in others}
+    others, size = [name for name in found if name != "dense"], len(chosen)
     return {
-        "suite": "news",
-        "metrics": {data: metrics},
-        "intervals": {data: bounds},
-        "paired": {data: paired},
-        "ratios": {data: {n: measure.ratios(metrics["dense"], metrics[n], n, plan.cutoffs) for n in others}},
-        "items": {data: {name: _items(plan.events, of) for name, of in rows.items()}},
-        "stage_two": {data: {name: _spread(one.seconds) for name, one in found.items()}},
-        "config": _config(plan, names),
-        "seconds": {"search": {data: {name: sum(one.seconds) for name, one in found.items()}}},
-        "machine": {"cpus": os.cpu_count()},
+        "metrics": metrics,
+        "intervals": {name: measure.intervals(of, size, plan.seed) for name, of in statistics.items()},
+        "paired": {n: measure.paired(statistics["dense"], statistics[n], size, plan.seed) for n in others},
+        "ratios": {n: measure.ratios(metrics["dense"], metrics[n], n, plan.cutoffs) for n in others},
+        "items": {name: _items(events, of) for name, of in rows.items()},
+        "stage_two": {name: _spread(of) for name, of in seconds.items()},
+        "search": {name: sum(of) for name, of in seconds.items()},
     }
 
 
@@ -252,7 +291,6 @@ def _spread(seconds: Sequence[float]) -> dict[str, float]:
 def _config(plan: Plan, names: Record) -> Record:
     news, dials = plan.news, plan.dials
     size = {
-        "questions": len(plan.events),
         "annotated": len(news.measured),
         "events": len(news.events),
         "paragraphs": len(news.corpus),
@@ -261,65 +299,9 @@ def _config(plan: Plan, names: Record) -> Record:
     }
     told = asdict(dials) | {"candidates": CANDIDATES, "methods": list(plan.methods), "k": plan.cutoffs}
     sample = None if plan.limit is None else {"limit": plan.limit, "seed": plan.seed}
-    read = {"digest": news.digest, "sample": sample, "seed": plan.seed, "sizes": {news.name: size}}
+    sizes = {data: {"questions": len(chosen)} | size for data, chosen in _parts(plan).items()}
+    read = {"digest": news.digest, "sample": sample, "seed": plan.seed, "sizes": sizes}
     return {"data": news.name, **names, **told, **read}
-
-
-def table(report: Record) -> str:
-    """Two blocks a k, in percent with 95 % intervals over events in brackets; then the seconds of stage II."""
-    config, data = report["config"], report["config"]["data"]
-    size = config["sizes"][data]
-    lines = [
-        f"{data}: {size['questions']} of {size['annotated']} annotated events; {size['paragraphs']} paragraphs from "
-        f"{size['sources']} sources on {size['events']} events, {size['without_text']} without text left out",
-        "* the paired interval of the difference to dense leaves zero out",
-        "× a method's figure / dense retrieval's, in brackets the paper's ratio on its own clusters and encoder",
-        "",
-    ]
-    for k in config["k"]:
-        relevance = [f"{reading}{m}@{k}" for reading in ("", "published_") for m in ("precision", "recall", "f1")]
-        titles = [*(f"{t}@{k}" for t in ("P", "R", "F1")), *(f"published {t}@{k}" for t in ("P", "R", "F1"))]
-        lines += _block(config, titles, [_figure_cells(report, name, relevance) for name in config["methods"]])
-        diversity, compared = [[f"{m}@{k}" for m in of] for of in (_DIVERSITY, measure.COMPARED)]
-        titles = [*(f"{t}@{k}" for t in ("D", "I", "C")), *(f"{t}@{k} ×" for t in ("F1", "D", "I", "C"))]
-        rows = [_figure_cells(report, n, diversity) + _ratio_cells(report, n, compared) for n in config["methods"]]
-        lines += _block(config, titles, rows)
-    spread = [report["stage_two"][data][name] for name in config["methods"]]
-    rows = [[f"{s['median']:.4f}", f"{s['p95']:.4f}"] for s in spread]
-    lines += _block(config, ["stage II: s an event, median", "95th percentile"], rows)
-    by = config["reranker"] or "its cosine"
-    told = f"encoder {config['encoder']}; greedyplus by {by}; enough {config['enough']}; seed {config['seed']}"
-    return "\n".join([*lines, f"{report['seconds']['total']:.1f} s; {told}"]) + "\n"
-
-
-def _block(config: Record, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns as wide as what is in them; a line's name is its method."""
-    widths = [max(map(len, column)) + 2 for column in zip(titles, *rows, strict=True)]
-    named_rows = zip(["", *config["methods"]], [titles, *rows], strict=True)
-    return [*(f"{n:12}" + "".join(map(str.rjust, cells, widths)) for n, cells in named_rows), ""]
-
-
-def _figure_cells(report: Record, name: str, measures: Sequence[str]) -> list[str]:
-    data = report["config"]["data"]
-    cells = []
-    for m in measures:
-        value, (low, high) = report["metrics"][data][name][m], report["intervals"][data][name][m]
-        first, last = report["paired"][data].get(name, {}).get(m, {"interval": (0.0, 0.0)})["interval"]
-        sure = "*" if first > 0 or last < 0 else ""
-        cells.append("–" if math.isnan(value) else f"{100 * value:.1f}{sure} [{100 * low:.0f}, {100 * high:.0f}]")
-    return cells
-
-
-def _ratio_cells(report: Record, name: str, measures: Sequence[str]) -> list[str]:
-    ratios = report["ratios"][report["config"]["data"]].get(name)
-    if ratios is None:  # dense itself
-        return ["×1"] * len(measures)
-    told = [(ratios[m]["here"], ratios[m]["paper"]) for m in measures]
-    return [f"{_ratio(here)} ({_ratio(paper)})" for here, paper in told]
-
-
-def _ratio(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.2f}"
 
 
 def _plain(value: Any) -> Any:

@@ -26,8 +26,25 @@ from evals.metrics.news import (
     recall,
     statistics,
 )
-from evals.news import CANDIDATES, Plan, figures, measured, named, prepared, sampled, scored, table
-from evals.ranking.news import METHODS, Dials, NewsEvent, NewsParagraph, NewsSet, Ready, load_news, stopped
+from evals.news import CANDIDATES, Plan, figures, measured, named, prepared, sampled, scored
+from evals.ranking.fitting import MIDPOINTS, READINGS, calibrations, halves, methods_of, middle, slope_of
+from evals.ranking.news import (
+    METHODS,
+    OF_ARTICLES,
+    Calibration,
+    Dials,
+    NewsEvent,
+    NewsParagraph,
+    NewsSet,
+    Reading,
+    Ready,
+    article_cosine,
+    calibrated,
+    load_news,
+    own_cosine,
+    stopped,
+)
+from evals.ranking.news_table import table
 from evals.reporting.lines import lines_of
 from tools.cache import VectorCache
 from tools.diversity.clusters import Clustered, cluster_sentences, greedy_scs
@@ -106,7 +123,9 @@ def test_a_zip_a_folder_and_the_folder_around_it_give_the_same(tmp_path: Path) -
     assert (second.label, third.source) == (False, "coast.example")
     assert news.events[0].positives == (first, third)
     assert news.events[0].annotated == {first.id, second.id, third.id}
+    assert first.article == second.article == "https://www.Harbour-News.example/ice"
     assert [(p.source, p.label) for p in news.events[1].paragraphs] == [("coast.example", True), ("", True)]
+    assert [p.article for p in news.events[1].paragraphs] == ["https://coast.example/b", "12_p1"]
     assert news.events[2].paragraphs[0].label is None
     for other in (load_news(folder.parent), load_news(zipped(folder, tmp_path / "news.zip"))):
         assert (other.name, other.events, other.digest) == (news.name, news.events, news.digest)
@@ -220,6 +239,12 @@ def test_coverage_by_hand() -> None:
     assert math.isnan(coverage(Clustered(np.zeros(0, np.int64), np.zeros(0, np.int64)), []))
 
 
+def test_coverage_without_what_nobody_else_says() -> None:
+    assert (coverage(SAID, [3]), coverage(SAID, [3], noise=False)) == (2 / 3, 1 / 2)
+    assert coverage(SAID, [0, 2], noise=False) == 1.0
+    assert math.isnan(coverage(Clustered(np.array([0]), np.array([-1])), [0], noise=False))
+
+
 def rows(**values: Sequence[float]) -> dict[str, NDArray[np.float64]]:
     base = {f"{reading}{m}@5": (0.5, 0.5) for reading in ("", "published_") for m in ("precision", "recall")}
     return {name: np.array(row) for name, row in (base | {f"{m}@5": row for m, row in values.items()}).items()}
@@ -270,7 +295,8 @@ def test_ratios_stand_beside_the_papers() -> None:
 def ready() -> Ready:
     """Four candidates: a1 and a2 alike, b1 and a3 alike; a1, a3 and a4 are relevant, and a4 was not found.
 
-    b1 is another event's. The clusters are those of SAID, what nobody else says being cluster 2.
+    b1 is another event's. a1 and a3 are of one article. The clusters are those of SAID, what nobody else says being
+    cluster 2.
     """
     labels = {"a1": True, "a2": False, "a3": True, "a4": True}
     event = NewsEvent("a", "What happened?", tuple(NewsParagraph(i, "", label=v) for i, v in labels.items()))
@@ -278,6 +304,7 @@ def ready() -> Ready:
     return Ready(
         event=event,
         ids=["a1", "a2", "b1", "a3"],
+        articles=["one", "two", "three", "one"],
         vectors=np.array([[1, 0], [1, 0], [0, 1], [0, 1]], np.float32),
         cosine=cosine,
         similarity=cosine,
@@ -326,7 +353,7 @@ def test_greedyplus_alone_goes_by_the_other_similarity() -> None:
     other = replace(ready(), similarity=np.array([0.1, 0.1, 0.9, 0.1], np.float32))
     # Clusters 0.1, (0.9 + 0.1) / 2 = 0.5, 0.1: a1: 0.15; b1: 0.5 + 0.45 = 0.95; a3: 0.6 + 0.05 = 0.65
     assert METHODS["greedyplus"](other, 1, Dials()) == [2]
-    for name in METHODS.keys() - {"greedyplus"}:
+    for name in METHODS.keys() - {"greedyplus"}:  # the calibrated one goes by the cosine
         assert METHODS[name](other, 3, Dials()) == METHODS[name](ready(), 3, Dials()), name
 
 
@@ -347,6 +374,94 @@ def test_greedyplus_alone_goes_by_the_other_similarity() -> None:
 )
 def test_what_is_enough_is_filled_up_by_similarity(name: str, enough: float, chosen: list[int]) -> None:
     assert METHODS[name](ready(), 3, Dials(weight=3.0, enough=enough)) == chosen
+
+
+def test_a_calibration_by_hand() -> None:
+    # exp(−ln 3) = 1/3 at the midpoint + 1/2 for a slope of 2 ln 3, so that 1 / (1 + 1/3) = 3/4
+    found = Calibration(2 * math.log(3), 0.5).similarity(np.array([0.0, 0.5, 1.0], np.float32))
+    assert found.tolist() == pytest.approx([1 / 4, 1 / 2, 3 / 4])
+
+
+def test_an_article_is_as_near_as_its_nearest_paragraph() -> None:
+    assert article_cosine(ready()).tolist() == pytest.approx([0.9, 0.8, 0.7, 0.9])
+    assert own_cosine(ready()).tolist() == pytest.approx([0.9, 0.8, 0.7, 0.6])
+
+
+@pytest.mark.parametrize(
+    ("reading", "chosen"),
+    [
+        # So steep that a similarity is 1 from 0.75 on, else 0. Clusters: 1, (0 + 0) / 2, 0. a1: 1 + 0.5, as a2, which
+        # has fewer sentences; then a1: 0.5. b1 has fewer than a3.
+        (own_cosine, [1, 0, 2, 3]),
+        # a3's is that of its article, 1. Clusters: 1, (0 + 1) / 2, 1. a3: 0.5 + 1 + 0.5 = 2; then a2 and a1: 1.5.
+        (article_cosine, [3, 1, 0, 2]),
+    ],
+)
+def test_greedyplus_calibrated_by_hand(reading: Reading, chosen: list[int]) -> None:
+    assert calibrated(reading, Calibration(1000.0, 0.75))(ready(), 4, Dials()) == chosen
+
+
+def test_the_calibrated_method_goes_by_articles_and_the_stored_fit() -> None:
+    expected = calibrated(article_cosine, OF_ARTICLES)(ready(), 4, Dials())
+    assert METHODS["greedyplus-calibrated"](ready(), 4, Dials()) == expected == [3, 0, 1, 2]
+
+
+# The fit
+
+
+def test_the_halves_are_apart_and_always_the_same() -> None:
+    events = [NewsEvent(str(i), "What?", ()) for i in range(9)]
+    first, second = halves(events)
+    assert (len(first), len(second)) == (5, 4)
+    assert {e.id for e in [*first, *second]} == {e.id for e in events}
+    assert halves(events) == (first, second)
+    assert first != events[:5]
+
+
+def fitting(cosine: list[float], relevant: list[bool]) -> Ready:
+    """An event whose candidates have these cosines and labels, each of an article of its own."""
+    ids = [str(i) for i in range(len(cosine))]
+    one = replace(ready(), ids=ids, articles=ids, cosine=np.array(cosine, np.float32))
+    return replace(one, place={i: n for n, i in enumerate(i for i, r in zip(ids, relevant, strict=True) if r)})
+
+
+def test_the_slope_by_hand() -> None:
+    # At 0 one of four is relevant, odds of 1/3; at 1 three of four, odds of 3: the slope is 2 ln 3 = 2.197.
+    events = [fitting([0.0] * 4, [True, False, False, False]), fitting([1.0] * 4, [True, True, True, False])]
+    assert slope_of(events, own_cosine) == 2.2
+    found = calibrations(events)
+    assert len(found) == 2 * len(MIDPOINTS)
+    assert found["article 0.72"] == Calibration(2.2, 0.72)
+    for label in (True, False):
+        with pytest.raises(InputError, match="--fit needs relevant and other candidates"):
+            slope_of([fitting([0.0, 1.0], [label, label])], own_cosine)
+
+
+def test_the_settings_go_by_the_reading_of_their_name() -> None:
+    made = methods_of({"paragraph 0.75": Calibration(1000.0, 0.75), "article 0.75": Calibration(1000.0, 0.75)})
+    assert {name: choose(ready(), 1, Dials()) for name, choose in made.items()} == {
+        "paragraph 0.75": [1],
+        "article 0.75": [3],
+    }
+
+
+def reaching(precision: float, coverage: float, density: float) -> dict[str, float]:
+    return {"published_precision@5": precision, "coverage@5": coverage, "density@5": density}
+
+
+def test_the_middle_of_what_reaches_the_aims() -> None:
+    metrics = {
+        "dense": reaching(0.95, 0.25, 0.5),
+        "paragraph 0.6": reaching(0.95, 0.4, 0.9),
+        "article 0.6": reaching(0.89, 0.4, 0.9),  # precision
+        "article 0.7": reaching(0.90, 0.375, 0.75),
+        "article 0.8": reaching(0.91, 0.38, 0.76),
+        "article 0.9": reaching(0.92, 0.37, 0.9),  # coverage
+    }
+    assert middle(metrics, "article", 5) == "article 0.7"  # the lower one of two
+    assert middle(metrics | {"article 1.0": reaching(0.9, 0.375, 0.8)}, "article", 5) == "article 0.8"
+    assert middle(metrics, "paragraph", 5) == "paragraph 0.6"
+    assert middle(metrics | {"paragraph 0.6": reaching(0.95, 0.4, 0.74)}, "paragraph", 5) is None  # density
 
 
 def test_nine_of_ten_clusters_are_enough_at_nine_tenths() -> None:
@@ -398,6 +513,7 @@ def test_an_event_after_the_first_stage(tmp_path: Path, cache: VectorCache) -> N
     assert first.clusters.label[0] == first.clusters.label[2] >= 0
     assert first.clusters.paragraph[:4].tolist() == [0, 0, 1, 1]
     assert first.place == {ice: 0, coast: 1}
+    assert first.articles[:2] == ["https://coast.example/a", "https://www.Harbour-News.example/ice"]
     assert first.positives.paragraph.tolist() == [0, 0, 1, 1]
     assert len(second.place) == 2
 
@@ -481,6 +597,7 @@ def test_the_figures_of_an_event_by_hand() -> None:
         "distance@2": 0.0,
         "density@2": 1 / 3,
         "coverage@2": 1 / 2,
+        "coverage_without_noise@2": 1 / 2,
     }
     # a3 and a1: both relevant, at right angles, three clusters in four sentences, both relevant clusters.
     assert figures(ready(), [3, 0], 2) == {
@@ -491,6 +608,7 @@ def test_the_figures_of_an_event_by_hand() -> None:
         "distance@2": 1.0,
         "density@2": 3 / 4,
         "coverage@2": 1.0,
+        "coverage_without_noise@2": 1.0,
     }
     assert figures(ready(), [2], 1)["published_precision@1"] == 0.0  # b1 is another event's
 
@@ -525,10 +643,28 @@ def test_the_report_by_hand() -> None:
     assert report["config"]["sizes"]["Two"]["annotated"] == 2
 
 
+def test_the_half_that_was_not_fitted_on_is_told_apart() -> None:
+    news, events = two_events()
+    asked = plan(replace(news, name="LocalNews"), "greedyplus-calibrated", cutoffs=[2])
+    report = scored(asked, measured(asked, iter(events)), {"encoder": "toy", "reranker": None})
+    (held,) = halves(news.measured)[1]
+    all_, half = (report["items"][data]["dense"]["precision@2"] for data in ("LocalNews", "LocalNews, held out"))
+    assert half == [row for row in all_ if row[0] == held.id]
+    assert [one["questions"] for one in report["config"]["sizes"].values()] == [2, 1]
+    assert report["metrics"]["LocalNews, held out"]["dense"]["precision@2"] == half[0][1]
+    assert [line.data for line in lines_of(report)] == ["LocalNews"] * 2 + ["LocalNews, held out"] * 2
+    shown = table(report | {"seconds": {"total": 1.0}})
+    assert shown.index("LocalNews: 2 of 2") < shown.index("LocalNews, held out: 1 of 2 annotated events")
+    for other in (plan(news, "greedyplus-calibrated"), plan(asked.news, "scs")):
+        assert list(scored(other, measured(other, iter(events)), {"encoder": "", "reranker": None})["metrics"]) == [
+            other.news.name
+        ]
+
+
 def test_clustering_counts_as_time_of_the_methods_that_need_it() -> None:
     news, events = two_events()  # of 5 and 7 seconds
     for dials, slow in (
-        (Dials(), {"scs", "scs-released", "greedyplus"}),
+        (Dials(), {"scs", "scs-released", "greedyplus", "greedyplus-calibrated"}),
         (Dials(enough=0.9), METHODS.keys() - {"dense"}),
     ):
         asked = plan(news, dials=dials)
@@ -589,6 +725,24 @@ def test_the_command(tmp_path: Path, encoder: Encoder, capsys: pytest.CaptureFix
     shown = capsys.readouterr().out
     assert "Small: 1 of 2 annotated events; 6 paragraphs from 3 sources on 3 events, 1 without text left out" in shown
     assert "greedyplus  " not in shown
+
+
+@pytest.mark.usefixtures("built")
+def test_the_command_fits_on_the_first_half(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = write(tmp_path / "Small")
+    assert main(["news", "--data", str(data), "--k", "2", "--fit", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert list(report["metrics"]["Small"]) == ["dense", *(f"{r} {m:.2f}" for r in READINGS for m in MIDPOINTS)]
+    (event,) = halves(load_news(data).measured)[0]
+    assert [row[0] for row in report["items"]["Small"]["dense"]["precision@2"]] == [event.id]
+    assert report["config"]["fitted"].keys() == READINGS.keys()
+    assert main(["news", "--data", str(data), "--k", "2", "--fit"]) == 0
+    assert "\narticle: " in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["news", "--data", str(data), "--fit", "--methods", "scs"])
+    none = write(tmp_path / "None", labels={"12": dict.fromkeys(TEXTS["12"], 0)})
+    assert main(["news", "--data", str(none), "--fit"]) == 1
+    assert "--fit needs relevant and other candidates" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("built")

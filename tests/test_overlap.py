@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,10 @@ PASSAGE = (
 OTHER = (
     "Those who have sat an hour in the fog waiting for a cancelled boat, with a child to be fetched at the other "
     "end, do not need a survey to know what the bridge is for."
+)
+NEWS = "The keeper of the quay lamps counted nine boats in and eight boats out before the harbour was closed at dusk."
+VIEW = (
+    "Whoever rows to work each morning learns the tides by heart, and no timetable of the mainland teaches them that."
 )
 APART = "Paint on a hull has to be scraped off and put on again each spring before the first guests come aboard."
 THIRD = "A toll of four coins a crossing pays for the lamps, the keeper and the salt, and leaves a little for the quay."
@@ -53,9 +58,16 @@ def test_nothing_is_told_of_what_is_apart() -> None:
 
 
 def made_up(folder: Path) -> Path:
-    """Data in which each training row but one shares something with a development pair or a retrieval set."""
-    for part in ("judge/train", "retrieval"):
+    """Data in which the first training rows share something each with what is measured with, and the others nothing."""
+    for part in ("judge/train", "retrieval", "newscope", "pir"):
         (folder / part).mkdir(parents=True)
+    with zipfile.ZipFile(folder / "newscope/LocalNews.zip", "w") as news:
+        news.writestr("LocalNews/raw_data/headline.json", json.dumps({"1": "A harbour is closed."}))
+        news.writestr("LocalNews/news_text_by_paragraph/1_by_paragraph.json", json.dumps({"1_p0": NEWS}))
+        news.writestr("LocalNews/annotation/1_by_paragraph.json", json.dumps({"1_p0": 1}))
+    asked = ["Why row? For health", "Why row? For money"]
+    task = {"corpus": [VIEW], "queries": asked, "source_queries": ["Why row?"] * 2, "key_ref": {"0": [0], "1": [0]}}
+    (folder / "pir/demo_pir_dataset.json.gz").write_bytes(gzip.compress(json.dumps({"rowing": task}).encode()))
     pair = {"question": "Is a bridge needed?", "document": PASSAGE, "perspective": "A bridge is needed.", "label": 0}
     (folder / "judge/berds_pairs.dev.jsonl").write_text(json.dumps(pair) + "\n")
     (folder / "retrieval/isle.corpus.jsonl").write_text(
@@ -68,6 +80,7 @@ def made_up(folder: Path) -> Path:
     }
     (folder / "retrieval/isle_1way.queries.jsonl").write_text(json.dumps(query) + "\n")
     rows = [(PASSAGE, "x"), (OTHER, "x"), (APART, "Should the boats stop?"), (f"{APART} No.", "The boats should stop.")]
+    rows += [(NEWS, "x"), (VIEW, "x"), (f"{APART} Yes.", "Why row?")]
     rows += [(" ".join(f"{word}{year}" for word in APART.split()), f"Tolls of {year}") for year in range(1900, 1930)]
     with gzip.open(folder / "judge/train/made.jsonl.gz", "wt") as out:
         for passage, group in rows:
@@ -78,17 +91,22 @@ def made_up(folder: Path) -> Path:
 
 def test_the_loader_leaves_out_what_is_measured_with(tmp_path: Path) -> None:
     data = made_up(tmp_path)
-    unsplit = [example(PASSAGE), example(OTHER), example(APART, "Should the boats stop?")]
+    unsplit = [example(PASSAGE), example(OTHER), example(APART, "Should the boats stop?"), example(NEWS)]
+    unsplit += [example(VIEW), example(APART, "Why row?"), example(APART, "A harbour is closed.")]
     found = list(overlaps({"made": unsplit}, read_evaluated(data)))
     assert [line.split(", such")[0] for line in found] == [
         "berds_pairs.dev and made share 1 passages",
         "isle_1way and made share 1 questions or statements",
         "isle_1way and made share 1 passages",
+        "LocalNews and made share 1 questions or statements",
+        "LocalNews and made share 1 passages",
+        "pir rowing and made share 1 questions or statements",
+        "pir rowing and made share 1 passages",
     ]
     corpus = load_corpus(data)
     assert list(overlaps(corpus.training, read_evaluated(data))) == []
     kept = {e.text for e in corpus.training["made"]}
-    assert not kept & {PASSAGE, OTHER, APART, f"{APART} No."}
+    assert not kept & {PASSAGE, OTHER, NEWS, VIEW, APART, f"{APART} No.", f"{APART} Yes."}
     assert 15 < len(kept) <= 30  # the others, less those held out
 
 
@@ -107,6 +125,8 @@ def test_no_judge_is_trained_on_evaluation_data() -> None:
     evaluated = read_evaluated(folder)
     assert evaluated[0].passages
     assert all(one.asked and one.passages for one in evaluated)
+    assert ("LocalNews" in {one.name for one in evaluated}) == (folder / "newscope").is_dir()
+    assert ("pir perspectrum" in {one.name for one in evaluated}) == (folder / "pir").is_dir()
     training = load_corpus(folder).training
     assert sum(map(len, training.values())) > 1000
     assert list(overlaps(training, evaluated)) == []

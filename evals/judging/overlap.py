@@ -1,7 +1,8 @@
 """Does evaluation data overlap what a judge is trained on? By question and statement, and by runs of words of passages.
 
-The evaluation data are the labelled development pairs, and the retrieval sets with their gold passages, on which a
-judge re-ranks and chooses. PIR and LocalNews are not among them: no suite has a judge read them.
+The evaluation data are the labelled development pairs, the retrieval sets with their gold passages, on which a judge
+re-ranks and chooses, and all of LocalNews and of PIR. No suite has a judge read these two; the judge in use was trained
+before they were left out, on nothing of LocalNews and on a few texts that are in PIR too.
 """
 
 import os
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evals.judging.pairs import load_pairs
+from evals.ranking.news import load_news
+from evals.ranking.pir import load_tasks
 from evals.ranking.sets import RetrievalSet, load_sets
 from evals.training.text import key, shingles
 
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from evals.training.data import Example
 
 _PAIRS = Path("judge") / "berds_pairs.dev.jsonl"
+_NEWS = Path("newscope") / "LocalNews.zip"
+_PIR = Path("pir") / "demo_pir_dataset.json.gz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,8 @@ def read_evaluated(data: Path) -> list[Evaluated]:
     """Every file under `data` that a judge is measured with. Raises InputError for one that is wrong."""
     pairs = load_pairs(data / _PAIRS)
     asked = frozenset(text for p in pairs for text in (p.question, p.perspective))
-    return [Evaluated(_PAIRS.stem, asked, frozenset(p.document for p in pairs)), *read_retrieval(data)]
+    first = Evaluated(_PAIRS.stem, asked, frozenset(p.document for p in pairs))
+    return [first, *read_retrieval(data), *read_news(data), *read_pir(data)]
 
 
 def read_retrieval(data: Path) -> list[Evaluated]:
@@ -47,6 +53,20 @@ def read_retrieval(data: Path) -> list[Evaluated]:
     folder = data / "retrieval"
     names = sorted(path.name.removesuffix(".queries.jsonl") for path in folder.glob("?*.queries.jsonl"))
     return [_evaluated(one) for one in load_sets(folder, names)] if names else []
+
+
+def read_news(data: Path) -> list[Evaluated]:
+    """LocalNews' headlines and paragraphs; none without its file. Raises InputError."""
+    if not (data / _NEWS).is_file():
+        return []
+    news = load_news(data / _NEWS)
+    return [Evaluated(news.name, frozenset(e.headline for e in news.events), frozenset(p.text for p in news.corpus))]
+
+
+def read_pir(data: Path) -> list[Evaluated]:
+    """PIR's tasks, all that they ask and their passages; none without its file. Raises InputError."""
+    tasks = load_tasks(data / _PIR) if (data / _PIR).is_file() else []
+    return [Evaluated(f"pir {t.name}", frozenset(t.texts), frozenset(p.text for p in t.corpus)) for t in tasks]
 
 
 def _evaluated(one: RetrievalSet) -> Evaluated:

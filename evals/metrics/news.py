@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from evals.metrics.coverage import hits
 from evals.metrics.intervals import Chosen, Interval, interval
-from tools.diversity.clusters import Clustered
+from tools.diversity.clusters import NOISE, Clustered
 
 Floats = NDArray[np.float64]
 Statistic = Callable[[Chosen], float]
@@ -66,7 +66,7 @@ PAPER: dict[str, dict[int, tuple[float, float, float, float]]] = {
     },
 }
 
-_PAPERS_NAMES = {"scs-released": "scs"}  # the paper tells of one GreedySCS
+_PAPERS_NAMES = {"scs-released": "scs", "greedyplus-calibrated": "greedyplus"}  # of which the paper tells once
 
 
 def precision(ranked: Sequence[str], relevant: AbstractSet[str], k: int) -> float:
@@ -106,14 +106,15 @@ def density(clusters: Clustered, chosen: Sequence[int]) -> float:
     return len(np.unique(labels)) / len(labels) if len(labels) else math.nan
 
 
-def coverage(clusters: Clustered, chosen: Sequence[int]) -> float:
+def coverage(clusters: Clustered, chosen: Sequence[int], noise: bool = True) -> float:
     """C: clusters of the relevant paragraphs that are covered / all of them.
 
-    clusters: of the event's relevant paragraphs. chosen: which of those were found. Sentences that are like no other
-    are one cluster here too; the paper's own script was not released. NaN without clusters.
+    clusters: of the event's relevant paragraphs. chosen: which of those were found. noise: sentences that are like no
+    other are one cluster here too; else they are none. The paper's own script was not released. NaN without clusters.
     """
-    total = len(np.unique(clusters.label))
-    return len(np.unique(_labels(clusters, chosen))) / total if total else math.nan
+    every, covered = (set(found.tolist()) for found in (clusters.label, _labels(clusters, chosen)))
+    left_out = set[int]() if noise else {NOISE}
+    return len(covered - left_out) / len(every - left_out) if every - left_out else math.nan
 
 
 def statistics(rows: dict[str, Floats], cutoffs: Sequence[int]) -> dict[str, Statistic]:

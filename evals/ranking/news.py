@@ -48,6 +48,12 @@ class NewsParagraph:
     source: str = ""
     label: bool | None = None
 
+    @property
+    def article(self) -> str:
+        """The address in the id, which all paragraphs of an article share; the id where it holds none."""
+        address = self.id.partition("_")[2].rpartition("_p")[0]
+        return address if "://" in address else self.id
+
 
 @dataclass(frozen=True, slots=True)
 class NewsEvent:
@@ -222,13 +228,15 @@ class Dials:
 class Ready:
     """An event after stage I, with its n candidates in the order of their cosines.
 
-    ids: of the candidates. vectors: shape (n, dimensions). cosine and similarity: to the headline, shape (n,); the
-    second is what GreedyPlus goes by. clusters: of the candidates' sentences. positives: of the sentences of the
-    event's relevant paragraphs; place tells which of these a paragraph is. seconds: of clustering the candidates'.
+    ids: of the candidates. articles: which each is of. vectors: shape (n, dimensions). cosine and similarity: to the
+    headline, shape (n,); the second is what GreedyPlus goes by. clusters: of the candidates' sentences. positives: of
+    the sentences of the event's relevant paragraphs; place tells which of these a paragraph is. seconds: of clustering
+    the candidates'.
     """
 
     event: NewsEvent
     ids: list[str]
+    articles: list[str]
     vectors: Vectors
     cosine: NDArray[np.float32]
     similarity: NDArray[np.float32]
@@ -240,6 +248,38 @@ class Ready:
 
 Choose = Callable[[Ready, int, Dials], Ranking]
 """From an event to the positions of up to k candidates, best first."""
+Reading = Callable[[Ready], NDArray[np.float32]]
+"""From an event to a cosine of each candidate, shape (n,), that tells how relevant it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A logistic function that makes a similarity, from 0 to 1, of a cosine; at its midpoint it is a half."""
+
+    slope: float
+    midpoint: float
+
+    def similarity(self, cosine: NDArray[np.float32]) -> NDArray[np.float32]:
+        """1 / (1 + exp(−slope · (cosine − midpoint))), each by itself."""
+        halved = self.slope * (cosine - self.midpoint) / 2
+        return np.asarray((1 + np.tanh(halved)) / 2, np.float32)  # the same, without exp's overflow
+
+
+OF_ARTICLES = Calibration(slope=23.6, midpoint=0.72)
+"""Fitted on one half of LocalNews' events by `python -m evals news --fit`."""
+
+
+def own_cosine(ready: Ready) -> NDArray[np.float32]:
+    """Of the paragraph alone."""
+    return ready.cosine
+
+
+def article_cosine(ready: Ready) -> NDArray[np.float32]:
+    """The highest of the candidate's article: the best passage stands for the document (MaxP, Dai and Callan 2019)."""
+    best: dict[str, np.float32] = {}
+    for article, cosine in zip(ready.articles, ready.cosine, strict=True):
+        best.setdefault(article, cosine)  # candidates come in the order of their cosines
+    return np.array([best[article] for article in ready.articles], np.float32)
 
 
 def stopped(order: Ranking, clusters: Clustered, enough: float) -> Ranking:
@@ -280,6 +320,16 @@ def _plus(ready: Ready, k: int, dials: Dials) -> Ranking:
     return greedy_plus(ready.clusters, ready.similarity, k, _enough(dials), _PLUS_TRADE_OFF)
 
 
+def calibrated(reading: Reading, calibration: Calibration) -> Choose:
+    """GreedyPlus by a calibrated cosine in the place of a re-ranker's sigmoid."""
+
+    def choose(ready: Ready, k: int, dials: Dials) -> Ranking:
+        similarity = calibration.similarity(reading(ready))
+        return greedy_plus(ready.clusters, similarity, k, _enough(dials), _PLUS_TRADE_OFF)
+
+    return choose
+
+
 def _enough(dials: Dials) -> float:
     return 1.0 if dials.enough is None else dials.enough
 
@@ -291,10 +341,11 @@ METHODS: dict[str, Choose] = {
     "scs": _scs(released=False),
     "scs-released": _scs(released=True),
     "greedyplus": _plus,
+    "greedyplus-calibrated": calibrated(article_cosine, OF_ARTICLES),
 }
-_BY_CLUSTERS = ("scs", "scs-released", "greedyplus")
+_WITHOUT_CLUSTERS = ("mmr", "dkmips")
 
 
 def needs_clusters(name: str, dials: Dials) -> bool:
     """Whether clustering is a part of the method's work."""
-    return name in _BY_CLUSTERS or (name != "dense" and dials.enough is not None)
+    return name != "dense" and (name not in _WITHOUT_CLUSTERS or dials.enough is not None)

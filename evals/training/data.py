@@ -1,8 +1,8 @@
 """Pairs of statement and text to train a judge on and to measure it with.
 
 Rows come from `judge/train` and `berds` (see the data's README). A question goes to one side of the split by its words;
-a training text that shares a run of words with a held-out or a development text, or with a gold passage of a retrieval
-set, is left out, and so is what is about a development or a retrieval question.
+a training text that shares a run of words with a held-out or a development text, or with a passage that `overlap` names
+as measured with, is left out, and so is what is about a question asked there.
 """
 
 import hashlib
