@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from agent.options import RunOptions, options_of
-from agent.state import BranchState, RunState
+from agent.state import BranchState, RunState, neutral_query
 
 KEPT_FOR_WRITING = 0.25
 """The share of a run's time that searching may not use, so that a slow search still ends in an answer."""
@@ -30,21 +30,40 @@ def after_frame(state: RunState) -> Literal["expand", "lookup"]:
 
 
 def to_branches(state: RunState) -> list[Send]:
-    """One retrieve branch for each perspective, or, after a requery, for each side with new queries."""
+    """One retrieve branch for each perspective, or, after a requery, for each side with new queries.
+
+    Beside its own statement a side has the neutral form, which was searched before there were sides; what its opposing
+    form finds is the other side's and is judged for both.
+    """
     planned = state.get("planned")
     branches = [
         (p, queries)
         for p in state["perspectives"]
         if (queries := _opening(p["statement"], state) if planned is None else planned.get(p["id"], []))
     ]
+    known = _searched(state) if planned is None else {}
     counts, down = state.get("counts", {}), state.get("down", [])
     return [
         Send(
             "retrieve",
-            BranchState(perspective=p, queries=queries, share=len(branches), counts=counts, down=down),
+            BranchState(
+                perspective=p,
+                queries=[*queries, *(q for q in known if q not in queries)],
+                known=known,
+                share=len(branches),
+                counts=counts,
+                down=down,
+            ),
         )
         for p, queries in branches
     ]
+
+
+def _searched(state: RunState) -> dict[str, list[int]]:
+    """What the neutral form found; nothing where a claim is argued against, whose point the question does not make."""
+    if "against" in state or not state.get("first_pass"):
+        return {}
+    return {neutral_query(state["framing"]): state["first_pass"]}
 
 
 def _opening(statement: str, state: RunState) -> list[str]:

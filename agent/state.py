@@ -201,11 +201,17 @@ def contrary_statements(state: RunState) -> dict[str, str]:
     return {p["id"]: statements.get(p["contrary"], against) for p in state.get("perspectives", [])}
 
 
+def neutral_query(framing: FramingState) -> str:
+    """The neutral form as it is searched, with the focus of a follow-up."""
+    return f"{framing['neutral']} {framing['focus']}".strip()
+
+
 class BranchState(TypedDict):
     """What one `retrieve` branch is sent."""
 
     perspective: Perspective
     queries: list[str]
+    known: NotRequired[dict[str, list[int]]]  # what those queries found that were searched before
     share: int  # branches that are sent at once, among which what may be read is divided
     counts: dict[str, float]
     down: list[str]

@@ -22,7 +22,7 @@ from agent.settings import Settings, load_settings
 from evals.answering.asking import Build, ask_all, fingerprint, in_force, providers_of
 from evals.answering.cases import SAMPLES_SET, Case, CaseSet, load_cases
 from evals.answering.checks import check_claims, judge_claims
-from evals.answering.plan import FRAMINGS, MISSING, NEUTRAL, PLAIN, plan
+from evals.answering.plan import FRAMINGS, MISSING, NEUTRAL, PLAIN, TOPICAL, plan
 from evals.metrics.alignment import Correlation, judged_alignment, stance_alignment
 from evals.metrics.answers import (
     Reply,
@@ -114,7 +114,7 @@ async def measure(replies: Sequence[Reply], models: Models) -> Measures:
     if worded:
         apart = {r.question for r in worded if r.variant == NEUTRAL}  # asked as it is, the others are neutral
         worded += [replace(r, variant=NEUTRAL) for r in plain if r.question in {w.question for w in worded} - apart]
-        found |= framing_sameness(worded, NEUTRAL)
+        found |= framing_sameness(worded, NEUTRAL, TOPICAL)
     return found
 
 

@@ -185,6 +185,12 @@ def test_framings_pair_each_wording_with_the_neutral_one_and_with_its_other_dire
     assert found["same_sides (why)"].total == 3
 
 
+def test_a_wording_about_the_topic_alone_is_compared_with_its_other_direction_only() -> None:
+    variants = ("neutral", "true for", "true against", "good for", "good against")
+    found = framing_sameness([reply("q", *EVEN.sides, variant=v) for v in variants], "neutral", ["good"])
+    assert (found["same_sides"].total, found["same_sides (good)"].total, found["same_sides (true)"].total) == (4, 1, 3)
+
+
 def test_a_framing_that_failed_shares_nothing() -> None:
     worded = Reply("q", GOLD, variant="true for")
     neutral = reply("q", *EVEN.sides, variant="neutral")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agent_fixtures import instant_template, settings
 from conftest import Spawn
 from providers import Build, ScriptedJudge, build
 
@@ -25,7 +26,8 @@ from tools.errors import InputError
 from tools.judges.judge import Pair
 from tools.passages import SourceDocument
 
-pytest_plugins = ["agent_fixtures"]
+__all__ = ["instant_template", "settings"]
+
 # Every sentence is worded in its own way: copies of one text are judged and cited once.
 PRO = """
 Bridges let farmers sell what they grow on both banks.
@@ -207,11 +209,14 @@ async def test_framings_are_asked_and_compared(
 ) -> None:
     found = await result(capsys, arguments(folder, "--framings", "--limit", "2"), settings)
     asked = {(r["case"], r["variant"]): r["asked"] for r in rows(folder)}
-    assert len(asked) == 2 * 5  # the question is neutral as it is
+    assert len(asked) == 2 * 9  # the question is neutral as it is
     topic = rows(folder)[0]["case"]
     assert asked[topic, "true against"] == f"Isn't it true that towns should not build {topic}?"
     assert found["metrics"]["same_sides (true)"] == found["metrics"]["same_evidence (true)"] == 1
     assert 0 <= found["metrics"]["same_sides (why)"] <= 1
+    assert asked[topic, "gains against"] == f"Problems with towns building {topic}"
+    assert found["metrics"]["same_sides (gains)"] == 1
+    assert found["over"]["same_sides (gains)"] == 2  # one with the other, and never with the question itself
     assert found["metrics"]["questions"] == found["over"]["answered"] == 2  # the wordings are no further questions
 
 
@@ -221,8 +226,16 @@ def test_wordings_are_made_by_the_grammar() -> None:
         "true against": "Isn't it true that barges are not slow?",
         "why for": "Why should we accept that barges are slow?",
         "why against": "Why should we accept that barges are not slow?",
+        "tag for": "barges are slow, right?",
+        "tag against": "barges are not slow, right?",
+        "good for": "Why are barges good?",
+        "good against": "Why are barges bad?",
+        "gains for": "Benefits of barges",
+        "gains against": "Problems with barges",
     }
     assert worded("Barges should be banned")["neutral"] == "Should barges be banned?"
+    assert worded("Should we ban barges?")["good for"] == "Why is banning barges good?"
+    assert "good for" not in worded("Should towns ban barges?")  # 'Why is towns banning barges good?' is no English
     assert "London" in worded("Should London ban barges?")["true for"].split("that ")[1]
     assert worded(REFUSED) == worded("Bridges or ferries?") == {}
     assert set(worded("Barges should be banned")) == set(FRAMINGS)

@@ -55,6 +55,16 @@ def test_a_branch_a_perspective_with_its_statement_as_the_first_query() -> None:
     ]
 
 
+def test_in_its_first_search_a_side_has_what_the_neutral_form_found() -> None:
+    asked = RunState(perspectives=[side(1, "One."), side(2, "Two.")], first_pass=[5, 3])
+    asked["framing"] = framing("polar") | {"focus": "cost"}
+    sends = to_branches(asked)
+    assert [s.arg["queries"] for s in sends] == [["One. cost", "Q? cost"], ["Two. cost", "Q? cost"]]
+    assert [s.arg["known"] for s in sends] == [{"Q? cost": [5, 3]}] * 2
+    again = to_branches(RunState(**{**asked, "planned": {"p1": ["more"]}}))
+    assert [(s.arg["queries"], s.arg["known"]) for s in again] == [(["more"], {})]
+
+
 def test_after_a_requery_only_sides_with_new_queries_get_a_branch() -> None:
     state = RunState(perspectives=[side(1), side(2), side(3)], planned={"p2": ["more"], "p3": []})
     sends = after_requery(state)

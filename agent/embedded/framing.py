@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agent.state import FramingState
-from tools.grammar import frame, same_polarity
+from tools.grammar import evened, frame, same_polarity
 
 # An open question that weighs something has sides; one that asks for a fact is looked up.
 _WEIGHING = re.compile(
@@ -35,10 +35,11 @@ def _frame(question: str, earlier: Sequence[str]) -> FramingState:
     if earlier:
         question, focus = make_standalone(question, earlier[-1])
     framing = frame(question)
-    form: str = framing.form
-    if form == "claim" and not same_polarity(question, framing.claim):
+    if framing.form == "claim" and not same_polarity(question, framing.claim):
         # Somebody who claims that something is not so is for that: 'For' has to be what was claimed.
         framing = replace(framing, claim=framing.negation, negation=framing.claim)
+    framing = evened(framing)
+    form: str = framing.form
     if form == "open" and not _WEIGHING.search(question):
         form = "plain"
     return FramingState(

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from agent.nodes.reporting import Stage, in_time, report, timed
 from agent.options import RunOptions, options_of
 from agent.providers import Providers
-from agent.state import Failure, Perspective, RunState
+from agent.state import Failure, Perspective, RunState, neutral_query
 from tools.errors import DeadlineError, ProviderDownError
 from tools.passages import Passage
 
@@ -16,12 +16,11 @@ from tools.passages import Passage
 def node(providers: Providers) -> Stage[RunState]:
     async def expand(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
         framing, options = state["framing"], options_of(runtime)
-        query = " ".join(filter(None, [framing["neutral"], framing["focus"]]))
         ids: list[int] = []
         sides: list[Perspective] = []
         failures: list[Failure] = []
         try:
-            ids = await in_time(options, "expand", _first_pass(providers, query, options))
+            ids = await in_time(options, "expand", _first_pass(providers, neutral_query(framing), options))
             passages = await asyncio.to_thread(providers.store.passages, ids)
             ranked = [passages[i] for i in ids if i in passages]
             sides = await in_time(options, "expand", _sides(providers, state, ranked))

@@ -59,9 +59,14 @@ def node(providers: Providers) -> Stage[BranchState]:
     return timed("search", retrieve)
 
 
+def _new(state: BranchState) -> list[str]:
+    """The queries that were not searched before."""
+    return [q for q in state["queries"] if q not in state.get("known", {})]
+
+
 async def _search(providers: Providers, state: BranchState, options: RunOptions) -> _Found:
     """Passages from the queries that were answered in time, and what became of the others."""
-    statement, queries = state["perspective"]["statement"], state["queries"]
+    statement, queries = state["perspective"]["statement"], _new(state)
     vectors = await in_time(options, "search", providers.models.encode_queries([statement, *queries]))
     searches = [
         asyncio.create_task(asyncio.to_thread(providers.search.search, q, v, options.collections, options.pool))
@@ -74,7 +79,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     finally:
         online.cancel()
         await asyncio.gather(online, return_exceptions=True)
-    ranked = [[h.passage_id for h in hits] for hits in rankings]
+    ranked = [*([h.passage_id for h in hits] for hits in rankings), *state.get("known", {}).values()]
     ids = [i for i, _ in fuse(ranked)]
     if web:  # one ranking against one: else several queries would outvote the web
         ids = [i for i, _ in fuse([ids, web.ids])]
@@ -100,7 +105,7 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
             current().note("scope", f"Too few pages ({options.pages}) for {share} sides: the web was not searched.")
         return None
     run_id = str(get_config().get("configurable", {}).get("thread_id", ""))
-    return await providers.web.find(run_id, state["queries"], pages, options.pool, options.domains)
+    return await providers.web.find(run_id, _new(state), pages, options.pool, options.domains)
 
 
 async def _web_in_time(online: "asyncio.Task[WebFound | None]", options: RunOptions) -> WebFound | None:

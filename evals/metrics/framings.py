@@ -1,23 +1,24 @@
 """Does the wording of a question change the answer? Replies to one question in several wordings, compared by twos."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import combinations
 
 from evals.metrics.answers import SIDES, Reply
 from evals.metrics.ratios import Ratio
 
 
-def framing_sameness(replies: Sequence[Reply], neutral: str) -> dict[str, Ratio]:
+def framing_sameness(replies: Sequence[Reply], neutral: str, topical: Collection[str] = ()) -> dict[str, Ratio]:
     """Means over pairs of wordings of one question of |A ∩ B| / |A ∪ B| (Jaccard). No paper's measure.
 
     same_sides: A and B are the sides as (stance, statement), the statements folded. same_statements: the statements
     alone, so that For and Against may change places. same_evidence: the documents that are cited. The pairs are the
-    neutral wording with each leading one, and the two directions of one leading wording with each other; 'same_sides
-    (why)' is over the pairs of the wording 'why' alone. A pair of which one failed or showed nothing counts 0; one of
-    which both did, though neither failed, has nothing to compare and is left out.
+    neutral wording with each leading one but the topical, which ask about the topic at large, and the two directions of
+    one leading wording with each other; 'same_sides (why)' is over the pairs of the wording 'why' alone. A pair of
+    which one failed or showed nothing counts 0; one of which both did, though neither failed, has nothing to compare
+    and is left out.
     """
-    pairs = [(a, b, name) for group in _by_question(replies) for a, b, name in _pairs(group, neutral)]
+    pairs = [(a, b, name) for group in _by_question(replies) for a, b, name in _pairs(group, neutral, topical)]
     measures: dict[str, Callable[[Reply], frozenset[object]]] = {
         "same_sides": sides_of,
         "same_statements": lambda r: frozenset(text for _, text in sides_of(r)),
@@ -49,14 +50,14 @@ def _by_question(replies: Sequence[Reply]) -> list[list[Reply]]:
     return list(groups.values())
 
 
-def _pairs(group: Sequence[Reply], neutral: str) -> list[tuple[Reply, Reply, str]]:
+def _pairs(group: Sequence[Reply], neutral: str, topical: Collection[str]) -> list[tuple[Reply, Reply, str]]:
     """Two replies to one question, and the leading wording that is at issue."""
     found = []
     for a, b in combinations(group, 2):
         if b.variant == neutral:
             a, b = b, a
         first, second = a.variant.rpartition(" ")[0], b.variant.rpartition(" ")[0]
-        if a.variant == neutral or first == second:
+        if first == second or (a.variant == neutral and second not in topical):
             found.append((a, b, second))
     return found
 

@@ -1,10 +1,12 @@
 """English questions by their grammar: claim, negation, neutral form, alternatives, topic.
 
-`frame` reads a question; `negate` and `same_polarity` work on statements. The words come from the lexicon file inside
-TextBlob, read by path: importing TextBlob itself would cost every start a second.
+`frame` reads a question; `evened` gives its wordings from either pole one form; `negate` and `same_polarity` work on
+statements. The words come from the lexicon file inside TextBlob, read by path: importing TextBlob itself would cost
+every start a second.
 """
 
 from tools.grammar.framing import Form, Framing, frame
 from tools.grammar.negation import negate, same_polarity
+from tools.grammar.poles import evened
 
-__all__ = ["Form", "Framing", "frame", "negate", "same_polarity"]
+__all__ = ["Form", "Framing", "evened", "frame", "negate", "same_polarity"]

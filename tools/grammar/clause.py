@@ -11,6 +11,7 @@ from tools.grammar.subject import subject_end
 from tools.grammar.word_classes import ADVERBS, AUXILIARIES, BE, DO, HAVE
 
 _UNIVERSAL = re.compile(r"(?:everyone|everybody|everything|every|each|all)\b", re.I)
+_NOT_EVERY = re.compile(rf"not (?={_UNIVERSAL.pattern})", re.I)
 _ANY_SUBJECT = re.compile(r"(anyone|anybody|anything|any)\b", re.I)
 _NO_SUBJECT = re.compile(r"(no one|nobody|nothing|none|no)\b", re.I)
 _SOME = {"anyone": "someone", "anybody": "somebody", "anything": "something", "any": "some"}
@@ -137,6 +138,8 @@ def from_question(words: list[Word], lead: str = "") -> Clause:
     if len(rest) > 1 and rest[0].core == "not" and rest[1].core != "being":
         rest, denied = rest[1:], True
     end = subject_end(rest, aux)
+    if end > 1 and rest[end - 1].core == "not":
+        end -= 1
     subject, rest = rest[:end], rest[end:]
     if len(subject) == 2 and subject[0].core in ("we", "you", "they") and subject[1].core in ("all", "both"):
         subject, rest = subject[:1], [subject[1], *rest]
@@ -157,6 +160,8 @@ def from_statement(words: list[Word], lead: str = "") -> Clause | None:
     subject = lower_first(join(front))
     if match := _NO_SUBJECT.match(subject):
         subject, denied = _ANY[match[1].lower()] + subject[match.end() :], not denied
+    elif match := _NOT_EVERY.match(subject):
+        subject, denied = subject[match.end() :], not denied
     if core in DO and not (rest and (rest[0].core == "not" or verb_strength(rest[0].core))):
         return _denials_out(_with_main_verb(subject, adverbs, "do", core, rest, lead, denied))
     if core in HAVE and not _perfect(rest):

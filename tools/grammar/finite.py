@@ -42,7 +42,7 @@ def _finite_score(words: Sequence[Word], i: int) -> float:
         return IMPOSSIBLE
     left = words[i - 1]
     if word.core in AUXILIARIES:
-        if i + 1 < len(words) and words[i + 1].core in AUXILIARIES:
+        if i + 1 < len(words) and words[i + 1].core in AUXILIARIES - {"have", "do"}:
             return IMPOSSIBLE
         noun_may = word.core in ("will", "can", "may", "might", "must") and left.determiner
         return IMPOSSIBLE if noun_may or left.core in ("to", "and") or left.core in PREPOSITIONS else 9.0
@@ -51,6 +51,8 @@ def _finite_score(words: Sequence[Word], i: int) -> float:
         return IMPOSSIBLE
     subject = left_of(words, i)
     singular = not subject.plural and subject.core not in ("i", "you", "we", "they")
+    if word.plural and i + 2 < len(words) and verb_strength(words[i + 1].core) >= 1 and words[i + 2].plural:
+        return IMPOSSIBLE  # 'beauty contests harm women'
     base = base_form(word.core) if word.core not in ("being", "been") else ""
     if word.core.endswith("s") and base and not is_gerund(word.core):
         several = any(w.core == "and" for w in words[:i])

@@ -10,11 +10,22 @@ from itertools import islice
 from typing import Literal
 
 from tools.grammar.alternatives import choices, comparison, split_clauses
-from tools.grammar.clause import Clause, from_question, from_statement
+from tools.grammar.clause import Clause, from_question, from_statement, lower_first
 from tools.grammar.inflect import base_form, is_gerund, verb_strength
 from tools.grammar.lexicon import Word, join, lookup, words_of
 from tools.grammar.openers import asks_opinion, denies, inner_claim, person_swapped, rating, strip_tail, tidy
-from tools.grammar.word_classes import AUXILIARIES, BE, CONJUNCTIONS, MODALS, PREPOSITIONS, SUBORDINATORS
+from tools.grammar.weighing import weighed
+from tools.grammar.word_classes import (
+    AUXILIARIES,
+    BE,
+    CONJUNCTIONS,
+    DO,
+    EFFECTS,
+    MODALS,
+    PREPOSITIONS,
+    RATINGS,
+    SUBORDINATORS,
+)
 
 Form = Literal["polar", "choice", "open", "claim", "none"]
 
@@ -51,7 +62,8 @@ def frame(question: str) -> Framing:
         return Framing("none", _asked(text))
     title, body = _after_title(text)
     if title and _VERDICT.match(body):
-        return _answered(Clause(title, "are" if words_of(title)[-1].plural else "is", "a good thing"), "polar")
+        be = "are" if words_of(title)[-1].plural else "is"
+        return _answered(Clause(lower_first(title), be, "a good thing"), "polar")
     found = _framed(body, asked=text.endswith("?"))
     if title and found.form in ("polar", "claim", "choice"):
         return _resolved(found, title)
@@ -64,8 +76,10 @@ def _framed(text: str, asked: bool) -> Framing:
     text = text.rstrip(" ?.!")
     if not text:
         return Framing("none", "")
-    lead, text = _lead(text)
     text, tagged = strip_tail(text)
+    lead, text = _lead(text)
+    if not lead and (worth := weighed(text)):
+        return _answered(worth, "polar")
     if items := comparison(text):
         topic = " or ".join(re.split(r" (?:is|are) ", item)[0] for item in items)
         return Framing("choice", _asked(text), alternatives=items, topic=topic)
@@ -76,7 +90,7 @@ def _framed(text: str, asked: bool) -> Framing:
     words = words_of(inner)
     if not words:
         return Framing("none", _asked(text))
-    if words[0].core == "why" and len(words) > 3 and words[1].core in (BE | MODALS):
+    if len(words) > 3 and _presumes(words):
         words = words[1:]
     imperative = words[0].core == "do" and words[1:2] and words[1].core == "not" and not asked
     if words[0].core in AUXILIARIES and len(words) > 2 and not imperative:
@@ -90,6 +104,13 @@ def _framed(text: str, asked: bool) -> Framing:
         return Framing("none", _asked(text), topic=topic)
     polar = asked or tagged or (inner != text and words_of(text)[0].core in AUXILIARIES)
     return _answered(replace(clause, denied=clause.denied != flip), "polar" if polar else "claim", asks_opinion(text))
+
+
+def _presumes(words: list[Word]) -> bool:
+    """'Why is sugar bad' asks for the reasons of what is at issue; 'Why does bread rise' for those of a fact."""
+    if words[0].core == "why":
+        return words[1].core in BE | MODALS or (words[1].core in DO and any(w.core in EFFECTS for w in words[2:]))
+    return words[0].core == "how" and words[1].core in BE and any(w.core in RATINGS for w in words[3:])
 
 
 def _polar(words: list[Word], lead: str, flip: bool) -> Framing:
@@ -121,8 +142,8 @@ def _stated(words: list[Word], lead: str, reported: bool) -> Clause | None:
     if len(words) > 1 and bans and not words[1].preposition and words[1].core != "and":
         text = join(words)
         return Clause("we", "should", text[:1].lower() + text[1:], lead)
-    if reported and is_gerund(first.core):
-        return Clause("we", "should", " ".join([base_form(first.core), join(words[1:])]).strip(), lead)
+    if reported and is_gerund(first.core) and (base := base_form(first.core)):
+        return Clause("we", "should", " ".join([base, join(words[1:])]).strip(), lead)
     return Clause(join(words), "should", "be supported", lead) if reported and first.tag != "SYM" else None
 
 

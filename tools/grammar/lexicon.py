@@ -106,6 +106,8 @@ def is_name(text: str) -> bool:
     lower = stem.lower()
     if stem == lower or lower in DETERMINERS or lookup(lower):
         return lookup(lower).startswith("NNP")
+    if "-" in lower and all(map(lookup, lower.split("-"))):
+        return False
     return lookup(stem).startswith("NNP") or not re.search(r"(?:s|ing|ed|ly|ion|ism|ity|ment|ness)$", lower)
 
 

@@ -31,7 +31,7 @@ _THINK = (
     r"(?:(?:really|honestly|truly|generally|personally|also|still) )?(?:think|believe|feel|agree|say|expect|reckon)"
 )
 _OPENERS: tuple[str, ...] = (
-    rf"(?:do|did|would|could|can) (?:you|we|people)(?: not)? {_THINK}(?: like)?"
+    rf"(?:do|did|would|could|can)(?: not)? (?:you|we|people)(?: not)? {_THINK}(?: like)?"
     r"(?: with the (?:view|idea|claim|statement))?"
     r",? (?:that |(?!that\b|about\b|of\b|so\b|to\b|with\b))",
     r"(?:is|was|is not) it (?:not )?(?:really |actually )?"
@@ -50,6 +50,7 @@ _OPENERS: tuple[str, ...] = (
     r"(?:whether|if) ",
     r"whether (?:or not )?",
     r"(?:hi|hello|hey|so|well|ok|okay|please|honestly|seriously)[,!]? (?=\w+ \w+)",
+    r"(?:surely|clearly|obviously|of course|undoubtedly),? ",
     r"(?:but|and|so) (?=(?:is|are|should|do|does|can|will|would)\b)",
 )
 _OPENER = re.compile("|".join(f"(?:{opener})" for opener in _OPENERS), re.I)

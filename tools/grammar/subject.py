@@ -152,7 +152,7 @@ def _predicate_score(words: Sequence[Word], i: int, aux: str) -> float:
     if not after_noun:
         value -= 2.5 if word.determiner or attributive or is_gerund(word.core) else 1.5
         value += 0.5 if after_infinitive else 0.0
-    if any(earlier.core in SUBORDINATORS for earlier in words[:i]):
+    if any(earlier.core in SUBORDINATORS or earlier.core == "than" for earlier in words[:i]):
         value -= 2.0
     return value
 

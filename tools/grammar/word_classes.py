@@ -23,6 +23,15 @@ ADVERBS = frozenset(
     "usually".split()
 )
 QUANTIFIERS = frozenset("all both few fewer less many more most much other own same several such three two".split())
+EFFECTS = frozenset(
+    "benefit damage destroy endanger harm help hinder hurt improve poison ruin strengthen threaten undermine weaken "
+    "worsen".split()
+)
+RATINGS = frozenset(
+    "acceptable bad beneficial dangerous effective ethical fair good harmful healthy humane illegal immoral "
+    "ineffective just justified moral necessary right safe unethical unfair unhealthy unjust unjustified unnecessary "
+    "unsafe useful useless wrong".split()
+)
 BE = frozenset("am are is was were".split())
 DO = frozenset("did do does".split())
 HAVE = frozenset("had has have".split())
