@@ -209,6 +209,9 @@ class HearsQuestions:
     def search(self, text: str, *more: Any) -> list[Hit]:
         return list(self._inner.search(text, *more)) if text.endswith("?") else []
 
+    def word_scores(self, *asked: Any) -> dict[int, float]:
+        return dict(self._inner.word_scores(*asked))
+
 
 async def test_what_only_the_neutral_form_finds_is_judged_for_every_side(settings: Settings) -> None:
     judge = ScriptedJudge(lambda _: 0.9)
