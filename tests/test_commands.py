@@ -316,7 +316,9 @@ def test_batch_goes_on_after_a_kill(cli: Cli, spawn: Spawn, tmp_path: Path) -> N
 
 
 def test_chat_answers_follows_up_and_survives_a_bad_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{QUESTION}\n\n???\nWhat about the cost?\nnew\nAre ferries good?\n"))
+    monkeypatch.setattr(
+        sys, "stdin", io.StringIO(f"{QUESTION}\n\n???\nWhat about the cost?\nnew\nShould ferries run?\n")
+    )
     status, out, err = cli("chat")
     assert status == OK
     assert one_line(err)
@@ -324,7 +326,7 @@ def test_chat_answers_follows_up_and_survives_a_bad_line(cli: Cli, monkeypatch: 
         QUESTION,
         "What about the cost?",
         f"Read as: {QUESTION}",
-        "Are ferries good?",
+        "Should ferries run?",
     ]
 
 

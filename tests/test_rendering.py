@@ -199,7 +199,7 @@ def test_a_hole_says_what_was_looked_for() -> None:
         answer_with("x")
         .coverage[0]
         .model_copy(
-            update={"status": "not_found", "strength": "none", "passages": 0, "queries": ["ferry", "rent a boat"]}
+            update={"status": "not_found", "strength": "none", "passages": 0, "queries": ["x", "ferry", "rent a boat"]}
         )
     )
     empty = answer_with("x").perspectives[0].model_copy(update={"claims": [], "status": "not_found"})
@@ -208,6 +208,7 @@ def test_a_hole_says_what_was_looked_for() -> None:
         assert "No passage was found that makes this case." in shown
         assert "ferry · rent a boat" in shown
     assert "NOT FOUND" in to_terminal(answer, 80, False)
+    assert "Looked for: ferry" in to_terminal(answer, 80, False)  # that the question itself was searched goes unsaid
 
 
 # Files

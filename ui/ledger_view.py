@@ -163,7 +163,7 @@ def _not_found(answer: Answer) -> str:
         line = line_of(answer, side)
         if line.status != "supported":
             strength = strength_of(line, len(side.claims))
-            tried = f"<br>{text(looked_for(side, line))}" if looked_for(side, line) else ""
+            tried = f"<br>{text(looked_for(answer, side, line))}" if looked_for(answer, side, line) else ""
             lines.append(f"<li><b>{text(side.statement)}</b> {text(strength)}{tried}</li>")
     if not answer.perspectives:
         queries = dict.fromkeys(q for line in answer.coverage for q in line.queries)

@@ -67,7 +67,7 @@ def _side(answer: Answer, side: AnswerPerspective) -> str:
     parts += ["<ul>", *bullets, "</ul>"] if bullets else []
     if gap := hole(line, len(side.claims)):
         parts.append(f"<p>{escape(gap)}</p>")
-    if tried := looked_for(side, line):
+    if tried := looked_for(answer, side, line):
         parts.append(f'<p class="how">{escape(tried)}</p>')
     return "<section>" + "\n".join(parts) + "</section>"
 

@@ -60,7 +60,7 @@ def _side(answer: Answer, side: AnswerPerspective) -> list[str]:
     lines += thesis + bullets + ([""] if bullets else [])
     if gap := hole(line, len(side.claims)):
         lines += [gap, ""]
-    if tried := looked_for(side, line):
+    if tried := looked_for(answer, side, line):
         lines += [escape(tried), ""]
     return lines
 

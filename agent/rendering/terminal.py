@@ -86,7 +86,7 @@ def _side(page: _Page, answer: Answer, side: AnswerPerspective) -> None:
             page.bullet(_quoted(claim))
     if gap := hole(line, len(side.claims)):
         page.wrap(gap, _INDENT)
-    if tried := looked_for(side, line):
+    if tried := looked_for(answer, side, line):
         page.wrap(tried, _INDENT)
 
 

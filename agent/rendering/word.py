@@ -46,7 +46,7 @@ def to_docx(answer: Answer) -> bytes:
             document.add_paragraph(_claim(claim), style=None if claim.role == "thesis" else "List Bullet")
         if gap := hole(line, len(side.claims)):
             document.add_paragraph(gap)
-        if tried := looked_for(side, line):
+        if tried := looked_for(answer, side, line):
             document.add_paragraph(_xml(tried))
     if answer.citations:
         document.add_heading("Sources", 1)

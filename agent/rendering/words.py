@@ -122,9 +122,11 @@ def hole(line: CoverageLine, shown: int) -> str:
     return ""
 
 
-def looked_for(side: AnswerPerspective, line: CoverageLine) -> str:
-    """What was tried for a side that is not covered, its own statement apart; empty for a covered one."""
-    tried = [q for q in line.queries if q != side.statement]
+def looked_for(answer: Answer, side: AnswerPerspective, line: CoverageLine) -> str:
+    """What was tried for a side that is not covered, its own statement and the question apart; empty for a covered
+    one."""
+    asked = f"{answer.neutral_question} {answer.focus}".strip()
+    tried = [q for q in line.queries if q not in (side.statement, asked)]
     return "Looked for: " + " · ".join(tried) if tried and line.status != "supported" else ""
 
 
