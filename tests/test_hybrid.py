@@ -93,6 +93,17 @@ def test_more_asked_for_than_there_is(house: House) -> None:
     assert house.find("bees", k=0) == []
 
 
+def test_copies_do_not_take_the_place_of_other_passages(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    copy = "Ferries run at night for nurses."
+    house.put("c", **{f"copy{i}": copy for i in range(9)}, other="Ferries run at night in fog.", bees="Bees.")
+    house.search.refresh()
+    found = house.find("Ferries run at night for nurses", k=5)
+    assert sum(name.startswith("copy") for name in found) == 3  # that there are copies is still seen
+    assert "other" in found
+    assert len(found) == len(set(found)) <= 5
+
+
 def test_an_empty_collection(tmp_path: Path) -> None:
     house = House(tmp_path)
     house.store.ensure_collection("c", "toy")

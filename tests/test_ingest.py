@@ -133,9 +133,17 @@ def test_the_title_is_part_of_the_vector(house: House) -> None:
     assert float(house.store.vectors([passage.id])[passage.id] @ expected) > 0.999
 
 
+def test_what_a_document_repeats_is_stored_once(house: House) -> None:
+    sentence = "Ants keep gardens of a fungus that grows nowhere else and feed it with leaves all day."  # 16 words
+    report = house.ingester.ingest([SourceDocument("a", " ".join([sentence] * 7_000))], "c")  # 112,000 words
+    texts = [passage.text for _, passage in house.store.scan(0, 100)]
+    assert len(set(texts)) == len(texts) == report.passages < 5
+    assert any(sentence in text for text in texts)
+
+
 def test_progress_and_many_batches(house: House) -> None:
     seen: list[int] = []
-    sources = [SourceDocument(f"d{i}", f"{BEES} " * 30) for i in range(150)]
+    sources = [SourceDocument(f"d{i}", " ".join(f"{BEES} Hive {n}." for n in range(30))) for i in range(150)]
     report = house.ingester.ingest(sources, "c", lambda r: seen.append(r.stored))
     assert len(seen) > 1
     assert seen == sorted(seen)

@@ -54,7 +54,7 @@ async def _judged(providers: Providers, state: RunState, runtime: Runtime[RunOpt
     afresh = state.get("scored_by", name) != name
     known = {} if afresh else state.get("support", {})
     passages = await asyncio.to_thread(providers.store.passages, {i for ids in state["found"].values() for i in ids})
-    originals = _originals(passages)
+    originals = originals_of(passages)
     wanted = _wanted(sides, state["found"], known, originals)
     searched = [p for p in sides if afresh or p["id"] in (state.get("planned") or wanted)]
     concerned = {i for p in searched for i in (p["id"], p["contrary"])}
@@ -110,7 +110,7 @@ def _check_web(providers: Providers, state: RunState) -> None:
         raise ProviderDownError(f"{said} Mend it and ask again, or unset STEELMAN_WEB.")
 
 
-def _originals(passages: dict[int, Passage]) -> dict[int, int]:
+def originals_of(passages: dict[int, Passage]) -> dict[int, int]:
     """Passage id to the id of the passage that it is a copy of; copies are judged and counted as one."""
     ids = sorted(passages)
     return {ids[i]: ids[group] for i, group in enumerate(copy_groups([passages[i].text for i in ids]))}

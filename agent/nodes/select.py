@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 
 from agent.aspects import speaking_of
 from agent.followups import counter_rank
-from agent.nodes.judge import standing
+from agent.nodes.judge import originals_of, standing
 from agent.nodes.reporting import Stage, timed
 from agent.options import RunOptions, options_of
 from agent.pool import pool_of
@@ -47,7 +47,8 @@ def node(providers: Providers) -> Stage[RunState]:
             candidates = {side: [i for i in ids if i in speaking] for side, ids in candidates.items()}
             support = state["support"]
             coverage = {s: on_focus(c, speaking, support.get(s, {}), passages) for s, c in coverage.items()}
-        ids, pool, problems = await pool_of(providers, state, passages, options_of(runtime))
+        distinct = await asyncio.to_thread(_distinct, passages, state)
+        ids, pool, problems = await pool_of(providers, state, distinct, options_of(runtime))
         choices = await asyncio.to_thread(pick, options_of(runtime).selection, pool, pool.size)
         turn = {ids[c.position]: n for n, c in enumerate(choices)}
         chosen = {}
@@ -60,6 +61,13 @@ def node(providers: Providers) -> Stage[RunState]:
         return RunState(chosen=chosen, coverage=coverage, failures=[*failures, *problems], reasons=reasons)
 
     return timed("select", select)
+
+
+def _distinct(passages: dict[int, Passage], state: RunState) -> dict[int, Passage]:
+    """The passages without those that only repeat another one: what was judged, and what is a copy of nothing."""
+    judged = {i for scores in state.get("support", {}).values() for i in scores}
+    originals = originals_of(passages)
+    return {i: p for i, p in passages.items() if i in judged or originals[i] == i}
 
 
 def on_focus(

@@ -15,6 +15,7 @@ LEAST_WORDS = 6  # of a sentence that is clustered: "more than five words"
 NOISE = -1
 """The label of sentences that are like no other; together they count as one cluster, as in the released code."""
 _COUNTED = 0.04
+_MOST = 100  # sentences of a paragraph: time and memory grow with the square of all
 _ALIKE = 2  # sentences that make a cluster
 
 
@@ -31,8 +32,8 @@ class Clustered:
 
 
 def clustered_sentences(text: str) -> list[str]:
-    """The sentences of a paragraph that are clustered: those of `split_sentences` that are long enough."""
-    return [s for s in split_sentences(text) if is_clustered(s)]
+    """The sentences of a paragraph that are clustered: the first hundred of `split_sentences` that are long enough."""
+    return [s for s in split_sentences(text) if is_clustered(s)][:_MOST]
 
 
 def is_clustered(sentence: str) -> bool:

@@ -115,7 +115,7 @@ class Ingester:
             if len(document.text) > LARGEST_TEXT:
                 report.problems.append(f"{document.external_id}: longer than {LARGEST_TEXT:,} characters. Split it.")
                 continue
-            passages = cut(document.text)
+            passages = list(dict.fromkeys(cut(document.text)))  # what a document repeats, it says once
             if not passages:
                 report.problems.append(f"{document.external_id}: holds no text.")
                 continue

@@ -4,6 +4,7 @@ import sqlite3
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from tools.text.sentences import split_sentences
 _BATCH = 1000
 _RRF_K = 60
 _WORDS_TOLD = 500
+_COPIES = 3  # hits with one text at most: enough to tell that there are copies
+_DEEPER = 5
 _LOCK_SECONDS = 60.0
 
 Progress = Callable[[str, int], None]
@@ -77,7 +80,7 @@ class HybridSearch:
         self._noticing = threading.Lock()
 
     def search(self, text: str, vector: NDArray[np.float32], collections: Sequence[str], k: int) -> list[Hit]:
-        """Up to k hits, best first, from both indexes by reciprocal rank fusion.
+        """Up to k hits, best first, from both indexes by reciprocal rank fusion; of one text three at most.
 
         `vector` is the query's, of shape (dimensions,). Raises UnknownCollectionError, EncoderMismatchError,
         StoreDamagedError, StoreBusyError, and ProviderDownError where the dense index is on a server.
@@ -85,13 +88,31 @@ class HybridSearch:
         ids = self._collection_ids(collections)
         if k < 1:
             return []
+        hits = self._found(text, vector, ids, k)
+        if (thinned := self._thinned(hits)) != hits:  # copies stand where other passages might: look for those
+            thinned = self._thinned(self._found(text, vector, ids, _DEEPER * k))[:k]
+        return thinned
+
+    def _found(self, text: str, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int) -> list[Hit]:
         with self._reading():
-            dense = self.dense.search(vector, ids, k)
-            lexical = self.lexical.search(text, ids, k)
+            dense = self.dense.search(vector, collection_ids, k)
+            lexical = self.lexical.search(text, collection_ids, k)
         fused = fuse([[i for i, _ in dense], [i for i, _ in lexical]])[:k]
         stored = self._store.vectors(i for i, _ in fused)
         # A passage that was deleted since the indexes were read has no vector any more and is no hit.
         return [Hit(i, score, float(stored[i] @ vector)) for i, score in fused if i in stored]
+
+    def _thinned(self, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits without what would be more than a few copies of one text."""
+        passages = self._store.passages(h.passage_id for h in hits)
+        seen = Counter[str]()
+        kept = []
+        for hit in hits:
+            text = passages[hit.passage_id].text if hit.passage_id in passages else ""
+            seen[text] += 1
+            if seen[text] <= _COPIES:
+                kept.append(hit)
+        return kept
 
     def word_scores(self, text: str, collections: Sequence[str], k: int = _WORDS_TOLD) -> dict[int, float]:
         """BM25 scores of the k passages that a text's words fit best, by id. Raises as `search`, but for the dense
