@@ -22,16 +22,56 @@ class AnswerClaim(_Part):
     """A finished sentence and the numbers of the citations that it stands on.
 
     `quoted`: it stands in its source word for word; otherwise a model wrote it, and the citations' quotes say it.
+    `shown` is the text with what it leans on in square brackets, empty where it stands alone.
     """
 
     text: str
     citations: list[int]
     role: Literal["thesis", "case", "plain"] = "case"
     quoted: bool = True
+    shown: str = ""
+
+
+class ResponseSentence(_Part):
+    """A sentence that stands in its passage word for word, and the judge's probability for its side.
+
+    `shown` is the same with what it leans on in square brackets, empty where it stands alone.
+    """
+
+    text: str
+    shown: str = ""
+    passage_id: int
+    support: float
+
+
+class DocumentResponse(_Part):
+    """What one document answers: a thesis, and up to three sentences of evidence for it, the most relevant first.
+
+    `citation` is the document's number where a claim cites it, else null.
+    """
+
+    document_id: str
+    collection: str
+    title: str
+    publisher: str
+    url: str
+    citation: int | None
+    thesis: ResponseSentence
+    evidence: list[ResponseSentence]
+
+
+class ResponseGroup(_Part):
+    """Documents whose theses are near each other, and how many independent sources stand behind them."""
+
+    sources: int
+    responses: list[DocumentResponse]
 
 
 class AnswerPerspective(_Part):
-    """One side with its case. `status` counts evidence; `contrary` is the id of the side that says the opposite."""
+    """One side with its case. `status` counts evidence; `contrary` is the id of the side that says the opposite.
+
+    `groups` are what its documents answer, those with the most sources behind them first.
+    """
 
     id: str
     name: str
@@ -40,6 +80,7 @@ class AnswerPerspective(_Part):
     status: Literal["supported", "thin", "not_found"]
     claims: list[AnswerClaim]
     contrary: str = ""
+    groups: list[ResponseGroup] = Field(default_factory=list)
 
 
 class Countered(_Part):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from agent.answer import (
     Answer,
@@ -11,13 +12,17 @@ from agent.answer import (
     Citation,
     Countered,
     CoverageLine,
+    DocumentResponse,
     Note,
     Outcome,
     Quotation,
+    ResponseGroup,
+    ResponseSentence,
     Usage,
     strength,
 )
-from agent.state import Claim, Coverage, Perspective, Reason, RunState, Stance, Target, busy_seconds
+from agent.grounding import verbatim
+from agent.state import Claim, Coverage, Perspective, Quote, Reason, Response, RunState, Stance, Target, busy_seconds
 from tools.passages import Passage
 from tools.store.store import SAMPLES
 
@@ -59,13 +64,14 @@ def assemble(
     nearest: Sequence[str],
     seconds: float,
 ) -> Answer:
-    """The public answer; `passages` hold at least every passage that a claim cites or a reason is of."""
+    """The public answer; `passages` hold at least every passage that a claim or a response quotes or a reason is of."""
     numbering = _Numbering(passages)
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
     coverage = state.get("coverage", {})
     sides = [_perspective(p, coverage.get(p["id"]), claims, numbering) for p in state["perspectives"]]
     plain = [_claim(c, numbering) for c in claims if c["role"] == "plain"]
+    sides = [s.model_copy(update={"groups": _groups(s, state, numbering)}) for s in sides]
     outcome = _outcome(state, sides)
     against = _countered(state)
     return Answer(
@@ -121,6 +127,45 @@ def _perspective(
     )
 
 
+def _groups(side: AnswerPerspective, state: RunState, numbering: _Numbering) -> list[ResponseGroup]:
+    """What the documents of a side with a case answer; a sentence that verification refused is not shown."""
+    refused = {d["text"] for d in state.get("dropped", []) if d["perspective"] == side.id}
+
+    def holds(quote: Quote) -> bool:
+        passage = numbering.passages.get(quote["passage"])
+        return passage is not None and quote["text"] not in refused and verbatim(quote["text"], passage.text)
+
+    mine = [r for r in state.get("responses", []) if r["perspective"] == side.id and holds(r["thesis"])]
+    groups = [list(same) for _, same in groupby(mine, key=lambda r: r["group"])]
+    return [
+        ResponseGroup(
+            sources=len({numbering.passages[r["thesis"]["passage"]].source for r in group}),
+            responses=[_response(r, [q for q in r["evidence"] if holds(q)], numbering) for r in group],
+        )
+        for group in (groups if side.claims else [])
+    ]
+
+
+def _response(response: Response, evidence: Sequence[Quote], numbering: _Numbering) -> DocumentResponse:
+    passage = numbering.passages[response["thesis"]["passage"]]
+    cited = numbering.citations.get((passage.collection, passage.document_id))
+    return DocumentResponse(
+        document_id=passage.document_id,
+        collection=passage.collection,
+        title=passage.title,
+        publisher=passage.publisher,
+        url=passage.url,
+        citation=cited.number if cited else None,
+        thesis=_sentence(response["thesis"]),
+        evidence=[_sentence(q) for q in evidence],
+    )
+
+
+def _sentence(quote: Quote) -> ResponseSentence:
+    support = round(quote["support"], 3)
+    return ResponseSentence(text=quote["text"], shown=quote["shown"], passage_id=quote["passage"], support=support)
+
+
 def _countered(state: RunState) -> Countered | None:
     against = state.get("against")
     named = {k: v for k, v in (against or {}).items() if k in Countered.model_fields}
@@ -129,7 +174,11 @@ def _countered(state: RunState) -> Countered | None:
 
 def _claim(claim: Claim, numbering: _Numbering) -> AnswerClaim:
     return AnswerClaim(
-        text=claim["text"], citations=numbering.cite(claim), role=claim["role"], quoted=not claim.get("written")
+        text=claim["text"],
+        citations=numbering.cite(claim),
+        role=claim["role"],
+        quoted=not claim.get("written"),
+        shown=claim.get("shown", ""),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from agent.models import Models, RunJudge
-from agent.state import Claim, FramingState, Perspective
+from agent.state import Claim, FramingState, Perspective, Response
 from tools.errors import SettingsError
 from tools.passages import Passage
 from tools.store.store import Store
@@ -41,7 +41,9 @@ class Requerier(Protocol):
 class Brief:
     """What a writer is given for one side: its passages, best first, and the judge's scores of some of them.
 
-    `contrary` is the statement of the side that says the opposite, or empty. `limit` is the number of claims wanted.
+    `contrary` is the statement of the side that says the opposite, or empty, and `opposing` the judge's scores of
+    passages for that side. `limit` is the number of claims wanted. `responses` are what the side's documents answer,
+    the groups with the most sources behind them first.
     """
 
     perspective: Perspective
@@ -51,6 +53,8 @@ class Brief:
     support: dict[int, float]
     limit: int
     judge: RunJudge
+    opposing: dict[int, float] = field(default_factory=dict)
+    responses: Sequence[Response] = ()
 
 
 class Writer(Protocol):

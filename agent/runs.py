@@ -30,7 +30,7 @@ from agent.question import check_form, check_question
 from agent.run_store import Event, RunRow, RunStatus, RunStore
 from agent.samples import nearest_questions
 from agent.settings import Settings
-from agent.state import RunState
+from agent.state import RunState, quotes_of
 from tools.errors import DeadlineError, RunCancelledError, RunError, SteelmanError, StoreError, UnknownRunError
 from tools.store.database import Database, translated
 from tools.store.store import Store, check_encoder
@@ -295,7 +295,8 @@ class Runs:
 
         cited = {i for c in state.get("claims", []) for i in c["passages"]}
         explained = {r["passage"] for r in state.get("reasons", [])}
-        passages = await asyncio.to_thread(self.store.passages, cited | explained)
+        said = {q["passage"] for r in state.get("responses", []) for q in quotes_of(r)}
+        passages = await asyncio.to_thread(self.store.passages, cited | explained | said)
         nearest: list[str] = []
         if not cited:
             with contextlib.suppress(DeadlineError):  # a courtesy that an answer does not wait for

@@ -75,7 +75,8 @@ class Claim(TypedDict):
     """A finished sentence with the passages that it stands on. `support` is the judge's for the side it serves.
 
     A `written` claim is a model's own sentence; any other stands in its passage word for word. `evidence`, which verify
-    fills in for a written claim, are the words of each cited passage that say it.
+    fills in for a written claim, are the words of each cited passage that say it. `shown` is the text with what it
+    leans on in square brackets, empty or missing where it stands alone.
     """
 
     perspective: str
@@ -85,6 +86,36 @@ class Claim(TypedDict):
     role: Literal["thesis", "case", "plain"]
     written: NotRequired[bool]
     evidence: NotRequired[list[str]]
+    shown: NotRequired[str]
+
+
+def as_read(claim: Claim) -> str:
+    """The claim with what it leans on in square brackets."""
+    return claim.get("shown") or claim["text"]
+
+
+class Quote(TypedDict):
+    """A sentence that stands in its passage word for word. `shown` is the same with what it leans on in square
+    brackets, empty where it stands alone. `support` is the judge's for the side it serves."""
+
+    text: str
+    shown: str
+    passage: int
+    support: float
+
+
+class Response(TypedDict):
+    """What one document answers for a side. Responses of the same `group` of a side are near each other."""
+
+    perspective: str
+    group: int
+    thesis: Quote
+    evidence: list[Quote]
+
+
+def quotes_of(response: Response) -> list[Quote]:
+    """The thesis, and the evidence for it."""
+    return [response["thesis"], *response["evidence"]]
 
 
 class Dropped(TypedDict):
@@ -179,6 +210,7 @@ class RunState(TypedDict, total=False):
     planned: dict[str, list[str]]  # requery: the queries that the next retrieve is to try
     chosen: dict[str, list[int]]  # select: per perspective, the passages to write from
     reasons: list[Reason]  # select: in the order of the choice, why passages were chosen
+    responses: list[Response]  # write: side by side, the groups of a side with the most sources behind them first
     drafts: list[Claim]  # write
     spares: list[Claim]  # write: next best claims, for repair
     claims: list[Claim]  # verify

@@ -9,7 +9,19 @@ from model_replies import Body
 from model_server import ModelServer
 from visitors import Visitor
 
-from agent.answer import Answer, AnswerClaim, AnswerPerspective, Citation, CoverageLine, Note, Quotation, Usage
+from agent.answer import (
+    Answer,
+    AnswerClaim,
+    AnswerPerspective,
+    Citation,
+    CoverageLine,
+    DocumentResponse,
+    Note,
+    Quotation,
+    ResponseGroup,
+    ResponseSentence,
+    Usage,
+)
 from tools.passages import SourceDocument
 
 _PASSAGE = re.compile(r'<passage number="(\d+)"[^>]*>(.*?)</passage>', re.DOTALL)
@@ -187,9 +199,34 @@ def answer_of(words: str, passages: list[int]) -> Answer:
         )
         for number in numbers
     ]
-    claims = [AnswerClaim(text=f"{n} {words}", citations=[n], quoted=bool(n % 2)) for n in numbers]
+    claims = [
+        AnswerClaim(text=f"{n} {words}", citations=[n], quoted=bool(n % 2), shown=f"{n} [{words}]" if n % 3 else "")
+        for n in numbers
+    ]
+    sentences = [ResponseSentence(text=words, shown=s, passage_id=passages[0], support=0.9) for s in ("", f"[{words}]")]
+    responses = [
+        DocumentResponse(
+            document_id=words,
+            collection=words,
+            title=title,
+            publisher=words,
+            url=url,
+            citation=1,
+            thesis=sentences[0],
+            evidence=sentences,
+        )
+        for title, url in zip((words, ""), ADDRESSES, strict=False)
+    ]
     sides = [
-        AnswerPerspective(id="p1", name=words, statement=words, stance="supports", status="supported", claims=claims),
+        AnswerPerspective(
+            id="p1",
+            name=words,
+            statement=words,
+            stance="supports",
+            status="supported",
+            claims=claims,
+            groups=[ResponseGroup(sources=2, responses=responses)],
+        ),
         AnswerPerspective(id="p2", name=words, statement=words, stance="opposes", status="thin", claims=claims[:1]),
         AnswerPerspective(id="p3", name=words, statement=words, stance="other", status="not_found", claims=[]),
     ]

@@ -45,6 +45,7 @@ HOSTILE = [
 
 def answer_with(text: str, **changes: Any) -> Answer:
     claim = AnswerClaim(text=text, citations=[1])
+    leaning = AnswerClaim(text="It lasts.", citations=[1], shown=f"[{text}] It lasts.")
     citation = Citation(
         number=1,
         passage_id=1,
@@ -83,7 +84,7 @@ def answer_with(text: str, **changes: Any) -> Answer:
                 statement="Another.",
                 stance="supports",
                 status="thin",
-                claims=[claim, claim.model_copy(update={"role": "thesis"})],
+                claims=[claim, claim.model_copy(update={"role": "thesis"}), leaning],
             ),
         ],
         plain=[claim],

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tools.responses.evidence import find_evidence, likelihood, mended, ranked
+from tools.responses.evidence import find_evidence, likelihood, mendable, mended, ranked
 from tools.responses.groups import (
     Group,
     by_kmeans,
@@ -284,3 +284,22 @@ def test_without_what_was_added_the_words_are_the_documents(before: str, sentenc
     found = mended(sentence, before, "A title")
     assert found.added
     assert re.sub(rf" ?\[{re.escape(found.added)}\]", "", found.text, count=1).strip() == sentence
+
+
+@pytest.mark.parametrize(
+    ("sentence", "found"),
+    [
+        ("It leaves whole families on the wrong bank for weeks.", True),
+        ("“Their price has fallen in every year since the war.”", True),
+        ("These rules would hurt the smallest shops in town most.", True),
+        ("That's a price which no small town can pay.", True),
+        ("It is important to keep the ferry in every winter.", False),  # leans on nothing: `stands_alone` decides
+        ("It costs much.", False),  # too short, whatever it means
+        ("They have, however, never closed a single bridge.", False),  # leans on more than its opening
+        ("It helps you and me to cross the river at night.", False),
+        ("Bridges last for as long as a town looks after them.", False),
+        ("However, they left the town to its ferries.", False),
+    ],
+)
+def test_what_lacks_its_opening_word_only_can_be_mended(sentence: str, found: bool) -> None:
+    assert mendable(sentence) is found

@@ -1,15 +1,27 @@
 """What the page is made of: what events amount to, what hostile text becomes, the ledger and the card of a source."""
 
+import re
 from typing import Any
 
 import pytest
 from agent_fixtures import QUESTION
 
-from agent.answer import Answer, AnswerClaim, AnswerPerspective, Citation, CoverageLine, Quotation, Usage
+from agent.answer import (
+    Answer,
+    AnswerClaim,
+    AnswerPerspective,
+    Citation,
+    CoverageLine,
+    DocumentResponse,
+    Quotation,
+    ResponseGroup,
+    ResponseSentence,
+    Usage,
+)
 from agent.evidence import Evidence
 from agent.run_store import Event
 from tools.passages import Passage, SourceKind
-from ui import ledger, shown, source_view
+from ui import ledger, responses_view, shown, source_view
 from ui.shown import escaped
 from ui.watching import progress_of
 
@@ -293,3 +305,45 @@ def test_a_hostile_source_is_shown_as_text() -> None:
     html = card(bad, passage(1, HOSTILE + " It lasts."))
     for tag in ("<script", "<iframe", "<img", "<b>bold", "<a "):
         assert tag not in html
+
+
+# What the sources say
+
+
+def sentence(words: str, shown: str = "") -> ResponseSentence:
+    return ResponseSentence(text=words, shown=shown, passage_id=1, support=0.9)
+
+
+def said(title: str, thesis: ResponseSentence, *evidence: ResponseSentence, **about: Any) -> DocumentResponse:
+    given: dict[str, Any] = {"publisher": "Paper", "url": "", "citation": None}
+    return DocumentResponse(
+        document_id="d1", collection="mine", title=title, thesis=thesis, evidence=list(evidence), **given | about
+    )
+
+
+def listed(*groups: ResponseGroup) -> str:
+    return responses_view.listed(ANSWER.perspectives[0].model_copy(update={"groups": list(groups)}))
+
+
+def test_what_sources_say_stands_in_groups_with_what_was_added_in_brackets() -> None:
+    evidence = [sentence("It lasts.", "It [a bridge] lasts."), sentence("Towns trade.")]
+    near = [said("One", sentence("Build."), *evidence, citation=3), said("Two", sentence("Do build."))]
+    html = listed(
+        ResponseGroup(sources=1, responses=near), ResponseGroup(sources=1, responses=[said("", sentence("X."))])
+    )
+    assert html.count('<div class="sm-group">') == 2
+    assert html.count("close in what they say") == 1
+    assert "2 documents of 1 source, close in what they say" in html
+    assert "<h4>One</h4>" in html
+    assert "Paper [3]</p>" in html
+    assert html.index("“Build.”") < html.index("<li>“It [a bridge] lasts.”</li>") < html.index("“Towns trade.”")
+    assert "<h4>d1</h4>" in html  # a document without a title
+    assert listed() == ""
+
+
+def test_what_sources_say_is_text() -> None:
+    hostile = said(HOSTILE, sentence(HOSTILE), sentence("x", HOSTILE), publisher=HOSTILE, url="javascript:alert(1)")
+    html = listed(ResponseGroup(sources=2, responses=[hostile, hostile]))
+    assert not re.findall(r"<(?!/?(?:div|p|h4|ul|li)\b)", html)
+    assert html.count("&lt;script&gt;") == 8
+    assert "\u202e" not in html

@@ -12,7 +12,7 @@ from agent.rendering.words import case, closing, hole, line_of, named, quoted_he
 from agent.rendering.words import label as stance
 from agent.run_store import RunRow
 from tools.passages import Passage
-from ui import ask_view, ledger, ledger_view, say, source_view
+from ui import ask_view, ledger, ledger_view, responses_view, say, source_view
 from ui.door import Door
 from ui.shown import escaped, label, text
 
@@ -88,6 +88,9 @@ def _card(answer: Answer, side: AnswerPerspective, evidence: Sequence[Evidence],
         cited(f'<p class="sm-claim {claim.role}">{text(said(claim))}</p>', claim.citations, str(number))
     if gap := hole(line, len(side.claims)):
         st.html(f'<p class="sm-small">{text(gap)}</p>')
+    if side.groups:
+        with st.expander("What its sources say"):
+            st.html(responses_view.listed(side))
 
 
 def _cited_line(

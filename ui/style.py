@@ -36,6 +36,10 @@ h1 {{ font-size: 1.9rem !important; line-height: 1.25 !important; text-wrap: bal
 [class*="st-key-cite-"] button [data-testid="stIconMaterial"],
 [class*="st-key-more-"] button [data-testid="stIconMaterial"] {{ display: none; }}
 [class*="st-key-cite-"] button > div > div:last-child:not(:only-child) {{ display: none; }}
+.sm-group {{ border-left: 3px solid #ddd6c6; padding-left: .8rem; margin: 0 0 1rem; }}
+.sm-group h4 {{ margin: .5rem 0 .1rem; font-weight: 600; }}
+.sm-group ul {{ margin: .2rem 0 0 1.1rem; padding: 0; font-size: .9rem; }}
+.sm-group li {{ overflow-wrap: anywhere; }}
 mark {{ background: #f6e2a6; color: inherit; padding: 0 .1em; }}
 .sm-stages {{ display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; padding: 0 !important; margin: .4rem 0 1rem !important;
   list-style: none; }}

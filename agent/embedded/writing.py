@@ -1,34 +1,17 @@
 """Write without a model: verbatim sentences that stand alone, best supported and least redundant."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from agent.aspects import speaking_of
-from agent.followups import counter_rank
 from agent.models import Models
 from agent.providers import Brief
-from agent.state import Claim, Perspective
-from tools.judges.judge import Pair, side_score
-from tools.passages import Sentence
-from tools.text.sentences import passage_sentences
-from tools.text.standalone import stands_alone
+from agent.reading import Reading, read
+from agent.state import Claim, Quote, Response
 
 _SPARES = 3
-_ABOUT = 0.35  # cosine to the side's statement below which a sentence is about something else
-_ON_POINT = 0.6  # cosine to what it argues against from which a sentence need not speak of the side's statement
-_ECHO = 0.95  # cosine at which a sentence says what it is to argue against
 _REPEATS = 0.72  # cosine at which a sentence says what another one has said
 _A_PASSAGE = 2  # sentences of one passage at most
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    sentence: Sentence
-    support: float
-    rank: float
 
 
 class EmbeddedWriter:
@@ -38,61 +21,55 @@ class EmbeddedWriter:
         self._models = models
 
     async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
-        found = [s for p in brief.passages for s in passage_sentences(p) if stands_alone(s.text)]
-        statement, threshold = brief.perspective["statement"], brief.judge.sentence_threshold
-        scores = await brief.judge.support([Pair(statement, s.text, brief.contrary) for s in found])
-        judged = [
-            (s, side_score(float(x), brief.support.get(s.passage.id))) for s, x in zip(found, scores, strict=True)
-        ]
-        kept = [(s, sure) for s, sure in judged if sure >= threshold]  # what is not a number is not sure
-        focus, countered = brief.framing["focus"], brief.framing["form"] == "counter"
-        asked = await self._models.encode([statement, focus or statement])
-        vectors = await self._models.encode_sentences([s for s, _ in kept])
-        nearness, to_the_point = (vectors @ asked.T).T
-        about = [i for i, near in enumerate(nearness) if near >= _ABOUT]
-        if countered:
-            about = [i for i, near in enumerate(to_the_point) if near < _ECHO and (i in about or near >= _ON_POINT)]
-        elif focus and any(map((words := speaking_of(focus)).search, (p.text for p in brief.passages))):
-            about = [i for i in about if words.search(kept[i][0].text)]  # such a passage says other things besides
-        ranks = [
-            counter_rank(sure, float(to_the_point[i])) if countered else _rank(sure, float(nearness[i]))
-            for i, (_, sure) in enumerate(kept)
-        ]
-        candidates = [_Candidate(*kept[i], ranks[i]) for i in about]
-        picked = _pick(candidates, vectors[about], brief.limit + _SPARES)
-        claims = [_claim(brief.perspective, c) for c in picked]
+        reading = await read(self._models, brief)
+        mended = {q["text"]: q for r in brief.responses for q in r["evidence"] if q["shown"]}
+        picked = _pick(reading, _groups(reading, brief.responses), list(mended), brief.limit)
+        claims = [_claim(brief, mended.get(reading.sentences[i]) or reading.quote(i)) for i in picked]
         return claims[: brief.limit], claims[brief.limit :]
 
 
-def _rank(sure: float, nearness: float) -> float:
-    """How good a bullet the sentence makes: clearly on the side, and about the statement."""
-    return sure * (0.8 + 0.2 * max(0.0, nearness))
+def _pick(reading: Reading, groups: Sequence[int | None], mended: Sequence[str], limit: int) -> list[int]:
+    """Positions of sentences that repeat nothing: greedily the best ranked of each source, then of each group of
+    responses, then any, with spares. A side with fewer than the limit also gets evidence that had to be mended.
 
-
-def _pick(candidates: Sequence[_Candidate], vectors: NDArray[np.float32], limit: int) -> list[_Candidate]:
-    """Greedily the best ranked that repeat nothing, each source once before any source twice."""
+    groups: for each sentence the group of its document's response. mended: the texts of that evidence, best first.
+    """
+    fit = np.flatnonzero(reading.fit)
+    order = [int(i) for i in fit[np.argsort(-reading.rank[fit], kind="stable")]]
+    sources = [p.source for p in reading.passages]
     chosen: list[int] = []
-    order = sorted(range(len(candidates)), key=lambda i: (-candidates[i].rank, i))
-    for again in (False, True):
-        for i in order:
-            if len(chosen) == limit:
-                return [candidates[i] for i in chosen]
-            if i in chosen or any(float(vectors[i] @ vectors[j]) >= _REPEATS for j in chosen):
-                continue
-            passage, taken = candidates[i].sentence.passage, [candidates[j].sentence.passage for j in chosen]
-            if not again and passage.source in {p.source for p in taken}:
-                continue
-            if [p.id for p in taken].count(passage.id) >= _A_PASSAGE:
-                continue
-            chosen.append(i)
-    return [candidates[i] for i in chosen]
+
+    def take(candidates: Iterable[int], most: int) -> None:
+        for i in candidates:
+            ids = [reading.passages[j].id for j in chosen]
+            nearest = max((float(reading.vectors[i] @ reading.vectors[j]) for j in chosen), default=-1.0)
+            if len(chosen) < most and nearest < _REPEATS and ids.count(reading.passages[i].id) < _A_PASSAGE:
+                chosen.append(i)
+
+    def new(of: Sequence[object]) -> Iterator[int]:
+        return (i for i in order if of[i] not in [of[j] for j in chosen])
+
+    for turn in (new(sources), new(groups), order):
+        take(turn, limit + _SPARES)
+    if chosen:
+        take((reading.sentences.index(text) for text in mended), limit)
+    return chosen
 
 
-def _claim(perspective: Perspective, candidate: _Candidate) -> Claim:
+def _groups(reading: Reading, responses: Sequence[Response]) -> list[int | None]:
+    """For each sentence the group of its document's response."""
+    known = {r["thesis"]["passage"]: r["group"] for r in responses}
+    documents = [(p.collection, p.document_id) for p in reading.passages]
+    found = {d: known[p.id] for d, p in zip(documents, reading.passages, strict=True) if p.id in known}
+    return [found.get(d) for d in documents]
+
+
+def _claim(brief: Brief, quote: Quote) -> Claim:
     return Claim(
-        perspective=perspective["id"],
-        text=candidate.sentence.text,
-        passages=[candidate.sentence.passage.id],
-        support=candidate.support,
+        perspective=brief.perspective["id"],
+        text=quote["text"],
+        shown=quote["shown"],
+        passages=[quote["passage"]],
+        support=quote["support"],
         role="case",
     )

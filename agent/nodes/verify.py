@@ -22,7 +22,7 @@ from agent.nodes.write import brief_of
 from agent.options import RunOptions, options_of
 from agent.providers import Providers
 from agent.routing import time_left
-from agent.state import Claim, Coverage, Dropped, Failure, Perspective, RunState, contrary_statements
+from agent.state import Claim, Coverage, Dropped, Failure, Perspective, RunState, as_read, contrary_statements
 from tools.allowance import current
 from tools.errors import DeadlineError, JudgeError
 from tools.judges.judge import Pair, side_score
@@ -41,7 +41,7 @@ def node(providers: Providers) -> Stage[RunState]:
 
         def tell(claims: Sequence[Claim]) -> None:
             for claim in claims:
-                report(runtime, "claim", side=claim["perspective"], text=claim["text"])
+                report(runtime, "claim", side=claim["perspective"], text=as_read(claim))
 
         def checked(holding: list[Claim], failing: list[Dropped]) -> None:
             held.extend(holding)
@@ -169,7 +169,7 @@ class _Checker:
         """How surely each claim serves the side that it stands under; 0 for one that was not judged in time."""
         statements = {p["id"]: p["statement"] for p in self.state.get("perspectives", [])}
         contrary = contrary_statements(self.state)
-        pairs = [Pair(statements[c["perspective"]], c["text"], contrary[c["perspective"]]) for c in claims]
+        pairs = [Pair(statements[c["perspective"]], as_read(c), contrary[c["perspective"]]) for c in claims]
         judged = self.state.get("support", {})
         scores = np.nan_to_num(await self.judge.support(pairs, self.seconds()))
         return {

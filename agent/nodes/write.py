@@ -1,6 +1,7 @@
 """Write: each side's claims from its chosen passages, with comparable room for the sides."""
 
 import asyncio
+from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
@@ -8,7 +9,9 @@ from agent.nodes.judge import replaced
 from agent.nodes.reporting import Stage, in_time, report, timed
 from agent.options import RunOptions, options_of
 from agent.providers import Brief, Providers
-from agent.state import Claim, Failure, Perspective, RunState, contrary_statements
+from agent.reading import read
+from agent.responses import apart, confirmed, respond
+from agent.state import Claim, Failure, Perspective, Response, RunState, contrary_statements
 from tools.errors import DeadlineError, JudgeError
 
 
@@ -23,6 +26,7 @@ def node(providers: Providers) -> Stage[RunState]:
             return replaced(providers, failed)
         written: dict[str, list[Claim]] = {}
         spares: list[Claim] = []
+        responses: list[Response] = []
         failures: list[Failure] = []
         for side, case in zip(sides, cases, strict=True):
             if isinstance(case, DeadlineError):
@@ -32,12 +36,13 @@ def node(providers: Providers) -> Stage[RunState]:
             elif isinstance(case, BaseException):
                 raise case
             else:
-                written[side["id"]], more = case
+                written[side["id"]], more, said = case
                 spares += more
+                responses += said
         room = comparable_room({k: len(v) for k, v in written.items()})
         drafts = once([c for side, claims in written.items() for c in claims[: room[side]]])
         report(runtime, "written", claims=len(drafts))
-        return RunState(drafts=drafts, spares=spares, failures=failures)
+        return RunState(drafts=drafts, spares=spares, responses=apart(responses, drafts), failures=failures)
 
     return timed("write", write)
 
@@ -54,14 +59,25 @@ async def brief_of(providers: Providers, state: RunState, side: Perspective, lim
         support=state["support"].get(side["id"], {}),
         limit=limit,
         judge=providers.models.judge(state.get("judge", "")),
+        opposing=state["support"].get(side["contrary"], {}),
     )
 
 
 async def _case(
     providers: Providers, state: RunState, side: Perspective, options: RunOptions
-) -> tuple[list[Claim], list[Claim]]:
-    """One side's claims and spares."""
-    return await providers.writer.write(await brief_of(providers, state, side, options.claims_per_side))
+) -> tuple[list[Claim], list[Claim], list[Response]]:
+    """One side's claims and spares, and what its documents answer.
+
+    A writer that quotes begins with those answers, for which the judge reads the sentences that the writer asks about
+    anyway. While a chat model writes, its passages are read by the verdicts on them.
+    """
+    models, brief = providers.models, await brief_of(providers, state, side, options.claims_per_side)
+    if providers.quoter is None:
+        responses = await confirmed(brief, respond(brief, await read(models, brief)))
+        claims, spares = await providers.writer.write(replace(brief, responses=responses))
+        return claims, spares, responses
+    reading, (claims, spares) = await asyncio.gather(read(models, brief, judged=False), providers.writer.write(brief))
+    return claims, spares, respond(brief, reading)
 
 
 def comparable_room(claims: dict[str, int]) -> dict[str, int]:

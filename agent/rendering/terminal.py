@@ -17,6 +17,7 @@ from agent.rendering.words import (
     shown,
     source_line,
     strength_of,
+    whole,
     why_chosen,
     words_behind,
 )
@@ -126,7 +127,7 @@ def _end(page: _Page, answer: Answer) -> None:
 
 
 def _quoted(claim: AnswerClaim) -> str:
-    return (_marked(claim.text) if claim.quoted else claim.text) + f" {numbers(claim)}"
+    return (_marked(whole(claim)) if claim.quoted else claim.text) + f" {numbers(claim)}"
 
 
 def _marked(text: str) -> str:

@@ -5,7 +5,15 @@ import unicodedata
 from datetime import date
 from typing import Any
 
-from agent.answer import Answer, AnswerClaim, AnswerPerspective, ChosenPassage, Citation, CoverageLine
+from agent.answer import (
+    Answer,
+    AnswerClaim,
+    AnswerPerspective,
+    ChosenPassage,
+    Citation,
+    CoverageLine,
+    ResponseSentence,
+)
 
 REMINDER = "Check what matters to you against the sources."
 ADD_SOURCES = "python -m agent ingest YOUR_FOLDER --collection mine"
@@ -80,7 +88,12 @@ def case(side: AnswerPerspective) -> list[AnswerClaim]:
 
 def said(claim: AnswerClaim) -> str:
     """The claim's words: in quotation marks where they are the source's own, without where a model wrote them."""
-    return f"“{claim.text}”" if claim.quoted else claim.text
+    return f"“{whole(claim)}”" if claim.quoted else claim.text
+
+
+def whole(sentence: AnswerClaim | ResponseSentence) -> str:
+    """A sentence as it is read: with what it leans on in square brackets."""
+    return sentence.shown or sentence.text
 
 
 def words_behind(answer: Answer, citation: Citation) -> list[str]:

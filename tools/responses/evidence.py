@@ -30,6 +30,7 @@ _POINTING = re.compile(
     r"that(?=(?:'s|’s)|\s+(?:is|was|has|means|makes|would|could|can|will|should|may|might)\b))(?!\w)",
     re.IGNORECASE,
 )
+_OPENING = re.compile(r"\w+")
 # An 'it' that only prepares a clause stands for nothing.
 _PREPARES = re.compile(
     r"^[\"'“‘(]?it(?:'s|’s|\s+(?:is|was|would\s+be|seems))\s+(?:(?:not|also|often)\s+)?(?:no\s+\w+|an?\s+\w+|time|clear|"
@@ -123,6 +124,13 @@ def mended(sentence: str, before: str = "", title: str = "") -> Shown:
         return Shown(f"{sentence[: personal.end()]} [{subject}]{following}", subject)
     context = before if stands_alone(before) else title.strip()
     return Shown(f"[{context}] {sentence}", context) if context else Shown(sentence)
+
+
+def mendable(sentence: str) -> bool:
+    """Whether a sentence that does not stand alone would, if its opening word named something: then what `mended` adds
+    is all that its reader misses."""
+    leaning = _POINTING.match(sentence) or (_PERSONAL.match(sentence) and not _PREPARES.match(sentence))
+    return bool(leaning) and stands_alone(_OPENING.sub("Towns", sentence, count=1))
 
 
 def _before(sentences: Sequence[str], position: int) -> str:
