@@ -73,11 +73,11 @@ async def _case(
     """
     models, brief = providers.models, await brief_of(providers, state, side, options.claims_per_side)
     if providers.quoter is None:
-        responses = await confirmed(brief, respond(brief, await read(models, brief)))
+        responses = await confirmed(brief, await asyncio.to_thread(respond, brief, await read(models, brief)))
         claims, spares = await providers.writer.write(replace(brief, responses=responses))
         return claims, spares, responses
     reading, (claims, spares) = await asyncio.gather(read(models, brief, judged=False), providers.writer.write(brief))
-    return claims, spares, respond(brief, reading)
+    return claims, spares, await asyncio.to_thread(respond, brief, reading)
 
 
 def comparable_room(claims: dict[str, int]) -> dict[str, int]:
