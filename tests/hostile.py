@@ -203,20 +203,17 @@ def answer_of(words: str, passages: list[int]) -> Answer:
         AnswerClaim(text=f"{n} {words}", citations=[n], quoted=bool(n % 2), shown=f"{n} [{words}]" if n % 3 else "")
         for n in numbers
     ]
-    sentences = [ResponseSentence(text=words, shown=s, passage_id=passages[0], support=0.9) for s in ("", f"[{words}]")]
-    responses = [
-        DocumentResponse(
-            document_id=words,
-            collection=words,
-            title=title,
-            publisher=words,
-            url=url,
-            citation=1,
-            thesis=sentences[0],
-            evidence=sentences,
-        )
-        for title, url in zip((words, ""), ADDRESSES, strict=False)
-    ]
+    sentence = ResponseSentence(text=words, shown=f"[{words}]", passage_id=passages[0], support=0.9)
+    response = DocumentResponse(
+        document_id="d",
+        collection="mine",
+        title=words,
+        publisher=words,
+        url=ADDRESSES[0],
+        citation=1,
+        thesis=ResponseSentence(text=words, passage_id=passages[0], support=0.9),
+        evidence=[sentence],
+    )
     sides = [
         AnswerPerspective(
             id="p1",
@@ -225,7 +222,7 @@ def answer_of(words: str, passages: list[int]) -> Answer:
             stance="supports",
             status="supported",
             claims=claims,
-            groups=[ResponseGroup(sources=2, responses=responses)],
+            groups=[ResponseGroup(sources=2, responses=[response])],
         ),
         AnswerPerspective(id="p2", name=words, statement=words, stance="opposes", status="thin", claims=claims[:1]),
         AnswerPerspective(id="p3", name=words, statement=words, stance="other", status="not_found", claims=[]),
