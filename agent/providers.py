@@ -14,6 +14,7 @@ from tools.passages import Passage
 from tools.store.store import Store
 
 if TYPE_CHECKING:
+    from agent.reading import Reading
     from agent.websearch import WebSearch
     from tools.encoders.reranker import Reranker
     from tools.store.hybrid import HybridSearch
@@ -43,7 +44,7 @@ class Brief:
 
     `contrary` is the statement of the side that says the opposite, or empty, and `opposing` the judge's scores of
     passages for that side. `limit` is the number of claims wanted. `responses` are what the side's documents answer,
-    the groups with the most sources behind them first.
+    the groups with the most sources behind them first; `reading` is what was read for them, where something was.
     """
 
     perspective: Perspective
@@ -55,6 +56,7 @@ class Brief:
     judge: RunJudge
     opposing: dict[int, float] = field(default_factory=dict)
     responses: Sequence[Response] = ()
+    reading: "Reading | None" = None
 
 
 class Writer(Protocol):

@@ -10,6 +10,7 @@ from agent.models import Models
 from agent.state import FramingState, Perspective
 from tools.grammar import negate
 from tools.passages import Passage, Sentence
+from tools.text.linkage import average_linkage
 from tools.text.sentences import passage_sentences
 from tools.text.standalone import stands_alone
 
@@ -165,12 +166,8 @@ def _centres(
     """
     if len(sentences) < 2:
         return list(range(len(sentences)))
-    from scipy.cluster.hierarchy import fcluster, linkage
-
-    labels = fcluster(linkage(vectors, "average", metric="cosine"), t=1.0 - same, criterion="distance")
     ranked: list[tuple[int, float, int]] = []
-    for label in np.unique(labels):
-        members = np.flatnonzero(labels == label)
+    for members in map(np.array, average_linkage(vectors @ vectors.T, same)):
         behind = len({sentences[int(i)].passage.source for i in members})
         centrality = vectors[members] @ vectors[members].mean(axis=0)
         central = members[centrality >= np.median(centrality)]

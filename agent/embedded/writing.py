@@ -21,7 +21,7 @@ class EmbeddedWriter:
         self._models = models
 
     async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
-        reading = await read(self._models, brief)
+        reading = brief.reading or await read(self._models, brief)
         mended = {q["text"]: q for r in brief.responses for q in r["evidence"] if q["shown"]}
         picked = _pick(reading, _groups(reading, brief.responses), list(mended), brief.limit)
         claims = [_claim(brief, mended.get(reading.sentences[i]) or reading.quote(i)) for i in picked]

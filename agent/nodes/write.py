@@ -73,8 +73,9 @@ async def _case(
     """
     models, brief = providers.models, await brief_of(providers, state, side, options.claims_per_side)
     if providers.quoter is None:
-        responses = await confirmed(brief, await asyncio.to_thread(respond, brief, await read(models, brief)))
-        claims, spares = await providers.writer.write(replace(brief, responses=responses))
+        reading = await read(models, brief)
+        responses = await confirmed(brief, await asyncio.to_thread(respond, brief, reading))
+        claims, spares = await providers.writer.write(replace(brief, responses=responses, reading=reading))
         return claims, spares, responses
     reading, (claims, spares) = await asyncio.gather(read(models, brief, judged=False), providers.writer.write(brief))
     return claims, spares, await asyncio.to_thread(respond, brief, reading)

@@ -13,6 +13,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tools.text.linkage import average_linkage
+
 Floats = NDArray[np.floating]
 Stance = Literal["for", "against", "mixed"]
 
@@ -115,17 +117,13 @@ def by_linkage(vectors: Floats, threshold: float) -> list[Group]:
     vectors: unit or zero, of shape (n, dimensions), as `conditioned` gives them. A row of zeros is like its own kind
     only. threshold: from −1 to 1.
     """
-    if len(vectors) < 2:
-        return _groups(vectors, np.zeros(len(vectors), np.int64))
-    from scipy.cluster.hierarchy import fcluster, linkage
-    from scipy.spatial.distance import squareform
-
     empty = ~vectors.any(axis=1)
-    distances = np.clip(1.0 - vectors @ vectors.T, 0.0, None).astype(np.float64)
-    distances[np.ix_(empty, empty)] = 0.0
-    np.fill_diagonal(distances, 0.0)
-    tree = linkage(squareform(distances, checks=False), "average")
-    return _groups(vectors, fcluster(tree, t=1.0 - threshold, criterion="distance"))
+    cosines = np.minimum(vectors @ vectors.T, 1.0).astype(np.float64)
+    cosines[np.ix_(empty, empty)] = 1.0
+    labels = np.zeros(len(vectors), np.int64)
+    for label, members in enumerate(average_linkage(cosines, threshold)):
+        labels[members] = label
+    return _groups(vectors, labels)
 
 
 def _groups(vectors: Floats, labels: Sequence[int] | NDArray[np.integer]) -> list[Group]:
