@@ -15,11 +15,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from evals.benches.chain import bench_chain
 from evals.benches.page import bench_page
+from evals.benches.scale import PASSAGES, bench_scale
 from evals.benches.selection import bench_selection
 
 _ROUNDS = 5
@@ -30,13 +32,21 @@ _QUESTIONS = 60
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help=f"which (default: all of {', '.join(PARTS)})")
     parser.add_argument("--json", action="store_true", help="print one object")
+    parser.add_argument("--passages", type=int, default=PASSAGES, help="of the part scale (default: %(default)s)")
+    parser.add_argument(
+        "--data", type=Path, help="folder where the part scale builds its store, and goes on if stopped"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Runs the parts and prints their figures."""
     results: dict[str, Any] = {"machine": machine()}
+    benches: dict[str, Callable[[], dict[str, Any]]] = {
+        **PARTS,
+        "scale": partial(bench_scale, args.passages, args.data),
+    }
     for part in args.parts or PARTS:
-        results[part] = PARTS[part]()
+        results[part] = benches[part]()
         if not args.json:
             print(part, json.dumps(results[part]), flush=True)
     if args.json:
@@ -108,7 +118,7 @@ def bench_encoder() -> dict[str, float]:
 
 
 def bench_ingest() -> dict[str, float]:
-    """Ingest of 5,000 passages against the encoder's own rate on the same texts."""
+    """Ingest of 5,000 passages, one half as it is and one without sentences, against the encoder on the same texts."""
     from tools.encoders.encoder import load_encoder
     from tools.ingest.ingest import Ingester
     from tools.passages import SourceDocument
@@ -116,23 +126,27 @@ def bench_ingest() -> dict[str, float]:
     from tools.store.hybrid import HybridSearch, passage_text
     from tools.store.store import Store
 
-    texts = _passages(_INGESTED)
+    documents = [SourceDocument(str(i), text, title="A passage") for i, text in enumerate(_passages(_INGESTED))]
+    half = len(documents) // 2
+    taken, alone, rates = 0, [], []
     with tempfile.TemporaryDirectory() as data:
         encoder = load_encoder(Path(data) / "cache")
         store = Store(Database(Path(data) / "steelman.db"))
-        ingester = Ingester(store, HybridSearch(store, Path(data) / "index", encoder), encoder)
-        documents = [SourceDocument(str(i), text, title="A passage") for i, text in enumerate(texts)]
-        half = len(texts) // 2
-        alone = [_rate(lambda: encoder.encode([passage_text("A passage", t) for t in texts[:half]]), half)]
-        began = time.perf_counter()
-        report = ingester.ingest(documents, "bench")
-        rate = report.passages / (time.perf_counter() - began)
-        alone.append(_rate(lambda: encoder.encode([passage_text("A passage", t) for t in texts[half:]]), half))
+        for part, sentences in ((documents[:half], True), (documents[half:], False)):
+            search = HybridSearch(store, Path(data) / "index", encoder, keeps_sentences=sentences)
+            texts = [passage_text(d.title, d.text) for d in part]
+            alone.append(_rate(partial(encoder.encode, texts), len(part)))
+            began = time.perf_counter()
+            report = Ingester(store, search, encoder).ingest(part, "bench")
+            rates.append(report.passages / (time.perf_counter() - began))
+            taken += report.passages
     return {
-        "passages": report.passages,
-        "passages_per_second": round(rate, 1),
+        "passages": taken,
+        "passages_per_second": round(rates[0], 1),
+        "without_sentences_per_second": round(rates[1], 1),
         "encoder_alone_per_second": round(statistics.mean(alone), 1),
-        "ratio": round(rate / statistics.mean(alone), 3),
+        "ratio": round(rates[0] / alone[0], 3),
+        "ratio_without_sentences": round(rates[1] / alone[1], 3),
     }
 
 
@@ -196,6 +210,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "chain": bench_chain,
     "page": bench_page,
     "selection": bench_selection,
+    "scale": bench_scale,
 }
 
 

@@ -5,15 +5,19 @@ import sqlite3
 import subprocess
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import Spawn
+from numpy.typing import NDArray
 from toys import House, ToyEncoder
 
 from tools.errors import EncoderMismatchError, StoreDamagedError, StoreFullError, UnknownCollectionError
 from tools.passages import SourceDocument
 from tools.store.hybrid import fuse, passage_text
+from tools.store.store import EVERYTHING
 
 BEES = "Bees dance to tell the others where the flowers are."
 ANTS = "Ants march in long lines along the scent of food."
@@ -179,6 +183,28 @@ def test_deleting_leaves_nothing_in_either_index(house: House, tmp_path: Path) -
     assert house.find("bees") == ["bees"]
 
 
+def test_a_collection_that_takes_the_number_of_a_deleted_one_keeps_its_own(house: House, tmp_path: Path) -> None:
+    house.put("d", wasps="Wasps build with paper.")
+    house.search.refresh()
+    number, _ = house.store.collection("d")
+    house.store.delete_collection("d")
+    house.put("d", hornets="Hornets hunt.")
+    house.store.delete_collection("d")
+    house.put("d", moths="Moths fly at night.")
+    assert house.store.collection("d")[0] == number
+    assert house.find("moths", "d", k=50) == ["moths"]
+    assert sorted(house.find("bees", k=50)) == ["ants", "bees", "owls"]
+    assert indexed(tmp_path) == (4, 4)
+
+
+def test_deleting_a_collection_is_one_line_of_the_journal(house: House) -> None:
+    house.search.refresh()
+    house.put("c", **{f"more{i}": f"Text number {i}." for i in range(50)})
+    house.search.refresh()
+    assert house.store.delete_collection("c") == 53
+    assert [(c.passage_id, c.op) for c in house.store.changes(0, 100)] == [(EVERYTHING, "remove")]
+
+
 def test_replacing_leaves_one_of_each(house: House, tmp_path: Path) -> None:
     house.search.refresh()
     house.put("c", bees="Bees sleep in winter.")
@@ -271,6 +297,45 @@ def test_an_encoding_that_was_interrupted_is_never_searched(house: House, tmp_pa
     again = House(tmp_path)
     again.search.rebuild()
     assert again.find("bees dance")[0] == "bees"
+
+
+class StopsLater(ToyEncoder):
+    """Encodes so many batches, then is interrupted."""
+
+    def __init__(self, name: str, batches: int) -> None:
+        super().__init__(name)
+        self.batches = batches
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if not self.batches:
+            raise KeyboardInterrupt
+        self.batches -= 1
+        return super().encode(texts)
+
+
+def test_an_encoding_that_was_interrupted_goes_on_where_it_was(house: House, tmp_path: Path) -> None:
+    house.put("c", **{f"more{i}": f"Text {i} about the honey of bees." for i in range(2500)})
+    with pytest.raises(KeyboardInterrupt):
+        House(tmp_path, StopsLater("other", 2)).search.rebuild()
+    again = House(tmp_path, StopsLater("other", 100))
+    seen: list[tuple[str, int]] = []
+    again.search.rebuild(lambda name, n: seen.append((name, n)))
+    assert [pair for pair in seen if pair[0] == "vectors"] == [("vectors", 503)]
+    ids = [p.id for _, p in again.store.scan(0, 5000)]
+    expected = ToyEncoder("other").encode([p.text for _, p in again.store.scan(0, 5000)])
+    np.testing.assert_allclose(np.stack([again.store.vectors(ids)[i] for i in ids]), expected, atol=1e-3)
+    assert "more2499" in again.find("text 2499")
+
+
+def test_an_encoding_that_went_another_way_meanwhile_begins_again(house: House, tmp_path: Path) -> None:
+    house.put("c", **{f"more{i}": f"Text {i} about the honey of bees." for i in range(1500)})
+    for name in ("other", "toy", "other"):
+        with pytest.raises(KeyboardInterrupt):
+            House(tmp_path, StopsLater(name, 1)).search.rebuild()
+    again = House(tmp_path)
+    seen: list[tuple[str, int]] = []
+    again.search.rebuild(lambda name, n: seen.append((name, n)))
+    assert sum(n for name, n in seen if name == "vectors") == 1503
 
 
 # Processes that end or work at the same time

@@ -19,6 +19,7 @@ from tools.batching import parts
 from tools.errors import StoreDamagedError, StoreError
 from tools.passages import Passage
 from tools.store.database import full_error, translated
+from tools.store.store import EVERYTHING
 
 STAMP = "STAMP"
 # Chroma keeps one client for all that name the same path, with what it holds in memory, and keeps it even when it could
@@ -39,7 +40,10 @@ class Projection(Protocol):
     def clear(self, stamp: str) -> None: ...
 
     def apply(self, adds: Sequence["Entry"], removes: Sequence[tuple[int, int]]) -> None:
-        """Adds entries and removes (collection id, passage id) pairs; doing so twice changes nothing."""
+        """Removes (collection id, passage id) pairs, of which `EVERYTHING` may be one, then adds entries.
+
+        Doing so twice changes nothing.
+        """
         ...
 
     def reopen(self) -> None:
@@ -71,8 +75,7 @@ class ChromaIndex(ABC):
     def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
         with self._errors():
             for collection_id in {c for c, _ in removes}:
-                gone = [str(i) for c, i in removes if c == collection_id]
-                self._remove(collection_id, gone)
+                self._remove(collection_id, [i for c, i in removes if c == collection_id])
             for collection_id in {c for c, _, _ in adds}:
                 mine = [(str(p.id), v) for c, p, v in adds if c == collection_id]
                 for part in parts(mine, self._part(len(mine[0][1]))):
@@ -110,13 +113,14 @@ class ChromaIndex(ABC):
     def _drop(self, name: str) -> None:
         self._open().delete_collection(name)
 
-    def _remove(self, collection_id: int, ids: Sequence[str]) -> None:
+    def _remove(self, collection_id: int, ids: Sequence[int]) -> None:
         """Takes passages out; a collection that is empty then goes with its files."""
         if (collection := self._existing(self._name(collection_id))) is None:
             return
-        for part in parts(ids, self._part(1)):
-            collection.delete(ids=list(part))
-        if collection.count() == 0:
+        if EVERYTHING not in ids:
+            for part in parts(ids, self._part(1)):
+                collection.delete(ids=[str(i) for i in part])
+        if EVERYTHING in ids or collection.count() == 0:
             self._drop(collection.name)
 
     def _existing(self, name: str) -> Any:

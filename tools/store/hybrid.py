@@ -28,6 +28,8 @@ _WORDS_TOLD = 500
 _COPIES = 3  # hits with one text at most: enough to tell that there are copies
 _DEEPER = 5
 _LOCK_SECONDS = 60.0
+_REACHED = "encoded again up to"
+"""The note of the last passage that has a vector of the encoder to come."""
 
 Progress = Callable[[str, int], None]
 """Called with an index's name and the number of passages it has just taken in."""
@@ -236,16 +238,20 @@ class HybridSearch:
         return [(collections[i], p, vectors[i]) for i, p in sorted(passages.items()) if i in vectors]
 
     def _encode_again(self, progress: Progress | None) -> None:
-        if all(c.encoder == self.encoder.name for c in self._store.collections()):
+        made_by, unfinished = self._store.encoders(), f"{self.encoder.name} (unfinished)"
+        if made_by <= {self.encoder.name}:
             return
-        # Until all are done, the vectors are a mixture that no encoder may search.
-        self._store.set_encoder(f"{self.encoder.name} (unfinished)")
-        reached = 0
+        if not made_by <= {self.encoder.name, unfinished}:  # else an earlier process was stopped on the way
+            self._store.set_note(_REACHED, "0")
+            # Until all are done, the vectors are a mixture that no encoder may search.
+            self._store.set_encoder(unfinished)
+        reached = int(self._store.note(_REACHED))
         while batch := self._store.scan(reached, _BATCH):
             texts = [passage_text(p.title, p.text) for _, p in batch]
             vectors = self.encoder.encode(texts)
             self._store.replace_vectors({p.id: v for (_, p), v in zip(batch, vectors, strict=True)})
             reached = batch[-1][1].id
+            self._store.set_note(_REACHED, str(reached))
             if progress:
                 progress("vectors", len(batch))
         self._store.set_encoder(self.encoder.name)

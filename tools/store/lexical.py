@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tools.store.dense import Entry, empty, index_error, read_stamp, write_stamp
+from tools.store.store import EVERYTHING
 
 if TYPE_CHECKING:
     from tantivy import Index, Query, Schema, TextAnalyzer
@@ -45,6 +46,8 @@ class LexicalIndex:
         try:
             writer = self._open().writer(_WRITER_BYTES, 1)
             writer.delete_documents_by_query(Query.term_set_query(_schema(), "id", gone))
+            for collection_id in {c for c, i in removes if i == EVERYTHING}:
+                writer.delete_documents_by_query(Query.term_query(_schema(), "collection", collection_id))
             for collection_id, passage, _ in adds:
                 document = Document()
                 document.add_unsigned("id", passage.id)
@@ -74,7 +77,10 @@ class LexicalIndex:
     def _query(self, words: Sequence[str], collection_ids: Sequence[int]) -> "Query":
         from tantivy import Occur, Query
 
-        within = Query.term_set_query(_schema(), "collection", list(collection_ids))
+        # Not a set of terms: of that tantivy makes a list of all the collections' passages for every query.
+        within = Query.boolean_query(
+            [(Occur.Should, Query.term_query(_schema(), "collection", i)) for i in collection_ids]
+        )
         anything = Query.boolean_query([(Occur.Should, Query.term_query(_schema(), "body", w, "freq")) for w in words])
         return Query.boolean_query([(Occur.Must, Query.const_score_query(within, 0.0)), (Occur.Must, anything)])
 

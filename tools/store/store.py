@@ -20,6 +20,9 @@ from tools.store.web_passages import WebPassages
 SAMPLES = "samples"
 """The collection that holds the starter corpus; what comes from it is marked as a sample wherever it is cited."""
 
+EVERYTHING = 0
+"""Stands for all passages of a collection where the journal removes them: a line for each would take minutes."""
+
 _PART = 500  # SQLite limits the number of parameters of a statement
 
 _JOINED = "passages p JOIN documents d ON d.id = p.document_id JOIN collections c ON c.id = d.collection_id"
@@ -40,7 +43,7 @@ class CollectionInfo:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One line of the journal: a passage that an index has to add or to remove."""
+    """One line of the journal: a passage that an index has to add or to remove, or `EVERYTHING` of a collection."""
 
     seq: int
     collection_id: int
@@ -90,6 +93,11 @@ class Store:
         with self._db.read() as db:
             return [CollectionInfo(**dict(row)) for row in db.execute(query)]
 
+    def encoders(self) -> set[str]:
+        """What the collections were indexed with."""
+        with self._db.read() as db:
+            return {row["encoder"] for row in db.execute("SELECT DISTINCT encoder FROM collections")}
+
     def collection(self, name: str) -> tuple[int, str]:
         """The id and the encoder of a collection; raises UnknownCollectionError, which names the ones there are."""
         with self._db.read() as db:
@@ -122,16 +130,11 @@ class Store:
         """Removes the collection with all it holds; returns the number of passages removed."""
         collection_id, _ = self.collection(name)
         with self._db.write() as db:
-            ids = [
-                r[0]
-                for r in db.execute(
-                    "SELECT p.id FROM passages p JOIN documents d ON d.id = p.document_id WHERE d.collection_id = ?",
-                    (collection_id,),
-                )
-            ]
-            _journal(db, collection_id, ids, "remove")
+            query = "SELECT COUNT(*) FROM passages p JOIN documents d ON d.id = p.document_id WHERE d.collection_id = ?"
+            count = int(db.execute(query, (collection_id,)).fetchone()[0])
+            _journal(db, collection_id, [EVERYTHING], "remove")
             db.execute("DELETE FROM collections WHERE id = ?", (collection_id,))
-        return len(ids)
+        return count
 
     # Documents
 
@@ -202,7 +205,8 @@ class Store:
             for part in parts(list(ids), _PART):
                 query = f"SELECT * FROM sentence_vectors WHERE passage_id IN ({','.join('?' * len(part))})"
                 for number, count, blob in db.execute(query, part):
-                    found[number] = np.frombuffer(blob, np.float16).astype(np.float32).reshape(count, -1)
+                    width = len(blob) // np.dtype(np.float16).itemsize // max(1, count)
+                    found[number] = np.frombuffer(blob, np.float16).astype(np.float32).reshape(count, width)
         return found
 
     def without_sentences(self, encoder: str, after: int, limit: int) -> list[Passage]:
