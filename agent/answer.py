@@ -9,7 +9,8 @@ from tools.passages import SourceKind
 
 SCHEMA_VERSION: Literal["1.0"] = "1.0"
 
-Outcome = Literal["answered", "nothing_found", "no_sides"]
+Outcome = Literal["answered", "nothing_found", "no_sides", "retrieved"]
+"""'retrieved': the run was to end with its passages, and nothing was written."""
 Strength = Literal["strong", "some", "weak", "none"]
 _STRONG_PASSAGES, _STRONG_SOURCES = 5, 3
 

@@ -82,7 +82,7 @@ def assemble(
         against=against,
         outcome=outcome,
         summary=summarise(outcome, state),
-        perspectives=sides if outcome == "answered" else [],
+        perspectives=sides if outcome in ("answered", "retrieved") else [],
         plain=plain,
         citations=list(numbering.citations.values()),
         coverage=[_line(p, state) for p in state["perspectives"]],
@@ -110,6 +110,8 @@ def _usage(counts: dict[str, float]) -> Usage:
 def _outcome(state: RunState, sides: Sequence[AnswerPerspective]) -> Outcome:
     if state["framing"]["form"] == "plain":
         return "no_sides"
+    if "drafts" not in state and any(state.get("chosen", {}).values()):
+        return "retrieved"
     return "answered" if any(s.claims for s in sides) else "nothing_found"
 
 
@@ -241,6 +243,9 @@ def summarise(outcome: Outcome, state: RunState) -> str:
     if "against" in state:
         return _countering(outcome, state, state["against"])
     focus = state["framing"]["focus"]
+    if outcome == "retrieved":
+        covered = sum(c["passages"] > 0 for c in state["coverage"].values())
+        return f"Passages that support {covered} of {_count(len(state['coverage']), 'side')}; nothing was written."
     if outcome == "nothing_found":
         on = f" on {focus}" if focus else ""
         return f"Nothing was found{on} that makes a case for any side of this question."

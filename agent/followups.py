@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from agent.answer import Answer, AnswerClaim, AnswerPerspective, Citation, Countered, Quotation
 from agent.aspects import aspects_of
-from agent.state import Perspective, Target
+from agent.state import Perspective, RunState, Target
 from agent.wordings import NUMBERED, SEVERAL, SIDE, argued_with, bare_name, ordinal, refers
 from tools.errors import QuestionError
 
@@ -25,6 +25,13 @@ def counter_rank(support: float, nearness: float) -> float:
     text near to it most often repeats it.
     """
     return support * max(0.0, nearness)
+
+
+def opening(question: str, earlier: Sequence[str], answers: Sequence[Answer]) -> RunState:
+    """What a run begins with: `earlier` questions, oldest first, and the thread's `answers`. Raises as `resolve`."""
+    begun = RunState(question=question, earlier=[*earlier, *(a.neutral_question for a in answers)])
+    against = resolve(question, answers)
+    return RunState(**begun, against=against) if against else begun
 
 
 def resolve(question: str, answers: Sequence[Answer]) -> Target | None:

@@ -10,6 +10,7 @@
                 │          ▼
                 └────── requery   (uncovered sides only)
 
+    A run of which nothing is to be written ends after select.
     write and verify go back to judge when the run's judge failed on them: its replacement scores everything again.
 
 This module only wires. Stages are in `agent/nodes/`, the conditions in `agent/routing.py`, the state in
@@ -45,7 +46,7 @@ def build_graph(
     graph.add_edge("retrieve", "judge")
     graph.add_conditional_edges("judge", routing.after_judge)
     graph.add_conditional_edges("requery", routing.after_requery, ["retrieve", "select"])
-    graph.add_edge("select", "write")
+    graph.add_conditional_edges("select", routing.after_select)
     graph.add_conditional_edges("write", routing.after_write)
     graph.add_edge("lookup", "verify")
     graph.add_conditional_edges("verify", routing.after_verify)

@@ -40,24 +40,29 @@ _DEPTHS: dict[Depth, dict[str, int | float]] = {
     },
 }
 
+_LISTS = ("collections", "domains", "earlier")
+
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """The options of one run.
 
-    collections: where to look; more than one is searched as one. web: whether the live web is searched too.
-    review: stop after the sides are planned, so that a person can edit them. max_rounds: searches again for
-    uncovered sides. max_pairs: (perspective, passage) pairs judged at most. pool: passages kept for each
-    perspective and search. deadline_seconds: the run ends in an answer from what was found by then; deadline_at is
-    that moment in seconds since the epoch, set by the door each time the run begins or goes on (0: none).
-    pages: web pages read at most. domains: search the web only there. max_calls, max_tokens, max_cost: what the run may
-    spend: calls to models and searches, the models' tokens, their price in US dollars; past it the embedded
-    providers do the rest. selection: how passages are chosen, one of `tools.diversity.names`.
+    collections: where to look; more than one is searched as one. web: whether the live web is searched too. review:
+    stop after the sides are planned, so that a person can edit them. writing: without it the run ends with the passages
+    that were chosen. earlier: what a conversation that is kept elsewhere asked before, oldest first. max_rounds:
+    searches again for uncovered sides. max_pairs: (perspective, passage) pairs judged at most. pool: passages kept for
+    each perspective and search. deadline_seconds: the run ends in an answer from what was found by then; deadline_at is
+    that moment in seconds since the epoch, set by the door each time the run begins or goes on (0: none). pages: web
+    pages read at most. domains: search the web only there. max_calls, max_tokens, max_cost: what the run may spend:
+    calls to models and searches, the models' tokens, their price in US dollars; past it the embedded providers do the
+    rest. selection: how passages are chosen, one of `tools.diversity.names`.
     """
 
     collections: tuple[str, ...] = field(default=(SAMPLES,))
     web: bool = True
     review: bool = False
+    writing: bool = True
+    earlier: tuple[str, ...] = ()
     depth: Depth = "normal"
     max_rounds: int = 1
     max_pairs: int = 160
@@ -102,15 +107,14 @@ class RunOptions:
             raise SettingsError(f"max_rounds cannot be negative ({self.max_rounds}); 0 never searches again.")
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"collections": list(self.collections), "domains": list(self.domains)}
+        return asdict(self) | {name: list(getattr(self, name)) for name in _LISTS}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "RunOptions":
         """Options as they were stored; fields of another version are left out."""
         known = {f.name for f in fields(cls)}
         values = {k: v for k, v in stored.items() if k in known}
-        lists = {"collections": values.get("collections", (SAMPLES,)), "domains": values.get("domains", ())}
-        return cls(**values | {k: tuple(v) for k, v in lists.items()})
+        return cls(**values | {name: tuple(values[name]) for name in _LISTS if name in values})
 
 
 def options_of(runtime: "Runtime[RunOptions]") -> RunOptions:

@@ -36,6 +36,8 @@ def check_question(text: str, *, english_only: bool = True) -> str:
     if not words:
         raise QuestionError(f"there is no word in '{_short(question)}'. {_EXAMPLE}")
     if english_only and not is_english(words):
+        if len(words) == 1:  # of one word the language is not known, and it is no question in any
+            check_form("none", question)
         raise QuestionError(
             f"'{_short(question)}' does not read as English, and the embedded providers read English only. "
             "Ask it in English, or set a chat model that knows the language."

@@ -89,6 +89,11 @@ def after_judge(state: RunState, runtime: Runtime[RunOptions]) -> Literal["reque
     return "requery" if uncovered and state.get("round", 0) < options.max_rounds and not late else "select"
 
 
+def after_select(state: RunState, runtime: Runtime[RunOptions]) -> Literal["write", "__end__"]:
+    """Who wants the passages only has them now."""
+    return "write" if options_of(runtime).writing else "__end__"
+
+
 def after_write(state: RunState) -> Literal["judge", "verify"]:
     """A judge that failed on the way has everything scored again by its replacement."""
     return "judge" if _judge_changed(state) else "verify"

@@ -1,5 +1,6 @@
 """Settings from the environment and from a `.env` file; `.env.example` lists them all."""
 
+import re
 import textwrap
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +14,8 @@ from tools.errors import SettingsError
 from tools.http import is_address, without_login
 
 _NO_KEY = SecretStr("")
+_HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
+_ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?")
 _ADDRESSES = ("openai_base_url", "judge_url", "embeddings_url", "chroma_url")
 
 
@@ -110,6 +113,31 @@ class Settings(BaseSettings):
         default="", description="A preset or a cross-encoder (name or folder) that re-ranks what was found."
     )
 
+    # The doors for programs
+    api_host: str = Field(
+        default="127.0.0.1",
+        description="Where `python -m api` listens. Any other address than this machine's own wants a key to be made "
+        "first: `python -m api keys make NAME`.",
+    )
+    api_port: int = Field(default=8000, ge=0, le=65535, description="The port; 0 takes a free one and says which.")
+    api_hosts: str = Field(
+        default="", description="Names under which callers reach it, besides this machine's: api.example.org, ..."
+    )
+    api_origins: str = Field(
+        default="", description="Web pages that may call it (CORS): https://app.example.org, ...; empty: none."
+    )
+    api_runs: int = Field(default=4, ge=1, le=64, description="Runs that are worked on at once.")
+    api_waiting: int = Field(default=60, ge=0, description="Runs that may wait their turn; past it callers get 429.")
+    api_key_runs: int = Field(default=64, ge=1, description="Runs of one key at work or waiting; past it 429.")
+    api_rate: str = Field(
+        default="600/minute", description="Requests of one key: 600/minute, or several rates: 20/second; 600/minute."
+    )
+    api_upload: int = Field(default=25, ge=1, le=1000, description="Megabytes of one upload at most.")
+    api_patience: float = Field(
+        default=30.0, gt=0, description="Seconds in which a request has to arrive, and a reader has to read on."
+    )
+    api_log_questions: bool = Field(default=False, description="Whether questions stand in the logs.")
+
     @field_validator("data_dir", mode="after")
     @classmethod
     def _home(cls, value: Path) -> Path:
@@ -124,6 +152,33 @@ class Settings(BaseSettings):
         if value and not (value.startswith(("http://", "https://")) and is_address(value)):
             raise ValueError("an address is http:// or https:// with a host and, if need be, a port")
         return value.rstrip("/")
+
+    @field_validator("api_rate", mode="after")
+    @classmethod
+    def _rate(cls, value: str) -> str:
+        from limits import parse_many
+
+        try:
+            fine = all(rate.amount > 0 for rate in parse_many(value))
+        except ValueError:
+            fine = False
+        if not fine:
+            raise ValueError("a rate is a number of requests and a time, such as 10/second or 10/second; 300/minute")
+        return value
+
+    @field_validator("api_hosts", mode="after")
+    @classmethod
+    def _names(cls, value: str) -> str:
+        if any(not _HOST_NAME.fullmatch(name) for name in listed(value)):
+            raise ValueError("it lists host names without https:// and port, such as api.example.org, other.example")
+        return value
+
+    @field_validator("api_origins", mode="after")
+    @classmethod
+    def _origins(cls, value: str) -> str:
+        if any(not _ORIGIN.fullmatch(origin) for origin in listed(value)):
+            raise ValueError("it lists addresses of pages without a path, such as https://app.example.org")
+        return value
 
     @model_validator(mode="after")
     def _whole(self) -> "Settings":
@@ -191,6 +246,11 @@ class Settings(BaseSettings):
         return self.data_dir / "checkpoints.db"
 
 
+def listed(value: str) -> list[str]:
+    """The parts of a setting that lists several."""
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
 def load_settings(**changes: object) -> Settings:
     """The settings in force, with some changed; raises SettingsError that names the variable and what it may be."""
     try:
@@ -212,6 +272,7 @@ _HEADINGS = {
     "judge": "The judge: does a passage support a statement?",
     "web": "The web",
     "chroma_url": "Stores, encoders and the re-ranker",
+    "api_host": "Doors for programs: `python -m api`",
 }
 _OPENING = """\
 # Copy to .env and uncomment what you want to change. Nothing here is needed: the defaults use no key, no server and

@@ -5,7 +5,9 @@ Each field says which node writes it and how concurrent writes merge. Reducers a
 
 import operator
 from collections.abc import Sequence
-from typing import Annotated, Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired
+
+from typing_extensions import TypedDict  # of typing's, before Python 3.12, LangGraph can make no schema
 
 Stance = Literal["supports", "opposes", "other"]
 Status = Literal["supported", "thin", "not_found"]

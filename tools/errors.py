@@ -66,7 +66,7 @@ class StoreError(SteelmanError):
 
 
 class StoreBusyError(StoreError):
-    """Another process holds the data and did not let go in time."""
+    """Somebody else holds the data and did not let go in time, or changed it meanwhile."""
 
 
 class StoreFullError(StoreError):

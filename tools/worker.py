@@ -5,7 +5,9 @@ batch, so all of a process's encoding and judging goes through one thread with o
 """
 
 import asyncio
+import os
 import queue
+import sys
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future
@@ -20,8 +22,16 @@ from tools.errors import ModelError
 
 Model = Callable[[Sequence[Any]], NDArray[np.float32]]
 
+_NICENESS = 10
 _WAITING = 256  # requests; past that, callers wait before they may queue
 _TOGETHER = 128  # items of one model run; short, so that a new request never waits long
+
+
+def give_way() -> None:
+    """Lets this thread, and those that it starts from now on, work after all others of the process: whoever waits for
+    something small, such as a page to be drawn or a run to be begun, is served first."""
+    if sys.platform == "linux":  # where a thread has a niceness of its own
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
 
 
 @dataclass

@@ -46,7 +46,7 @@ class ChatFramer:
             earlier=f"Asked before in this conversation, oldest first:\n{before}" if before else _NONE_EARLIER,
         )
         framed = await self._model.ask(system, user, FramedQuestion)
-        check_framing(framed, [question, *earlier])
+        check_framing(framed, [question, *earlier], self._model.name)
         return FramingState(
             form=framed.form,
             neutral=_one_line(framed.neutral),
@@ -58,8 +58,9 @@ class ChatFramer:
         )
 
 
-def check_framing(framed: FramedQuestion, asked: Sequence[str]) -> None:
-    """Raises ProviderReplyError for a framing that has nothing to do with what was asked, or lacks its parts."""
+def check_framing(framed: FramedQuestion, asked: Sequence[str], model: str) -> None:
+    """Raises ProviderReplyError for a framing that has nothing to do with what was asked, or lacks its parts; a reader
+    of the answer is told of it, so it names the model that gave it."""
     if framed.form == "none":
         return
     sided = framed.form in ("polar", "claim")
@@ -68,12 +69,12 @@ def check_framing(framed: FramedQuestion, asked: Sequence[str]) -> None:
         # Of other languages nothing is known: the model may have translated, and not all of them put spaces.
         foreign = not about or not is_english(_WORD.findall(asked[0]))
         if not text.strip() or not (foreign or about & _beginnings(text)):
-            raise ProviderReplyError(f"the {what} shares no word with what was asked.")
+            raise ProviderReplyError(f"{model} gave a {what} that shares no word with what was asked.")
     claim, negation = (_one_line(text).rstrip(".").casefold() for text in (framed.claim, framed.negation))
     if sided and (not negation or claim == negation):
-        raise ProviderReplyError("the claim and its negation are not two different sentences.")
+        raise ProviderReplyError(f"{model} gave a claim and a negation that are not two different sentences.")
     if framed.form == "choice" and len({_one_line(a).casefold() for a in framed.alternatives if a.strip()}) < 2:
-        raise ProviderReplyError("a choice needs at least two alternatives.")
+        raise ProviderReplyError(f"{model} gave a choice without two alternatives.")
 
 
 def _beginnings(text: str) -> set[str]:

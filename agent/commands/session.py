@@ -4,15 +4,17 @@ import argparse
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from agent.options import Depth, RunOptions
+from agent.providers import Providers
 from agent.runs import Runs
 from agent.samples import index_samples
 from agent.settings import Settings, load_settings
+from agent.warming import warm_up
 from tools.errors import InputError
 from tools.ingest.ingest import Ingester
-from tools.store.store import SAMPLES
+from tools.store.store import SAMPLES, Store
 from tools.web.hosts import host_of
 
 REMOTE_PATIENCE = 2.0
@@ -22,14 +24,21 @@ OWN = "mine"
 
 
 @asynccontextmanager
-async def open_runs(settings: Settings | None = None, *, offline: bool = False) -> AsyncIterator[Runs]:
-    """The door, with the samples indexed; `offline`: nothing leaves this machine while they are."""
+async def open_runs(
+    settings: Settings | None = None, *, offline: bool = False, at_once: int | None = None, warm: bool = False
+) -> AsyncIterator[Runs]:
+    """The door, with the samples indexed; `offline`: nothing leaves this machine then; `at_once`: see Runs.
+
+    `warm`: what the first question would wait for is loaded too.
+    """
     import asyncio
 
-    async with Runs(settings or load_settings()) as runs:
+    async with Runs(settings or load_settings(), at_once=at_once) as runs:
         if offline:
             runs.providers.check_offline()
         await asyncio.to_thread(_ensure_samples, runs)
+        if warm:
+            await warm_up(runs.providers)
         yield runs
 
 
@@ -50,12 +59,23 @@ def options_of(args: argparse.Namespace, runs: Runs) -> RunOptions:
     return usual_options(runs, args.depth, **changes)
 
 
-def usual_options(runs: Runs, depth: Depth = "normal", **changes: Any) -> RunOptions:
+class Opened(Protocol):
+    """What the usual options depend on: of the door, or of a graph that is served without it."""
+
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def store(self) -> Store: ...
+    @property
+    def providers(self) -> Providers: ...
+
+
+def usual_options(opened: Opened, depth: Depth = "normal", **changes: Any) -> RunOptions:
     """The options of a depth with some of them changed: the samples and one's own collection, and time for servers."""
-    usual: dict[str, Any] = {"collections": (SAMPLES, OWN) if runs.store.has_collection(OWN) else (SAMPLES,)}
-    if runs.settings.deadline:
-        usual["deadline_seconds"] = runs.settings.deadline
-    elif runs.providers.remotes:
+    usual: dict[str, Any] = {"collections": (SAMPLES, OWN) if opened.store.has_collection(OWN) else (SAMPLES,)}
+    if opened.settings.deadline:
+        usual["deadline_seconds"] = opened.settings.deadline
+    elif opened.providers.remotes:
         usual["deadline_seconds"] = REMOTE_PATIENCE * RunOptions.of(depth).deadline_seconds
     return RunOptions.of(depth, **usual | changes)
 

@@ -11,6 +11,7 @@ from langgraph.runtime import Runtime
 from agent.options import RunOptions, options_of
 from agent.routing import Part, ends_at, time_left
 from agent.state import Failure, RunState
+from agent.tracing import Traced, stage_span
 from tools.allowance import Allowance, using
 from tools.errors import DeadlineError
 
@@ -47,10 +48,12 @@ def timed(name: str, stage: Stage[S]) -> Stage[S]:
         report(runtime, "stage", stage=name)
         allowance = allowance_of(state, options_of(runtime), _PARTS[name])
         allowance.tell = _teller(runtime, name)
-        with using(allowance):
+        with stage_span(name) as traced, using(allowance):
             update = cast(RunState, dict(await stage(state, runtime)))
-        update["intervals"] = {name: [(started, time.time())]}
-        return _with_spending(update, name, allowance)
+            update["intervals"] = {name: [(started, time.time())]}
+            update = _with_spending(update, name, allowance)
+            _note(traced, name, update)
+        return update
 
     return run
 
@@ -82,6 +85,12 @@ def _with_spending(update: RunState, name: str, allowance: Allowance) -> RunStat
     told = [Failure(stage=name, message=message, kind=kind) for kind, message in allowance.notes]
     update["failures"] = [*update.get("failures", []), *told]
     return update
+
+
+def _note(traced: Traced, name: str, update: RunState) -> None:
+    """Tells the stage's span who served it, what it spent, and how much went wrong."""
+    spent = {k: v for k, v in update["counts"].items() if v}
+    traced.note(provider=update["served"].get(name), failures=len(update["failures"]), **spent)
 
 
 def _teller(runtime: Runtime[RunOptions], name: str) -> Callable[[int], None]:

@@ -18,8 +18,12 @@ def node(_: Providers) -> Stage[RunState]:
     async def review(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
         if not options_of(runtime).review:
             return RunState()
-        edited = interrupt({"sides": [dict(p) for p in state["perspectives"]]})
-        return RunState(perspectives=reviewed(edited))
+        asked: dict[str, object] = {"sides": [dict(p) for p in state["perspectives"]]}
+        while True:  # each wait is answered once and for all; what cannot be searched for is asked for again
+            try:
+                return RunState(perspectives=reviewed(interrupt(asked)))
+            except InputError as exc:
+                asked["error"] = str(exc)
 
     return review
 

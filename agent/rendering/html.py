@@ -59,7 +59,7 @@ def to_html(answer: Answer) -> str:
 def _side(answer: Answer, side: AnswerPerspective) -> str:
     line = line_of(answer, side)
     parts = [
-        f"<h2>{label(side)}: {escape(head(side))}</h2>",
+        f"<h2>{label(answer, side)}: {escape(head(side))}</h2>",
         f'<p class="how">{escape(strength_of(line, len(side.claims)))}</p>',
     ]
     parts += [f'<p class="thesis">{_claim(c)}</p>' for c in case(side) if c.role == "thesis"]

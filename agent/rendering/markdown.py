@@ -7,12 +7,14 @@ from agent.rendering.words import (
     ADD_SOURCES,
     case,
     closing,
-    head,
     hole,
     label,
     line_of,
     looked_for,
+    named,
     numbers,
+    plain,
+    quoted_head,
     read_as,
     said,
     shown,
@@ -25,10 +27,14 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 _BLOCK = re.compile(r"^(\d*)([-+=.)])")
 
 
-def to_markdown(answer: Answer) -> str:
-    """A document of headings, bullets and a numbered list of sources; text from sources is escaped."""
+def to_markdown(answer: Answer, *, remote: bool = False) -> str:
+    """A document of headings, bullets and a numbered list of sources; text from sources is escaped.
+
+    So a bracket without a backslash is one of ours: '[2]' stands for source 2. `remote`: for a reader who is at another
+    machine: with the run's whole id, and without a command to type.
+    """
     answer = shown(answer)
-    lines = [f"# {escape(answer.question)}", ""]
+    lines = [title(answer.question), ""]
     lines += [escape(read), ""] if (read := read_as(answer)) else []
     lines += [escape(answer.summary), ""]
     lines += [f"- {_claim(c)}" for c in answer.plain] + ([""] if answer.plain else [])
@@ -43,8 +49,14 @@ def to_markdown(answer: Answer) -> str:
     lines += [f"> {escape(note.text)}\n" for note in answer.notes]
     if answer.nearest_questions:
         lines += ["Nearest sample questions:", "", *(f"- {escape(q)}" for q in answer.nearest_questions), ""]
-    lines += [escape(closing(answer)), "", f"More sources: `{ADD_SOURCES}`"]
+    lines += [escape(closing(answer, whole_id=remote))]
+    lines += [] if remote else ["", f"More sources: `{ADD_SOURCES}`"]
     return "\n".join(lines) + "\n"
+
+
+def title(question: str) -> str:
+    """The document's first line, known before there is an answer."""
+    return f"# {escape(plain(question))}"
 
 
 def escape(text: str) -> str:
@@ -54,7 +66,9 @@ def escape(text: str) -> str:
 
 def _side(answer: Answer, side: AnswerPerspective) -> list[str]:
     line = line_of(answer, side)
-    lines = [f"## {label(side)}: {escape(head(side))}", "", f"*{strength_of(line, len(side.claims))}*", ""]
+    own = quoted_head(side)
+    head = escape(named(side)) + (f" {numbers(own)}" if own else "")
+    lines = [f"## {label(answer, side)}: {head}", "", f"*{strength_of(line, len(side.claims))}*", ""]
     thesis = [f"{_claim(c)}\n" for c in case(side) if c.role == "thesis"]
     bullets = [f"- {_claim(c)}" for c in case(side) if c.role != "thesis"]
     lines += thesis + bullets + ([""] if bullets else [])
@@ -66,4 +80,4 @@ def _side(answer: Answer, side: AnswerPerspective) -> list[str]:
 
 
 def _claim(claim: AnswerClaim) -> str:
-    return f"{escape(said(claim))} {escape(numbers(claim))}"
+    return f"{escape(said(claim))} {numbers(claim)}"

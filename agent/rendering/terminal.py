@@ -71,7 +71,7 @@ class _Page:
 
 def _side(page: _Page, answer: Answer, side: AnswerPerspective) -> None:
     line = line_of(answer, side)
-    tag = "NOT FOUND" if line.status == "not_found" else label(side).upper()
+    tag = "NOT FOUND" if line.status == "not_found" else label(answer, side).upper()
     page.line()
     lines = textwrap.wrap(head(side), page.width - _INDENT - 2) or [""]
     how = strength_of(line, len(side.claims)) if line.status != "not_found" else ""

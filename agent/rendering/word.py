@@ -40,7 +40,7 @@ def to_docx(answer: Answer) -> bytes:
         document.add_paragraph(_claim(claim), style="List Bullet")
     for side in answer.perspectives:
         line = line_of(answer, side)
-        document.add_heading(_xml(f"{label(side)}: {head(side)}"), 1)
+        document.add_heading(_xml(f"{label(answer, side)}: {head(side)}"), 1)
         document.add_paragraph(strength_of(line, len(side.claims))).runs[0].italic = True
         for claim in case(side):
             document.add_paragraph(_claim(claim), style=None if claim.role == "thesis" else "List Bullet")

@@ -20,13 +20,15 @@ ADD_SOURCES = "python -m agent ingest YOUR_FOLDER --collection mine"
 _VERSION = re.compile(r"^(?:chat|score)-judge-|(?:-[0-9a-f]{6,})+$")
 _WORTH_SAYING = 0.05  # by which a chance was raised
 _JOINERS = "\u200c\u200d"  # shape the letters of some scripts
+_OBEYED = ("Cc", "Cf", "Cs", "Co")  # Unicode's categories of what is not seen
 _LABELS = {"supports": "For", "opposes": "Against", "other": "Other"}
 
 
 def plain(text: str) -> str:
     """The text on one line without what a terminal or a page would obey: control, direction and other unseen marks."""
-    kept = (c for c in text if c.isspace() or c in _JOINERS or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co"))
-    return " ".join("".join(kept).split())
+    if not text.isprintable():  # most is, and to look at each letter of long texts takes seconds
+        text = "".join(c for c in text if c.isspace() or c in _JOINERS or unicodedata.category(c) not in _OBEYED)
+    return " ".join(text.split())
 
 
 def shown(answer: Answer) -> Answer:
@@ -42,9 +44,10 @@ def _plain_all(value: Any) -> Any:
     return {k: _plain_all(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
-def label(side: AnswerPerspective) -> str:
-    """What stands above a side: where it stands on the question."""
-    return _LABELS[side.stance]
+def label(answer: Answer, side: AnswerPerspective) -> str:
+    """What stands above a side: where it stands on the question, or that it is an answer to one without yes and no."""
+    sided = answer.against is not None or any(s.stance != "other" for s in answer.perspectives)
+    return _LABELS[side.stance] if sided else "Answer"
 
 
 def head(side: AnswerPerspective) -> str:
@@ -170,10 +173,11 @@ def why_chosen(answer: Answer, passage: ChosenPassage) -> str:
     return f"{passage.title or passage.document_id} ({passage.source}): {said}"
 
 
-def closing(answer: Answer) -> str:
+def closing(answer: Answer, *, whole_id: bool = False) -> str:
     """Which run, who served it, how long it took and what it cost."""
+    run_id = answer.run_id if whole_id else answer.run_id[:6]
     kinds = sorted({"embedded" if "embedded" in name else _model(name) for name in answer.providers.values()})
-    parts = [f"{REMINDER} Run {answer.run_id[:6]}", f"{', '.join(kinds)} providers", f"{answer.timings['total']:.1f} s"]
+    parts = [f"{REMINDER} Run {run_id}", f"{', '.join(kinds)} providers", f"{answer.timings['total']:.1f} s"]
     if tokens := answer.usage.input_tokens + answer.usage.output_tokens:
         cost = answer.usage.cost_usd
         parts.append(f"{tokens:,} tokens" + ("" if not cost else f", ${cost:.4f}" if cost < 0.1 else f", ${cost:.2f}"))

@@ -20,12 +20,16 @@ from tools.text.sentences import clean
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 _MARKDOWN = re.compile(r"^(?:[-*_][ \t]*){3,}$|^#{1,6}\s+|^>[ \t]?|^[-*+]\s+|\*\*|__|`", re.MULTILINE)
-_IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
-_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_ADDRESS = r"\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)"
+# What a bracket opens ends at the next one: a file of nothing but brackets would be searched to its end from each.
+_IMAGE = re.compile(rf"!\[[^\[\]]*+\]{_ADDRESS}")
+_LINK = re.compile(rf"\[([^\[\]]*+)\]{_ADDRESS}")
 _HEADING = re.compile(r"^#{1,6}\s+(.+)$", re.MULTILINE)
 _FIELDS = ("title", "url", "publisher", "kind", "date")
 _DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?(?![\d-])")
 _MOST_WRONG_ROWS = 20
+_MOST_UNPACKED, _MOST_XML = 400_000_000, 20_000_000  # bytes; XML takes forty times its size while it is read
+_PDF_SECONDS = 300.0
 
 
 def read_file(path: Path, name: str, skip: Callable[[SourceError], None] | None = None) -> Iterator[SourceDocument]:
@@ -69,7 +73,7 @@ def _plain_lines(text: str) -> str:
 
 
 def _read_text(path: Path, name: str) -> Iterator[SourceDocument]:
-    yield _document(name, _text(path, name), {"title": _title_of(path)})
+    yield _document(name, _text(path, name), {"title": _title_of(name)})
 
 
 def _read_markdown(path: Path, name: str) -> Iterator[SourceDocument]:
@@ -78,7 +82,7 @@ def _read_markdown(path: Path, name: str) -> Iterator[SourceDocument]:
     if (match := _FRONT_MATTER.match(text)) and (found := _front_matter(match[1], name)) is not None:
         fields, text = found, text[match.end() :]
     heading = _HEADING.search(text)
-    fields["title"] = fields.get("title") or (heading[1].strip() if heading else _title_of(path))
+    fields["title"] = fields.get("title") or (heading[1].strip() if heading else _title_of(name))
     yield _document(name, _MARKDOWN.sub("", _LINK.sub(r"\1", _IMAGE.sub("", text))), fields)
 
 
@@ -87,8 +91,10 @@ def _front_matter(block: str, name: str) -> dict[str, Any] | None:
     import yaml
 
     try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(block, Loader=yaml.SafeLoader)):
+            raise SourceError(f"{name}: the block between the '---' lines has aliases (*). Write them out.")
         fields = yaml.safe_load(block)
-    except (yaml.YAMLError, ValueError) as exc:  # a ValueError is a date that no calendar has
+    except (yaml.YAMLError, ValueError, RecursionError) as exc:  # a ValueError is a date that no calendar has
         raise SourceError(
             f"{name}: the block between the '---' lines is not valid YAML ({_folded(exc)}). Mend or remove it."
         ) from exc
@@ -121,7 +127,7 @@ def html_document(html: Any, name: str, url: str = "") -> SourceDocument:
 
 
 def _read_pdf(path: Path, name: str) -> Iterator[SourceDocument]:
-    yield pdf_document(path, name, _title_of(path))
+    yield pdf_document(path, name, _title_of(name), seconds=_PDF_SECONDS)
 
 
 def pdf_document(
@@ -172,6 +178,11 @@ def _read_docx(path: Path, name: str) -> Iterator[SourceDocument]:
     from docx.opc.exceptions import PackageNotFoundError
 
     try:
+        with zipfile.ZipFile(path) as packed:
+            sizes = [(part.file_size, part.filename.endswith((".xml", ".rels"))) for part in packed.infolist()]
+        if sum(size for size, _ in sizes) > _MOST_UNPACKED or sum(size for size, xml in sizes if xml) > _MOST_XML:
+            most = f"{_MOST_XML:,} bytes of text and its marking, or {_MOST_UNPACKED:,} in all"
+            raise SourceError(f"{name}: this Word document unpacks to more than {most}. Split it.")
         file = docx.Document(str(path))
         text = "\n".join(_docx_blocks(file))
         title = file.core_properties.title
@@ -182,7 +193,7 @@ def _read_docx(path: Path, name: str) -> Iterator[SourceDocument]:
     ) as exc:
         raise SourceError(f"{name}: this is not a Word document, or a damaged one ({exc}).") from exc
     # python-docx reads its own placeholder where a file has no title.
-    yield _document(name, text, {"title": title if title not in ("", "Word Document") else _title_of(path)})
+    yield _document(name, text, {"title": title if title not in ("", "Word Document") else _title_of(name)})
 
 
 def _docx_blocks(file: Any) -> Iterator[str]:
@@ -255,8 +266,8 @@ def printable(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode()
 
 
-def _title_of(path: Path) -> str:
-    return re.sub(r"[_-]+", " ", path.stem).strip()
+def _title_of(name: str) -> str:
+    return re.sub(r"[_-]+", " ", Path(name).stem).strip()
 
 
 READERS: dict[str, Callable[[Path, str], Iterator[SourceDocument | SourceError]]] = {

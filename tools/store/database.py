@@ -77,6 +77,17 @@ MIGRATIONS: tuple[str, ...] = (
         sentences INTEGER NOT NULL, vectors BLOB NOT NULL
     );
     """,
+    """
+    -- Bearer keys of the doors for programs: what is kept of a key does not open anything.
+    CREATE TABLE api_keys (
+        id TEXT PRIMARY KEY, name TEXT NOT NULL, digest BLOB NOT NULL UNIQUE, created_at TEXT NOT NULL, revoked_at TEXT
+    );
+    -- Which key began a run (empty where none was needed), and the name under which it may be begun only once.
+    CREATE TABLE api_runs (
+        run_id TEXT PRIMARY KEY REFERENCES runs ON DELETE CASCADE, key_id TEXT NOT NULL, idempotency_key TEXT,
+        UNIQUE (key_id, idempotency_key)
+    );
+    """,
 )
 
 
@@ -241,7 +252,7 @@ def _store_error(exc: sqlite3.DatabaseError, path: Path) -> StoreError:
             "your quota and the disk itself, then run the same command again."
         )
     if code == sqlite3.SQLITE_CONSTRAINT:
-        return StoreError(f"{path} refused a change ({exc}): another process changed the same thing. Try again.")
+        return StoreBusyError(f"{path} refused a change ({exc}): another process changed the same thing. Try again.")
     return StoreDamagedError(
         f"{path} cannot be read as a database ({exc}). Move the file away and ingest again, or restore a copy of it."
     )

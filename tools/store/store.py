@@ -155,16 +155,19 @@ class Store:
                 stored += _insert_document(db, collection_id, document)
         return stored
 
-    def documents(self, name: str) -> list[sqlite3.Row]:
-        """Rows of external_id, title, publisher, kind, date and number of passages."""
+    def documents(self, name: str, limit: int = -1, offset: int = 0) -> list[sqlite3.Row]:
+        """Rows of external_id, title, url, publisher, kind, date and number of passages, as they were stored.
+
+        `limit`: so many at most, all where it is -1, after the first `offset`.
+        """
         collection_id, _ = self.collection(name)
         query = """
-            SELECT d.external_id, d.title, d.publisher, d.kind, d.date, COUNT(p.id) AS passages
+            SELECT d.external_id, d.title, d.url, d.publisher, d.kind, d.date, COUNT(p.id) AS passages
             FROM documents d LEFT JOIN passages p ON p.document_id = d.id
-            WHERE d.collection_id = ? GROUP BY d.id ORDER BY d.id
+            WHERE d.collection_id = ? GROUP BY d.id ORDER BY d.id LIMIT ? OFFSET ?
         """
         with self._db.read() as db:
-            return db.execute(query, (collection_id,)).fetchall()
+            return db.execute(query, (collection_id, limit, offset)).fetchall()
 
     def delete_document(self, name: str, external_id: str) -> int:
         """Removes one document; returns the number of passages removed, 0 when there was no such document."""

@@ -1,0 +1,174 @@
+"""Traces of runs: spans over OpenTelemetry where its usual variables ask for them, and no LangSmith for private runs.
+
+Without such a variable nothing is imported and a run pays nothing. No span holds a word of a question, a source or an
+answer, nor an error's text, which may quote one: a run's id leads to what was said.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from agent.options import RunOptions
+from tools.errors import SettingsError
+from tools.http import is_local
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SpanExporter
+    from opentelemetry.trace import Span, Tracer
+
+SERVICE = "steelman"
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+_PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+_EXPORTERS = ("otlp", "console", "none")
+_setting_up = threading.Lock()
+_tracer: "Tracer | None" = None
+_untraced: ContextVar[bool] = ContextVar("untraced", default=False)
+
+
+def set_up_tracing(service_name: str = SERVICE) -> bool:
+    """Makes the process's spans go where the usual variables say, and tells whether they go anywhere.
+
+    Later calls change nothing, so that the first one names the service; OTEL_SERVICE_NAME goes before it. It reads and
+    imports files: call it where no event loop waits. Raises SettingsError for a variable that cannot be followed.
+    """
+    global _tracer
+    wanted = wanted_exporters(os.environ)
+    with _setting_up:
+        if wanted and _tracer is None:
+            from opentelemetry import trace
+            from opentelemetry.sdk.trace import TracerProvider
+
+            if not isinstance(trace.get_tracer_provider(), TracerProvider):  # whoever set one up has its exporters
+                trace.set_tracer_provider(_provider(wanted, service_name))
+            _tracer = trace.get_tracer(SERVICE)
+    return _tracer is not None
+
+
+def wanted_exporters(environment: Mapping[str, str]) -> list[str]:
+    """The exporters that the variables ask for; raises SettingsError for one that there is not."""
+
+    def said(name: str) -> str:
+        return environment.get(name, "").strip().lower()
+
+    if said("OTEL_SDK_DISABLED") == "true":
+        return []
+    implied = "otlp" if any(said(name) for name in _ENDPOINTS) else "none"
+    named = [name.strip() for name in (said("OTEL_TRACES_EXPORTER") or implied).split(",") if name.strip()]
+    if wrong := [name for name in named if name not in _EXPORTERS]:
+        raise SettingsError(f"OTEL_TRACES_EXPORTER cannot be '{wrong[0]}': it is {', '.join(_EXPORTERS)}.")
+    protocol = next((said(name) for name in _PROTOCOLS if said(name)), "http/protobuf")
+    if "otlp" in named and protocol != "http/protobuf":
+        raise SettingsError(f"traces go over OTLP as http/protobuf only, not '{protocol}'. Unset {_PROTOCOLS[1]}.")
+    return [name for name in dict.fromkeys(named) if name != "none"]
+
+
+def _provider(wanted: list[str], service_name: str) -> "TracerProvider":
+    from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    resource = Resource.create()  # with the name that the variables give, if they give one
+    if str(resource.attributes[SERVICE_NAME]).startswith("unknown_service"):
+        resource = resource.merge(Resource({SERVICE_NAME: service_name}))
+    provider = TracerProvider(resource=resource)  # its own exit hook sends what is left when the process ends
+    for name in wanted:
+        provider.add_span_processor(BatchSpanProcessor(_exporter(name)))
+    return provider
+
+
+def _exporter(name: str) -> "SpanExporter":
+    if name == "console":
+        import sys
+
+        from opentelemetry.sdk.trace.export import ConsoleSpanExporter
+
+        return ConsoleSpanExporter(out=sys.stderr)  # standard output is the answer's
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+    return OTLPSpanExporter()
+
+
+class Traced:
+    """A span under way, or none where nothing is traced."""
+
+    def __init__(self, span: "Span | None" = None) -> None:
+        self._span = span
+
+    def note(self, **attributes: Any) -> None:
+        """Adds attributes, in the project's name; None and empty values are left out."""
+        if self._span is not None:
+            told = {f"{SERVICE}.{name}": value for name, value in attributes.items() if value not in (None, "", {}, [])}
+            self._span.set_attributes(told)
+
+    def done(self, outcome: str, providers: Mapping[str, str]) -> None:
+        """Says what the run came to, and who served its stages."""
+        self.note(status="done", outcome=outcome, **{f"provider.{stage}": name for stage, name in providers.items()})
+
+    def failed(self, kind: str) -> None:
+        """Records that something went wrong, by the name of its kind only."""
+        if self._span is not None:
+            from opentelemetry.trace import Status, StatusCode
+
+            self._span.add_event("exception", {"exception.type": kind})
+            self._span.set_status(Status(StatusCode.ERROR, kind))
+
+
+@contextmanager
+def _span(name: str, **attributes: Any) -> Iterator[Traced]:
+    """A span under the current one; an error that passes through is recorded by its kind, a cancellation is none."""
+    if _tracer is None or _untraced.get():
+        yield Traced()
+        return
+    from langgraph.errors import GraphBubbleUp
+
+    with _tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False) as span:
+        traced = Traced(span)
+        traced.note(**attributes)
+        try:
+            yield traced
+        except asyncio.CancelledError:
+            traced.note(status="cancelled")
+            raise
+        except GraphBubbleUp:  # the graph waits for a person
+            raise
+        except BaseException as exc:
+            traced.note(status="failed")
+            traced.failed(type(exc).__qualname__)
+            raise
+
+
+@contextmanager
+def run_span(run_id: str, options: RunOptions) -> Iterator[Traced]:
+    """The span of one run. A run of which nothing may leave this machine has none where spans go to another one."""
+    unseen = _untraced.set(not options.web and _leaves(os.environ))
+    told = {"depth": options.depth, "web": options.web, "collections": len(options.collections)}
+    try:
+        with _span(f"{SERVICE}.run", run_id=run_id, deadline_seconds=options.deadline_seconds, **told) as traced:
+            yield traced
+    finally:
+        _untraced.reset(unseen)
+
+
+def _leaves(environment: Mapping[str, str]) -> bool:
+    """Whether spans are sent to another machine."""
+    address = next((environment[name] for name in _ENDPOINTS if environment.get(name)), "http://127.0.0.1:4318")
+    return not is_local(address)
+
+
+def stage_span(name: str) -> AbstractContextManager[Traced]:
+    """The span of one stage, under its run's."""
+    return _span(f"{SERVICE}.{name}", stage=name)
+
+
+def langsmith_of(options: RunOptions) -> AbstractContextManager[Any]:
+    """A run of which nothing may leave this machine is not traced, whatever the environment asks of LangSmith."""
+    if options.web:
+        return nullcontext()
+    from langsmith import tracing_context
+
+    return tracing_context(enabled=False)

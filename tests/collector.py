@@ -1,0 +1,134 @@
+"""Places for traces on this machine: an OpenTelemetry collector, and a server that plays LangSmith."""
+
+import gzip
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+_INFO = {
+    "version": "0.0.1",
+    "batch_ingest_config": {
+        "use_multipart_endpoint": True,
+        "size_limit": 100,
+        "size_limit_bytes": 20_000_000,
+        "scale_up_qsize_trigger": 1000,
+        "scale_up_nthreads_limit": 16,
+        "scale_down_nempty_trigger": 4,
+    },
+}
+
+
+@dataclass(frozen=True)
+class CollectedSpan:
+    """A span as it was sent. `service` is its resource's name; `status` 2 is an error."""
+
+    name: str
+    service: str
+    trace_id: bytes
+    span_id: bytes
+    parent_id: bytes
+    status: int
+    attributes: dict[str, Any]
+    events: list[tuple[str, dict[str, Any]]]
+
+
+@dataclass
+class Collector:
+    """url: without a path. bodies: of every request, unpacked; `requests`: their methods and paths."""
+
+    url: str = ""
+    requests: list[str] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+
+    def spans(self) -> list[CollectedSpan]:
+        return [span for body in self.bodies for span in _spans(body)]
+
+    def posted(self) -> list[str]:
+        return [r for r in self.requests if r.startswith(("POST", "PATCH"))]
+
+    def wait_for(self, done: "Callable[[Collector], bool]", seconds: float = 30.0) -> None:
+        until = time.monotonic() + seconds
+        while not done(self):
+            assert time.monotonic() < until, f"not within {seconds:.0f} seconds; so far {self.requests}"
+            time.sleep(0.05)
+
+
+def _spans(body: bytes) -> Iterator[CollectedSpan]:
+    for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+        service = _plain(resource.resource.attributes).get("service.name", "")
+        for scope in resource.scope_spans:
+            for span in scope.spans:
+                events = [(e.name, _plain(e.attributes)) for e in span.events]
+                yield CollectedSpan(
+                    name=span.name,
+                    service=service,
+                    trace_id=span.trace_id,
+                    span_id=span.span_id,
+                    parent_id=span.parent_span_id,
+                    status=span.status.code,
+                    attributes=_plain(span.attributes),
+                    events=events,
+                )
+
+
+def _plain(attributes: Any) -> dict[str, Any]:
+    return {a.key: getattr(a.value, a.value.WhichOneof("value")) for a in attributes}
+
+
+@contextmanager
+def collector() -> Iterator[Collector]:
+    """Takes whatever is sent to it, and answers a GET as LangSmith says what it is."""
+    kept = Collector()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _answer(self, body: bytes) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_GET(self) -> None:
+            kept.requests.append(f"GET {self.path}")
+            self._answer(json.dumps(_INFO).encode())
+
+        def do_POST(self) -> None:
+            body = self._read()
+            kept.bodies.append(gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body)
+            kept.requests.append(f"{self.command} {self.path}")
+            self._answer(b"" if self.path == "/v1/traces" else b"{}")
+
+        do_PATCH = do_POST  # noqa: N815  # the name is the method's
+
+        def _read(self) -> bytes:
+            if self.headers.get("Transfer-Encoding") != "chunked":
+                return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            parts = []
+            while size := int(self.rfile.readline(), 16):
+                parts.append(self.rfile.read(size))
+                self.rfile.readline()
+            self.rfile.readline()
+            return b"".join(parts)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    kept.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield kept
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

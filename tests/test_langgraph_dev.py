@@ -1,0 +1,189 @@
+"""LangGraph's own development server over the real agent with its embedded providers: asked, watched, resumed."""
+
+import gc
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from collector import collector
+from conftest import ROOT
+from langgraph.pregel.remote import RemoteException, RemoteGraph
+from langgraph.types import Command
+from langgraph_sdk import get_sync_client
+from langgraph_server import DevServer, dev_server
+from model_server import ModelServer, Reply
+
+from agent.answer import Answer
+from agent.grounding import verbatim
+from agent.rendering.markdown import escape
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+QUESTION = "Should schools ban smartphones?"
+QUICK: dict[str, Any] = {"depth": "quick", "deadline_seconds": 300.0}
+INTEGRATIONS = ROOT / "docs" / "integrations.md"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, models_dir: Path) -> Iterator[DevServer]:
+    with dev_server(tmp_path_factory.mktemp("langgraph"), models_dir) as running:
+        yield running
+
+
+@pytest.fixture
+def steelman(server: DevServer) -> Iterator[Any]:
+    with get_sync_client(url=server.url) as client:
+        yield RemoteGraph("steelman", sync_client=client)
+
+
+def on_thread(server: DevServer) -> Any:
+    """The configuration of runs on a new thread."""
+    thread = httpx.post(f"{server.url}/threads", json={}, timeout=30).json()["thread_id"]
+    return {"configurable": {"thread_id": thread}}
+
+
+def test_an_answer_comes_with_citations_that_stand_in_their_sources(steelman: Any) -> None:
+    told = steelman.invoke({"question": QUESTION}, context={**QUICK, "collections": ["samples"], "web": False})
+    answer = Answer.model_validate(told["answer"])
+    assert answer.outcome == "answered"
+    assert {s.stance for s in answer.perspectives if s.claims} >= {"supports", "opposes"}
+    assert len(answer.citations) >= 2
+    for citation in answer.citations:
+        assert verbatim(citation.quote, (ROOT / citation.document_id).read_text(encoding="utf-8"))
+    assert told["markdown"].startswith(f"# {QUESTION}\n")
+    assert all(f"\n{c.number}. {escape(c.title)}" in told["markdown"] for c in answer.citations)
+
+
+def test_the_stages_are_streamed_as_they_go(steelman: Any) -> None:
+    parts = steelman.stream({"question": QUESTION}, context=QUICK, stream_mode=["custom", "updates"], subgraphs=True)
+    told, done = [], []
+    for where, mode, data in parts:
+        if mode == "custom" and data["kind"] == "stage":
+            told.append(data["stage"])
+            assert where[0].startswith("stages:")
+        elif mode == "updates":
+            done += [(len(where), name) for name in data]
+    assert list(dict.fromkeys(told)) == ["frame", "expand", "search", "judge", "select", "write", "verify"]
+    outer = [name for depth, name in done if depth == 0]
+    assert outer == ["check", "stages", "answer"]
+    assert next(name for depth, name in done if depth == 1) == "frame"
+
+
+def test_studio_can_draw_the_stages_and_knows_the_options(server: DevServer) -> None:
+    drawn = httpx.get(f"{server.url}/assistants/steelman/graph", params={"xray": "true"}, timeout=60).json()
+    names = {str(node["id"]) for node in drawn["nodes"]}
+    assert {"check", "answer", "stages:frame", "stages:judge", "stages:verify"} <= names
+    [assistant] = httpx.post(f"{server.url}/assistants/search", json={}, timeout=60).json()
+    schemas = httpx.get(f"{server.url}/assistants/{assistant['assistant_id']}/schemas", timeout=60).json()
+    assert set(schemas["input_schema"]["properties"]) == {"question", "earlier"}
+    assert set(schemas["output_schema"]["properties"]) == {"answer", "markdown"}
+    assert schemas["context_schema"]["properties"]["depth"]["enum"] == ["quick", "normal", "deep"]
+    assert "deadline_at" not in schemas["context_schema"]["properties"]
+
+
+@pytest.mark.parametrize(
+    ("given", "context", "message"),
+    [
+        ({"question": " "}, {}, "the question is empty"),
+        ({}, {}, "the input has no question"),
+        ({"question": "Sollten Schulen alle Handys verbieten?"}, {}, "does not read as English"),
+        ({"question": "Hello there."}, {}, "neither a question nor a claim"),
+        ({"question": QUESTION}, {"collections": ["nowhere"]}, "there is no collection 'nowhere'"),
+        ({"question": QUESTION}, {"depht": "quick"}, "there is no option 'depht'"),
+        ({"question": QUESTION}, {"depth": "bottomless"}, "the option 'depth' cannot be 'bottomless'"),
+        ({"question": QUESTION}, {"max_pairs": 0}, "max_pairs has to be more than 0"),
+        ({"question": "strongest counter-argument to 2?"}, {}, "stands for nothing yet"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_plain_words(
+    steelman: Any, given: dict[str, str], context: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(RemoteException) as refused:
+        steelman.invoke(given, context=context)
+    assert message in refused.value.args[0]["message"]
+
+
+def test_the_sides_can_be_reviewed_before_the_search(server: DevServer, steelman: Any) -> None:
+    config = on_thread(server)
+    review = {**QUICK, "review": True}
+    parts = list(steelman.stream({"question": QUESTION}, config, context=review, stream_mode="updates"))
+    [interrupt] = parts[-1]["__interrupt__"]
+    sides = interrupt["value"]["sides"]
+    assert len(sides) >= 2
+    parts = list(steelman.stream(Command(resume=[{"statement": " "}]), config, stream_mode="updates"))
+    [interrupt] = parts[-1]["__interrupt__"]
+    assert "side 1 has no statement" in interrupt["value"]["error"]
+    told = steelman.invoke(Command(resume=sides[:1]), config)
+    assert [s["statement"] for s in told["answer"]["perspectives"]] == [sides[0]["statement"]]
+
+
+def test_a_further_run_of_a_thread_is_a_follow_up(server: DevServer, steelman: Any) -> None:
+    config = on_thread(server)
+    first = steelman.invoke({"question": QUESTION}, config, context=QUICK)["answer"]
+    second = steelman.invoke({"question": "strongest counter-argument to 1?"}, config, context=QUICK)["answer"]
+    assert second["against"]["number"] == 1
+    assert second["against"]["text"] in [c["text"] for s in first["perspectives"] for c in s["claims"]]
+    asked = {"question": "What about the cost?", "earlier": [QUESTION]}
+    assert steelman.invoke(asked, context=QUICK)["answer"]["focus"] == "the cost"
+
+
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # the lines close nothing, as is usual for an agent
+def test_a_langchain_agent_uses_it_as_a_tool_with_the_lines_of_the_document(
+    server: DevServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [block] = re.findall(r"<!-- langchain -->\n```python\n(.*?)```", INTEGRATIONS.read_text(encoding="utf-8"), re.S)
+    code = [line for line in block.splitlines() if line.strip() and not line.lstrip().startswith('"')]
+    assert len(code) == 5
+    assert block.count("http://127.0.0.1:2024") == 1
+    function = {"name": "steelman", "arguments": json.dumps({"question": QUESTION})}
+    calls = {"tool_calls": [{"id": "call-1", "type": "function", "function": function}]}
+    with ModelServer() as model:
+        model.on(lambda body: len(body["messages"]) == 1, Reply(None, finish_reason="tool_calls", message=calls))
+        model.on(lambda body: len(body["messages"]) == 3, lambda body: f"It says: {body['messages'][2]['content']}")
+        monkeypatch.setenv("OPENAI_BASE_URL", model.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+        scope: dict[str, Any] = {}
+        exec(block.replace("http://127.0.0.1:2024", server.url), scope)
+        said = scope["agent"].invoke({"messages": [("user", QUESTION)]})["messages"][-1].text
+    scope.clear()
+    gc.collect()
+    assert said.startswith(f"It says: # {QUESTION}")
+    assert "## Sources" in said
+    [tool] = model.requests[0].body["tools"]
+    assert tool["function"]["name"] == "steelman"
+    assert "contentious" in tool["function"]["description"]
+
+
+@pytest.mark.parametrize(("origin", "let_in"), [("https://smith.langchain.com", True), ("https://example.org", False)])
+def test_only_studios_page_may_ask_from_a_browser(server: DevServer, origin: str, let_in: bool) -> None:
+    headers = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+    asked = httpx.options(f"{server.url}/threads", headers=headers, timeout=30)
+    assert (asked.headers.get("access-control-allow-origin") == origin) is let_in
+    assert (
+        httpx.get(f"{server.url}/ok", headers=headers).headers.get("access-control-allow-origin") == origin
+    ) is let_in
+
+
+def test_it_blocks_no_loop_reaches_nobody_and_ends_when_told_to(server: DevServer) -> None:
+    log = server.log.read_text()
+    assert "BlockingError" not in log
+    assert server.asked_elsewhere == []
+    assert server.stop() == 0
+    assert "Traceback" not in server.log.read_text()[len(log) :]
+
+
+def test_langsmith_is_sent_the_runs_that_may_leave_this_machine_and_no_other(tmp_path: Path, models_dir: Path) -> None:
+    with collector() as langsmith:
+        variables = {"LANGSMITH_TRACING": "true", "LANGSMITH_ENDPOINT": langsmith.url, "LANGSMITH_API_KEY": "test"}
+        with dev_server(tmp_path, models_dir, **variables) as server, get_sync_client(url=server.url) as client:
+            steelman = RemoteGraph("steelman", sync_client=client)
+            steelman.invoke({"question": QUESTION}, context=QUICK | {"web": False})
+            steelman.invoke({"question": "Should voting be compulsory?"}, context=QUICK)
+            langsmith.wait_for(lambda c: b"voting be compulsory" in b"".join(c.bodies))
+            server.stop()
+        sent = b"".join(langsmith.bodies)
+    assert b'"name":"verify"' in sent
+    assert b"smartphone" not in sent

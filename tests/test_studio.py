@@ -1,0 +1,256 @@
+"""The graph that LangGraph's server serves, in this process: instant providers, and a checkpointer as it brings one."""
+
+import asyncio
+import importlib
+import json
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from agent_fixtures import QUESTION, instant_template, settings
+from conftest import ROOT
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+from langgraph_sdk.runtime import ServerRuntime, _ExecutionRuntime, _ReadRuntime
+from langsmith import tracing_context
+from langsmith.utils import tracing_is_enabled
+from providers import build, side
+
+from agent import studio
+from agent.answer import Answer
+from agent.options import RunOptions
+from agent.settings import Settings
+from agent.studio import Host, Parts, RefusedError, build_served, make_graph, read_options
+from tools.errors import InputError, ProviderReplyError
+from tools.passages import SourceDocument
+from tools.store.database import Database
+from tools.store.store import Store
+from tools.store.web_passages import WebPage
+
+__all__ = ["instant_template", "settings"]
+
+
+class Failing:
+    """A stage without a stand-in, which fails after something was read on the web."""
+
+    def __init__(self, store: Store, thread: str) -> None:
+        self._store, self._thread = store, thread
+
+    async def expand(self, *_: object) -> Any:
+        await asyncio.to_thread(read_a_page, self._store, self._thread)
+        raise ProviderReplyError("the sides were garbage.")
+
+
+def read_a_page(store: Store, thread: str) -> None:
+    source = SourceDocument("https://example.org/", "example", "A page.")
+    store.web.put(thread, [WebPage(source, ("A page.",), np.ones((1, 4), np.float32))])
+
+
+def pages(database: Database) -> int:
+    with database.read() as db:
+        return int(db.execute("SELECT COUNT(*) FROM web_documents").fetchone()[0])
+
+
+@pytest.fixture
+def parts(settings: Settings) -> Iterator[Parts]:
+    database = Database(settings.database_path)
+    store = Store(database)
+    yield Parts(settings, database, store, build()(settings, store))
+    database.close()
+
+
+def served(parts: Parts) -> Any:
+    return build_served(parts).copy(update={"checkpointer": InMemorySaver()})
+
+
+def thread(name: str = "t") -> Any:
+    return {"configurable": {"thread_id": name}}
+
+
+async def test_a_question_becomes_an_answer_in_json_and_in_markdown(parts: Parts) -> None:
+    told = await served(parts).ainvoke({"question": f"  {QUESTION} "}, thread(), context={"collections": ["samples"]})
+    assert set(told) == {"answer", "markdown"}
+    answer = Answer.model_validate(told["answer"])
+    assert (answer.question, answer.outcome) == (QUESTION, "answered")
+    assert answer.citations
+    assert told["markdown"].startswith(f"# {QUESTION}\n")
+    assert set(answer.timings) >= {"frame", "verify", "total"}
+
+
+async def test_earlier_questions_are_what_a_follow_up_is_read_with(parts: Parts) -> None:
+    graph = served(parts)
+    asked = {"question": "What about the cost?", "earlier": [QUESTION]}
+    assert (await graph.ainvoke(asked, thread()))["answer"]["focus"] == "the cost"
+    by_option = await graph.ainvoke({"question": asked["question"]}, thread("u"), context={"earlier": [QUESTION]})
+    assert by_option["answer"]["focus"] == "the cost"
+
+
+async def test_the_next_run_of_a_thread_argues_with_its_last_answer(parts: Parts) -> None:
+    graph = served(parts)
+    await graph.ainvoke({"question": QUESTION}, thread())
+    told = await graph.ainvoke({"question": "strongest counter-argument to 1?"}, thread())
+    assert told["answer"]["against"]["number"] == 1
+    with pytest.raises(RefusedError, match="stands for nothing yet"):
+        await graph.ainvoke({"question": "strongest counter-argument to 1?"}, thread("another"))
+
+
+async def test_a_review_goes_on_with_the_options_that_the_run_began_with(parts: Parts) -> None:
+    graph = served(parts)
+    context = {"review": True, "claims_per_side": 1}
+    stopped = await graph.ainvoke({"question": QUESTION}, thread(), context=context)
+    assert [len(i.value["sides"]) for i in stopped["__interrupt__"]] == [2]
+    again = await graph.ainvoke(Command(resume=[]), thread())
+    assert "at least one side" in again["__interrupt__"][0].value["error"]
+    told = await graph.ainvoke(Command(resume=[side(1, "Bridges should be built.", "supports")]), thread())
+    [only] = told["answer"]["perspectives"]
+    assert only["statement"] == "Bridges should be built."
+    assert len(only["claims"]) == 1
+
+
+async def test_a_stage_that_fails_says_so_and_leaves_no_pages_behind(parts: Parts, settings: Settings) -> None:
+    failing = Failing(parts.store, "t")
+    broken = Parts(settings, parts.database, parts.store, build(expander=failing)(settings, parts.store))
+    with pytest.raises(RefusedError, match="the sides were garbage"):
+        await served(broken).ainvoke({"question": QUESTION}, thread())
+    assert pages(parts.database) == 0
+
+
+async def test_the_pages_that_a_run_read_are_forgotten_with_its_end(parts: Parts) -> None:
+    await asyncio.to_thread(read_a_page, parts.store, "t")
+    await asyncio.to_thread(read_a_page, parts.store, "another")
+    await served(parts).ainvoke({"question": QUESTION}, thread())
+    assert pages(parts.database) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"earlier": []}, "the input has no question"),
+        ({"question": 7}, "the input has no question"),
+        ({"question": QUESTION, "earlier": QUESTION}, "have to be a list of texts"),
+        ({"question": QUESTION, "earlier": [1]}, "have to be a list of texts"),
+        ({"question": "ok"}, "neither a question nor a claim"),
+    ],
+)
+async def test_an_input_that_cannot_be_is_refused(parts: Parts, given: Any, message: str) -> None:
+    with pytest.raises(RefusedError, match=message):
+        await served(parts).ainvoke(given, thread())
+
+
+def test_options_come_as_json() -> None:
+    given = {"depth": "deep", "collections": ["a", "b"], "domains": ["gov.uk"], "web": False, "max_cost": 2}
+    options = read_options(RunOptions.of, given)
+    assert options == RunOptions.of("deep", collections=("a", "b"), domains=("gov.uk",), web=False, max_cost=2.0)
+    assert hash(options)  # no list has stayed
+    assert read_options(RunOptions.of, None) == RunOptions.of()
+    assert read_options(RunOptions.of, {"__after_seconds__": 0, "thread_id": "t"}) == RunOptions.of()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"depht": "deep"}, "there is no option 'depht'. There are: collections,"),
+        ({"deadline_at": 1.0}, "there is no option 'deadline_at'."),
+        ({"collections": "samples"}, "the option 'collections' cannot be 'samples'"),
+        ({"max_pairs": "many"}, "the option 'max_pairs' cannot be 'many'"),
+        ({"pool": 0}, "pool has to be more than 0"),
+        ({"selection": "best"}, "there is no selection 'best'"),
+    ],
+)
+def test_an_option_that_cannot_be_is_named(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as error:
+        read_options(RunOptions.of, given)
+    assert message in str(error.value)
+
+
+# The factory
+
+
+def running(context: Any) -> Any:
+    return _ExecutionRuntime(access_context="threads.create_run", store=None, context=context)  # type: ignore[arg-type]
+
+
+READING: ServerRuntime[Any] = _ReadRuntime(access_context="assistants.read", store=None)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch, settings: Settings, models_dir: Path) -> Host:
+    """The process's host over instant providers."""
+    monkeypatch.setattr(studio, "build_providers", build())
+    monkeypatch.setattr(studio, "index_samples", lambda *_: None)  # the instant collection stands in for them
+    fresh = Host()
+    monkeypatch.setattr(studio, "_HOST", fresh)
+    return fresh
+
+
+async def test_the_graph_is_built_once_and_closed_with_the_server(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Parts] = []
+    closed: list[bool] = []
+    real = studio._open_parts
+
+    def counted(settings: Settings) -> Parts:
+        opened.append(real(settings))
+        return opened[-1]
+
+    monkeypatch.setattr(studio, "_open_parts", counted)
+
+    async def use() -> Any:
+        async with make_graph(READING) as graph:
+            return graph
+
+    first, *others = await asyncio.gather(*(use() for _ in range(5)))
+    assert all(graph is first for graph in others)
+    assert len(opened) == 1
+    monkeypatch.setattr(opened[0].database, "close", lambda: closed.append(True))
+    async with studio.app.router.lifespan_context(studio.app):
+        assert not closed
+    assert closed
+
+
+async def test_what_cannot_be_is_refused_before_the_server_drops_it(host: Host) -> None:
+    with pytest.raises(RefusedError, match="there is no option 'depht'"):
+        async with make_graph(running({"depht": "deep"})):
+            pass
+
+
+async def test_settings_that_cannot_be_used_reach_the_client(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEELMAN_JUDGE", "score")
+    with pytest.raises(RefusedError, match="set STEELMAN_JUDGE_URL"):
+        async with make_graph(running({})):
+            pass
+
+
+@pytest.mark.parametrize("web", [True, False])
+async def test_langsmith_sees_no_run_that_may_not_leave_this_machine(host: Host, web: bool) -> None:
+    with tracing_context(enabled=True):
+        async with make_graph(running({"web": web})):
+            assert tracing_is_enabled() is web
+
+
+def test_langgraphs_server_finds_what_its_file_names() -> None:
+    config = json.loads((ROOT / "langgraph.json").read_text())
+    named = {"graph": config["graphs"]["steelman"], "app": config["http"]["app"]}
+    parts = {what: path.split(":") for what, path in named.items()}
+    found = {what: getattr(importlib.import_module(module), name) for what, (module, name) in parts.items()}
+    assert found == {"graph": make_graph, "app": studio.app}
+
+
+def test_the_server_can_tell_its_schemas(parts: Parts) -> None:
+    graph = build_served(parts)
+    options = cast(Any, graph.get_context_jsonschema())["properties"]
+    assert set(options) == {f.name for f in fields(RunOptions)} - {"deadline_at"}
+    assert options["collections"]["type"] == "array"
+    assert set(graph.get_input_jsonschema()["properties"]) == {"question", "earlier"}
+    assert set(graph.get_output_jsonschema()["properties"]) == {"answer", "markdown"}
+    [(_, agent)] = graph.get_subgraphs()
+    assert "perspectives" in cast(Any, agent).get_output_jsonschema()["properties"]
+
+
+def test_the_stages_are_found_as_a_subgraph(parts: Parts) -> None:
+    graph = build_served(parts)
+    assert graph.checkpointer is None
+    assert [name for name, _ in graph.get_subgraphs()] == ["stages"]
+    assert {"check", "answer", "stages:frame", "stages:verify"} <= set(graph.get_graph(xray=True).nodes)

@@ -1,0 +1,228 @@
+"""Traces of runs, by the variables that OpenTelemetry and LangSmith are usually turned on with, to servers of ours."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from agent_fixtures import QUESTION, instant_template, settings
+from collector import CollectedSpan, Collector, collector
+from conftest import Spawn
+
+from agent.settings import Settings
+from agent.tracing import wanted_exporters
+from tools.errors import SettingsError
+
+__all__ = ["instant_template", "settings"]
+
+STAGES = {"frame", "expand", "search", "judge", "select", "write", "verify"}
+RUN = """
+import asyncio, sys
+from agent.options import RunOptions
+from agent.runs import Runs
+from agent.settings import load_settings
+from providers import build
+
+def before(query):
+    if "fail" in sys.argv:
+        raise RuntimeError(f"could not search for {query}")
+
+async def main():
+    async with Runs(load_settings(), build(before_search=before)) as runs:
+        run_id = await runs.start(sys.argv[1], RunOptions.of("quick", web="offline" not in sys.argv))
+        print(run_id, (await runs.answer(run_id)).outcome)
+"""
+PLAIN = f"{RUN}\nasyncio.run(main())"
+IN_A_REQUEST = f"""{RUN}
+async def request():
+    import httpx
+    from fastapi import FastAPI
+    from agent.tracing import set_up_tracing
+    assert set_up_tracing("doors") and set_up_tracing("another")
+    app = FastAPI()
+
+    @app.post("/ask")
+    async def ask(question: dict[str, str]) -> str:
+        return await runs.start(question["question"])
+
+    async with Runs(load_settings(), build()) as runs, httpx.AsyncClient(transport=httpx.ASGITransport(app)) as client:
+        begun = await client.post("http://127.0.0.1/ask", json={{"question": sys.argv[1]}})
+        await runs.answer(begun.json())  # the request has ended
+
+asyncio.run(request())"""
+UNTRACED = f"""{PLAIN}
+from agent.tracing import set_up_tracing
+told = [m for m in sys.modules if m.startswith("opentelemetry.exporter.otlp.proto.http")]
+assert not told and not set_up_tracing(), told  # Chroma imports other parts"""
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("OTEL_"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def traces(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
+    """A collector to which the variables point."""
+    with collector() as running:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", running.url)
+        yield running
+
+
+def finish(spawn: Spawn, code: str, *arguments: str, status: int = 0) -> tuple[str, str]:
+    process = spawn(code, *arguments)
+    out, err = process.communicate(timeout=100)
+    assert process.returncode == status, err
+    return out, err
+
+
+def named(spans: list[CollectedSpan], name: str) -> CollectedSpan:
+    [span] = [s for s in spans if s.name == name]
+    return span
+
+
+def test_a_run_is_a_span_with_a_span_for_each_stage_under_it(
+    settings: Settings, spawn: Spawn, traces: Collector
+) -> None:
+    out, _ = finish(spawn, PLAIN, QUESTION)
+    run_id, outcome = out.split()
+    assert set(traces.requests) == {"POST /v1/traces"}
+    spans = traces.spans()
+    run = named(spans, "steelman.run")
+    assert (run.service, run.parent_id, run.status) == ("steelman", b"", 0)
+    told = {name.removeprefix("steelman."): value for name, value in run.attributes.items()}
+    assert told | {"run_id": run_id, "status": "done", "outcome": outcome, "depth": "quick", "web": True} == told
+    assert told["provider.judge"] == "instant-judge"
+    stages = [s for s in spans if s is not run]
+    assert {s.attributes["steelman.stage"] for s in stages} == STAGES
+    assert {(s.trace_id, s.parent_id) for s in stages} == {(run.trace_id, run.span_id)}
+    assert sum(s.name == "steelman.search" for s in stages) == 2  # a branch a side
+    assert named(spans, "steelman.judge").attributes["steelman.pairs"] > 0
+
+
+@pytest.mark.slow
+def test_no_word_of_the_question_or_of_an_error_is_in_a_trace(
+    settings: Settings, spawn: Spawn, traces: Collector
+) -> None:
+    finish(spawn, PLAIN, QUESTION)
+    finish(spawn, PLAIN, QUESTION, "fail", status=1)
+    assert len([s for s in traces.spans() if s.name == "steelman.run"]) == 2
+    assert not [body for body in traces.bodies if b"bridge" in body.lower()]
+
+
+@pytest.mark.slow
+def test_what_failed_is_marked_by_its_kind(settings: Settings, spawn: Spawn, traces: Collector) -> None:
+    _, err = finish(spawn, PLAIN, QUESTION, "fail", status=1)
+    assert "could not search" in err
+    for name in ("steelman.run", "steelman.expand"):
+        span = named(traces.spans(), name)
+        assert span.status == 2
+        assert span.events == [("exception", {"exception.type": "RuntimeError"})]
+        assert span.attributes["steelman.status"] == "failed"
+
+
+def test_a_run_belongs_to_the_request_that_began_it(settings: Settings, spawn: Spawn, traces: Collector) -> None:
+    finish(spawn, IN_A_REQUEST, QUESTION)
+    spans = {s.span_id: s for s in traces.spans()}
+    run = named(traces.spans(), "steelman.run")
+    above = spans[run.parent_id]
+    while above.parent_id:  # FastAPI has a span for the endpoint under the request's
+        above = spans[above.parent_id]
+    assert above.name == "POST /ask"
+    assert {s.trace_id for s in spans.values()} == {above.trace_id}
+    assert {s.service for s in spans.values()} == {"doors"}
+    assert not [body for body in traces.bodies if b"bridge" in body.lower()]
+
+
+@pytest.mark.slow
+def test_the_usual_variables_name_the_service(
+    settings: Settings, spawn: Spawn, traces: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "balance")
+    finish(spawn, IN_A_REQUEST, QUESTION)
+    assert {s.service for s in traces.spans()} == {"balance"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {},
+        {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_SDK_DISABLED": "true"},
+        {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_TRACES_EXPORTER": "none"},
+    ],
+)
+def test_where_nothing_is_asked_for_nothing_is_imported(
+    settings: Settings, spawn: Spawn, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    finish(spawn, UNTRACED, QUESTION)
+
+
+@pytest.mark.slow
+def test_spans_can_be_printed_and_the_output_stays_the_answers(
+    settings: Settings, spawn: Spawn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "console")
+    out, err = finish(spawn, PLAIN, QUESTION)
+    assert len(out.splitlines()) == 1
+    assert '"name": "steelman.run"' in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("where", "traced"), [("http://192.0.2.1:4318", False), ("http://127.0.0.1:4318", True)])
+def test_a_run_that_may_not_leave_this_machine_is_traced_to_this_machine_only(
+    settings: Settings, spawn: Spawn, monkeypatch: pytest.MonkeyPatch, where: str, traced: bool
+) -> None:
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "console")  # so that a test sees the spans without anybody elsewhere
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", where)
+    _, err = finish(spawn, PLAIN, QUESTION, "offline")
+    assert ('"name": "steelman.' in err) == traced
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"OTEL_TRACES_EXPORTER": "zipkin"}, "OTEL_TRACES_EXPORTER cannot be 'zipkin': it is otlp, console, none."),
+        (
+            {"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
+            "traces go over OTLP as http/protobuf only, not 'grpc'. Unset OTEL_EXPORTER_OTLP_PROTOCOL.",
+        ),
+    ],
+)
+def test_a_variable_that_cannot_be_followed_is_named(variables: dict[str, str], message: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        wanted_exporters(variables)
+    assert str(error.value) == message
+
+
+def test_several_exporters_can_be_asked_for() -> None:
+    assert wanted_exporters({"OTEL_TRACES_EXPORTER": "otlp, console"}) == ["otlp", "console"]
+    assert wanted_exporters({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:1/v1/traces"}) == ["otlp"]
+
+
+@pytest.fixture
+def langsmith(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
+    with collector() as running:
+        monkeypatch.setenv("LANGSMITH_TRACING", "true")
+        monkeypatch.setenv("LANGSMITH_ENDPOINT", running.url)
+        monkeypatch.setenv("LANGSMITH_API_KEY", "test")
+        yield running
+
+
+def test_langsmith_is_sent_a_run_and_its_stages(settings: Settings, spawn: Spawn, langsmith: Collector) -> None:
+    finish(spawn, PLAIN, QUESTION)
+    assert langsmith.posted()
+    sent = b"".join(langsmith.bodies)
+    assert QUESTION.encode() in sent
+    assert all(f'"name":"{stage}"'.encode() in sent for stage in ("frame", "retrieve", "verify"))
+
+
+@pytest.mark.slow
+def test_langsmith_is_sent_nothing_of_a_run_that_may_not_leave_this_machine(
+    settings: Settings, spawn: Spawn, langsmith: Collector
+) -> None:
+    finish(spawn, PLAIN, QUESTION, "offline")
+    assert langsmith.posted() == []
