@@ -1,0 +1,95 @@
+"""`python -m api`: opens the doors for programs. This module only parses; the rest is imported when it runs."""
+
+import argparse
+import sys
+
+from api.mcp.configuring import configuration_help
+from tools.errors import InputError, SteelmanError
+
+_EPILOG = """\
+examples:
+  python -m api                                    listen on http://127.0.0.1:8000
+  python -m api --port 9000
+  python -m api mcp                                MCP over standard input and output, for an assistant
+  python -m api keys make laptop                   from now on callers need this key
+  python -m api --host 0.0.0.0                     for other machines too, once there is a key
+
+  curl http://127.0.0.1:8000/v1/ask -H 'Content-Type: application/json' \\
+    -d '{"question": "Should schools ban smartphones?"}'
+
+docs/api.md has a line for each call; `.env.example` lists what may be set (STEELMAN_API_…).
+
+exit status: 0 stopped by Ctrl-C or SIGTERM, 2 bad input, 1 anything else, 130 interrupted before it listened
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands, without importing any of them."""
+    parser = argparse.ArgumentParser(
+        prog="python -m api",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Steelman for programs: over HTTP, as an OpenAI-compatible server, over MCP.",
+    )
+    parser.add_argument("--host", help="where to listen (default: 127.0.0.1, which only this machine reaches)")
+    parser.add_argument("--port", type=int, help="the port (default: 8000; 0 takes a free one)")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    commands.add_parser(
+        "mcp",
+        help="speak MCP over standard input and output",
+        description="Speaks MCP over standard input and output: an assistant starts this command for itself.",
+        epilog=configuration_help(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_keys(commands.add_parser("keys", help="make, list and revoke the keys that callers need"))
+    return parser
+
+
+def _add_keys(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Bearer keys. Until the first one is made, whoever reaches the server may use it; from then on every call "
+        "needs one, also after the last was revoked. A running server notices within two seconds."
+    )
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    make = actions.add_parser("make", help="make a key and print it, this once")
+    make.add_argument("name", metavar="NAME", help="who will use it; logs show its id, never the key")
+    actions.add_parser("list", help="list the keys that were ever made")
+    revoke = actions.add_parser("revoke", help="end a key")
+    revoke.add_argument("key", metavar="ID|NAME", help="as `keys list` shows it")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs one command; every error that is meant for the user becomes one line and an exit status."""
+    args = build_parser().parse_args(arguments)
+    try:
+        return _run(args)
+    except InputError as exc:
+        print(f"steelman: {exc}", file=sys.stderr)
+        return 2
+    except SteelmanError as exc:
+        print(f"steelman: {exc}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(args: argparse.Namespace) -> int:
+    from agent.settings import load_settings
+
+    if args.command == "mcp":
+        from api.mcp.stdio import serve_stdio
+
+        return serve_stdio(load_settings())
+
+    if args.command == "keys":
+        from api.key_commands import run
+
+        return run(args, load_settings())
+    from api.serving import serve
+
+    changes = {"api_host": args.host, "api_port": args.port}
+    return serve(load_settings(**{k: v for k, v in changes.items() if v is not None}))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

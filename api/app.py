@@ -1,0 +1,59 @@
+"""The application: routes, problems and what guards them, over one service.
+
+request ─▶ guard (api/guard/) ─▶ routes (api/routes/) ─▶ service ─▶ the agent's door (agent/runs.py)
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from fastapi import FastAPI
+
+from agent.settings import Settings
+from api.completions.problems import OpenAIProblems
+from api.guard.guard import Guard
+from api.handlers import add_handlers
+from api.mcp import mounted
+from api.observing.metrics import Metrics
+from api.openapi import openapi_of
+from api.problems import responses
+from api.routes import asking, completions, documents, health, judging, metrics, runs
+from api.service import OpenDoor, open_service
+
+_ABOUT = "Every side's strongest sourced case for a contentious question. Failures are problem documents (RFC 9457)."
+
+
+def create_app(settings: Settings, open_door: OpenDoor | None = None) -> FastAPI:
+    """The application; the door is opened when it starts. `open_door`: another way to open it than the usual one."""
+
+    figures = Metrics()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with open_service(settings, open_door) as service, mounted.mcp_over(service) as app.state.mcp:
+            app.state.service = service
+            service.on_end = figures.run_ended
+            figures.watch_runs(lambda: len(service.runs.at_work), settings.api_runs)
+            yield
+
+    app = FastAPI(
+        title="Steelman",
+        version="1.0",
+        description=_ABOUT,
+        lifespan=lifespan,
+        telemetry={"logs": False, "metrics": False},  # a log record would hold the text of an error
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
+        responses=responses(401, 403, 429, 500),
+    )
+    app.state.metrics = figures
+    for family in (asking, runs, judging, documents, completions, health, metrics):
+        app.include_router(family.router)
+    app.router.routes.extend(mounted.routes())
+    app.openapi = partial(openapi_of, app)  # type: ignore[method-assign]  # as its documentation says
+    app.add_middleware(Guard, settings=settings, metrics=figures)
+    app.add_middleware(OpenAIProblems)  # the outer one, since the guard's problems are told so too
+    add_handlers(app)
+    return app

@@ -1,0 +1,42 @@
+"""The answer as a message: Markdown, with the source behind each number as an annotation."""
+
+import re
+
+from agent.answer import Answer, Citation
+from agent.rendering.markdown import to_markdown
+from agent.rendering.words import plain
+from api.completions.shapes import Annotation, AnswerMessage, TokenUsage, UrlCitation
+
+_NUMBER = re.compile(r"\[(\d+)\]")
+"""A number of ours: in all other texts both brackets have a backslash before them."""
+
+
+def message_of(answer: Answer, base: str) -> AnswerMessage:
+    """`base` is this server's address as the caller knows it, for sources that have none of their own."""
+    content = to_markdown(answer, remote=True).rstrip("\n")
+    sources = {c.number: c for c in answer.citations}
+    return AnswerMessage(
+        content=content,
+        annotations=[
+            _annotation(match, sources[int(match[1])], f"{base}/v1/runs/{answer.run_id}/citations")
+            for match in _NUMBER.finditer(content)
+        ],
+    )
+
+
+def usage_of(answer: Answer) -> TokenUsage:
+    read, wrote = answer.usage.input_tokens, answer.usage.output_tokens
+    return TokenUsage(prompt_tokens=read, completion_tokens=wrote, total_tokens=read + wrote)
+
+
+def _annotation(place: re.Match[str], source: Citation, here: str) -> Annotation:
+    address = plain(source.url)
+    own = address.startswith(("https://", "http://"))
+    return Annotation(
+        url_citation=UrlCitation(
+            url=address if own else f"{here}/{source.number}",
+            title=plain(source.title or source.publisher or source.document_id),
+            start_index=place.start(),
+            end_index=place.end(),
+        )
+    )

@@ -1,0 +1,107 @@
+"""What a conversation asks: its question, the run that it goes on from, and what was asked before.
+
+OpenAI's interface keeps nothing between calls: the client sends the whole conversation each time. Our own replies name
+their run in their last line, so that a follow-up finds the thread in what is sent back.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent.options import Depth
+from agent.question import LONGEST
+from api.callers import Caller
+from api.completions.shapes import MODELS, CompletionRequest, Message
+from api.problems import FieldProblem, ProblemError
+from api.service import Service
+from tools.errors import UnknownRunError
+
+_RUN = re.compile(r"\bRun ([0-9a-f]{12})\b")
+_MOST_EARLIER = 20
+_CHOICES = (None, "none", "auto")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """`thread` is that of our last reply; without one `earlier` are the user's messages before the question."""
+
+    question: str
+    depth: Depth
+    thread: str | None
+    earlier: tuple[str, ...]
+
+
+async def asked_of(service: Service, caller: Caller, request: CompletionRequest) -> Asked:
+    """What the request asks. Raises ProblemError for what cannot be answered, or not as it is wanted."""
+    depth = depth_of(request.model)
+    for field, wrong in _refused(request):
+        raise impossible(field, wrong)
+    asked = [i for i, m in enumerate(request.messages) if m.role == "user"]
+    if not asked:
+        raise impossible("messages", "no message has the role 'user', and the last of those is the question")
+    last = request.messages[asked[-1]]
+    _check_text(last, asked[-1])
+    before = request.messages[: asked[-1]]
+    thread = await _thread(service, caller, before)
+    return Asked(last.text, depth, thread, () if thread else _earlier(before))
+
+
+def depth_of(model: str) -> Depth:
+    """Raises ProblemError (404) for a model that there is not."""
+    if depth := MODELS.get(model):
+        return depth
+    detail = f"There is no model '{model[:100]}'. There are {', '.join(MODELS)}; GET /v1/models lists them."
+    wrong = FieldProblem(field="model", message=detail)
+    raise ProblemError(404, "unknown-model", "No such model", detail, fields=[wrong])
+
+
+def impossible(field: str, wrong: str) -> ProblemError:
+    """A request that is well-formed and cannot be honoured."""
+    return ProblemError(
+        400,
+        "impossible-request",
+        "The request cannot be honoured",
+        f"{field}: {wrong}.",
+        fields=[FieldProblem(field=field, message=wrong)],
+    )
+
+
+def _refused(request: CompletionRequest) -> Iterator[tuple[str, str]]:
+    """What would be something else than the one text that an answer is."""
+    if request.n not in (None, 1):
+        yield "n", "a question gets one answer here; send 1, or leave it out"
+    for field in ("tool_choice", "function_call"):
+        if getattr(request, field) not in _CHOICES:
+            yield field, "Steelman calls no tools: it answers; send 'auto' or 'none', or leave it out"
+    if request.response_format and request.response_format.type != "text":
+        yield "response_format", "the answer is Markdown; POST /v1/ask gives the same answer as JSON"
+    if request.logprobs or request.top_logprobs:
+        yield "logprobs", "the answer quotes its sources, so that its words have no log-probabilities; leave it out"
+    if request.audio or set(request.modalities or ["text"]) != {"text"}:
+        yield "audio" if request.audio else "modalities", "the answer is text; leave it out"
+
+
+def _check_text(message: Message, at: int) -> None:
+    parts: Sequence[Any] = message.content if isinstance(message.content, list) else ()
+    for number, part in enumerate(parts):
+        if part.type != "text":
+            place = f"messages.{at}.content.{number}"
+            raise impossible(place, f"a question is text, and this is of the type '{part.type[:40]}'; leave it out")
+
+
+async def _thread(service: Service, caller: Caller, before: Sequence[Message]) -> str | None:
+    """The thread of our last reply, by the run that its last line names; None where the caller has no such run."""
+    for message in reversed(before):
+        named = _RUN.findall(message.text) if message.role == "assistant" else []
+        if named:
+            try:
+                return (await service.run(caller, named[-1])).thread
+            except UnknownRunError:  # another server's, deleted since, or somebody else's
+                continue
+    return None
+
+
+def _earlier(before: Sequence[Message]) -> tuple[str, ...]:
+    texts = [" ".join(m.text.split()) for m in before if m.role == "user"]
+    return tuple(t for t in texts if 0 < len(t) <= LONGEST)[-_MOST_EARLIER:]

@@ -1,0 +1,39 @@
+"""What a run does, in words for somebody who waits for its answer."""
+
+from agent.rendering.markdown import escape
+from agent.rendering.words import count, plain
+from agent.run_store import Event
+
+
+class Progress:
+    """Remembers the sides' names and what was told: a stage that is done again tells nothing twice."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._told: set[str] = set()
+
+    def words(self, event: Event) -> str:
+        """A paragraph of Markdown, or nothing for an event that says little."""
+        text = self._words(event)
+        if not text or text in self._told:
+            return ""
+        self._told.add(text)
+        return f"{escape(plain(text))}\n\n"
+
+    def _words(self, event: Event) -> str:
+        data = event.data
+        if event.kind == "queued":
+            return f"Waiting behind {count(data['ahead'], 'run')}."
+        if event.kind == "framed":
+            return f"Read as: {data['neutral']}"
+        if event.kind == "sides":
+            self._names = {s["id"]: s["name"] for s in data["sides"]}
+            return "Sides: " + " · ".join(self._names.values())
+        if event.kind == "judged":
+            return f"{self._side(event)}: {count(data['passages'], 'passage')} in support."
+        if event.kind == "claim":
+            return f"{self._side(event)}, verified: {data['text']}"
+        return ""
+
+    def _side(self, event: Event) -> str:
+        return self._names.get(event.data["side"], "Answer")

@@ -1,0 +1,152 @@
+"""What OpenAI's clients send and read, as far as it means something here.
+
+A request may hold anything else that OpenAI's own server takes (temperature, max_tokens, seed, stop, user, …) or that a
+client adds: it is accepted and has no effect. What is read is checked.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+
+from agent.answer import Outcome
+from agent.options import Depth
+from api.shapes import RunId
+
+MODELS: dict[str, Depth] = {"steelman": "normal", "steelman-quick": "quick", "steelman-deep": "deep"}
+"""The models that a client may name: how much is searched, judged and written."""
+
+
+class _Read(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+
+
+class Part(_Read):
+    """A piece of a message. Text is read; a question can hold nothing else."""
+
+    type: str
+    text: str | None = None
+
+
+def _form(content: object) -> str:
+    return "parts" if isinstance(content, list) else "text"
+
+
+Content = Annotated[Annotated[str, Tag("text")] | Annotated[list[Part], Tag("parts")], Discriminator(_form)]
+
+
+class Message(_Read):
+    """A turn of the conversation. The last of the user's is the question; `system` and `developer` change nothing."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: Content | None = None
+
+    @property
+    def text(self) -> str:
+        if isinstance(self.content, list):
+            return " ".join(part.text or "" for part in self.content if part.type == "text")
+        return self.content or ""
+
+
+class StreamOptions(_Read):
+    include_usage: bool | None = Field(default=None, description="Whether a last chunk tells the tokens.")
+
+
+class ResponseFormat(_Read):
+    type: str = Field(json_schema_extra={"enum": ["text"]})
+
+
+class CompletionRequest(_Read):
+    """A conversation whose last question is to be answered.
+
+    The answer is a document made of verified claims, so nothing that shapes a model's text has an effect; what an
+    answer cannot be (several at once, a call of a tool, JSON by a schema, log-probabilities, sound) is refused.
+    """
+
+    model: str = Field(json_schema_extra={"enum": list(MODELS)})
+    messages: list[Message] = Field(
+        min_length=1, examples=[[{"role": "user", "content": "Should schools ban smartphones?"}]]
+    )
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    n: int | None = Field(default=None, json_schema_extra={"enum": [1, None]})
+    tool_choice: str | dict[str, Any] | None = Field(default=None, json_schema_extra={"enum": ["none", "auto", None]})
+    function_call: str | dict[str, Any] | None = Field(default=None, json_schema_extra={"enum": ["none", "auto", None]})
+    response_format: ResponseFormat | None = None
+    logprobs: bool | None = Field(default=None, json_schema_extra={"enum": [False, None]})
+    top_logprobs: int | None = Field(default=None, json_schema_extra={"enum": [0, None]})
+    modalities: list[str] | None = Field(default=None, json_schema_extra={"enum": [["text"], None]})
+    audio: dict[str, Any] | None = Field(default=None, json_schema_extra={"enum": [None]})
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class UrlCitation(_Told):
+    """A source: `content[start_index:end_index]` is its number, in characters (Unicode code points)."""
+
+    url: str
+    title: str
+    start_index: int
+    end_index: int
+
+
+class Annotation(_Told):
+    type: Literal["url_citation"] = "url_citation"
+    url_citation: UrlCitation
+
+
+class AnswerMessage(_Told):
+    """The answer as Markdown. Its last line names the run, by which a follow-up finds what it goes on from."""
+
+    role: Literal["assistant"] = "assistant"
+    content: str
+    refusal: None = None
+    annotations: list[Annotation]
+
+
+class Choice(_Told):
+    index: Literal[0] = 0
+    message: AnswerMessage
+    logprobs: None = None
+    finish_reason: Literal["stop"] = "stop"
+
+
+class TokenUsage(_Told):
+    """The tokens that chat models read and wrote for the answer; embedded providers spend none."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class About(_Told):
+    """What OpenAI's shapes have no place for: the whole answer is at `/v1/runs/{run_id}`."""
+
+    run_id: RunId
+    thread: RunId
+    outcome: Outcome | None = Field(description="Null in the chunks of a stream until the run is done.")
+
+
+class Completion(_Told):
+    """The answer to the question."""
+
+    id: str = Field(examples=["chatcmpl-8404bb0c1234"])
+    object: Literal["chat.completion"] = "chat.completion"
+    created: int
+    model: str
+    choices: list[Choice]
+    usage: TokenUsage
+    steelman: About
+
+
+class Model(_Told):
+    id: str
+    object: Literal["model"] = "model"
+    created: int
+    owned_by: Literal["steelman"] = "steelman"
+
+
+class ModelList(_Told):
+    object: Literal["list"] = "list"
+    data: list[Model]

@@ -1,0 +1,106 @@
+"""What the tools take: the bounds of the calls over HTTP, described for the model that fills them in."""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+
+from agent.options import Depth
+from agent.question import LONGEST
+from api.problems import FieldProblem, ProblemError
+from api.shapes import AskRequest, CollectionName, Domain, JudgeRequest, RetrieveRequest
+
+_Thread = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{12})?$")]
+_Input = TypeVar("_Input", bound=BaseModel)
+
+
+class QuestionInput(BaseModel):
+    """A question, and where and how to look."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    question: str = Field(
+        min_length=1,
+        max_length=LONGEST,
+        description="The question in English as one sentence, such as 'Should schools ban smartphones?'. A statement "
+        "works too. Ask about one thing at a time, and leave your own opinion out of it.",
+    )
+    depth: Depth = Field(
+        default="normal",
+        description="'quick' for a first look (seconds), 'normal' for most questions (up to a minute), 'deep' where "
+        "the user wants thoroughness (up to three minutes).",
+    )
+    collections: list[CollectionName] = Field(
+        default=[],
+        max_length=100,
+        description="Names of document collections to search. Leave it out unless the user named some: then the "
+        "server's usual ones are searched. A wrong name is refused with the names that exist.",
+    )
+    web: bool = Field(
+        default=True, description="False where nothing may leave the machine; the live web is not searched then."
+    )
+    domains: list[Domain] = Field(
+        default=[], max_length=100, description="Search the web on these domains only, such as ['gov.uk']."
+    )
+    thread: _Thread = Field(
+        default="",
+        description="For a follow-up such as 'What about the cost?' or 'strongest counter-argument to 2?': the run id "
+        "that stands at the end of the earlier answer.",
+    )
+    deadline_seconds: float = Field(
+        default=0, ge=0, le=3600, description="The answer comes from what was found by then; 0 is what the depth takes."
+    )
+
+    @field_validator("deadline_seconds")
+    @classmethod
+    def _enough(cls, value: float) -> float:
+        if 0 < value < 1:
+            raise ValueError("give 1 second or more, or 0 for what the depth takes")
+        return value
+
+    def asking(self) -> AskRequest:
+        return AskRequest.model_validate(self._changes())
+
+    def retrieving(self) -> RetrieveRequest:
+        return RetrieveRequest.model_validate(self._changes())
+
+    def _changes(self) -> dict[str, Any]:
+        """What was said, as the calls over HTTP take it: nothing in place of an empty value."""
+        return {name: value for name, value in self.model_dump().items() if value not in ([], "", 0) or value is False}
+
+
+def schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of a tool's arguments."""
+    return model.model_json_schema(mode="validation")
+
+
+def read(model: type[_Input], arguments: Mapping[str, Any]) -> _Input:
+    """The arguments as the model has them; null is as good as left out. Raises ProblemError that names the fields."""
+    given = {name: _unquoted(model, name, value) for name, value in arguments.items() if value is not None}
+    try:
+        return model.model_validate(given)
+    except ValidationError as exc:
+        wrong = [
+            FieldProblem(field=".".join(map(str, e["loc"])), message=str(e["msg"]).removeprefix("Value error, "))
+            for e in exc.errors()
+        ]
+        told = "; ".join(f"{w.field}: {w.message}" for w in wrong[:5])
+        known = f"The arguments are: {', '.join(model.model_fields)}."
+        raise ProblemError(
+            422, "invalid-request", "The arguments are not as they should be", f"{told}. {known}", fields=wrong
+        ) from exc
+
+
+def _unquoted(model: type[BaseModel], name: str, value: Any) -> Any:
+    """A list that a model has sent as the JSON of a list, as some do."""
+    if not isinstance(value, str) or name not in _LISTS.get(model, ()):
+        return value
+    try:
+        made = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    return made if isinstance(made, list) else value
+
+
+_LISTS: dict[type[BaseModel], tuple[str, ...]] = {QuestionInput: ("collections", "domains"), JudgeRequest: ("pairs",)}

@@ -1,0 +1,188 @@
+"""What a caller is told when something goes wrong: problem documents (RFC 9457), one shape for every failure.
+
+`type` is `urn:steelman:problem:` and a name that never changes; `detail` says what is wrong with this request and what
+to do next. A request whose fields are wrong lists them in `errors`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from api.observing.notes import note
+from tools import errors
+
+MEDIA_TYPE = "application/problem+json"
+_URN = "urn:steelman:problem:"
+
+
+class FieldProblem(BaseModel):
+    """A part of the request that cannot be as it is: where it stands, and why."""
+
+    field: str
+    message: str
+
+
+class Problem(BaseModel):
+    """What went wrong, after RFC 9457."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(pattern=f"^{_URN}[a-z-]+$", description="A name of the kind of problem that never changes.")
+    title: str = Field(description="The kind of problem in words.")
+    status: int = Field(ge=400, le=599)
+    detail: str = Field(description="What is wrong with this request, and what to do next.")
+    instance: str | None = Field(default=None, description="The run that it is about, where it is about one.")
+    errors: list[FieldProblem] | None = Field(default=None, description="The fields that are wrong.")
+
+
+class ProblemError(Exception):
+    """Ends a request with a problem document."""
+
+    def __init__(
+        self,
+        status: int,
+        name: str,
+        title: str,
+        detail: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        fields: Sequence[FieldProblem] = (),
+    ) -> None:
+        super().__init__(detail)
+        self.headers = dict(headers or {})
+        self.problem = Problem(type=_URN + name, title=title, status=status, detail=detail, errors=list(fields) or None)
+
+    def json(self, **extensions: Any) -> str:
+        """The problem document; `extensions` stand beside the standard members."""
+        return self.problem.model_copy(update=extensions).model_dump_json(exclude_none=True)
+
+    def response(self, **extensions: Any) -> Response:
+        """The answer to the request."""
+        note(problem=self.problem.type.removeprefix(_URN))
+        return Response(
+            self.json(**extensions),
+            self.problem.status,
+            headers=self.headers,
+            media_type=MEDIA_TYPE,
+        )
+
+
+_KINDS: tuple[tuple[type[errors.SteelmanError], int, str, str, str], ...] = (
+    (errors.UnknownCollectionError, 404, "unknown-collection", "No such collection", "GET /v1/collections lists them."),
+    (
+        *(errors.UnknownRunError, 404, "unknown-run", "No such run"),
+        "A run's id stands in the Location or Content-Location of the reply that began it.",
+    ),
+    (errors.QuestionError, 422, "unanswerable-question", "The question cannot be answered", ""),
+    (errors.SettingsError, 422, "impossible-option", "An option cannot be as it is", ""),
+    (errors.InputError, 422, "invalid-request", "The request cannot be carried out", ""),
+    (errors.SourceError, 422, "unreadable-document", "A document cannot be read", ""),
+    (errors.StoreBusyError, 503, "store-busy", "The store is busy", ""),
+    (errors.StoreFullError, 507, "store-full", "No room left on the disk", ""),
+    (errors.EncoderMismatchError, 409, "other-encoder", "The collection was made with another encoder", ""),
+    (errors.StoreError, 503, "store-unusable", "The store cannot be used", "Whoever runs this server has to mend it."),
+    (errors.ModelError, 503, "model-unusable", "A model cannot be used", "Whoever runs this server has to mend it."),
+    (errors.DeadlineError, 504, "too-slow", "A provider did not answer in time", "Try again, with more time."),
+    (errors.ProviderError, 502, "provider-failed", "A provider failed", ""),
+    (errors.RunBusyError, 409, "run-busy", "The run is being worked on", "POST /v1/runs/{id}/cancel stops it."),
+    (errors.RunCancelledError, 409, "run-cancelled", "The run was cancelled", "POST /v1/runs/{id}/resume goes on."),
+    (errors.RunError, 409, "run-stopped", "The run has no answer", "POST /v1/runs/{id}/resume goes on with it."),
+)
+_RETRIES = {503: "5"}
+_COMMAND = re.compile(r"`python -m [^`]*`|(?<!\S)--[a-z][a-z-]*")  # also an option of such a command
+_ASIDE = re.compile(r" ?\((?:see |with )?\0\)")
+_SENTENCE_END = re.compile(r"(?<=[.!?]) +")
+_CLAUSE_END = re.compile(r"(, (?:or|and|then) |; )")
+
+_INSIDE = re.compile(r"(something went wrong inside Steelman \(\w+): .*\)(?=\. Go on with `)", re.DOTALL)
+
+
+def problem_of(exc: errors.SteelmanError) -> ProblemError:
+    """The problem that an error of Steelman's is to a caller; hints that only help at this machine's keyboard go."""
+    for kind, status, name, title, advice in _KINDS:
+        if isinstance(exc, kind):
+            detail = " ".join(filter(None, [without_commands(str(exc)), advice]))
+            headers = {"Retry-After": _RETRIES[status]} if status in _RETRIES else {}
+            return ProblemError(status, name, title, detail, headers=headers)
+    return unexpected(without_commands(str(exc)))
+
+
+def unexpected(
+    detail: str = "Something went wrong inside Steelman. Whoever runs this server finds it in its log.",
+) -> "ProblemError":
+    """The problem that a mistake of Steelman's own is to a caller."""
+    return ProblemError(500, "failure", "Something went wrong inside Steelman", detail)
+
+
+def failed_run(run_id: str, kind: str, message: str) -> ProblemError:
+    """What a run failed at, as the problem that it would have been to the request; `kind`: the error's class."""
+    found = getattr(errors, kind, None)
+    exc = found(message) if isinstance(found, type) and issubclass(found, errors.SteelmanError) else None
+    error = unexpected(without_commands(message)) if exc is None else problem_of(exc)
+    goes_on = f"POST /v1/runs/{run_id}/resume goes on with the run."
+    error.problem = error.problem.model_copy(
+        update={"instance": f"/v1/runs/{run_id}", "detail": f"{error.problem.detail} {goes_on}"}
+    )
+    error.headers["Content-Location"] = f"/v1/runs/{run_id}"
+    return error
+
+
+def without_commands(message: str) -> str:
+    """The message without the sentences, or the parts of one, that tell somebody at a keyboard what to type.
+
+    The text of a mistake of ours is left out too: it is for the log.
+    """
+    message = _INSIDE.sub(r"\1)", message)
+    masked = _ASIDE.sub("", _COMMAND.sub("\0", " ".join(message.replace("\0", "").split())))
+    told = " ".join(filter(None, (_without_command(sentence) for sentence in _SENTENCE_END.split(masked))))
+    return _sentence(told)
+
+
+def _without_command(sentence: str) -> str:
+    if "\0" not in sentence:
+        return sentence
+    first, *rest = _CLAUSE_END.split(sentence)
+    clauses = [("", first), *zip(rest[::2], rest[1::2], strict=True)]
+    kept = [clause for clause in clauses if "\0" not in clause[1]]
+    return _sentence("".join(link * (i > 0) + words for i, (link, words) in enumerate(kept)).rstrip(" .,:;"))
+
+
+def _sentence(text: str) -> str:
+    ended = text if not text or text[-1] in ".!?" else f"{text}."
+    return ended[:1].upper() + ended[1:]
+
+
+def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """For OpenAPI: these statuses are problem documents."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {
+        s: {"description": _TITLES[s], "content": content, **({"headers": _HEADERS[s]} if s in _HEADERS else {})}
+        for s in statuses
+    }
+
+
+_RETRY_AFTER = {
+    "Retry-After": {"description": "Seconds until it is worth asking again.", "schema": {"type": "integer"}}
+}
+_HEADERS = {429: _RETRY_AFTER, 503: _RETRY_AFTER}
+_TITLES = {
+    400: "The body is no JSON, or no text",
+    401: "A key is needed, and it is missing or wrong",
+    403: "The page or the name that the request comes from is not let in",
+    404: "There is no such thing",
+    406: "Nothing that the caller accepts can be sent",
+    408: "The request did not arrive in time",
+    409: "Not in the state that things are in",
+    413: "The body is too large",
+    415: "The body is of another type",
+    422: "The request cannot be carried out as it is",
+    429: "Too many requests or runs; Retry-After says when to come again",
+    500: "Something went wrong inside Steelman",
+    502: "A provider failed",
+    503: "Not at the moment",
+    504: "A provider did not answer in time",
+    507: "No room left on the disk",
+}

@@ -1,0 +1,1 @@
+"""The calls over HTTP, a module for each family; each makes a router."""

@@ -1,0 +1,89 @@
+"""OpenAI-compatible calls: chat completions and models."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response, StreamingResponse
+
+from agent.commands.session import usual_options
+from agent.run_store import RunRow
+from api.callers import TheCaller
+from api.completions.content import message_of, usage_of
+from api.completions.conversation import asked_of, depth_of
+from api.completions.problems import failed
+from api.completions.shapes import MODELS, About, Choice, Completion, CompletionRequest, Model, ModelList
+from api.completions.stream import chunks, completion_id, created
+from api.events import EVENT_STREAM, STREAM_HEADERS
+from api.problems import responses
+from api.routes.asking import IdempotencyKey
+from api.service import Service, TheService
+from tools.errors import SteelmanError
+
+router = APIRouter(prefix="/v1", tags=["OpenAI-compatible"])
+_CHUNK = {
+    "type": "object",
+    "description": "Each of the server-sent events: `data` is a chunk in JSON, or `[DONE]` at the end.",
+    "properties": {"data": {"type": "string"}},
+    "required": ["data"],
+}
+_CHUNKS: dict[int | str, dict[str, Any]] = {200: {"content": {EVENT_STREAM: {"schema": _CHUNK}}}}
+_OFFERED = 1_793_491_200  # 1 November 2026, when these models were first offered; clients sort by it
+
+
+@router.post(
+    "/chat/completions", response_model=Completion, responses={**_CHUNKS, **responses(404, 409, 502, 503, 504)}
+)
+async def chat_completion(
+    request: Request,
+    conversation: CompletionRequest,
+    service: TheService,
+    caller: TheCaller,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Answers the last question of a conversation with every side's strongest sourced case, as Markdown.
+
+    Its sources are the message's annotations, and `[n]` in the text stands for source n. What came before is the
+    question's context, and its thread where it holds an earlier reply of Steelman's: 'What about the cost?' and
+    'Strongest counter-argument to 2?' go on from that. With `stream` the reply is server-sent chunks, ended by
+    `data: [DONE]`. System messages, temperature and whatever else shapes a model's text change nothing.
+    """
+    asked = await asked_of(service, caller, conversation)
+    options = usual_options(service.runs, asked.depth, earlier=asked.earlier)
+    run_id = await service.begin(caller, asked.question, options, asked.thread, idempotency_key)
+    run = await service.run(caller, run_id)
+    base = str(request.base_url).rstrip("/")
+    where = {"Content-Location": f"/v1/runs/{run_id}"}
+    if conversation.stream:
+        include_usage = bool(conversation.stream_options and conversation.stream_options.include_usage)
+        lines = chunks(service, run, conversation.model, base, include_usage)
+        return StreamingResponse(lines, headers=STREAM_HEADERS | where, media_type=EVENT_STREAM)
+    reply = await _completion(service, run, conversation.model, base)
+    return Response(reply.model_dump_json(), headers=where, media_type="application/json")
+
+
+@router.get("/models", response_model=ModelList)
+async def models() -> ModelList:
+    """The models that a completion may name: Steelman, and how deep it goes."""
+    return ModelList(data=[Model(id=name, created=_OFFERED) for name in MODELS])
+
+
+@router.get("/models/{model}", response_model=Model, responses=responses(404))
+async def model(model: str) -> Model:
+    """One of the models."""
+    depth_of(model)
+    return Model(id=model, created=_OFFERED)
+
+
+async def _completion(service: Service, run: RunRow, model: str, base: str) -> Completion:
+    try:
+        answer = await service.runs.answer(run.id)
+    except SteelmanError as exc:
+        raise failed(run.id, exc) from exc
+    return Completion(
+        id=completion_id(run),
+        created=created(run),
+        model=model,
+        choices=[Choice(message=message_of(answer, base))],
+        usage=usage_of(answer),
+        steelman=About(run_id=run.id, thread=run.thread, outcome=answer.outcome),
+    )

@@ -1,0 +1,291 @@
+"""The run door as the calls use it: admission, whose run is whose, runs that a stopped server left behind."""
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+
+from agent.answer import Answer
+from agent.commands.session import open_runs, usual_options
+from agent.options import RunOptions
+from agent.run_store import STALE_SECONDS, RunRow
+from agent.runs import Runs
+from agent.settings import Settings
+from api.asked import AskedRuns
+from api.callers import Caller
+from api.observing.notes import note
+from api.problems import ProblemError, failed_run, without_commands
+from api.shapes import AskRequest, RetrieveRequest, RunState, Side
+from api.told import told
+from tools.errors import RunBusyError, SteelmanError, UnknownRunError
+
+OpenDoor = Callable[[], AbstractAsyncContextManager[Runs]]
+_LOOK_AGAIN = 0.5
+_MOST_BESIDE = 4
+_MOST_RESUMED = 5
+_COME_AGAIN = 10  # seconds: about what the runs at work need until one of them ends
+
+
+class Service:
+    """What the calls share. Made by `open_service`."""
+
+    def __init__(self, runs: Runs, settings: Settings) -> None:
+        self.runs = runs
+        self.settings = settings
+        self.asked = AskedRuns(runs.database)
+        self._begun_by: dict[str, str] = {}  # run at work: the key that began it
+        self._coming: list[str] = []  # keys of runs that are just being begun
+        self._beside: list[str] = []  # keys of requests that judge or store
+        self._beginning = asyncio.Lock()
+        self._followed: set[asyncio.Task[None]] = set()
+        self.on_end: Callable[[str], object] = lambda _: None
+        """Told how each run ended: the outcome of its answer, or the run's status where it has none."""
+
+    async def start(
+        self, caller: Caller, request: RetrieveRequest, *, writing: bool = True, idempotency_key: str | None = None
+    ) -> str:
+        """Begins the run that is asked for, or finds the one that was begun under the same name; returns its id.
+
+        Raises ProblemError past a limit, and what `Runs.start` raises.
+        """
+        thread = (await self.run(caller, request.thread)).thread if request.thread else None
+        options = usual_options(self.runs, request.depth, **_changes(request, writing))
+        return await self.begin(caller, request.question, options, thread, idempotency_key)
+
+    async def begin(
+        self,
+        caller: Caller,
+        question: str,
+        options: RunOptions,
+        thread: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> str:
+        """A run of the caller's, or the one that it began under the same name.
+
+        Raises ProblemError past a limit, and what `Runs.start` raises.
+        """
+        if idempotency_key is None:
+            return await self._begin(caller, question, options, thread, None)
+        async with self._beginning:
+            if known := await self.runs.at_desk(self.asked.begun, caller.key_id, idempotency_key):
+                return await self._same(known, question, options, thread)
+            return await self._begin(caller, question, options, thread, idempotency_key)
+
+    async def _begin(
+        self, caller: Caller, question: str, options: RunOptions, thread: str | None, idempotency_key: str | None
+    ) -> str:
+        with self._admitted(caller):
+            run_id = await self.runs.start(question, options, thread)
+            self._begun_by[run_id] = caller.key_id
+        if not await self.runs.at_desk(self.asked.record, run_id, caller.key_id, idempotency_key):
+            await self.runs.cancel(run_id)  # another process was quicker with the same idempotency key
+            await self.runs.delete(run_id)
+            known = await self.runs.at_desk(self.asked.begun, caller.key_id, idempotency_key or "")
+            return await self._same(known or "", question, options, thread)
+        self._follow(run_id)
+        note(run=run_id, question=question)
+        return run_id
+
+    async def run(self, caller: Caller, run_id: str) -> RunRow:
+        """The caller's run of exactly this id; raises UnknownRunError for one that is not its own."""
+        with contextlib.suppress(UnknownRunError):
+            row = await self.runs.at_desk(self.runs.runs.get, run_id)
+            own = not caller.key_id or await self.runs.at_desk(self.asked.is_of, row.id, caller.key_id)
+            if row.id == run_id and own:
+                return row
+        raise UnknownRunError(f"there is no run '{run_id}'.")
+
+    async def ended(self, run_id: str, seconds: float | None = None) -> bool:
+        """Whether the run ends within the seconds; one that waits for a person has not.
+
+        Raises ProblemError of what the run failed at.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                async for _ in self.runs.events(run_id):
+                    pass
+        except TimeoutError:
+            return False
+        row = await self.runs.at_desk(self.runs.runs.get, run_id)
+        if row.status == "failed":
+            raise await self.runs.at_desk(self._failure, row)
+        return row.status != "waiting"
+
+    def _failure(self, row: RunRow) -> ProblemError:
+        last = self.runs.runs.events(row.id, 0)[-1]
+        return failed_run(row.id, str(last.data.get("kind", "")), row.error or "The run failed.")
+
+    async def state(self, caller: Caller, run_id: str) -> RunState:
+        row = await self.run(caller, run_id)
+        events = await self.runs.at_desk(self.runs.runs.events, run_id, 0)
+        return RunState(
+            id=row.id,
+            thread=row.thread,
+            question=row.question,
+            status=row.status,
+            abandoned=row.abandoned,
+            created_at=row.created_at,
+            finished_at=row.finished_at,
+            error=without_commands(row.error) if row.error else None,
+            events=events[-1].number if events else 0,
+            answer=None if row.answer is None else told(Answer.model_validate_json(row.answer)),
+        )
+
+    async def resume(self, caller: Caller, run_id: str, sides: list[Side] | None) -> None:
+        """Takes the caller's run on again. Raises ProblemError past a limit, and what `Runs.resume` raises."""
+        row = await self.run(caller, run_id)
+        if sides is not None and row.status not in ("waiting", "cancelled"):
+            detail = f"Run {run_id} is {row.status} and waits for no sides. Resume it without a body."
+            raise ProblemError(409, "run-not-waiting", "The run does not wait for sides", detail)
+        if sides is None and row.status == "waiting":
+            detail = f"Run {run_id} waits for its sides: send them as 'sides'. Its event 'waiting' has those planned."
+            raise ProblemError(409, "run-waits", "The run waits for its sides", detail)
+        with self._admitted(caller):
+            await self._resume(run_id, None if sides is None else [side.model_dump() for side in sides])
+            self._begun_by[run_id] = caller.key_id
+
+    async def _resume(self, run_id: str, sides: list[dict[str, Any]] | None = None) -> None:
+        """Goes on with the run, and follows it unless it was at work already or is done: it would be counted twice."""
+        known = run_id in self.runs.at_work
+        await self.runs.resume(run_id, sides)
+        if not known and run_id in self.runs.at_work:
+            self._follow(run_id)
+
+    def _follow(self, run_id: str) -> None:
+        async def follow() -> None:
+            with contextlib.suppress(SteelmanError):  # deleted meanwhile, or the disk fails: whoever asks is told
+                run = await self.runs.settled(run_id)
+                answer = await asyncio.to_thread(json.loads, run.answer or "{}")
+                self.on_end(answer.get("outcome") or run.status)
+
+        task = asyncio.create_task(follow())
+        self._followed.add(task)
+        task.add_done_callback(self._followed.discard)
+
+    def stop_following(self) -> None:
+        for task in self._followed:
+            task.cancel()
+
+    @contextlib.contextmanager
+    def beside(self, caller: Caller) -> Iterator[None]:
+        """Room for work of the caller's that is no run: judging, storing. Raises ProblemError (429) past the most."""
+        if self._beside.count(caller.key_id) >= _MOST_BESIDE:
+            raise _too_many(f"{_MOST_BESIDE} requests of this key to judge or to store are at work, which is the most.")
+        self._beside.append(caller.key_id)
+        try:
+            yield
+        finally:
+            self._beside.remove(caller.key_id)
+
+    @contextlib.contextmanager
+    def _admitted(self, caller: Caller) -> Iterator[None]:
+        """Room for one run more. Raises ProblemError (429) while too many are at work or wait, in all or of a key."""
+        at_work = self.runs.at_work
+        self._begun_by = {run: key for run, key in self._begun_by.items() if run in at_work}
+        everybody, most = len(at_work) + len(self._coming), self.settings.api_runs + self.settings.api_waiting
+        if everybody >= most:
+            raise _too_many(f"{everybody} runs are at work or wait their turn, and {most} is the most.")
+        own = [*self._begun_by.values(), *self._coming].count(caller.key_id)
+        if own >= self.settings.api_key_runs:
+            raise _too_many(f"{own} runs of this key are at work, and {self.settings.api_key_runs} is the most.")
+        self._coming.append(caller.key_id)
+        try:
+            yield
+        finally:
+            self._coming.remove(caller.key_id)
+
+    async def _same(self, run_id: str, question: str, options: RunOptions, thread: str | None) -> str:
+        """The run that was begun under the same name, when the same was asked for."""
+        row = await self.runs.at_desk(self.runs.runs.get, run_id)
+        same = (" ".join(question.split()), options.to_dict(), thread or run_id)
+        if (row.question, row.options, row.thread) == same:
+            return run_id
+        detail = f"This Idempotency-Key began run {run_id} with another request. Send a new one."
+        raise ProblemError(409, "idempotency-key-used", "The Idempotency-Key was used before", detail)
+
+    async def pick_up(self) -> set[str]:
+        """Goes on with the runs that a server before this one left; returns those that nobody has let go of yet."""
+        left = set(await self.runs.at_desk(self.asked.cut_short)) - self.runs.at_work
+        return {run_id for run_id in left if not await self._picked_up(run_id)}
+
+    async def keep_picking_up(self, left: set[str]) -> None:
+        """The same for runs of a server that was killed, which counts as alive for a while.
+
+        So does one that serves the same data beside this one, whose runs are left to it.
+        """
+        give_up = time.monotonic() + 2 * STALE_SECONDS
+        while left and time.monotonic() < give_up:
+            await asyncio.sleep(_LOOK_AGAIN)
+            left &= set(await self.runs.at_desk(self.asked.cut_short))  # another server's may be over by now
+            left = {run_id for run_id in left if not await self._picked_up(run_id)}
+
+    async def _picked_up(self, run_id: str) -> bool:
+        """False while another process holds the run. One that was taken up again and again is left alone: it may be
+        what ends the server each time."""
+        events = await self.runs.at_desk(self.runs.runs.events, run_id, 0)
+        if sum(event.kind == "resumed" for event in events) >= _MOST_RESUMED:
+            return True
+        try:
+            await self._resume(run_id)
+        except RunBusyError:
+            return False
+        except SteelmanError:  # deleted meanwhile, or waiting for a person
+            return True
+        return True
+
+
+def _changes(request: RetrieveRequest, writing: bool) -> dict[str, Any]:
+    """The options that a request names."""
+    changes: dict[str, Any] = {
+        "web": request.web,
+        "domains": tuple(request.domains),
+        "writing": writing,
+        "review": isinstance(request, AskRequest) and request.review,
+    }
+    if request.collections:
+        changes["collections"] = tuple(dict.fromkeys(request.collections))
+    if request.deadline_seconds is not None:
+        changes["deadline_seconds"] = request.deadline_seconds
+    if request.selection:
+        changes["selection"] = request.selection
+    return changes
+
+
+def _too_many(detail: str) -> ProblemError:
+    return ProblemError(
+        429,
+        "too-many-runs",
+        "Too many runs at once",
+        f"{detail} Come again in {_COME_AGAIN} seconds.",
+        headers={"Retry-After": str(_COME_AGAIN)},
+    )
+
+
+@asynccontextmanager
+async def open_service(settings: Settings, open_door: OpenDoor | None = None) -> AsyncIterator[Service]:
+    """The service over the door, which is opened with the samples indexed unless another way is given."""
+    door = open_door() if open_door else open_runs(settings, at_once=settings.api_runs, warm=True)
+    async with door as runs:
+        service = Service(runs, settings)
+        picking_up = asyncio.create_task(service.keep_picking_up(await service.pick_up()))
+        try:
+            yield service
+        finally:
+            picking_up.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await picking_up
+            service.stop_following()
+            await runs.put_down()
+
+
+def service_of(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+TheService = Annotated[Service, Depends(service_of)]

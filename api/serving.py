@@ -1,0 +1,93 @@
+"""Opens the doors over HTTP and keeps them open until Ctrl-C."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Generator
+
+import uvicorn
+from fastapi import FastAPI
+
+from agent.commands.session import open_runs
+from agent.settings import Settings
+from api.app import create_app
+from api.connections import patient
+from api.keys import Keys
+from api.loopback import is_loopback, listen
+from api.observing.logs import SERVER, configure, told_by_loop
+from api.service import OpenDoor
+from tools.errors import InputError
+from tools.store.database import Database
+
+_CLOSING_SECONDS = 3
+
+
+class _Server(uvicorn.Server):
+    """Says where it listens once it does, and ends quietly on a signal, which uvicorn would send itself once more."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        host, port = self.servers[0].sockets[0].getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        SERVER.info("Steelman listens on http://%s:%d (Ctrl-C stops it; docs/api.md)", shown, port)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        before = {sig: signal.signal(sig, self.handle_exit) for sig in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for sig, handler in before.items():
+                signal.signal(sig, handler)
+
+
+def serve(settings: Settings, open_door: OpenDoor | None = None) -> int:
+    """Listens until it is stopped; `open_door`: another way to the agent than the usual one.
+
+    Raises InputError where it would be open to others without a key, ListeningError, and what opening the agent raises.
+    """
+    configure(settings)
+    _check_locked(settings)
+    with contextlib.ExitStack() as opened:
+        sockets = [opened.enter_context(contextlib.closing(s)) for s in listen(settings.api_host, settings.api_port)]
+        loop = uvicorn.Config("", log_config=None).get_loop_factory()
+        with asyncio.Runner(loop_factory=loop) as runner:
+            runner.run(_serve(settings, sockets, open_door))
+    return 0
+
+
+async def _serve(settings: Settings, sockets: list[socket.socket], open_door: OpenDoor | None) -> None:
+    asyncio.get_running_loop().set_exception_handler(told_by_loop)
+    door = open_door() if open_door else open_runs(settings, at_once=settings.api_runs, warm=True)
+    async with door as runs:  # opened here, so that what it raises is told plainly
+        app = create_app(settings, lambda: contextlib.nullcontext(runs))
+        await _Server(config_of(app, settings)).serve(sockets)
+
+
+def _check_locked(settings: Settings) -> None:
+    """Raises InputError where other machines could reach the server and no key is in force."""
+    if is_loopback(settings.api_host):
+        return
+    with contextlib.closing(Database(settings.database_path)) as database:
+        if not any(key.revoked_at is None for key in Keys(database).all()):
+            raise InputError(
+                f"on {settings.api_host} other machines reach the server, and no key is in force. Make one first: "
+                "`python -m api keys make NAME`."
+            )
+
+
+def config_of(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    """How the application is served."""
+    return uvicorn.Config(
+        app,
+        host=settings.api_host,
+        port=settings.api_port,
+        http=patient(settings.api_patience),
+        ws="none",
+        proxy_headers=False,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_CLOSING_SECONDS,
+    )

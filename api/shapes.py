@@ -1,0 +1,234 @@
+"""What calls take and give, besides the answer itself (`agent/answer.py`) and what was retrieved."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from agent.answer import Answer
+from agent.options import Depth
+from agent.question import LONGEST
+from agent.run_store import RunStatus
+from tools.diversity.names import DIALS
+from tools.passages import SourceKind
+
+MOST_PAIRS, LONGEST_TEXT, LONGEST_STATEMENT = 256, 20_000, 2_000
+MOST_ON_A_PAGE, LONGEST_ID = 1_000, 2_000
+_INVISIBLE = r"\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
+_ONE_LINE = rf"^[^{_INVISIBLE}]*$"
+_SOME_TEXT = rf"[^\s{_INVISIBLE}]"  # somewhere in it a character that can be seen
+_DATE = r"^([0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?)?$"
+_URL = r"^(https?://[!-~]+)?$"
+_NEW_COLLECTION = r"^[A-Za-z0-9]([A-Za-z0-9._ -]{0,62}[A-Za-z0-9_-])?$"
+_DOMAIN = r"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$"
+_RUN = r"^[0-9a-f]{12}$"
+IDEMPOTENCY_KEY = r"^[!-~]{1,200}$"
+PATTERNS = {
+    _ONE_LINE: "This holds characters that cannot be seen.",
+    _SOME_TEXT: "This holds no text.",
+    _DATE: "A date is 2026, 2026-03 or 2026-03-12.",
+    _URL: "An address begins with http:// or https://.",
+    _NEW_COLLECTION: "A new collection's name has up to 64 letters, digits, spaces, and . _ - between them.",
+    _DOMAIN: "A domain looks like gov.uk or example.org.",
+    _RUN: "A run's id has 12 characters of 0-9 and a-f.",
+    IDEMPOTENCY_KEY: "An Idempotency-Key has up to 200 letters, digits and signs, and no spaces.",
+}
+"""What is told of a text that is not as its pattern."""
+
+RunId = Annotated[str, StringConstraints(pattern=_RUN)]
+CollectionName = Annotated[str, StringConstraints(pattern=_NEW_COLLECTION)]
+"""What a new collection may be called here."""
+AnyCollection = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=_ONE_LINE)]
+"""A collection may have been made elsewhere, under any name."""
+Domain = Annotated[str, StringConstraints(pattern=_DOMAIN, max_length=253)]
+
+
+def selection_pattern() -> str:
+    """What names a selection, as a pattern: those with a dial may be followed by a number from 0 to 1."""
+    dialled = "|".join(name for name, dial in DIALS.items() if dial)
+    plain = "|".join(name for name, dial in DIALS.items() if not dial)
+    return rf"^(({plain})|({dialled})(:(0|1|0?\.[0-9]{{1,6}}|1\.0))?)$"
+
+
+PATTERNS[selection_pattern()] = f"A selection is one of {', '.join(DIALS)}; of some with a number, such as mmr:0.5."
+
+
+class _Request(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RetrieveRequest(_Request):
+    """A question, and where and how to look. What is left out is as the server's settings have it."""
+
+    question: str = Field(min_length=1, max_length=LONGEST, examples=["Should schools ban smartphones?"])
+    collections: list[AnyCollection] | None = Field(
+        default=None, min_length=1, max_length=100, description="Where to look; several are searched as one."
+    )
+    web: bool = Field(default=True, description="Whether the live web is searched too, where the server has an engine.")
+    domains: list[Domain] = Field(default=[], max_length=100, description="Search the web only there.")
+    depth: Depth = Field(default="normal", description="How much is searched, judged and written.")
+    deadline_seconds: float | None = Field(
+        default=None, ge=1, le=3600, description="The run ends in an answer from what was found by then."
+    )
+    selection: str | None = Field(
+        default=None,
+        pattern=selection_pattern(),
+        description="How passages are chosen: a published selection instead of the own, NAME or NAME:NUMBER.",
+    )
+    thread: RunId | None = Field(
+        default=None, description="The run that this question follows up on, or the first run of its thread."
+    )
+    wait_seconds: float | None = Field(
+        default=None, ge=0, le=3600, description="After so long the reply is 202 with the run's address instead."
+    )
+
+
+class AskRequest(RetrieveRequest):
+    """A question to answer."""
+
+    review: bool = Field(
+        default=False, description="Stop when the sides are planned, and wait for them to be sent with `resume`."
+    )
+    stream: bool = Field(default=False, description="Reply with server-sent events, as `Accept: text/event-stream`.")
+
+
+class Side(_Request):
+    """A perspective to search for, as a person wants it; the planned ones can be sent back as the event has them."""
+
+    id: str = Field(default="", max_length=20, description="As it was planned; empty for a new one.")
+    name: str = Field(min_length=1, max_length=200)
+    statement: str = Field(min_length=1, max_length=LONGEST_STATEMENT, pattern=_SOME_TEXT)
+    stance: Literal["supports", "opposes", "other"] = "other"
+    contrary: str = Field(default="", max_length=20, description="The id of the side that says the opposite.")
+    origin: Literal["question", "sources", "model", "person"] = Field(
+        default="person", description="Who thought of it."
+    )
+
+
+class ResumeRequest(_Request):
+    """What a run that waits for its sides is given."""
+
+    sides: list[Side] | None = Field(default=None, min_length=1, max_length=12)
+
+
+class RunState(_Reply):
+    """A run: how far it is, and its answer once it has one.
+
+    `abandoned`: it counts as running, but the process that worked on it is gone; `resume` goes on with it. `events` is
+    the number of the last event.
+    """
+
+    id: RunId
+    thread: RunId
+    question: str
+    status: RunStatus
+    abandoned: bool
+    created_at: str
+    finished_at: str | None
+    error: str | None
+    events: int
+    answer: Answer | None
+
+
+class Cancelled(_Reply):
+    """`stopped` is false for a run that had ended already."""
+
+    id: RunId
+    stopped: bool
+
+
+class Deleted(_Reply):
+    """How many passages went."""
+
+    passages: int
+
+
+class JudgePair(_Request):
+    """A statement and a passage to judge by it; `contrary` is the opposing statement, where there is one."""
+
+    statement: str = Field(min_length=1, max_length=LONGEST_STATEMENT)
+    passage: str = Field(min_length=1, max_length=LONGEST_TEXT)
+    contrary: str = Field(default="", max_length=LONGEST_STATEMENT)
+
+
+class JudgeRequest(_Request):
+    """Pairs of statement and passage."""
+
+    pairs: list[JudgePair] = Field(min_length=1, max_length=MOST_PAIRS)
+
+
+class Judged(_Reply):
+    """For each pair the probability that the passage supports the statement, null where it was not judged.
+
+    `threshold` is the probability from which the agent takes a passage for support. `notes` tell of a judge that failed
+    and was replaced.
+    """
+
+    judge: str
+    threshold: float
+    probabilities: list[float | None]
+    notes: list[str]
+
+
+class Collection(_Reply):
+    name: str
+    encoder: str
+    documents: int
+    passages: int
+
+
+class Collections(_Reply):
+    collections: list[Collection]
+
+
+class Document(_Reply):
+    """A stored document; `id` is as it was given at upload."""
+
+    id: str
+    title: str
+    url: str
+    publisher: str
+    kind: SourceKind
+    date: str
+    passages: int
+
+
+class Documents(_Reply):
+    """A page of a collection's documents; `next_offset` is null on the last one."""
+
+    documents: list[Document]
+    next_offset: int | None
+
+
+class NewDocument(_Request):
+    """A document to store. One of the same id replaces it."""
+
+    id: str = Field(min_length=1, max_length=LONGEST_ID, pattern=_ONE_LINE)
+    text: str = Field(min_length=1, pattern=_SOME_TEXT)
+    title: str = Field(default="", max_length=1000)
+    url: str = Field(default="", max_length=2000, pattern=_URL)
+    publisher: str = Field(default="", max_length=500, description="By it independent sources are told apart.")
+    kind: SourceKind = "unknown"
+    date: str = Field(default="", pattern=_DATE, description="2026, 2026-03 or 2026-03-12.")
+
+
+class NewDocuments(_Request):
+    """Documents to store; the size of the body limits them."""
+
+    documents: list[NewDocument] = Field(min_length=1)
+
+
+class Stored(_Reply):
+    """What an upload did; `problems` name what could not be read, and why."""
+
+    stored: int
+    unchanged: int
+    passages: int
+    problems: list[str]
+
+
+class Health(_Reply):
+    status: Literal["ok", "ready"]

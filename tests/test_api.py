@@ -1,0 +1,392 @@
+"""The calls over HTTP: questions, runs and the judge."""
+
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from typing import Any
+
+import httpx
+import pytest
+from agent_fixtures import QUESTION, instant_template, module_settings, settings
+from answering_model import QUESTION as VOTING
+from answering_model import library, library_template
+from api_on_loopback import api, followed
+from model_server import ModelServer, Reply
+from providers import build
+
+from agent.answer import Answer
+from agent.building import build_providers
+from agent.retrieved import Retrieved
+from agent.run_store import RunStore
+from agent.runs import Runs
+from agent.settings import Settings, load_settings
+from api.callers import Caller
+from api.problems import ProblemError
+from api.service import open_service
+from api.shapes import RunState
+from tools.store.database import Database
+
+__all__ = ["instant_template", "library", "library_template", "module_settings", "settings"]
+OTHER = "Should towns build tunnels?"
+
+
+@pytest.fixture(scope="module")
+def client(module_settings: Settings) -> Iterator[httpx.Client]:
+    with api(module_settings) as address, httpx.Client(base_url=address, timeout=30) as client:
+        yield client
+
+
+def ask(client: httpx.Client, question: str = QUESTION, headers: dict[str, str] | None = None, **more: Any) -> str:
+    """The id of a run that was begun and is not waited for."""
+    reply = client.post("/v1/ask", json={"question": question, "wait_seconds": 0, **more}, headers=headers)
+    assert reply.status_code == 202, reply.text
+    state = RunState.model_validate(reply.json())
+    assert reply.headers["location"] == f"/v1/runs/{state.id}"
+    return state.id
+
+
+def ended(client: httpx.Client, run: str) -> RunState:
+    followed(client, f"/v1/runs/{run}/events")
+    return RunState.model_validate(client.get(f"/v1/runs/{run}").json())
+
+
+def test_a_question_gets_the_whole_answer(client: httpx.Client) -> None:
+    reply = client.post("/v1/ask", json={"question": QUESTION})
+    assert reply.status_code == 200
+    answer = Answer.model_validate(reply.json())
+    assert answer.outcome == "answered"
+    assert client.get(reply.headers["content-location"]).json()["answer"] == reply.json()
+
+
+def test_what_is_asked_for_is_what_the_run_does(client: httpx.Client) -> None:
+    more = {"depth": "quick", "web": False, "deadline_seconds": 20, "selection": "mmr:0.5", "collections": ["samples"]}
+    reply = client.post("/v1/ask", json={"question": QUESTION, **more})
+    assert reply.status_code == 200, reply.text
+    row = client.get(reply.headers["content-location"]).json()
+    assert (row["status"], row["question"], row["thread"], row["error"]) == ("done", QUESTION, row["id"], None)
+
+
+def test_retrieve_gives_the_passages_and_writes_nothing(client: httpx.Client) -> None:
+    reply = client.post("/v1/retrieve", json={"question": QUESTION})
+    found = Retrieved.model_validate(reply.json())
+    assert [p.stance for p in found.perspectives] == ["supports", "opposes"]
+    assert all(p.passages and p.strength == "strong" for p in found.perspectives)
+    assert client.get(f"{reply.headers['content-location']}/passages").json() == reply.json()
+    state = RunState.model_validate(client.get(reply.headers["content-location"]).json())
+    assert state.answer
+    assert state.answer.outcome == "retrieved"
+
+
+def test_passages_and_citations_of_an_answer(client: httpx.Client) -> None:
+    answer = Answer.model_validate(client.post("/v1/ask", json={"question": QUESTION}).json())
+    path = f"/v1/runs/{answer.run_id}"
+    assert Retrieved.model_validate(client.get(f"{path}/passages").json()).run_id == answer.run_id
+    for citation in answer.citations:
+        assert client.get(f"{path}/citations/{citation.number}").json() == citation.model_dump()
+    missing = client.get(f"{path}/citations/{len(answer.citations) + 1}")
+    assert (missing.status_code, missing.json()["type"]) == (404, "urn:steelman:problem:unknown-citation")
+    assert client.get(f"{path}/citations/0").status_code == 422
+
+
+def test_without_waiting_the_run_is_given_its_address(client: httpx.Client) -> None:
+    run = ask(client)
+    done = followed(client, f"/v1/runs/{run}/events")[-1]
+    assert done.event == "done"
+    assert Answer.model_validate(done.data["answer"]).outcome == "answered"
+    assert client.get(f"/v1/runs/{run}").json()["answer"] == done.data["answer"]
+
+
+def test_a_follow_up_belongs_to_the_thread(client: httpx.Client) -> None:
+    first = client.post("/v1/ask", json={"question": QUESTION}).json()
+    second = client.post("/v1/ask", json={"question": "What about the cost?", "thread": first["run_id"]})
+    answer = Answer.model_validate(second.json())
+    assert answer.focus == "the cost"
+    assert client.get(f"/v1/runs/{answer.run_id}").json()["thread"] == first["run_id"]
+    third = client.post("/v1/ask", json={"question": "What about the time?", "thread": answer.run_id}).json()
+    assert client.get(f"/v1/runs/{third['run_id']}").json()["thread"] == first["run_id"]
+    against = client.post("/v1/ask", json={"question": "strongest counter-argument to 1?", "thread": first["run_id"]})
+    assert against.json()["against"]["number"] == 1
+
+
+def test_the_same_idempotency_key_is_the_same_run(client: httpx.Client) -> None:
+    key = {"Idempotency-Key": "order-1"}
+    first = client.post("/v1/ask", json={"question": QUESTION}, headers=key)
+    again = client.post("/v1/ask", json={"question": f"  {QUESTION} "}, headers=key)
+    assert again.json() == first.json()
+    late = client.post("/v1/ask", json={"question": QUESTION, "stream": True}, headers=key)
+    assert late.headers["content-location"] == first.headers["content-location"]
+
+
+@pytest.mark.parametrize(
+    ("path", "other"),
+    [
+        ("/v1/ask", {"question": OTHER}),
+        ("/v1/ask", {"question": QUESTION, "depth": "deep"}),
+        ("/v1/ask", {"question": QUESTION, "collections": ["samples"], "deadline_seconds": 5}),
+        ("/v1/retrieve", {"question": QUESTION}),
+    ],
+)
+def test_the_same_key_for_another_request_is_refused(client: httpx.Client, path: str, other: dict[str, Any]) -> None:
+    key = {"Idempotency-Key": "order-2"}
+    assert client.post("/v1/ask", json={"question": QUESTION}, headers=key).status_code == 200
+    reply = client.post(path, json=other, headers=key)
+    assert (reply.status_code, reply.json()["type"]) == (409, "urn:steelman:problem:idempotency-key-used")
+
+
+def test_concurrent_duplicates_are_one_run(client: httpx.Client) -> None:
+    def once(_: int) -> str:
+        reply = client.post("/v1/ask", json={"question": QUESTION}, headers={"Idempotency-Key": "order-3"})
+        assert reply.status_code == 200
+        return str(reply.json()["run_id"])
+
+    with ThreadPoolExecutor(8) as many:
+        assert len(set(many.map(once, range(8)))) == 1
+
+
+def test_a_reviewed_run_waits_for_its_sides_and_goes_on_with_them(client: httpx.Client) -> None:
+    reply = client.post("/v1/ask", json={"question": QUESTION, "review": True})
+    assert reply.status_code == 202
+    run = reply.json()["id"]
+    assert reply.json()["status"] == "waiting"
+    waiting = followed(client, f"/v1/runs/{run}/events")[-1]
+    assert waiting.event == "waiting"
+    assert [side["stance"] for side in waiting.data["sides"]] == ["supports", "opposes"]
+    assert client.get(f"/v1/runs/{run}/passages").json()["type"] == "urn:steelman:problem:run-not-done"
+    bare = client.post(f"/v1/runs/{run}/resume")
+    assert (bare.status_code, bare.json()["type"]) == (409, "urn:steelman:problem:run-waits")
+    twice = {"sides": [{"id": "a", "name": "A", "statement": "One."}, {"id": "a", "name": "B", "statement": "Two."}]}
+    assert "two sides have the id 'a'" in client.post(f"/v1/runs/{run}/resume", json=twice).json()["detail"].lower()
+
+    sides = {"sides": [{"name": "Mine", "statement": "Towns should build bridges of stone."}]}
+    resumed = client.post(f"/v1/runs/{run}/resume", json=sides)
+    assert (resumed.status_code, resumed.json()["status"]) == (202, "running")
+    assert resumed.headers["location"] == f"/v1/runs/{run}"
+    state = ended(client, run)
+    assert state.answer
+    assert [p.name for p in state.answer.perspectives] == ["Mine"]
+    late = client.post(f"/v1/runs/{run}/resume", json=sides)
+    assert (late.status_code, late.json()["type"]) == (409, "urn:steelman:problem:run-not-waiting")
+
+
+def test_the_judge_by_itself(client: httpx.Client) -> None:
+    pairs = [{"statement": "Bridges help.", "passage": "A bridge carries a town.", "contrary": "They do not."}] * 3
+    reply = client.post("/v1/judge", json={"pairs": pairs})
+    assert reply.json() == {"judge": "instant-judge", "threshold": 0.5, "probabilities": [0.9] * 3, "notes": []}
+    many = client.post("/v1/judge", json={"pairs": pairs * 100})
+    assert (many.status_code, many.json()["errors"][0]["field"]) == (422, "body.pairs")
+
+
+def test_delete_removes_a_run(client: httpx.Client) -> None:
+    run = client.post("/v1/ask", json={"question": QUESTION}).json()["run_id"]
+    assert client.delete(f"/v1/runs/{run}").status_code == 204
+    for method, path in (("GET", ""), ("GET", "/events"), ("POST", "/resume"), ("DELETE", ""), ("GET", "/passages")):
+        gone = client.request(method, f"/v1/runs/{run}{path}")
+        assert (gone.status_code, gone.json()["type"]) == (404, "urn:steelman:problem:unknown-run")
+
+
+# Over providers that wait or fail
+
+
+class Held:
+    """Lets no search through until it is opened."""
+
+    def __init__(self) -> None:
+        self.open, self.reached = threading.Event(), threading.Event()
+
+    def __call__(self, _: str) -> None:
+        self.reached.set()
+        self.open.wait(20)
+
+
+def test_cancel_stops_a_run_and_resume_goes_on(settings: Settings) -> None:
+    held = Held()
+    with api(settings, build(before_search=held)) as address, httpx.Client(base_url=address, timeout=30) as client:
+        run = ask(client)
+        assert held.reached.wait(20)
+        busy = client.delete(f"/v1/runs/{run}")
+        assert (busy.status_code, busy.json()["type"]) == (409, "urn:steelman:problem:run-busy")
+        assert busy.json()["detail"].endswith("POST /v1/runs/{id}/cancel stops it.")
+        assert client.post(f"/v1/runs/{run}/cancel").json() == {"id": run, "stopped": True}
+        held.open.set()
+        assert client.post(f"/v1/runs/{run}/cancel").json() == {"id": run, "stopped": False}
+        assert ended(client, run).status == "cancelled"
+        assert client.get(f"/v1/runs/{run}/passages").json()["detail"].startswith(f"Run {run} is cancelled. POST")
+        assert client.post(f"/v1/runs/{run}/resume").status_code == 202
+        state = ended(client, run)
+        assert (state.status, state.error) == ("done", None)
+        assert client.post(f"/v1/runs/{run}/resume").json()["status"] == "done"
+
+
+def test_runs_wait_their_turn_and_past_the_limit_callers_are_told_when_to_come_again(settings: Settings) -> None:
+    held = Held()
+    small = settings.model_copy(update={"api_runs": 1, "api_waiting": 1})
+    with api(small, build(before_search=held)) as address, httpx.Client(base_url=address, timeout=30) as client:
+        first = ask(client, headers={"Idempotency-Key": "first"})
+        assert held.reached.wait(20)
+        second = ask(client)
+        for path in ("/v1/ask", "/v1/retrieve"):
+            reply = client.post(path, json={"question": QUESTION})
+            assert (reply.status_code, reply.json()["type"]) == (429, "urn:steelman:problem:too-many-runs")
+            assert int(reply.headers["retry-after"]) > 0
+        assert ask(client, headers={"Idempotency-Key": "first"}) == first  # begins none, and so finds room
+        held.open.set()
+        queued = [e for e in followed(client, f"/v1/runs/{second}/events") if e.event == "queued"]
+        assert [e.data["ahead"] for e in queued] == [1]
+        assert {ended(client, run).status for run in (first, second)} == {"done"}
+        assert client.post("/v1/ask", json={"question": QUESTION}).status_code == 200
+
+
+def test_duplicates_sent_to_two_servers_are_one_run(settings: Settings) -> None:
+    def once(address: str) -> str:
+        asked, key = {"question": QUESTION, "wait_seconds": 10}, {"Idempotency-Key": "order-4"}
+        reply = httpx.post(f"{address}/v1/ask", json=asked, headers=key, timeout=30)
+        assert reply.status_code == 200, reply.text
+        return str(reply.json()["run_id"])
+
+    with api(settings) as one, api(settings) as other, ThreadPoolExecutor(6) as many:
+        assert len(set(many.map(once, [one, other] * 3))) == 1
+
+
+def test_a_cancelled_run_tells_whoever_waits_for_it(settings: Settings) -> None:
+    held = Held()
+    with (
+        api(settings, build(before_search=held)) as address,
+        httpx.Client(base_url=address, timeout=30) as client,
+        ThreadPoolExecutor(1) as other,
+    ):
+        key = {"Idempotency-Key": "k"}
+        waiting = other.submit(client.post, "/v1/ask", json={"question": QUESTION}, headers=key)
+        assert held.reached.wait(20)
+        run = ask(client, headers=key)
+        client.post(f"/v1/runs/{run}/cancel")
+        held.open.set()
+        reply = waiting.result()
+        assert (reply.status_code, reply.json()["type"]) == (409, "urn:steelman:problem:run-cancelled")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_goes_away_does_not_cost_the_run_its_result(settings: Settings, stream: bool) -> None:
+    held = Held()
+    with api(settings, build(before_search=held)) as address, httpx.Client(base_url=address, timeout=30) as client:
+        asked = {"question": QUESTION, "stream": stream}
+        key = {"Idempotency-Key": "mine"}
+        with (
+            pytest.raises(httpx.ReadTimeout),
+            httpx.stream("POST", f"{address}/v1/ask", json=asked, headers=key, timeout=1) as reply,
+        ):
+            reply.read()
+        assert held.reached.wait(20)
+        held.open.set()
+        state = ended(client, ask(client, headers=key))
+        assert (state.status, bool(state.answer)) == ("done", True)
+    with closing(Database(settings.database_path)) as database:
+        assert [row.id for row in RunStore(database).latest(10)] == [state.id]
+
+
+class Broken:
+    """An expander with a mistake in it."""
+
+    async def expand(self, *_: Any) -> Any:
+        raise ZeroDivisionError("a mistake")
+
+
+def test_a_mistake_of_ours_is_a_500_and_the_run_can_be_gone_on_with(settings: Settings) -> None:
+    with api(settings, build(expander=Broken())) as address, httpx.Client(base_url=address, timeout=30) as client:
+        reply = client.post("/v1/ask", json={"question": QUESTION})
+        problem = reply.json()
+        assert (reply.status_code, problem["type"]) == (500, "urn:steelman:problem:failure")
+        run = problem["instance"].removeprefix("/v1/runs/")
+        assert reply.headers["content-location"] == problem["instance"]
+        assert problem["detail"].endswith(f"POST /v1/runs/{run}/resume goes on with the run.")
+        state = client.get(problem["instance"]).json()
+        assert state["status"] == "failed"
+        assert "(ZeroDivisionError)" in state["error"]
+        assert "a mistake" not in json.dumps([problem, state])
+        assert "python -m" not in state["error"]
+    with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
+        assert client.post(f"/v1/runs/{run}/resume").status_code == 202
+        assert ended(client, run).status == "done"
+
+
+BAD_DAYS: dict[str, tuple[Reply, int, str]] = {
+    "down": (Reply("no", status=500), 502, "provider-failed"),
+    "key": (Reply("no", status=401), 502, "provider-failed"),
+    "garbage": (Reply("no JSON at all"), 502, "provider-failed"),
+}
+
+
+@pytest.mark.usefixtures("library", "quick_retries")
+@pytest.mark.parametrize("day", BAD_DAYS)
+def test_a_provider_that_was_insisted_on_and_fails_is_a_problem(day: str) -> None:
+    reply, status, name = BAD_DAYS[day]
+    with ModelServer(strict=False) as server:
+        server.on("", reply)
+        given = load_settings(provider="chat", openai_base_url=server.url, model="test-model")
+        with api(given, build_providers) as address, httpx.Client(base_url=address, timeout=30) as client:
+            for path in ("/v1/ask", "/v1/retrieve"):
+                told = client.post(path, json={"question": VOTING})
+                problem = told.json()
+                assert (told.status_code, problem["type"]) == (status, f"urn:steelman:problem:{name}")
+                assert "Mend it" in problem["detail"]
+            failed = followed(client, f"{problem['instance']}/events")[-1]
+            assert (failed.event, failed.data["problem"]) == ("failed", problem)
+            assert failed.data["error"] == client.get(problem["instance"]).json()["error"]
+
+
+@pytest.mark.usefixtures("library", "quick_retries")
+def test_a_judge_that_was_insisted_on_and_fails_is_a_problem_of_the_judge() -> None:
+    pairs = {"pairs": [{"statement": "Bridges help.", "passage": "A bridge carries a town."}]}
+    with ModelServer(strict=False) as server:
+        server.on("", Reply(status=503), path="/score")
+        for judge, status in (("score", 502), ("auto", 200)):
+            given = load_settings(judge=judge, judge_url=f"{server.root}/score", judge_model="test-model")
+            with api(given, build_providers) as address:
+                reply = httpx.post(f"{address}/v1/judge", json=pairs, timeout=30)
+                assert reply.status_code == status, reply.text
+        assert reply.json()["judge"] == "quick"
+        assert "The embedded judge stood in for it." in reply.json()["notes"][0]
+
+
+async def test_a_key_judges_and_stores_a_few_requests_at_once(settings: Settings) -> None:
+    async with open_service(settings, lambda: Runs(settings, build())) as service:
+        with ExitStack() as held:
+            for _ in range(4):
+                held.enter_context(service.beside(Caller("a")))
+            with pytest.raises(ProblemError) as refused, service.beside(Caller("a")):
+                pass
+            assert refused.value.problem.status == 429
+            with service.beside(Caller("b")):
+                pass
+        with service.beside(Caller("a")):
+            pass
+
+
+def test_past_that_judging_and_storing_are_told_to_come_again(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.service._MOST_BESIDE", 0)
+    pairs = [{"statement": "Bridges help.", "passage": "A bridge helps."}]
+    with api(settings) as address, httpx.Client(base_url=address) as client:
+        for reply in (
+            client.post("/v1/judge", json={"pairs": pairs}),
+            client.post("/v1/collections/mine/documents", json={"documents": [{"id": "a", "text": "Bridges help."}]}),
+            client.post("/v1/collections/mine/files", files={"files": ("a.txt", b"Bridges help.")}),
+        ):
+            assert reply.status_code == 429
+            assert int(reply.headers["retry-after"]) > 0
+
+
+async def test_a_run_that_was_taken_up_again_and_again_is_left_alone(settings: Settings) -> None:
+    async with Runs(settings, build()) as runs:
+        run_id = await runs.start(QUESTION)
+        for _ in range(5):
+            await runs.put_down()
+            await runs.resume(run_id)
+        await runs.put_down()
+        with runs.database.write() as db:
+            db.execute("INSERT INTO api_runs VALUES (?, '', NULL)", (run_id,))
+    async with open_service(settings, lambda: Runs(settings, build())) as service:
+        assert service.runs.at_work == frozenset()
+        assert (await service.state(Caller(), run_id)).abandoned

@@ -1,0 +1,471 @@
+"""OpenAI-compatible calls, by the clients that programs have: OpenAI's own and LangChain's, over the real server."""
+
+import asyncio
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import httpx2
+import openai
+import pytest
+from agent_fixtures import QUESTION, instant_template, settings
+from answering_model import QUESTION as VOTING
+from answering_model import answering, library, library_template
+from api_on_loopback import api
+from conftest import ROOT
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_openai import ChatOpenAI
+from markdown_it import MarkdownIt
+from model_server import ModelServer
+from providers import build
+from pydantic import SecretStr
+from starlette.types import Receive, Scope, Send
+
+from agent.building import build_providers
+from agent.run_store import RunStore
+from agent.samples import index_samples
+from agent.settings import Settings, load_settings
+from api.asked import AskedRuns
+from api.completions.problems import OpenAIProblems
+from api.problems import ProblemError
+from evals.instant import InstantExpander
+from tools.errors import ProviderError
+from tools.ingest.ingest import Ingester
+from tools.store.database import Database
+from tools.store.store import Store
+
+__all__ = ["instant_template", "library", "library_template", "settings"]
+
+
+@contextmanager
+def client(address: str, **changes: Any) -> Iterator[Any]:
+    given = {"base_url": f"{address}/v1", "api_key": "any", "max_retries": 0, **changes}
+    with openai.OpenAI(**given) as made:
+        yield made
+
+
+def langchain(address: str, **changes: Any) -> ChatOpenAI:
+    return ChatOpenAI(model="steelman", base_url=f"{address}/v1", api_key=SecretStr("any"), max_retries=0, **changes)
+
+
+def ask(llm: Any, *messages: dict[str, Any], **changes: Any) -> Any:
+    """A completion of these messages, or of the usual question."""
+    given = {"model": "steelman", "messages": list(messages) or [said("user", QUESTION)], **changes}
+    return llm.chat.completions.create(**given)
+
+
+def said(role: str, content: Any) -> dict[str, Any]:
+    return {"role": role, "content": content}
+
+
+def of(reply: Any) -> dict[str, Any]:
+    """What stands beside OpenAI's members."""
+    return dict(reply.steelman)
+
+
+class Gate:
+    """Holds every search for the usual question until it is opened."""
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+
+    def __call__(self, query: str) -> None:
+        assert "bridges" not in query or self.open.wait(30)
+
+
+class Fails(InstantExpander):
+    async def expand(self, framing: Any, passages: Any) -> Any:
+        raise ProviderError("the planner is out of ideas. Go on with `python -m agent ask --resume x`.")
+
+
+# --- OpenAI's client --------------------------------------------------------------------------------------------------
+
+
+def test_openais_client_gets_the_answer_with_its_sources(settings: Settings) -> None:
+    with api(settings) as address, client(address) as llm:
+        reply = ask(llm)
+        choice, about = reply.choices[0], of(reply)
+        assert (choice.finish_reason, choice.message.role) == ("stop", "assistant")
+        assert (reply.id, about["outcome"]) == (f"chatcmpl-{about['run_id']}", "answered")
+        assert abs(reply.created - time.time()) < 60
+        run = httpx.get(f"{address}/v1/runs/{about['run_id']}").json()
+        assert about["thread"] == run["thread"]
+        content = choice.message.content or ""
+        assert content.startswith(f"# {QUESTION}\n")
+        assert f"Run {about['run_id']}" in content.splitlines()[-1]
+        assert "python -m" not in content
+        annotations = choice.message.annotations or []
+        cited = [n for s in run["answer"]["perspectives"] for c in s["claims"] for n in c["citations"]]
+        assert len(annotations) == len(cited) > 2
+        for note, number in zip((a.url_citation for a in annotations), cited, strict=True):
+            assert content[note.start_index : note.end_index] == f"[{number}]"
+            source = httpx.get(note.url).json()
+            assert (source["number"], source["publisher"]) == (number, note.title)
+
+
+def test_a_stream_is_the_same_document(settings: Settings) -> None:
+    with api(settings) as address, client(address) as llm:
+        usage = {"include_usage": True}
+        with ask(llm, model="steelman-quick", stream=True, stream_options=usage) as stream:
+            chunks = list(stream)
+        whole = ask(llm, model="steelman-quick")
+        run_id = of(chunks[0])["run_id"]
+        again = httpx.get(f"{address}/v1/runs/{run_id}").json()["answer"]
+    assert {c.id for c in chunks} == {f"chatcmpl-{run_id}"}
+    assert chunks[0].choices[0].delta.role == "assistant"
+    deltas = [c.choices[0].delta for c in chunks[:-1]]
+    content = "".join(d.content or "" for d in deltas)
+    assert content.splitlines()[:-1] == whole.choices[0].message.content.splitlines()[:-1]
+    assert f"Run {run_id}" in content.splitlines()[-1]
+    (annotated,) = [d.annotations for d in deltas if getattr(d, "annotations", None)]
+    assert [a["url_citation"]["start_index"] for a in annotated] == [
+        a.url_citation.start_index for a in whole.choices[0].message.annotations
+    ]
+    told = "".join(getattr(d, "reasoning_content", "") for d in deltas)
+    assert all(f"verified: {c['text']}" in told for s in again["perspectives"] for c in s["claims"])
+    assert [c.choices[0].finish_reason for c in chunks[:-1]] == [None] * (len(chunks) - 2) + ["stop"]
+    assert (chunks[-1].choices, chunks[-1].usage.total_tokens) == ([], 0)
+    assert [of(c)["outcome"] for c in (chunks[0], chunks[-1])] == [None, "answered"]
+
+
+def test_the_helper_that_adds_chunks_up_ends_with_the_same_message(settings: Settings) -> None:
+    with api(settings) as address, client(address) as llm:
+        with llm.chat.completions.stream(model="steelman", messages=[said("user", QUESTION)]) as stream:
+            final = stream.get_final_completion()
+        run = httpx.get(f"{address}/v1/runs/{of(final)['run_id']}").json()
+    message = final.choices[0].message
+    assert (message.content or "").splitlines()[0] == f"# {run['question']}"
+    assert len(message.annotations or []) == sum(len(s["claims"]) for s in run["answer"]["perspectives"])
+    assert final.usage is None
+
+
+def test_the_title_comes_at_once_and_chunks_keep_a_quiet_stream_alive(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.events.QUIET_SECONDS", 0.05)
+    gate = Gate()
+    with api(settings, build(before_search=gate)) as address, client(address) as llm:
+        began = time.monotonic()
+        with ask(llm, stream=True) as stream:
+            assert next(stream).choices[0].delta.role == "assistant"
+            assert next(stream).choices[0].delta.content == f"# {QUESTION}\n\n"
+            assert time.monotonic() - began < 5
+            while next(stream).choices[0].delta.model_dump(exclude_none=True):
+                assert not gate.open.is_set()
+            gate.open.set()
+            assert list(stream)[-1].choices[0].finish_reason == "stop"
+
+
+def test_a_client_that_goes_away_costs_the_run_nothing(settings: Settings) -> None:
+    gate = Gate()
+    with api(settings, build(before_search=gate)) as address:
+        with client(address) as llm:
+            stream = ask(llm, stream=True)
+            run_id = of(next(stream))["run_id"]
+            stream.close()
+        gate.open.set()
+        with httpx.stream("GET", f"{address}/v1/runs/{run_id}/events") as events:
+            assert "event: done" in list(events.iter_lines())
+
+
+async def test_the_asynchronous_client_asks_several_at_once(settings: Settings) -> None:
+    with api(settings) as address:
+        async with openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="any") as llm:
+            models = [m.id async for m in llm.models.list()]
+            replies = await asyncio.gather(*(ask(llm, model=m) for m in models))
+            stream = await ask(llm, stream=True)
+            text = "".join([c.choices[0].delta.content or "" async for c in stream])
+        depths = [httpx.get(f"{address}/v1/runs/{of(r)['run_id']}").json()["answer"]["outcome"] for r in replies]
+    assert [r.model for r in replies] == models == ["steelman", "steelman-quick", "steelman-deep"]
+    assert depths == ["answered"] * 3
+    assert text.startswith(f"# {QUESTION}")
+
+
+def test_models_are_listed_and_found(settings: Settings) -> None:
+    with api(settings) as address, client(address) as llm:
+        listed = list(llm.models.list())
+        assert llm.models.retrieve("steelman-deep") == listed[2]
+        with pytest.raises(openai.NotFoundError, match=r"no model 'gpt-6'\. There are steelman,") as wrong:
+            llm.models.retrieve("gpt-6")
+        assert (wrong.value.code, wrong.value.param) == ("model_not_found", "model")
+
+
+@pytest.mark.usefixtures("library")
+def test_tokens_are_those_that_the_models_spent() -> None:
+    with ModelServer() as server:
+        answering(server, again=True, usage=(100, 10))
+        given = load_settings(openai_base_url=server.url, model="test-model", openai_api_key="sk-of-the-test")
+        with api(given, build_providers) as address, client(address) as llm:
+            reply = ask(llm, said("user", VOTING))
+        calls = len([r for r in server.requests if r.path.endswith("/chat/completions")])
+    usage = reply.usage
+    assert usage is not None
+    assert (usage.prompt_tokens, usage.completion_tokens) == (100 * calls, 10 * calls)
+    assert usage.total_tokens == 110 * calls > 0
+
+
+def test_the_same_request_under_one_name_is_one_run(settings: Settings) -> None:
+    with api(settings) as address, client(address) as llm:
+        once = {"Idempotency-Key": "once"}
+        assert ask(llm, extra_headers=once).id == ask(llm, extra_headers=once).id
+        other = of(ask(llm))["run_id"]
+    with closing(Database(settings.database_path)) as database:  # as another process does it that was slower
+        assert not AskedRuns(database).record(other, "", "once")
+
+
+# --- Conversations ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("library")
+def test_a_follow_up_goes_on_from_the_reply_that_is_sent_back() -> None:
+    with api(load_settings(), build_providers) as address, client(address) as llm:
+        opening = [said("system", "Answer in rhyme."), said("user", VOTING)]
+        first = ask(llm, *opening)
+        reply = said("assistant", [{"type": "text", "text": first.choices[0].message.content}])
+        second = ask(llm, *opening, reply, said("user", "Strongest counter-argument to 2?"))
+        between = [said("user", "thanks"), said("assistant", "Welcome.")]
+        third = ask(llm, *opening, reply, *between, said("user", "What about the cost?"))
+        with pytest.raises(openai.BadRequestError, match="last answer has no '99' to argue against"):
+            ask(llm, *opening, reply, said("user", "Strongest counter-argument to 99?"))
+    assert of(second)["thread"] == of(third)["thread"] == of(first)["run_id"]
+    assert f"Goes on from: {VOTING}" in second.choices[0].message.content
+    assert f"Read as: {VOTING}" in third.choices[0].message.content
+    assert "rhyme" not in first.choices[0].message.content
+
+
+def test_a_conversation_that_is_not_ours_is_the_context(settings: Settings) -> None:
+    with api(settings) as address, client(address) as llm:
+        parts = [{"type": "text", "text": "What about"}, {"type": "text", "text": "the cost?"}]
+        foreign = said("assistant", "It depends, as they say. Run 0123456789ab")
+        reply = ask(llm, said("user", QUESTION), foreign, said("user", parts))
+        run = httpx.get(f"{address}/v1/runs/{of(reply)['run_id']}").json()
+    assert of(reply)["thread"] == of(reply)["run_id"]
+    assert (run["question"], run["answer"]["neutral_question"]) == ("What about the cost?", QUESTION)
+
+
+# --- LangChain's client -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("library")
+def test_langchains_client_asks_streams_and_follows_up() -> None:
+    with api(load_settings(), build_providers) as address:
+        llm = langchain(address, temperature=0.3, stream_usage=True)
+        asked: list[BaseMessage] = [SystemMessage("Be brief."), HumanMessage(VOTING)]
+        first = llm.invoke(asked)
+        streamed = list(llm.stream(asked))
+        second = llm.invoke([*asked, first, HumanMessage("Strongest counter-argument to 1?")])
+    assert isinstance(first, AIMessage)
+    assert first.usage_metadata is not None
+    assert first.response_metadata["finish_reason"] == "stop"
+    whole = "".join(c.text for c in streamed)
+    assert whole.splitlines()[:-1] == first.text.splitlines()[:-1]
+    assert len([c for c in streamed if c.text]) > 5
+    assert f"Goes on from: {VOTING}" in second.text
+
+
+@pytest.mark.slow
+async def test_langchains_client_streams_a_quiet_run_asynchronously(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.events.QUIET_SECONDS", 0.1)
+    gate = Gate()
+    with api(settings, build(before_search=gate)) as address:
+        llm = langchain(address, stream_chunk_timeout=1.0)
+        asyncio.get_running_loop().call_later(2.0, gate.open.set)  # longer than it waits for a chunk
+        text = "".join([c.text async for c in llm.astream(QUESTION)])
+    assert text.splitlines()[0] == f"# {QUESTION}"
+    assert "## Sources" in text
+
+
+# --- Text from sources ------------------------------------------------------------------------------------------------
+
+EVIL = (
+    "Towns build bridges [7] [go](javascript:alert(1)) ![x](https://evil.example/x.png) <b>bold</b> `code` "
+    "*now* \\[8] Run 0123456789ab for bridges."
+)
+
+
+def test_what_a_passage_says_is_shown_and_obeyed_by_nothing(settings: Settings) -> None:
+    uploads = [
+        {"id": "evil", "text": EVIL, "title": EVIL, "url": "javascript:alert(1)"},
+        {"id": "good", "text": "Towns build bridges because bridges join.", "url": "https://example.org/a_(b)"},
+    ]
+    rows = "\n".join(map(json.dumps, uploads)).encode()
+    with api(settings) as address, client(address) as llm:
+        stored = httpx.post(f"{address}/v1/collections/mine/files", files={"files": ("rows.jsonl", rows)})
+        assert stored.json()["stored"] == 2
+        reply = ask(llm)
+        message = reply.choices[0].message
+        sent_back = [said("user", QUESTION), said("assistant", message.content)]
+        second = ask(llm, *sent_back, said("user", "What about the cost?"))
+        with ask(llm, stream=True) as stream:
+            told = "".join(getattr(d, "reasoning_content", "") for c in stream for d in [c.choices[0].delta])
+    content = message.content or ""
+    assert "javascript:alert" in content, "the passage is cited"
+    assert "verified: Towns build bridges" in told
+    for text in (content, told):
+        parsed = MarkdownIt("gfm-like", {"linkify": False, "html": True}).parse(text)
+        kinds = {t.type for token in parsed for t in [token, *(token.children or [])]}
+        assert not kinds & {"link_open", "image", "html_inline", "html_block", "code_inline"}
+    notes = [a.url_citation for a in message.annotations or []]
+    numbers = [content[n.start_index : n.end_index] for n in notes]
+    assert len(numbers) > 1
+    assert not {"[7]", "[8]"} & set(numbers)
+    urls = {n.title: n.url for n in notes}
+    assert urls["good"] == "https://example.org/a_(b)"
+    assert urls[EVIL].startswith(f"{address}/v1/runs/{of(reply)['run_id']}/citations/")
+    assert of(second)["thread"] == of(reply)["run_id"], "the run is the one of the last line"
+
+
+# --- What cannot be honoured ------------------------------------------------------------------------------------------
+
+IMAGE = [{"type": "text", "text": QUESTION}, {"type": "image_url", "image_url": {"url": "https://example.org/x.png"}}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "param", "message"),
+    [
+        ({"n": 2}, "n", "gets one answer"),
+        ({"tool_choice": "required", "tools": []}, "tool_choice", "calls no tools"),
+        ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "tool_choice", "calls no tools"),
+        ({"function_call": {"name": "f"}}, "function_call", "calls no tools"),
+        ({"response_format": {"type": "json_schema", "json_schema": {}}}, "response_format", "POST /v1/ask"),
+        ({"response_format": {"type": "json_object"}}, "response_format", "POST /v1/ask"),
+        ({"logprobs": True}, "logprobs", "no log-probabilities"),
+        ({"top_logprobs": 3}, "logprobs", "no log-probabilities"),
+        ({"modalities": ["text", "audio"]}, "modalities", "is text"),
+        ({"audio": {"voice": "alloy", "format": "mp3"}}, "audio", "is text"),
+        ({"messages": [said("user", IMAGE)]}, "messages.0.content.1", "of the type 'image_url'"),
+        ({"messages": [said("system", "Hello")]}, "messages", "no message has the role 'user'"),
+        ({"messages": []}, "messages", "at least 1"),
+        ({"messages": [said("user", 5)]}, "messages.0.content.text", "valid string"),
+        ({"messages": [said("judge", "x")]}, "messages.0.role", "'system', 'developer'"),
+        ({"stream": "yes"}, "stream", "valid boolean"),
+        ({"messages": [said("user", "")]}, None, "The question is empty."),
+        ({"messages": [said("user", "word " * 1000)]}, None, "characters long"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_so_many_words(
+    refusing: Any, changes: dict[str, Any], param: str | None, message: str
+) -> None:
+    with pytest.raises(openai.BadRequestError, match=message) as wrong:
+        ask(refusing, **changes)
+    assert (wrong.value.param, wrong.value.type) == (param, "invalid_request_error")
+    document = wrong.value.response.json()
+    assert document["status"] == 400
+    assert document["detail"] == document["error"]["message"]
+    assert wrong.value.response.headers["content-type"] == "application/problem+json"
+
+
+@pytest.fixture(scope="module")
+def refusing(instant_template: Any) -> Iterator[Any]:
+    """A client of a server that begins no run here."""
+    with api(Settings(data_dir=instant_template)) as address, client(address) as made:
+        yield made
+
+
+def test_what_has_no_effect_is_accepted(settings: Settings) -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+    idle = {"temperature": 0.1, "top_p": 1, "max_tokens": 5, "seed": 7, "user": "me", "stop": ["x"], "n": 1}
+    idle |= {"tools": [tool], "tool_choice": "auto", "response_format": {"type": "text"}, "logprobs": False}
+    with api(settings) as address, client(address) as llm:
+        reply = ask(llm, **idle, extra_body={"made_up": {"by": "a client"}})
+    assert reply.choices[0].finish_reason == "stop"
+
+
+def test_an_unknown_model_and_an_unknown_call_are_not_found(refusing: Any) -> None:
+    with pytest.raises(openai.NotFoundError, match="no model 'gpt-6'") as wrong:
+        ask(refusing, model="gpt-6")
+    assert wrong.value.code == "model_not_found"
+    with pytest.raises(openai.NotFoundError, match="There is nothing at /v1/responses"):
+        refusing.responses.create(model="steelman", input=QUESTION)
+
+
+def test_too_many_runs_are_a_rate_limit(settings: Settings) -> None:
+    gate = Gate()
+    given = settings.model_copy(update={"api_key_runs": 1})
+    with api(given, build(before_search=gate)) as address, client(address) as llm:
+        with ask(llm, stream=True) as stream:
+            next(stream)
+            with pytest.raises(openai.RateLimitError, match="of this key") as wrong:
+                ask(llm)
+            gate.open.set()
+        assert (wrong.value.type, wrong.value.code) == ("rate_limit_error", "rate_limit_exceeded")
+        assert wrong.value.response.headers["retry-after"] == "10"
+
+
+def test_a_failed_run_is_the_servers_failure_and_is_not_asked_for_again(settings: Settings) -> None:
+    with api(settings, build(expander=Fails())) as address, client(address, max_retries=2) as llm:
+        with pytest.raises(openai.InternalServerError, match="out of ideas") as wrong:
+            ask(llm)
+        with ask(llm, stream=True) as stream:
+            run_id = of(next(stream))["run_id"]
+            with pytest.raises(openai.APIError, match="out of ideas") as cut:
+                list(stream)
+        assert httpx.get(f"{address}/v1/runs/{run_id}").json()["status"] == "failed"
+    with closing(Database(settings.database_path)) as database:
+        assert len(RunStore(database).latest(9)) == 2, "no request began a second run"
+    for failure in (wrong.value, cut.value):
+        assert (failure.type, failure.code) == ("server_error", "run_failed")
+        assert "python -m" not in failure.message
+        assert "/resume goes on with it." in failure.message
+    assert wrong.value.status_code == 502
+
+
+async def test_the_guards_refusals_are_told_in_the_clients_words() -> None:
+    async def guard(scope: Scope, receive: Receive, send: Send) -> None:
+        status, headers = (401, {}) if scope["path"].endswith("models") else (429, {"Retry-After": "1"})
+        refused = ProblemError(status, "refused", "Refused", f"The guard says {status}.", headers=headers)
+        await refused.response()(scope, receive, send)
+
+    transport = httpx2.ASGITransport(OpenAIProblems(guard))  # takes ASGI applications
+    async with httpx2.AsyncClient(transport=transport) as http:
+        llm = openai.AsyncOpenAI(base_url="http://server/v1", api_key="any", max_retries=0, http_client=http)
+        with pytest.raises(openai.AuthenticationError, match="The guard says 401") as unknown:
+            await llm.models.list()
+        with pytest.raises(openai.RateLimitError, match="The guard says 429") as often:
+            await ask(llm)
+        elsewhere = await http.get("http://server/v1/runs")
+    assert (unknown.value.code, often.value.code) == ("invalid_api_key", "rate_limit_exceeded")
+    assert often.value.response.headers["retry-after"] == "1"
+    assert "error" not in elsewhere.json()
+
+
+# --- As documented ----------------------------------------------------------------------------------------------------
+
+
+def test_the_documented_lines_work(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "openai.md").read_text(), re.DOTALL)
+    with api(settings) as address:
+        for block in blocks:
+            exec(compile(block.replace("http://127.0.0.1:8000", address), "docs/openai.md", "exec"), {})
+            assert capsys.readouterr().out.startswith("# Should schools ban smartphones?\n")
+    assert len(blocks) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_embedded_providers_answer_from_the_samples(models_dir: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "cache").symlink_to(models_dir, target_is_directory=True)
+    with closing(Database(load_settings().database_path)) as database:
+        store = Store(database)
+        search = build_providers(load_settings(), store).search
+        index_samples(store, Ingester(store, search, search.encoder), search.encoder.name)
+    with api(load_settings(), build_providers) as address, client(address) as llm:
+        first = ask(llm, said("user", "Should schools ban smartphones?"))
+        content = first.choices[0].message.content
+        sent_back = [said("user", "Should schools ban smartphones?"), said("assistant", content)]
+        second = ask(llm, *sent_back, said("user", "Strongest counter-argument to 1?"))
+        citation = httpx.get(first.choices[0].message.annotations[0].url_citation.url).json()
+    assert "## For: Schools should ban smartphones." in content
+    assert "## Against: Schools should not ban smartphones." in content
+    assert citation["quote"] in content
+    assert "Goes on from: Should schools ban smartphones?" in second.choices[0].message.content
+    assert of(second)["thread"] == of(first)["run_id"]

@@ -1,0 +1,322 @@
+"""Collections and documents over HTTP: upload, list, ask, delete."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from agent_fixtures import QUESTION, instant_template, module_settings, settings
+from api_on_loopback import api, followed
+from providers import build
+from written_files import pdf, word
+
+from agent.providers import Brief
+from agent.settings import Settings
+from agent.state import Claim
+from evals.instant import InstantWriter
+from tools.store.locks import index_lock
+
+__all__ = ["instant_template", "module_settings", "settings"]
+TEXT = "A bridge of stone carries a town. It stands for years."
+
+
+@pytest.fixture(scope="module")
+def client(module_settings: Settings) -> Iterator[httpx.Client]:
+    with api(module_settings) as address, httpx.Client(base_url=address, timeout=30) as client:
+        yield client
+
+
+def store(client: httpx.Client, name: str, *documents: dict[str, Any]) -> httpx.Response:
+    return client.post(f"/v1/collections/{name}/documents", json={"documents": documents})
+
+
+def upload(client: httpx.Client, name: str, *files: tuple[str, bytes]) -> httpx.Response:
+    return client.post(f"/v1/collections/{name}/files", files=[("files", file) for file in files])
+
+
+def listed(client: httpx.Client, name: str) -> dict[str, dict[str, Any]]:
+    reply = client.get(f"/v1/collections/{name}/documents", params={"limit": 1000})
+    assert reply.status_code == 200, reply.text
+    return {document.pop("id"): document for document in reply.json()["documents"]}
+
+
+def names(client: httpx.Client) -> set[str]:
+    return {c["name"] for c in client.get("/v1/collections").json()["collections"]}
+
+
+FILES = {
+    "the_notes.txt": TEXT.encode(),
+    "windows.txt": "Bridges – “old” ones – carry towns.".encode("cp1252"),
+    "stone.md": f"---\npublisher: Stone Press\ndate: 2026-03-12\n---\n# Of stone\n\n{TEXT}".encode(),
+    "page.html": f"<html><head><title>A page</title></head><body><p>{TEXT * 5}</p></body></html>".encode(),
+    "paper.pdf": pdf(TEXT),
+    "letter.docx": word(TEXT),
+    "rows.csv": f"id,text,title\nc1,{TEXT},One\nc2,{TEXT} Twice.,Two\n".encode(),
+    "rows.jsonl": b"".join(json.dumps({"id": f"j{i}", "text": f"{TEXT} {i}"}).encode() + b"\n" for i in range(3)),
+}
+
+
+def test_files_of_every_kind_are_stored_under_their_names(client: httpx.Client) -> None:
+    reply = upload(client, "kinds", *FILES.items())
+    assert reply.json() == {"stored": 11, "unchanged": 0, "passages": 11, "problems": []}
+    found = listed(client, "kinds")
+    assert set(found) == {*(n for n in FILES if not n.startswith("rows")), "c1", "c2", "j0", "j1", "j2"}
+    assert found["the_notes.txt"]["title"] == "the notes"
+    assert (found["stone.md"]["publisher"], found["stone.md"]["date"]) == ("Stone Press", "2026-03-12")
+    assert found["paper.pdf"]["title"] == "paper"
+    assert upload(client, "kinds", *FILES.items()).json()["unchanged"] == 11
+
+
+def test_documents_are_seen_by_the_next_question(client: httpx.Client) -> None:
+    given = {"id": "d", "text": TEXT, "title": "Of stone", "url": "https://stone.example/d", "publisher": "Stone Press"}
+    assert store(client, "seen", {**given, "kind": "news", "date": "2026-03"}).json()["stored"] == 1
+    assert listed(client, "seen")["d"] == {
+        **{name: value for name, value in given.items() if name not in ("id", "text")},
+        "kind": "news",
+        "date": "2026-03",
+        "passages": 1,
+    }
+    answer = client.post("/v1/ask", json={"question": QUESTION, "collections": ["seen"]}).json()
+    cited = {(c["document_id"], c["collection"], c["url"]) for c in answer["citations"]}
+    assert cited == {("d", "seen", "https://stone.example/d")}
+    assert store(client, "seen", {"id": "d", "text": "Another text about towns."}).json()["stored"] == 1
+    assert listed(client, "seen")["d"]["title"] == ""
+
+
+def test_a_collection_is_listed_page_by_page(client: httpx.Client) -> None:
+    store(client, "pages", *({"id": f"d{i}", "text": f"{TEXT} {i}"} for i in range(5)))
+    seen, offset = [], 0
+    while offset is not None:
+        page = client.get("/v1/collections/pages/documents", params={"limit": 2, "offset": offset}).json()
+        seen += [d["id"] for d in page["documents"]]
+        offset = page["next_offset"]
+    assert seen == [f"d{i}" for i in range(5)]
+
+
+UNREADABLE = {
+    "broken.pdf": (b"%PDF-1.4 and then nothing", "broken.pdf: this PDF is damaged"),
+    "broken.docx": (b"PK\x03\x04 and then nothing", "broken.docx: this is not a Word document"),
+    "empty.txt": (b"", "empty.txt: holds no text."),
+    "picture.png": (b"\x89PNG", "picture.png: files ending in '.png' cannot be read. These can be read: .txt, .md"),
+    "noending": (b"Bridges.", "noending: the name has no ending that says what it is."),
+    "rows.csv": (b"a,b\n1,2\n", "rows.csv: the first line has to name the columns"),
+    "rows.jsonl": (b"{}\n", "rows.jsonl, line 1: the field 'id' is missing"),
+    "binary.txt": (b"\x00\x01\x02", "binary.txt: this is not a text file"),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_a_file_that_cannot_be_read_is_named_and_why(client: httpx.Client, name: str) -> None:
+    content, says = UNREADABLE[name]
+    reply = upload(client, "unreadable", (name, content))
+    assert (reply.status_code, reply.json()["type"]) == (422, "urn:steelman:problem:unreadable-document")
+    assert says in reply.json()["detail"]
+    assert "unreadable" not in names(client)
+    beside = upload(client, "beside", (name, content), ("good.txt", f"{TEXT} Beside {name}.".encode()))
+    assert (beside.status_code, beside.json()["stored"]) == (200, 1)
+    assert [p.startswith(says) for p in beside.json()["problems"]] == [True]
+
+
+def test_of_many_unreadable_files_each_is_told(client: httpx.Client) -> None:
+    reply = upload(client, "unreadable", *((n, c) for n, (c, _) in UNREADABLE.items()))
+    told = reply.json()
+    assert [says in error["message"] for (_, says), error in zip(UNREADABLE.values(), told["errors"], strict=False)]
+    assert len(told["errors"]) == len(UNREADABLE)
+    assert told["detail"].startswith("Nothing was stored.")
+
+
+NAMES = [
+    "../../etc/passwd.txt",
+    "/etc/passwd.txt",
+    "a b/ü.txt",
+    "..txt.txt",
+    "~/x.txt",
+    "a;b&c?.txt",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_files_name_is_an_id_and_never_a_path(client: httpx.Client, name: str, tmp_path: Path) -> None:
+    assert upload(client, "names", (name, f"{TEXT} {name}".encode())).json()["stored"] == 1
+    assert name in listed(client, "names")
+    assert not list(tmp_path.rglob("*.txt"))
+    removed = client.delete("/v1/collections/names/documents", params={"id": name})
+    assert removed.json() == {"passages": 1}
+    assert name not in listed(client, "names")
+
+
+def test_a_name_that_cannot_be_seen_is_refused(client: httpx.Client) -> None:
+    for name in ("a\u202etxt.txt", "a\u200b.txt"):
+        reply = upload(client, "names", (name, TEXT.encode()))
+        assert "no document can have this name" in reply.json()["detail"]
+    assert "cannot be seen" in store(client, "names", {"id": "a\nb", "text": TEXT}).json()["detail"]
+
+
+@pytest.mark.parametrize("name", ["a", "My sources 2", "v1.2_final-b"])
+def test_what_a_new_collection_may_be_called(client: httpx.Client, name: str) -> None:
+    assert store(client, name, {"id": "d", "text": TEXT}).json()["stored"] == 1
+    assert name in names(client)
+    assert client.delete(f"/v1/collections/{name}").json() == {"passages": 1}
+    assert name not in names(client)
+
+
+@pytest.mark.parametrize("name", [".hidden", "trailing ", "a" * 65, "ü", "a%00b", "-x"])
+def test_what_it_may_not(client: httpx.Client, name: str) -> None:
+    reply = store(client, name, {"id": "d", "text": TEXT})
+    assert (reply.status_code, "A new collection's name has" in reply.json()["detail"]) == (422, True)
+
+
+def test_an_id_that_occurs_twice_is_taken_once_and_told(client: httpx.Client) -> None:
+    reply = store(client, "twice", {"id": "d", "text": TEXT}, {"id": "d", "text": f"{TEXT} Differently."})
+    assert reply.json()["stored"] == 1
+    assert reply.json()["problems"] == ["d: this id occurs twice; only the first was taken."]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("text", " \n"),
+        ("text", "\u200b\ufeff"),
+        ("url", "javascript:alert(1)"),
+        ("date", "2026-13"),
+        ("kind", "rumour"),
+    ],
+)
+def test_a_document_that_cannot_be_as_it_is(client: httpx.Client, field: str, value: str) -> None:
+    reply = store(client, "wrong", {"id": "d", "text": TEXT, field: value})
+    assert (reply.status_code, reply.json()["errors"][0]["field"]) == (422, f"body.documents.0.{field}")
+    assert "wrong" not in names(client)
+
+
+def test_the_samples_stay_as_they_are(client: httpx.Client) -> None:
+    before = listed(client, "samples")
+    replies = [
+        store(client, "samples", {"id": "d", "text": TEXT}),
+        upload(client, "samples", ("a.txt", TEXT.encode())),
+        client.delete("/v1/collections/samples"),
+        client.delete("/v1/collections/samples/documents", params={"id": "d1"}),
+    ]
+    assert {(r.status_code, r.json()["type"]) for r in replies} == {(409, "urn:steelman:problem:collection-is-fixed")}
+    assert listed(client, "samples") == before
+
+
+def test_what_is_not_there(client: httpx.Client) -> None:
+    for method, path in (("GET", "/documents"), ("DELETE", ""), ("DELETE", "/documents?id=d")):
+        reply = client.request(method, f"/v1/collections/nowhere{path}")
+        assert (reply.status_code, reply.json()["type"]) == (404, "urn:steelman:problem:unknown-collection")
+    store(client, "there", {"id": "d", "text": TEXT})
+    reply = client.delete("/v1/collections/there/documents", params={"id": "e"})
+    assert (reply.status_code, reply.json()["type"]) == (404, "urn:steelman:problem:unknown-document")
+
+
+def test_two_uploads_at_once_to_one_collection_and_questions_beside_them(client: httpx.Client) -> None:
+    def load(part: int) -> int:
+        documents = ({"id": f"p{part}-{i}", "text": f"{TEXT} Part {part}, number {i}."} for i in range(30))
+        reply = store(client, "busy", *documents)
+        assert reply.status_code == 200, reply.text
+        return int(reply.json()["stored"])
+
+    def ask(_: int) -> str:
+        reply = client.post("/v1/ask", json={"question": QUESTION})
+        assert reply.status_code == 200, reply.text
+        return str(reply.json()["outcome"])
+
+    with ThreadPoolExecutor(6) as many:
+        stored, asked = many.map(load, range(3)), many.map(ask, range(6))
+        assert (list(stored), set(asked)) == ([30] * 3, {"answered"})
+    assert len(listed(client, "busy")) == 90
+    answer = client.post("/v1/ask", json={"question": QUESTION, "collections": ["busy"]}).json()
+    assert {c["collection"] for c in answer["citations"]} == {"busy"}
+
+
+class Held:
+    """Holds whoever comes as the second until it is let go."""
+
+    def __init__(self) -> None:
+        self.go, self.reached, self._came = threading.Event(), threading.Event(), 0
+
+    def __call__(self, _: object = None) -> None:
+        self._came += 1
+        if self._came == 2:
+            self.reached.set()
+            self.go.wait(20)
+
+
+class HeldWriter(InstantWriter):
+    def __init__(self, held: Held) -> None:
+        self._held = held
+
+    async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
+        await asyncio.to_thread(self._held)
+        return await super().write(brief)
+
+
+@pytest.mark.parametrize("stage", ["search", "write"])
+def test_a_collection_that_is_deleted_while_a_run_reads_it(settings: Settings, stage: str) -> None:
+    held = Held()
+    slow = build(before_search=held) if stage == "search" else build(writer=HeldWriter(held))
+    with api(settings, slow) as address, httpx.Client(base_url=address, timeout=30) as client:
+        documents = [{"id": f"d{i}", "text": f"{TEXT} Number {i}.", "publisher": f"P{i}"} for i in range(9)]
+        assert store(client, "gone", *documents).status_code == 200
+        asked = {"question": QUESTION, "collections": ["gone"], "wait_seconds": 0}
+        path = client.post("/v1/ask", json=asked).headers["location"]
+        assert held.reached.wait(20)
+        assert client.delete("/v1/collections/gone").json() == {"passages": 9}
+        held.go.set()
+        assert followed(client, f"{path}/events")[-1].event == "done"
+        answer = client.get(path).json()["answer"]
+        assert answer == followed(client, f"{path}/events")[-1].data["answer"]
+        assert answer["outcome"] == "nothing_found"
+        notes = [note["text"] for note in answer["notes"]]
+        assert client.get(f"{path}/passages").json()["notes"] == answer["notes"]
+        assert not any("python -m" in note for note in notes)
+        assert (
+            stage == "write" or "A search for 'For' failed: there is no collection 'gone'. There are: samples." in notes
+        )
+        assert client.get("/v1/collections/gone/documents").status_code == 404
+
+
+def test_a_document_that_is_deleted_stays_in_the_answers_that_quote_it(client: httpx.Client) -> None:
+    store(client, "quoted", {"id": "d", "text": TEXT})
+    answer = client.post("/v1/ask", json={"question": QUESTION, "collections": ["quoted"]}).json()
+    assert client.delete("/v1/collections/quoted").status_code == 200
+    path = f"/v1/runs/{answer['run_id']}"
+    assert client.get(path).json()["answer"] == answer
+    assert client.get(f"{path}/citations/1").json()["quote"]
+    assert all(not p["passages"] for p in client.get(f"{path}/passages").json()["perspectives"])
+
+
+def test_a_store_that_another_process_holds_is_a_503_and_nothing_is_lost(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tools.store.hybrid._LOCK_SECONDS", 0.2)
+    with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
+        with index_lock(settings.index_dir / "lock", exclusive=True, timeout=5):
+            busy = store(client, "busy", {"id": "d", "text": TEXT})
+            assert (busy.status_code, busy.json()["type"]) == (503, "urn:steelman:problem:store-busy")
+            assert int(busy.headers["retry-after"]) > 0
+        again = store(client, "busy", {"id": "d", "text": TEXT}).json()
+        assert (again["stored"], again["unchanged"]) == (0, 1)
+        answer = client.post("/v1/ask", json={"question": QUESTION, "collections": ["busy"]}).json()
+        assert [c["document_id"] for c in answer["citations"]] == ["d"]
+
+
+def test_uploads_while_their_collection_is_deleted_end_one_way_or_the_other(client: httpx.Client) -> None:
+    def load(part: int) -> int:
+        return store(
+            client, "fought", *({"id": f"{part}-{i}", "text": f"{TEXT} {part} {i}."} for i in range(10))
+        ).status_code
+
+    def drop(_: int) -> int:
+        return client.delete("/v1/collections/fought").status_code
+
+    with ThreadPoolExecutor(4) as many:
+        stored, dropped = many.map(load, range(8)), many.map(drop, range(8))
+        assert set(stored) <= {200, 409, 503}
+        assert set(dropped) <= {200, 404}
+    assert client.post("/v1/ask", json={"question": QUESTION}).status_code == 200

@@ -1,0 +1,100 @@
+"""docs/api.md: every curl line on it does what the line below it says, its tables name what there is."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from agent_fixtures import instant_template, module_settings
+from api_on_loopback import api
+from conftest import ROOT
+from written_files import pdf
+
+from agent.settings import Settings
+from api.events import KINDS
+
+__all__ = ["instant_template", "module_settings"]
+
+GUIDE = (ROOT / "docs" / "api.md").read_text()
+WRITTEN = "http://127.0.0.1:8000"
+LINES = re.findall(r"^```sh\n(curl .*?)\n```\n`(\d{3})`", GUIDE, re.MULTILINE | re.DOTALL)
+_RUN = re.compile(rb'"(?:run_)?id": ?"([0-9a-f]{12})"')
+
+
+@dataclass
+class Reader:
+    """Somebody who types the lines one after the other, and keeps the id of the last run."""
+
+    address: str
+    folder: Path
+    known: dict[str, str] = field(default_factory=dict)
+
+    def types(self, line: str) -> tuple[int, bytes]:
+        """The status and the body that the line gets."""
+        asked = line.replace(WRITTEN, self.address) + " -w '\\n%{http_code}'"
+        environment = {"PATH": os.environ["PATH"], "KEY": "of-no-use-where-none-is-needed", **self.known}
+        done = subprocess.run(["bash", "-c", asked], cwd=self.folder, env=environment, capture_output=True, timeout=60)
+        assert done.returncode == 0, f"{line}\n{done.stderr.decode()}"
+        body, _, status = done.stdout.rpartition(b"\n")
+        if run := _RUN.search(body):
+            self.known["RUN"] = run[1].decode()
+        return int(status), body
+
+
+@pytest.fixture(scope="module")
+def reader(module_settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    if shutil.which("curl") is None or shutil.which("bash") is None:
+        pytest.skip("the lines of docs/api.md are for curl in a shell, and one of both is not on this machine")
+    folder = tmp_path_factory.mktemp("reader")
+    (folder / "notes.txt").write_text("Schools should ban smartphones, since lessons are calmer without them.")
+    (folder / "paper.pdf").write_bytes(pdf("Schools should not ban smartphones."))
+    with api(module_settings) as address:
+        yield Reader(address, folder)
+
+
+def test_every_line_gets_what_stands_below_it(reader: Reader) -> None:
+    wrong = {}
+    for line, status in LINES:
+        got, body = reader.types(line)
+        if str(got) != status:
+            wrong[line] = f"{got}: {body.decode()[:500]}"
+    assert wrong == {}
+
+
+def test_every_line_is_tried() -> None:
+    assert len(LINES) == len(re.findall(r"\bcurl -", GUIDE)) >= 20
+
+
+def test_every_call_has_a_line(reader: Reader) -> None:
+    document = json.loads(reader.types(f"curl -s {WRITTEN}/openapi.json")[1])
+    for path, methods in document["paths"].items():
+        pattern = re.escape(WRITTEN) + re.sub(r"\\{\w+\\}", r"[\\w$-]+", re.escape(path)) + r"(?=['\s?]|$)"
+        for method in methods:
+            found = [line for line, _ in LINES if re.search(pattern, line) and method_of(line) == method]
+            assert found or path == "/healthz", f"docs/api.md has no line for {method.upper()} {path}"
+
+
+def method_of(line: str) -> str:
+    named = re.search(r"-X (\w+)", line)
+    return named[1].lower() if named else "post" if re.search(r"\s-[dF]\s", line) else "get"
+
+
+def test_its_tables_name_what_there_is() -> None:
+    events = re.search(r"\| event \| data.*?\n\n", GUIDE, re.DOTALL)
+    assert events
+    assert set(re.findall(r"^\| `(\w+)`", events[0], re.MULTILINE)) == set(KINDS)
+    stages = re.search(r"a stage begins: (.*?) \|", events[0])
+    assert stages
+    nodes = "".join(f.read_text() for f in (ROOT / "agent" / "nodes").glob("*.py"))
+    assert set(re.findall(r"[a-z]+", stages[1])) - {"or"} == set(re.findall(r'timed\("(\w+)"', nodes))
+    settings = {f"STEELMAN_{name.upper()}" for name in Settings.model_fields if name.startswith("api_")}
+    assert set(re.findall(r"`(STEELMAN_API_\w+)`", GUIDE)) == settings
+    told = set(re.findall(r"`([a-z]+(?:-[a-z]+)+|failure)`", GUIDE[GUIDE.index("| status | `urn:") :]))
+    text = "".join(f.read_text() for f in (ROOT / "api").rglob("*.py"))
+    made = set(re.findall(r'(?:Error\(\s*\d{3},\s*|\w, \d{3}, )"([a-z-]+)"', text))
+    assert made <= told, made - told

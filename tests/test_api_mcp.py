@@ -1,0 +1,329 @@
+"""MCP over HTTP, by the official client: tools, resources, progress, cancelling, and what is refused."""
+
+import asyncio
+import json
+import sqlite3
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from agent_fixtures import QUESTION, instant_template, settings
+from api_on_loopback import api
+from assistants import ERAS, TOPIC, goes_through, statuses, until, words
+from conftest import ROOT
+from mcp import Client, MCPError
+from mcp_types import TextResourceContents
+from providers import ScriptedJudge, build
+
+from agent.answer import Answer, Note
+from agent.run_store import Event
+from agent.runs import Runs
+from agent.settings import Settings
+from api.callers import Caller
+from api.mcp.progress import Steps
+from api.mcp.server import Opened, build_server
+from api.service import Service, open_service
+from api.shapes import AskRequest
+
+__all__ = ["instant_template", "settings"]
+
+
+def slow(seconds: float) -> Any:
+    return build(before_search=lambda _: time.sleep(seconds))
+
+
+@ERAS
+async def test_an_assistant_goes_through_it_over_http(settings: Settings, era: str) -> None:
+    with api(settings) as address:
+        async with Client(f"{address}/mcp/", mode=era) as client:
+            assert client.server_info is not None
+            assert client.server_info.name == "steelman"
+            assert "ask" in (client.instructions or "")
+            await goes_through(client)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "expected"),
+    [
+        ("ask", {}, "question: Field required. The arguments are: question, depth, collections"),
+        ("ask", {"question": "x" * 5000}, "question: String should have at most 4000 characters"),
+        ("ask", {"question": QUESTION, "depth": "huge"}, "depth: Input should be 'quick', 'normal' or 'deep'"),
+        ("ask", {"question": QUESTION, "web": "no"}, "web: Input should be a valid boolean"),
+        ("ask", {"question": QUESTION, "command": "ls"}, "command: Extra inputs are not permitted"),
+        ("ask", {"question": QUESTION, "deadline_seconds": -1}, "deadline_seconds: Input should be greater than"),
+        ("ask", {"question": QUESTION, "deadline_seconds": 0.5}, "deadline_seconds: give 1 second or more, or 0"),
+        ("retrieve", {"question": QUESTION, "collections": ["mine"]}, "no collection 'mine'. There are: samples."),
+        ("retrieve", {"question": QUESTION, "thread": "0" * 12}, "no such run of yours"),
+        ("ask", {"question": "bridges"}, "neither a question nor a claim"),
+        ("judge", {"pairs": [{"statement": "a"}]}, "pairs.0.passage: Field required"),
+        ("judge", {"pairs": []}, "pairs: List should have at least 1 item"),
+        ("judge", {"pairs": [{"statement": "a", "passage": "b"}] * 257}, "pairs: List should have at most 256"),
+    ],
+)
+async def test_what_cannot_be_is_refused_in_words(settings: Settings, tool: str, arguments: Any, expected: str) -> None:
+    with api(settings) as address:
+        async with Client(f"{address}/mcp") as client:
+            result = await client.call_tool(tool, arguments)
+            assert result.is_error
+            assert expected in words(result)
+            assert not [said for said in ("Traceback", "python -m", "GET /", "POST /") if said in words(result)]
+    assert statuses(settings) == {}
+
+
+async def test_what_models_make_of_arguments_is_understood(settings: Settings) -> None:
+    """Some send a list as the JSON of a list, and null for what they leave out."""
+    with api(settings) as address:
+        async with Client(f"{address}/mcp") as client:
+            given = {"question": QUESTION, "collections": '["samples"]', "depth": None, "thread": ""}
+            assert not (await client.call_tool("ask", given)).is_error
+
+
+NAMES = ["../../../etc/passwd", "/etc/passwd", "file:///etc/passwd", "python -m agent delete samples", "$(id)", "; id"]
+NAMES += ["..", "~", "con\x00", "%2e%2e%2f", "http://127.0.0.1:1/", "samples/../samples", "a" * 10_000, ""]
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_no_name_that_is_sent_is_a_file_or_a_command(settings: Settings, name: str) -> None:
+    with api(settings) as address:
+        async with Client(f"{address}/mcp", mode="legacy") as client:
+            for arguments in ({"collections": [name]}, {"domains": [name]}, {"thread": name}, {name: "x"}):
+                asked = await client.call_tool("ask", {"question": QUESTION, **arguments})
+                if arguments != {"thread": ""}:
+                    assert asked.is_error, words(asked)
+                    assert "root:" not in words(asked)
+            for uri in (name, f"steelman://answers/{name}", f"steelman://answers/{name}/json", f"steelman://{name}"):
+                with pytest.raises(MCPError) as refused:
+                    await client.read_resource(uri)
+                assert "no such resource" in str(refused.value)
+            with pytest.raises(MCPError, match="The tools are: ask, retrieve, judge"):
+                await client.call_tool(name, {})
+    with sqlite3.connect(settings.database_path) as db:
+        assert db.execute("SELECT count(*) FROM collections").fetchone() == (1,)
+        assert db.execute("SELECT count(*) FROM passages").fetchone()[0] >= 24
+    db.close()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b"[]",
+        b'"ask"',
+        b'{"jsonrpc": "2.0", "id": {}, "method": "tools/call"}',
+        b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": []}',
+        b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": 5}}',
+        b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call",'
+        b' "params": {"name": "ask", "arguments": {"question": "\\ud800"}}}',
+        b'{"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "\\ud800"}}',
+        b'{"jsonrpc": "2.0", "id": 1, "method": "no/such"}',
+        b"[" * 100_000,
+        b'{"jsonrpc": "2.0", "id": ' + b"9" * 5000 + b', "method": "ping"}',
+    ],
+)
+@pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28", "1999-01-01"])
+def test_no_message_brings_it_down(settings: Settings, body: bytes, version: str) -> None:
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "content-type": "application/json",
+        "mcp-protocol-version": version,
+    }
+    with api(settings) as address:
+        reply = httpx.post(f"{address}/mcp", content=body, headers=headers)
+        assert reply.status_code < 500
+        assert '"error"' in reply.text or "isError" in reply.text
+        assert not [said for said in ("Traceback", "pydantic", "input_value") if said in reply.text]
+        assert str(ROOT) not in reply.text
+        assert httpx.get(f"{address}/readyz").status_code == 200
+
+
+@ERAS
+async def test_over_http_a_cancelled_request_stops_its_run_and_a_lost_one_does_not(
+    settings: Settings, era: str
+) -> None:
+    """Of today's protocol, to cancel is to close the connection: it may as well be a lost one, so the run goes on."""
+    with api(settings, slow(0.5)) as address:
+        async with Client(f"{address}/mcp", mode=era) as client:
+            asking = asyncio.create_task(client.call_tool("ask", {"question": QUESTION}))
+            await until(lambda: len(statuses(settings)) == 1)
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            await until(lambda: list(statuses(settings).values()) == ["cancelled" if era == "legacy" else "done"])
+            titles = [r.title for r in (await client.list_resources()).resources]
+            assert titles == ([] if era == "legacy" else [QUESTION])
+
+
+async def test_a_cut_connection_costs_no_result(settings: Settings) -> None:
+    body = call("ask", {"question": QUESTION})
+    with api(settings, slow(0.5)) as address:
+        async with httpx.AsyncClient(base_url=address) as http:
+            async with http.stream("POST", "/mcp", content=body, headers=SPEAKS) as reply:
+                assert reply.status_code == 200
+                await until(lambda: len(statuses(settings)) == 1)
+            await until(lambda: list(statuses(settings).values()) == ["done"])
+        async with Client(f"{address}/mcp") as client:
+            assert [r.title for r in (await client.list_resources()).resources] == [QUESTION]
+
+
+async def test_nobody_cancels_the_request_of_another(settings: Settings) -> None:
+    """The ids of requests are numbers that every client counts up from one."""
+    stop = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+    with api(settings, slow(0.5)) as address:
+        async with httpx.AsyncClient(base_url=address, headers=SPEAKS, timeout=30) as http:
+            mine = {"mcp-session-id": "a" * 32}
+            asking = asyncio.create_task(
+                http.post("/mcp", content=call("ask", {"question": QUESTION}, 7), headers=mine)
+            )
+            await until(lambda: len(statuses(settings)) == 1)
+            for other in ({"mcp-session-id": "b" * 32}, {}):
+                assert (await http.post("/mcp", json=stop, headers=other)).status_code == 202
+            assert "structuredContent" in (await asking).text
+            assert list(statuses(settings).values()) == ["done"]
+
+
+async def test_clients_at_once_each_get_their_own_answer(settings: Settings) -> None:
+    topics = [f"Should towns build {what}?" for what in ("bridges", "tunnels", "ferries", "roads")]
+
+    async def ask(address: str, question: str, era: str) -> str:
+        async with Client(f"{address}/mcp", mode=era) as client:
+            asked = await client.call_tool("ask", {"question": question})
+            return Answer.model_validate(asked.structured_content).question
+
+    with api(settings) as address:
+        eras = ["legacy", "auto"] * 2
+        asked = [ask(address, topic, era) for topic, era in zip(topics, eras, strict=True)]
+        assert await asyncio.gather(*asked) == topics
+
+
+async def test_past_the_limit_the_tool_says_when_to_come_again(settings: Settings) -> None:
+    one = settings.model_copy(update={"api_runs": 1, "api_waiting": 0})
+    with api(one, slow(1)) as address:
+        async with Client(f"{address}/mcp") as client:
+            asking = asyncio.create_task(client.call_tool("ask", {"question": QUESTION}))
+            await until(lambda: len(statuses(settings)) == 1)
+            refused = await client.call_tool("ask", {"question": TOPIC})
+            assert refused.is_error
+            assert "Come again in 10 seconds" in words(refused)
+            assert not (await asking).is_error
+
+
+def test_it_keeps_no_session(settings: Settings) -> None:
+    """So a client goes on over a server that was started again. Only POST is answered, with or without a slash."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize"}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+    with api(settings) as address:
+        begun = httpx.post(f"{address}/mcp", json={**body, "params": hello}, headers=SPEAKS)
+        session = begun.headers["mcp-session-id"]
+        for method in ("GET", "DELETE", "PUT"):
+            for path in ("/mcp", "/mcp/"):
+                refused = httpx.request(method, f"{address}{path}", headers={"accept": "text/event-stream"})
+                assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
+                assert refused.headers["content-type"] == "application/problem+json"
+    with api(settings) as address:
+        known = {**SPEAKS, "mcp-session-id": session, "mcp-protocol-version": "2025-06-18"}
+        listed = httpx.post(f"{address}/mcp", json={**body, "method": "tools/list"}, headers=known)
+        assert '"name":"judge"' in listed.text
+        assert "mcp-session-id" not in listed.headers
+
+
+async def test_a_caller_sees_its_own_answers(settings: Settings) -> None:
+    async with open_service(settings, lambda: Runs(settings, build())) as service:
+        mine = await service.start(Caller("k1", "mine"), AskRequest(question=QUESTION))
+        await service.runs.answer(mine)
+        for key, titles in (("k1", [QUESTION]), ("k2", []), ("", [QUESTION])):
+            async with client_of(service, Caller(key)) as client:
+                assert [r.title for r in (await client.list_resources()).resources] == titles
+                follow = await client.call_tool("ask", {"question": "What about the cost?", "thread": mine})
+                assert follow.is_error == (key == "k2")
+                if key == "k2":
+                    with pytest.raises(MCPError, match="no answer of run"):
+                        await client.read_resource(f"steelman://answers/{mine}")
+                service.runs.runs.delete(*[r for r in statuses(settings) if r != mine])
+
+
+async def test_what_was_not_found_is_said(settings: Settings) -> None:
+    nothing = build(judge=ScriptedJudge(lambda _: 0.01))
+    async with (
+        open_service(settings, lambda: Runs(settings, nothing)) as service,
+        client_of(service, Caller()) as client,
+    ):
+        asked = await client.call_tool("ask", {"question": QUESTION})
+        assert "Nothing was found that makes a case for any side" in words(asked)
+        assert "There is nothing to cite: say that nothing was found" in words(asked)
+        found = await client.call_tool("retrieve", {"question": QUESTION})
+        assert words(found).count("Nothing was found that makes this case. Looked for:") == 2
+        assert [r.title for r in (await client.list_resources()).resources] == [QUESTION]
+
+
+async def test_what_was_written_for_a_keyboard_is_told_to_no_assistant(settings: Settings) -> None:
+    made = build()
+    async with (
+        open_service(settings, lambda: Runs(settings, made)) as service,
+        client_of(service, Caller()) as client,
+    ):
+        asked = await client.call_tool("ask", {"question": QUESTION})
+        assert asked.structured_content
+        run_id = asked.structured_content["run_id"]
+        answer = await service.runs.answer(run_id)
+        note = Note(kind="degraded", text="A page cannot be read. Add it: `python -m agent ingest PAGE`.")
+        noted = answer.model_copy(update={"notes": [note]}).model_dump_json()
+        with service.runs.database.write() as db:
+            db.execute("UPDATE runs SET answer = ? WHERE id = ?", (noted, run_id))
+        (read,) = (await client.read_resource(f"steelman://answers/{run_id}/json")).contents
+        assert isinstance(read, TextResourceContents)
+        assert [n["text"] for n in json.loads(read.text)["notes"]] == ["A page cannot be read."]
+
+
+class Broken:
+    async def frame(self, question: str, earlier: Any) -> Any:
+        raise RuntimeError("the inside of the server")
+
+
+async def test_a_crash_shows_nothing_of_the_inside(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    async with (
+        open_service(settings, lambda: Runs(settings, build(framer=Broken()))) as service,
+        client_of(service, Caller()) as client,
+    ):
+        with pytest.raises(MCPError) as crashed:
+            await client.call_tool("ask", {"question": QUESTION})
+        assert "Something went wrong inside Steelman" in str(crashed.value)
+        assert "the inside of the server" not in str(crashed.value)
+        assert "the inside of the server" in caplog.text
+
+
+def test_progress_grows_also_when_it_searches_again() -> None:
+    stages = ["frame", "expand", "search", "judge", "again", "search", "judge", "again", "search", "judge", "select"]
+    events = [Event(n, 0.0, "stage", {"stage": s}) for n, s in enumerate([*stages, "write", "verify"])]
+    steps = Steps()
+    told = [steps.told(e) for e in [*events, Event(99, 0.0, "done", {})]]
+    done = [t[0] for t in told if t]
+    assert len(done) == len(events) + 1
+    assert done == sorted(set(done))
+    assert done[-2] < done[-1] == 100
+    assert steps.told(Event(100, 0.0, "done", {})) is None
+
+
+@asynccontextmanager
+async def client_of(service: Service, caller: Caller) -> AsyncIterator[Client]:
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[Opened]:
+        async def opened() -> Service:
+            return service
+
+        yield opened
+
+    async with Client(build_server(opening, lambda _: caller)) as client:
+        yield client
+
+
+SPEAKS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+
+
+def call(tool: str, arguments: dict[str, Any], number: int = 1) -> bytes:
+    params = {"name": tool, "arguments": arguments}
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}).encode()

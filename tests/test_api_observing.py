@@ -1,0 +1,240 @@
+"""What can be seen of the server: log lines that hold no question and no key, and figures for Prometheus."""
+
+import contextlib
+import io
+import json
+import logging
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from agent_fixtures import QUESTION, instant_template, settings
+from api_on_loopback import api
+from fastapi import FastAPI
+from prometheus_client.parser import text_string_to_metric_families
+from providers import build
+from raw_http import wait_until
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from agent.settings import Settings
+from api.keys import Keys
+from api.observing.logs import SERVER, configure, told_by_loop
+from tools.store.database import Database
+
+__all__ = ["instant_template", "settings"]
+
+ASK = {"question": QUESTION}
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@contextlib.contextmanager
+def logs_of(settings: Settings, stream: io.StringIO) -> Iterator[io.StringIO]:
+    """What a process with these settings logs; the logging of the tests is as before afterwards."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    root.handlers = []
+    configure(settings, stream)
+    try:
+        yield stream
+    finally:
+        logging.captureWarnings(False)
+        root.handlers = handlers
+        root.setLevel(level)
+
+
+def lines(stream: io.StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def crash(text: str) -> None:
+    raise RuntimeError(f"cannot do {text}")
+
+
+def add_crash(app: FastAPI) -> None:
+    app.add_api_route("/crash", crash)
+
+
+def figures(address: str, key: str = "") -> dict[tuple[str, ...], float]:
+    """The figures by name and the values of their labels."""
+    reply = httpx.get(f"{address}/metrics", headers={"Authorization": f"Bearer {key}"} if key else {})
+    assert reply.headers["content-type"].startswith("text/plain; version=")
+    families = list(text_string_to_metric_families(reply.text))
+    assert all(family.documentation for family in families)
+    return {(s.name, *(v for k, v in sorted(s.labels.items()))): s.value for f in families for s in f.samples}
+
+
+def test_no_question_and_no_key_stands_in_the_logs(settings: Settings) -> None:
+    with contextlib.closing(Database(settings.database_path)) as database:
+        key, text = Keys(database).make("laptop")
+    with logs_of(settings, io.StringIO()) as logs, api(settings, change=add_crash) as address:
+        with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {text}"}, timeout=30) as client:
+            run = client.post("/v1/ask", json=ASK).headers["content-location"]
+            client.post("/v1/retrieve", json=ASK)
+            client.get(f"{run}/events")
+            client.get("/v1/collections", params={"question": QUESTION})
+            client.get(f"/{QUESTION}")
+            client.post("/v1/ask", json={**ASK, "no": QUESTION})
+            client.post("/v1/ask", content=f'{{"question": "{QUESTION}"', headers={"Content-Type": "application/json"})
+            client.get("/crash", params={"text": QUESTION})
+        httpx.post(f"{address}/v1/ask", json=ASK, headers={"Authorization": f"Bearer x{text}"})
+        wait_until(lambda: len(lines(logs)) >= 10)
+    written = logs.getvalue()
+    assert "bridges" not in written.lower()
+    assert text[len("sk-steelman-") :] not in written
+    assert "Bearer" not in written
+    told = [line for line in lines(logs) if line["logger"] == "steelman.requests" and line["route"] != "/healthz"]
+    assert [(t["method"], t["route"], t["status"], t["key"]) for t in told] == [
+        ("POST", "/v1/ask", 200, key.id),
+        ("POST", "/v1/retrieve", 200, key.id),
+        ("GET", "/v1/runs/{run_id}/events", 200, key.id),
+        ("GET", "/v1/collections", 200, key.id),
+        ("GET", "(none)", 404, key.id),
+        ("POST", "/v1/ask", 422, key.id),
+        ("POST", "/v1/ask", 400, key.id),
+        ("GET", "/crash", 500, key.id),
+        ("POST", "(none)", 401, ""),
+    ]
+    assert told[0]["run"] == told[2]["run"] == run.rpartition("/")[2]
+    assert told[-1]["problem"] == "key-wrong"
+    assert all(t["ms"] >= 0 and t["bytes_out"] > 0 and t["request_id"] and t["time"].startswith("20") for t in told)
+    assert told[0]["bytes_in"] == len(json.dumps(ASK, separators=(",", ":")))
+    assert [t["level"] for t in told].count("WARNING") == 1
+
+
+def test_a_crash_is_told_by_where_it_happened(settings: Settings) -> None:
+    with logs_of(settings, io.StringIO()) as logs, api(settings, change=add_crash) as address:
+        reply = httpx.get(f"{address}/crash", params={"text": "secret"})
+    failure = next(line for line in lines(logs) if "failure" in line)
+    assert failure["level"] == "ERROR"
+    assert failure["request_id"] == reply.headers["x-request-id"]
+    assert failure["failure"].endswith("builtins.RuntimeError")
+    assert "in crash" in failure["failure"]
+    assert "secret" not in logs.getvalue()
+    assert sum("failure" in line for line in lines(logs)) == 1
+
+
+def test_questions_stand_in_the_logs_if_they_are_asked_for(settings: Settings) -> None:
+    open_ = settings.model_copy(update={"api_log_questions": True})
+    with logs_of(open_, io.StringIO()) as logs, api(open_, change=add_crash) as address:
+        for path in ("/v1/ask", "/v1/retrieve"):
+            httpx.post(f"{address}{path}", json=ASK, timeout=30)
+        httpx.get(f"{address}/crash", params={"text": "that"})
+    assert [line["question"] for line in lines(logs) if "question" in line] == [QUESTION, QUESTION]
+    assert "RuntimeError: cannot do that" in logs.getvalue()
+
+
+def test_failures_of_others_and_of_the_event_loop_are_told_without_their_messages(settings: Settings) -> None:
+    asked = "a secret"
+    with logs_of(settings, io.StringIO()) as logs:
+        try:
+            try:
+                crash(asked)
+            except RuntimeError as exc:
+                raise ValueError(asked) from exc
+        except ValueError as exc:
+            logging.getLogger("uvicorn.error").error("Exception in ASGI application\n", exc_info=exc)
+            told_by_loop(None, {"message": f"Task failed\nfuture: {asked}", "exception": exc})  # type: ignore[arg-type]
+        logging.getLogger("httpx").info("HTTP Request: GET https://x.example/?q=%s", asked)
+        SERVER.info("here")
+    assert [(t["logger"], t["level"]) for t in lines(logs)] == [
+        ("uvicorn.error", "ERROR"),
+        ("steelman.server", "ERROR"),
+        ("steelman.server", "INFO"),
+    ]
+    assert lines(logs)[1]["message"] == "Task failed"
+    assert lines(logs)[0]["failure"].index("RuntimeError") < lines(logs)[0]["failure"].index("ValueError")
+    assert asked not in logs.getvalue()
+
+
+@pytest.mark.parametrize("colours", [True, False])
+def test_lines_on_a_terminal_are_short(settings: Settings, monkeypatch: pytest.MonkeyPatch, colours: bool) -> None:
+    if not colours:
+        monkeypatch.setenv("NO_COLOR", "1")
+    with logs_of(settings, Terminal()) as logs, api(settings) as address:
+        httpx.post(f"{address}/v1/ask", json=ASK, timeout=30)
+        httpx.get(f"{address}/nothing")
+        logging.getLogger("other").warning("take care")
+        wait_until(lambda: "take care" in logs.getvalue() and "not-found" in logs.getvalue())
+    asked, missing = (line for line in logs.getvalue().splitlines() if "/v1/ask" in line or "not-found" in line)
+    status = "\033[32m200\033[0m" if colours else "200"
+    assert f" POST /v1/ask  {status}  " in asked
+    assert " ms  run " in asked
+    assert ("\033[33m404\033[0m" if colours else "404") in missing
+    assert "warning: take care" in logs.getvalue()
+    assert QUESTION not in logs.getvalue()
+
+
+def test_figures_of_requests_and_runs(settings: Settings) -> None:
+    with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
+        client.post("/v1/ask", json=ASK).raise_for_status()
+        with client.stream("POST", "/v1/ask", json={**ASK, "stream": True}) as reply:
+            list(reply.iter_lines())
+        client.get("/v1/runs/0123456789ab")
+        client.get("/nothing/at/all")
+        told = figures(address)
+        assert told["steelman_http_requests_total", "POST", "/v1/ask", "200"] == 2
+        assert told["steelman_http_requests_total", "GET", "/v1/runs/{run_id}", "404"] == 1
+        assert told["steelman_http_requests_total", "GET", "(none)", "404"] == 1
+        assert told["steelman_http_request_seconds_count", "POST", "/v1/ask"] == 2
+        assert told["steelman_http_request_seconds_bucket", "+Inf", "POST", "/v1/ask"] == 2
+        assert 0 < told["steelman_first_event_seconds_sum", "/v1/ask"] < 5
+        assert told["steelman_first_event_seconds_count", "/v1/ask"] == 1
+        assert told["steelman_refusals_total", "unknown-run"] == 1
+        assert told["process_resident_memory_bytes",] > 10_000_000
+        assert told["process_cpu_seconds_total",] > 0
+        wait_until(lambda: figures(address).get(("steelman_runs_ended_total", "answered")) == 2)
+        done = client.post("/v1/ask", json=ASK).headers["content-location"]
+        assert client.post(f"{done}/resume").status_code == 202  # it is done, and stays as it is
+        time.sleep(0.3)
+        assert figures(address)["steelman_runs_ended_total", "answered"] == 3
+        assert not any("bridges" in str(name).lower() for name in told)
+
+
+def test_figures_of_runs_at_work_waiting_and_refused(settings: Settings) -> None:
+    slow = build(before_search=lambda _: time.sleep(0.5))
+    tight = settings.model_copy(update={"api_runs": 1, "api_waiting": 1})
+    with api(tight, slow) as address, httpx.Client(base_url=address, timeout=30) as client:
+        now = {**ASK, "wait_seconds": 0}
+        runs = [client.post("/v1/ask", json=now).headers["location"] for _ in range(2)]
+        assert client.post("/v1/ask", json=now).status_code == 429
+        told = figures(address)
+        assert (told["steelman_runs_at_work",], told["steelman_runs_waiting",]) == (1, 1)
+        assert told["steelman_refusals_total", "too-many-runs"] == 1
+        for run in runs:
+            client.post(f"{run}/cancel")
+        wait_until(lambda: figures(address).get(("steelman_runs_ended_total", "cancelled")) == 2)
+        assert figures(address)["steelman_runs_at_work",] == 0
+
+
+def test_routes_that_others_made_have_their_templates(settings: Settings) -> None:
+    async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
+        await PlainTextResponse("in")(scope, receive, send)
+
+    def add(app: FastAPI) -> None:
+        app.mount("/mounted", asgi)
+        app.mount("/application", FastAPI())
+        app.router.routes.append(Route("/plain", PlainTextResponse("plain")))
+
+    with api(settings, change=add) as address:
+        for path in ("/mounted/secret", "/application/secret", "/plain"):
+            httpx.get(f"{address}{path}")
+        told = figures(address)
+        assert told["steelman_http_requests_total", "GET", "/mounted", "200"] == 1
+        assert told["steelman_http_requests_total", "GET", "/plain", "200"] == 1
+        assert not any("secret" in part for name in told for part in name)
+
+
+def test_each_application_counts_for_itself(settings: Settings) -> None:
+    with api(settings) as address:
+        httpx.get(f"{address}/nothing")
+        assert figures(address)["steelman_http_requests_total", "GET", "(none)", "404"] == 1
+    with api(settings) as address:
+        assert ("steelman_http_requests_total", "GET", "(none)", "404") not in figures(address)

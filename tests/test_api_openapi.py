@@ -1,0 +1,102 @@
+"""What the OpenAPI document says is so: schemathesis sends a running server what fits the document and what does not.
+
+All of its checks are on. It runs through its engine, phase by phase: the document's examples, each constraint at its
+edges (valid and not), made-up requests, and chains of calls along the document's links.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from agent_fixtures import QUESTION, instant_template, module_settings
+from api_on_loopback import api
+from schemathesis import Case, HookContext
+from schemathesis.engine import events, from_schema
+
+from agent.settings import Settings
+
+__all__ = ["instant_template", "module_settings"]
+
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")  # hypothesis, of what it makes itself
+
+
+@dataclass
+class Findings:
+    """What a run of schemathesis came to: requests by call and status, and what it found wrong."""
+
+    requests: Counter[str] = field(default_factory=Counter)
+    statuses: Counter[int] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def address(module_settings: Settings) -> Iterator[str]:
+    with api(module_settings.model_copy(update={"api_rate": "1000000/minute"})) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def answerable() -> Iterator[None]:
+    """Which strings are an English question, and which bytes a text, no schema can say: valid requests get real ones.
+
+    What schemathesis sends to be refused stays as it made it.
+    """
+
+    def before_call(context: HookContext, case: Case[Any], kwargs: dict[str, Any]) -> None:
+        body: Any = case.body
+        if case.meta is None or not case.meta.generation.mode.is_positive or not isinstance(body, dict):
+            return
+        asked = [{"role": "user", "content": QUESTION}]
+        real: dict[str, Any] = {"question": QUESTION, "messages": asked, "files": ["Bridges carry towns."]}
+        case.body = {**body, **{name: value for name, value in real.items() if name in body}}
+
+    schemathesis.hook(before_call)
+    yield
+    schemathesis.hooks.unregister(before_call)
+
+
+def explore(address: str, examples: int, seed: int) -> Findings:
+    config = schemathesis.Config.from_dict(
+        {"seed": seed, "generation": {"max-examples": examples, "deterministic": True, "database": "none"}}
+    )
+    schema = schemathesis.openapi.from_url(f"{address}/openapi.json", config=config)
+    found = Findings()
+    for event in from_schema(schema).execute():
+        if isinstance(event, events.NonFatalError):
+            found.wrong.append(f"{event.label}: {event.value}")
+        elif isinstance(event, events.FatalError):
+            found.wrong.append(repr(event.exception))
+        elif isinstance(event, events.ScenarioFinished):
+            note(event, found)
+    return found
+
+
+def note(event: events.ScenarioFinished, found: Findings) -> None:
+    recorded = event.recorder
+    for interaction in recorded.interactions.values():
+        if interaction.response is not None:
+            found.requests[recorded.label] += 1
+            found.statuses[interaction.response.status_code] += 1
+    for check in (check for checks in recorded.checks.values() for check in checks):
+        if (failed := check.failure_info) is not None:
+            found.wrong.append(f"{event.phase.name} {check.name}: {failed.failure}\n{failed.code_sample}")
+
+
+def test_the_server_does_as_the_document_says(address: str) -> None:
+    found = explore(address, examples=3, seed=1)
+    assert found.wrong == []
+    calls = httpx.get(f"{address}/openapi.json").json()["paths"]
+    named = {f"{method.upper()} {path}" for path, methods in calls.items() for method in methods}
+    assert named <= set(found.requests)
+    assert {200, 202, 204, 400, 404, 405, 409, 415, 422} <= set(found.statuses)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", [2])
+def test_the_server_does_as_the_document_says_at_length(address: str, seed: int) -> None:
+    assert explore(address, examples=100, seed=seed).wrong == []

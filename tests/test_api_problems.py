@@ -1,0 +1,270 @@
+"""What a caller is told when something is wrong with a request: problem documents that say what, and what next."""
+
+import ast
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from agent_fixtures import QUESTION, instant_template, module_settings
+from api_on_loopback import api
+from conftest import ROOT
+
+from agent.settings import Settings
+from api.problems import failed_run, problem_of, without_commands
+from tools import errors
+
+__all__ = ["instant_template", "module_settings"]
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def client(module_settings: Settings) -> Iterator[httpx.Client]:
+    with api(module_settings) as address, httpx.Client(base_url=address, timeout=30) as client:
+        yield client
+
+
+def problem(reply: httpx.Response, status: int, name: str) -> dict[str, Any]:
+    """The problem document of a reply, which has to be one of this kind."""
+    assert reply.status_code == status, reply.text
+    assert reply.headers["content-type"] == "application/problem+json"
+    document: dict[str, Any] = reply.json()
+    assert document["type"] == f"urn:steelman:problem:{name}"
+    assert document["status"] == status
+    assert document["title"]
+    assert document["detail"][-1] in ".?"
+    assert "python -m" not in reply.text
+    return document
+
+
+BODIES = {
+    "cut": (b'{"question": "Should towns build bridges?"', "line 1, column 43: Expecting ',' delimiter"),
+    "second line": (b'{\n "question": }', "line 2, column 14: Expecting value"),
+    "no JSON": (b"question=Should", "line 1, column 1: Expecting value"),
+    "Latin-1": ("{'question': 'Ist Bücherverbot gut?'}".encode("latin-1"), "no UTF-8 text: byte 20 of it"),
+    "half a character": (b'{"question": "\xf0\x9f"}', "no UTF-8 text: byte 15 of it"),
+    "deep": (b"[" * 100_000, "too deep to be read"),
+    "long number": (b'{"question": ' + b"9" * 5000 + b"}", "4300 digits"),
+}
+
+
+@pytest.mark.parametrize("given", BODIES)
+def test_an_unreadable_body_is_told_where(client: httpx.Client, given: str) -> None:
+    body, says = BODIES[given]
+    assert says in problem(client.post("/v1/ask", content=body, headers=JSON), 400, "unreadable-body")["detail"]
+
+
+TYPES = ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "nonsense"]
+
+
+@pytest.mark.parametrize("given", TYPES)
+def test_a_body_of_another_type_is_told_which_to_send(client: httpx.Client, given: str) -> None:
+    headers = {"Content-Type": given} if given else {}
+    for path in ("/v1/ask", "/v1/judge", "/v1/collections/mine/documents"):
+        reply = client.post(path, content=b'{"question": "Should towns build bridges?"}', headers=headers)
+        assert "send 'Content-Type: application/json'" in problem(reply, 415, "unsupported-media-type")["detail"]
+        assert reply.headers["accept"] == "application/json"
+
+
+def test_a_file_sent_without_a_form_is_told_how(client: httpx.Client) -> None:
+    reply = client.post("/v1/collections/mine/files", content=b"Bridges.", headers={"Content-Type": "text/plain"})
+    assert "send multipart/form-data" in problem(reply, 415, "unsupported-media-type")["detail"]
+    cut = client.post("/v1/collections/mine/files", content=b"x", headers={"Content-Type": "multipart/form-data"})
+    assert "Missing boundary" in problem(cut, 400, "unreadable-body")["detail"]
+
+
+@pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "application/vnd.mine+json"])
+def test_other_names_of_json_are_taken(client: httpx.Client, kind: str) -> None:
+    body = b'{"question": "Should towns build bridges?"}'
+    assert client.post("/v1/ask", content=body, headers={"Content-Type": kind}).status_code == 200
+
+
+FIELDS: dict[str, tuple[Any, str, str]] = {
+    "no question": ({}, "body.question", "This is needed."),
+    "a number": ({"question": 7}, "body.question", "Input should be a valid string."),
+    "empty": ({"question": ""}, "body.question", "at least 1 character"),
+    "too long": ({"question": "a" * 4001}, "body.question", "at most 4000 characters"),
+    "half a pair": ({"question": "\ud800"}, "body.question", "half of a surrogate pair"),
+    "an unknown field": ({"question": QUESTION, "dept": "deep"}, "body.dept", "There is no such field."),
+    "depth": ({"question": QUESTION, "depth": "abyss"}, "body.depth", "'quick', 'normal' or 'deep'"),
+    "web": ({"question": QUESTION, "web": "no"}, "body.web", "valid boolean"),
+    "deadline": ({"question": QUESTION, "deadline_seconds": 0}, "body.deadline_seconds", "greater than or equal to 1"),
+    "nan": ({"question": QUESTION, "wait_seconds": float("nan")}, "body.wait_seconds", "less than or equal to 3600"),
+    "thread": ({"question": QUESTION, "thread": "x"}, "body.thread", "12 characters"),
+    "domain": ({"question": QUESTION, "domains": ["http://a"]}, "body.domains.0", "looks like gov.uk"),
+    "selection": ({"question": QUESTION, "selection": "best"}, "body.selection", "one of coverage, found, mmr"),
+    "collections": ({"question": QUESTION, "collections": []}, "body.collections", "at least 1 item"),
+    "a list": ([QUESTION], "body", "a JSON object"),
+    "nothing": (None, "body", "a JSON object"),
+}
+
+
+@pytest.mark.parametrize("given", FIELDS)
+def test_a_wrong_field_is_named(client: httpx.Client, given: str) -> None:
+    body, field, says = FIELDS[given]
+    reply = client.post("/v1/ask", content=json.dumps(body), headers=JSON)
+    wrong = problem(reply, 422, "invalid-request")["errors"]
+    assert [(w["field"], says in w["message"]) for w in wrong] == [(field, True)], wrong
+
+
+def test_an_empty_body_is_asked_for(client: httpx.Client) -> None:
+    for headers in ({}, JSON):
+        reply = client.post("/v1/ask", headers=headers)
+        assert "A body is needed" in problem(reply, 422, "invalid-request")["detail"]
+
+
+def test_of_many_wrong_fields_the_detail_tells_some_and_errors_all(client: httpx.Client) -> None:
+    document = problem(client.post("/v1/ask", json={"a": 1, "b": 2, "c": 3, "d": 4}), 422, "invalid-request")
+    assert len(document["errors"]) == 5
+    assert document["detail"].endswith("And 2 more; see errors.")
+
+
+QUESTIONS = {
+    "Sollten Schulen Handys verbieten?": "read English only",
+    "   ": "the question is empty",
+    "?!": "there is no word in",
+    "Should towns\x00 build bridges?": "control characters",
+    "Bridges and towns": "neither a question nor a claim",
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_that_cannot_be_answered_is_told_why(client: httpx.Client, question: str) -> None:
+    for path in ("/v1/ask", "/v1/retrieve"):
+        document = problem(client.post(path, json={"question": question}), 422, "unanswerable-question")
+        assert QUESTIONS[question].lower() in document["detail"].lower()
+
+
+def test_what_is_not_there_is_told_with_where_to_look(client: httpx.Client) -> None:
+    ask = client.post("/v1/ask", json={"question": QUESTION, "collections": ["samples", "nowhere"]})
+    unknown = problem(ask, 404, "unknown-collection")["detail"]
+    assert unknown == "There is no collection 'nowhere'. There are: samples. GET /v1/collections lists them."
+    run = problem(client.get("/v1/runs/aaaaaaaaaaaa"), 404, "unknown-run")["detail"]
+    assert run.startswith("There is no run 'aaaaaaaaaaaa'. A run's id stands in the Location")
+    follow_up = client.post("/v1/ask", json={"question": QUESTION, "thread": "aaaaaaaaaaaa"})
+    assert problem(follow_up, 404, "unknown-run")
+    assert problem(client.delete("/v1/collections/samples/documents", params={"id": "d1"}), 409, "collection-is-fixed")
+    for path in ("/v1/runs", "/v1/runs/", "/v1/ask/", "/nowhere", "/", "/v1/runs/aaaaaaaaaaaa/nothing"):
+        detail = problem(client.get(path), 404, "not-found")["detail"]
+        assert detail == f"There is nothing at {path}. GET /openapi.json lists the calls."
+    assert "12 characters" in problem(client.get("/v1/runs/nonsense"), 422, "invalid-request")["detail"]
+
+
+METHODS = {
+    ("GET", "/v1/ask"): "POST",
+    ("PUT", "/v1/runs/aaaaaaaaaaaa"): "GET, DELETE",
+    ("PATCH", "/v1/collections/mine/documents"): "GET, POST, DELETE",
+    ("OPTIONS", "/v1/retrieve"): "POST",
+    ("POST", "/healthz"): "GET",
+}
+
+
+@pytest.mark.parametrize(("method", "path"), METHODS)
+def test_another_method_is_told_those_of_the_address(client: httpx.Client, method: str, path: str) -> None:
+    reply = client.request(method, path)
+    takes = METHODS[method, path]
+    detail = problem(reply, 405, "method-not-allowed")["detail"]
+    assert detail == f"{method} is not for {path}, which takes {takes}. GET /openapi.json lists the calls."
+    assert reply.headers["allow"] == takes
+
+
+def test_a_connection_that_is_cut_in_its_request_leaves_the_server_well(client: httpx.Client) -> None:
+    url = client.base_url
+    for sent in (b"POST /v1/ask HTTP/1.1\r\nHost: a\r\nContent-Length: 500\r\n\r\n{", b"\x00\xff\xfe\r\n\r\n", b"GET"):
+        with socket.create_connection((url.host, url.port or 0)) as connection:
+            connection.sendall(sent)
+    assert client.get("/readyz").json() == {"status": "ready"}
+
+
+# Messages that were written for somebody at a keyboard
+
+
+def commands_in(file: Path) -> Iterator[str]:
+    """The texts of the errors in a module that tell a command, with words where they have fields."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Raise) or (isinstance(node, ast.Assign) and isinstance(node.value, ast.JoinedStr)):
+            for part in ast.walk(node):
+                text = said(part)
+                if "`python -m " in text and not isinstance(part, ast.Call | ast.Raise | ast.Assign):
+                    yield text.replace("something Go on", "it went wrong. Go on")
+                    break
+
+
+def said(node: ast.AST) -> str:
+    if isinstance(node, ast.JoinedStr):
+        return "".join(said(value) for value in node.values)
+    if isinstance(node, ast.FormattedValue):
+        return "something"
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+MESSAGES = sorted(
+    {text for folder in ("agent", "tools") for f in (ROOT / folder).rglob("*.py") for text in commands_in(f)}
+)
+
+
+def test_the_messages_are_found() -> None:
+    assert len(MESSAGES) >= 10
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_no_message_tells_a_caller_to_run_a_command(message: str) -> None:
+    told = without_commands(message)
+    assert told
+    assert "`" not in told
+    assert "python" not in told
+    assert not any(word in told for word in (" --", "  ", "()", "\0"))
+    assert told[-1] in ".!?"
+    assert told.rstrip(".").split()[-1] not in ("or", "and", "with", "to", "see", "it:", "one:", "ones")
+    for kept in message.replace("\n", " ").split(". "):
+        if "`" not in kept and "--" not in kept:
+            assert kept.strip(" .").lower() in told.lower()
+
+
+SHORTENED = {
+    "there is no run 'x'. See the last ones: `python -m agent runs`.": "There is no run 'x'.",
+    "no collection to search. Name one with --collection, or see `python -m agent collections`.": (
+        "No collection to search."
+    ),
+    "it is too long. Ask it in a sentence or two, and give long texts to `python -m agent ingest`.": (
+        "It is too long. Ask it in a sentence or two."
+    ),
+    "wrong numbers. Use another provider (see `python -m agent doctor`), or report this with its name.": (
+        "Wrong numbers. Use another provider, or report this with its name."
+    ),
+    "the index cannot be used (torn: a. b). Make it again: `python -m agent rebuild`. Your documents are safe.": (
+        "The index cannot be used (torn: a. b). Your documents are safe."
+    ),
+    "two. Encode it again with `python -m agent rebuild`, or set the encoder back.": "Two. Set the encoder back.",
+    "there is none: 'a. b'. Make one: `python -m agent ingest FOLDER --collection a. b`.": "There is none: 'a. b'.",
+    "what holds no command stays; as it is: wholly.": "What holds no command stays; as it is: wholly.",
+    "": "",
+}
+
+
+@pytest.mark.parametrize("message", SHORTENED)
+def test_the_rest_of_a_message_stays_sensible(message: str) -> None:
+    assert without_commands(message) == SHORTENED[message]
+
+
+def test_every_error_of_ours_has_a_status() -> None:
+    kinds = [
+        kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.SteelmanError)
+    ]
+    told = {kind.__name__: problem_of(kind("it went wrong.")).problem for kind in kinds}
+    assert all(400 <= p.status < 600 and p.detail.startswith("It went wrong.") for p in told.values())
+    assert told.pop("SteelmanError").status == 500
+    assert 500 not in {p.status for p in told.values()}
+    assert problem_of(errors.StoreBusyError("x.")).headers == {"Retry-After": "5"}
+
+
+def test_what_a_run_failed_at_keeps_its_status() -> None:
+    down = failed_run("abc", "ProviderDownError", "the model is down. Mend it.")
+    assert (down.problem.status, down.problem.instance) == (502, "/v1/runs/abc")
+    assert down.problem.detail == "The model is down. Mend it. POST /v1/runs/abc/resume goes on with the run."
+    mistake = failed_run("abc", "KeyError", "something went wrong inside Steelman (KeyError: 'x').")
+    assert mistake.problem.status == 500
+    assert failed_run("abc", "SteelmanError", "no.").problem.status == 500

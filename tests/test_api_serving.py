@@ -1,0 +1,233 @@
+"""`python -m api` as a process: where it may listen, how it stops, what it goes on with when it is started again."""
+
+import contextlib
+import json
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from agent_fixtures import QUESTION, instant_template, settings
+from conftest import Spawn
+from raw_http import connected, head, problem_in, read_to_end, wait_until
+
+from agent.run_store import RunStore
+from agent.settings import Settings
+from api.__main__ import main
+from api.keys import Keys
+from api.loopback import is_loopback, listen
+from tools.store.database import Database
+
+__all__ = ["instant_template", "settings"]
+
+# The command line over instant providers whose searches take as long as is said, with quick heartbeats.
+COMMAND = """
+import functools, sys, time
+import agent.commands.session, agent.run_store, agent.runs, api.service
+from providers import build
+pause = float(sys.argv.pop(1))
+made = build(before_search=lambda _: time.sleep(pause))
+agent.commands.session.Runs = functools.partial(agent.runs.Runs, build=made)
+agent.commands.session.index_samples = lambda *_: None
+agent.run_store.STALE_SECONDS = api.service.STALE_SECONDS = 1.0
+agent.runs.HEARTBEAT_SECONDS = 0.2
+from api.__main__ import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@contextlib.contextmanager
+def served(spawn: Spawn, *arguments: object, pause: float = 0.0) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    """A server's address, and its process, of which nobody has read more than where it listens."""
+    process = spawn(COMMAND, pause, *(arguments or ("--port", 0)))
+    assert process.stderr
+    line = process.stderr.readline()
+    found = re.search(r"http://\S+", line)
+    assert found, line + process.communicate()[1]
+    yield found[0], process
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+
+
+def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
+    """The exit status of a process that is about to end, and what it still said."""
+    _, said = process.communicate(timeout=20)
+    return process.returncode, said
+
+
+# Where it may listen
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_it_listens_for_other_machines_with_a_key_only(
+    settings: Settings, capsys: pytest.CaptureFixture[str], host: str
+) -> None:
+    assert main(["--host", host]) == 2
+    refused = capsys.readouterr().err
+    assert refused.count("\n") == 1
+    assert "`python -m api keys make NAME`" in refused
+    with contextlib.closing(Database(settings.database_path)) as database:
+        keys = Keys(database)
+        keys.revoke(keys.make("laptop")[0].id)
+    assert main(["--host", host]) == 2  # a revoked key lets nobody in
+
+
+@pytest.mark.slow
+def test_it_listens_for_other_machines_once_there_is_a_key(settings: Settings, spawn: Spawn) -> None:
+    with contextlib.closing(Database(settings.database_path)) as database:
+        _, text = Keys(database).make("laptop")
+    with served(spawn, "--host", "0.0.0.0", "--port", 0) as (address, _):
+        here = address.replace("0.0.0.0", "127.0.0.1")
+        assert httpx.get(f"{here}/v1/collections").status_code == 401
+        assert httpx.get(f"{here}/v1/collections", headers={"Authorization": f"Bearer {text}"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "own"),
+    [("127.0.0.1", True), ("127.3.2.1", True), ("::1", True), ("localhost", True), ("LOCALHOST", True)]
+    + [(host, False) for host in ("0.0.0.0", "::", "10.0.0.1", "localhost.example", "example.org", "", "127.1")],
+)
+def test_what_is_this_machine_alone(host: str, own: bool) -> None:
+    assert is_loopback(host) is own
+
+
+def test_a_port_that_is_taken(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["--port", str(port)]) == 1
+    said = capsys.readouterr().err
+    assert said == (
+        f"steelman: port {port} of 127.0.0.1 is taken. End what listens there, or take another: --port {port + 1}, or "
+        "0.\n"
+    )
+
+
+def test_an_address_that_is_not_this_machines(settings: Settings, spawn: Spawn) -> None:
+    with contextlib.closing(Database(settings.database_path)) as database:
+        Keys(database).make("laptop")
+    status, said = ended(spawn(COMMAND, 0, "--host", "192.0.2.1"))
+    assert (status, said) == (
+        1,
+        "steelman: 192.0.2.1 is no address of this machine. Give one of its own with --host.\n",
+    )
+
+
+def test_localhost_is_every_address_of_it_on_one_port() -> None:
+    with contextlib.ExitStack() as opened:
+        sockets = [opened.enter_context(contextlib.closing(s)) for s in listen("localhost", 0)]
+        assert len({s.getsockname()[1] for s in sockets}) == 1
+        assert all(is_loopback(s.getsockname()[0]) for s in sockets)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("STEELMAN_API_RATE", "often"),
+        ("STEELMAN_API_RATE", "0/minute"),
+        ("STEELMAN_API_RATE", "10/fortnight"),
+        ("STEELMAN_API_ORIGINS", "*"),
+        ("STEELMAN_API_ORIGINS", "app.example.org"),
+        ("STEELMAN_API_ORIGINS", "https://app.example.org/"),
+        ("STEELMAN_API_HOSTS", "https://api.example.org"),
+        ("STEELMAN_API_HOSTS", "*"),
+        ("STEELMAN_API_PATIENCE", "0"),
+        ("STEELMAN_API_UPLOAD", "many"),
+        ("STEELMAN_API_PORT", "70000"),
+    ],
+)
+def test_settings_that_are_impossible(
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    variable: str,
+    value: str,
+) -> None:
+    monkeypatch.setenv(variable, value)
+    assert main([]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"steelman: {variable} cannot be '{value}': ")
+    assert said.count("\n") == 1
+
+
+def test_the_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
+    for command, words in (([], "keys make laptop"), (["keys"], "no"), (["keys", "make"], "NAME")):
+        with pytest.raises(SystemExit) as stopped:
+            main([*command, "--help"])
+        assert stopped.value.code == 0
+        assert words in capsys.readouterr().out
+
+
+def test_a_store_that_cannot_be_opened_is_one_line(
+    settings: Settings, spawn: Spawn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "steelman.db").write_text("no database, this" * 100)
+    monkeypatch.setenv("STEELMAN_DATA_DIR", str(tmp_path / "other"))
+    status, said = ended(spawn(COMMAND, 0, "--port", 0))
+    assert status == 1
+    assert said.startswith("steelman: ")
+    assert said.count("\n") == 1
+
+
+# How it stops, and what it goes on with
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
+def test_it_stops_when_it_is_told_to(settings: Settings, spawn: Spawn, sig: signal.Signals) -> None:
+    with served(spawn) as (address, process), connected(address) as idle:
+        assert httpx.get(f"{address}/healthz").status_code == 200
+        idle.sendall(head("GET", "/healthz"))
+        began = time.monotonic()
+        process.send_signal(sig)
+        status, said = ended(process)
+        assert (status, time.monotonic() - began < 10) == (0, True)
+        told = [json.loads(line) for line in said.splitlines()]
+        assert ("GET", "/healthz", 200) in [(t["method"], t["route"], t["status"]) for t in told]
+        assert {t["level"] for t in told} == {"INFO"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGKILL])
+def test_runs_go_on_when_it_is_started_again(settings: Settings, spawn: Spawn, sig: signal.Signals) -> None:
+    with served(spawn, pause=1.0) as (address, process):
+        asked = httpx.post(f"{address}/v1/ask", json={"question": QUESTION, "wait_seconds": 0.5}, timeout=20)
+        assert asked.status_code == 202
+        run = asked.headers["location"]
+        process.send_signal(sig)
+        status, said = ended(process)
+        assert status == (0 if sig == signal.SIGTERM else -sig)
+        assert "Traceback" not in said
+    with contextlib.closing(Database(settings.database_path)) as database:
+        assert RunStore(database).get(run.rpartition("/")[2]).answer is None
+    with served(spawn) as (address, _):
+        wait_until(lambda: httpx.get(f"{address}{run}").json()["status"] == "done", 40)
+        kinds = [line[7:] for line in httpx.get(f"{address}{run}/events").text.splitlines() if line[:6] == "event:"]
+        assert kinds.count("done") == 1
+        assert "resumed" in kinds
+        figures = httpx.get(f"{address}/metrics").text
+        assert 'steelman_runs_ended_total{outcome="answered"} 1.0' in figures
+
+
+@pytest.mark.slow
+def test_whoever_waits_while_it_stops_is_told_so(settings: Settings, spawn: Spawn) -> None:
+    with served(spawn, pause=5.0) as (address, process), connected(address) as asking, connected(address) as following:
+        body = b'{"question": "%s"}' % QUESTION.encode()
+        kind = ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+        asking.sendall(head("POST", "/v1/ask", *kind) + body)
+        following.sendall(head("POST", "/v1/ask", "Accept: text/event-stream", *kind) + body)
+        wait_until(lambda: b"event: stage" in following.recv(65536))
+        process.send_signal(signal.SIGTERM)
+        told = read_to_end(asking)
+        assert problem_in(told)["type"].endswith(":server-stopping")
+        assert b"retry-after: 5" in told.lower()
+        assert read_to_end(following).endswith(b"0\r\n\r\n")  # a whole reply: the client comes again
+        status, said = ended(process)
+        assert status == 0
+        assert "Traceback" not in said
