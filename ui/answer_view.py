@@ -26,14 +26,15 @@ def show(to: Door, run: RunRow, answer: Answer) -> None:
     say.line(answer.summary)
     evidence = to.evidence(run.id)
     passages = to.passages(_cited(answer))
-    _sides(answer, evidence, passages)
+    seen = turned(answer)
+    _sides(seen, evidence, passages)
     for number, claim in enumerate(answer.plain):
         words = f'<p class="sm-claim">{text(said(claim))}</p>'
         _cited_line(answer, None, words, claim.citations, f"plain-{number}", passages, [])
     for note in answer.notes:
         say.small(note.text)
     if answer.coverage:
-        ledger_view.show(answer, evidence)
+        ledger_view.show(seen, evidence)
     _end(answer)
     _nearest(to, answer)
     _suggested(to, run, answer, evidence)
@@ -59,7 +60,7 @@ def _cited(answer: Answer) -> list[int]:
 
 def _sides(answer: Answer, evidence: Sequence[Evidence], passages: dict[int, Passage]) -> None:
     """Those for and against face each other; the others stand below them, three in a row."""
-    facing = _turned(answer.run_id, [s for s in answer.perspectives if s.stance != "other"])
+    facing = [s for s in answer.perspectives if s.stance != "other"]
     others = [s for s in answer.perspectives if s.stance == "other"]
     rows = [facing, *(others[i : i + 3] for i in range(0, len(others), 3))]
     for row in filter(None, rows):
@@ -68,15 +69,19 @@ def _sides(answer: Answer, evidence: Sequence[Evidence], passages: dict[int, Pas
                 _card(answer, side, evidence, passages)
 
 
-def _turned(run_id: str, sides: list[AnswerPerspective]) -> list[AnswerPerspective]:
-    """No side always stands first: which one does is decided by the run's id, so that a reload changes nothing."""
-    return sides[::-1] if int(run_id, 16) % 2 else sides
+def turned(answer: Answer) -> Answer:
+    """The answer with its sides in the order of the cards and the charts. No side always stands first: which one does
+    is decided by the run's id, so that a reload changes nothing."""
+    facing = [s for s in answer.perspectives if s.stance != "other"]
+    others = [s for s in answer.perspectives if s.stance == "other"]
+    facing = facing[::-1] if int(answer.run_id, 16) % 2 else facing
+    return answer.model_copy(update={"perspectives": [*facing, *others]})
 
 
 def _card(answer: Answer, side: AnswerPerspective, evidence: Sequence[Evidence], passages: dict[int, Passage]) -> None:
     line = line_of(answer, side)
     strength = strength_of(line, len(side.claims))
-    st.html(f'<div class="sm-head"><b>{text(stance(side))}</b><span>{text(strength)}</span></div>')
+    st.html(f'<div class="sm-head"><b>{text(stance(answer, side))}</b><span>{text(strength)}</span></div>')
     behind = ledger.sources_behind(side, evidence)
     own = quoted_head(side)
 

@@ -1,8 +1,6 @@
 """The run door for Streamlit's script threads: one event loop in a thread of its own, shared by everybody."""
 
 import asyncio
-import os
-import sys
 import threading
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
@@ -18,10 +16,9 @@ from agent.runs import Runs
 from agent.settings import Settings
 from agent.stages import StageProvider, stages
 from tools.passages import Passage
+from tools.worker import give_way
 
 T = TypeVar("T")
-_NICENESS = 10
-"""The runs' threads, models included, give way to those that draw the page: it stays quick while a run goes on."""
 
 
 class Door:
@@ -95,8 +92,7 @@ class Door:
         self._loop.close()
 
     def _turn(self) -> None:
-        if sys.platform == "linux":  # where a thread has a niceness of its own, which its threads inherit
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+        give_way()  # the runs' threads, models included, to those that draw the page
         self._loop.run_forever()
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:

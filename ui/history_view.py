@@ -9,19 +9,26 @@ from ui.ask_view import go
 from ui.door import Door
 from ui.shown import escaped, label
 
-_THREADS = 30
+_THREADS = 30  # shown at first, and more with each click on "Older"
 
 
 def show(to: Door, run_id: str) -> None:
     """What was asked before, newest first; each thread can be opened and deleted."""
     st.button("New question", key="new", width="stretch", on_click=go)
-    threads = to.threads(_THREADS)
+    most = st.session_state.get("threads", _THREADS)
+    threads = to.threads(most + 1)
     if threads:
         say.small("Asked before")
     with st.container(gap=None):
-        for thread in threads:
+        for thread in threads[:most]:
             _line(to, thread, run_id)
+        if len(threads) > most:
+            st.button("Older", key="older", type="tertiary", on_click=_show_older, args=(most,))
     st.button("Settings", key="settings", type="tertiary", on_click=go, kwargs={"view": "settings"})
+
+
+def _show_older(shown: int) -> None:
+    st.session_state["threads"] = shown + _THREADS
 
 
 def _line(to: Door, thread: Thread, run_id: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.answer import Answer, AnswerPerspective
+from agent.answer import Answer, AnswerPerspective, CoverageLine
 from agent.evidence import Evidence
 from agent.rendering.words import count, line_of
 from agent.rendering.words import label as stance_label
@@ -46,7 +46,7 @@ def names(answer: Answer) -> dict[str, str]:
     """A short name for each side, all of them different."""
     found: dict[str, str] = {}
     for side in answer.perspectives:
-        short = label(stance_label(side) if side.stance != "other" else side.name, _LONGEST_NAME)
+        short = label(stance_label(answer, side) if side.stance != "other" else side.name, _LONGEST_NAME)
         found[side.id] = short if short not in found.values() else f"{short} ({side.id})"
     return found
 
@@ -83,9 +83,15 @@ def evidence_bars(answer: Answer) -> list[Bar]:
     bars = []
     for side, short in zip(answer.perspectives, names(answer).values(), strict=True):
         line = line_of(answer, side)
-        words = f"{count(line.passages, 'passage')}, {count(line.sources, 'source')}" if line.passages else "not found"
-        bars.append(Bar(short, side.stance, "passages", line.passages, words))
+        bars.append(Bar(short, side.stance, "passages", line.passages, _in_words(line, len(side.claims))))
     return bars
+
+
+def _in_words(line: CoverageLine, shown: int) -> str:
+    if not line.passages:
+        return "not found"
+    passages = count(line.passages, "passage")
+    return f"{passages}, {count(line.sources, 'source')}" if shown else f"{passages}, none to quote"
 
 
 def kind_bars(answer: Answer, evidence: Sequence[Evidence]) -> list[Bar]:

@@ -50,7 +50,9 @@ def _charts(answer: Answer, evidence: Sequence[Evidence]) -> None:
 def _specs(run_id: str, judged: int, _answer: Answer, _evidence: Sequence[Evidence]) -> list[dict[str, Any] | None]:
     """The three charts as Vega-Lite, kept by run: an answer never changes, and Altair checks each chart for 40 ms."""
     kinds, dots = ledger.kind_bars(_answer, _evidence), ledger.dots(_answer, _evidence)
-    charts = (_bars(_answer), _kinds(_answer, kinds) if kinds else None, _matrix(_answer, dots) if dots else None)
+    passages = len({e.passage_id for e in _evidence})
+    matrix = _matrix(_answer, dots, passages) if dots else None
+    charts = (_bars(_answer), _kinds(_answer, kinds) if kinds else None, matrix)
     return [None if chart is None else chart.to_dict() for chart in charts]
 
 
@@ -122,9 +124,12 @@ def _kinds(answer: Answer, rows: Sequence[ledger.Bar]) -> "alt.Chart":
     return encoded
 
 
-def _matrix(answer: Answer, rows: Sequence[ledger.Dot]) -> "alt.LayerChart":
+def _matrix(answer: Answer, rows: Sequence[ledger.Dot], judged: int) -> "alt.LayerChart":
+    """judged: how many passages the run judged, of which those with a dot may be fewer."""
     import altair as alt
 
+    drawn = len({row.column for row in rows})
+    largest = alt.ExprRef(f"min(240, 0.8 * pow(width / {drawn}, 2))")  # no wider than a column, on a phone too
     base = alt.Chart(
         _values(rows),
         title=alt.Title(
@@ -132,6 +137,7 @@ def _matrix(answer: Answer, rows: Sequence[ledger.Dot]) -> "alt.LayerChart":
             subtitle=[
                 "A column is a passage; the larger its dot, the surer the judge.",
                 "Filled: it counts for the side. Without a dot: not judged.",
+                *([f"Of {judged} passages the {drawn} surest are drawn."] if judged > drawn else []),
             ],
         ),
     ).encode(
@@ -149,7 +155,7 @@ def _matrix(answer: Answer, rows: Sequence[ledger.Dot]) -> "alt.LayerChart":
     circles = base.mark_circle(strokeWidth=1, opacity=1).encode(
         color=alt.Color("stance:N", scale=_stances(), legend=None),
         stroke=alt.Stroke("stance:N", scale=_stances(), legend=None),
-        size=alt.Size("support:Q", scale=alt.Scale(domain=[0, 1], range=[4, 240]), legend=None),
+        size=alt.Size("support:Q", scale=alt.Scale(domain=[0, 1], rangeMin=4, rangeMax=largest), legend=None),
         fillOpacity=filled,
     )
     cited = base.mark_text(fontSize=11, dy=-14).encode(text="cited:N")

@@ -33,7 +33,7 @@ def _add(run_id: str) -> None:
 def _row(number: int, planned: Side) -> Side | None:
     """One side's fields, and the side as they have it; None where it is left out or empty."""
     statement, stance, ticked = st.columns([8, 2, 2], vertical_alignment="bottom")
-    said = statement.text_area(f"Side {number}", planned.get("statement", ""), height=68)
+    said = statement.text_area(f"Side {number}", planned.get("statement", ""), height="content")
     word = stance.selectbox(f"Stance of side {number}", list(_STANCES), list(_STANCES).index(_word(planned)))
     kept = ticked.checkbox("Search for it", value=True, key=f"kept-{number}")
     return _changed(planned, (said or "").strip(), _STANCES[word]) if kept and (said or "").strip() else None

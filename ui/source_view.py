@@ -22,16 +22,15 @@ def card(
     passages: by id, of which those that were deleted are missing. sources: names of the independent sources that stand
     behind the side.
     """
-    about = [
-        ("Publisher", text(citation.publisher)),
-        ("Kind", text(_kind(citation))),
-        ("Date", text(day(citation.date))),
+    about = ", ".join(filter(None, [label(citation.publisher, 100), _kind(citation), label(day(citation.date))]))
+    facts = [
         ("Strength", text(_strength(citation))),
         ("Sources", text(_independent(line_of(answer, side), citation, sources)) if side else ""),
     ]
-    rows = "".join(f"<dt>{name}</dt><dd>{said}</dd>" for name, said in about if said)
+    rows = "".join(f"<dt>{name}</dt><dd>{said}</dd>" for name, said in facts if said)
     title = link(citation.url, label(citation.title or citation.document_id, 160))
-    return f'<div class="sm-source"><h4>{title}</h4>{_passages(citation, passages)}<dl>{rows}</dl></div>'
+    head = f"<h4>{title}</h4>" + (f'<p class="sm-small">{text(about)}</p>' if about else "")
+    return f'<div class="sm-source">{head}{_passages(citation, passages)}<dl>{rows}</dl></div>'
 
 
 def likelihood(support: float) -> str:

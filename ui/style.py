@@ -1,6 +1,8 @@
 """How the page looks: one style sheet, calm and typographic. Colour helps and never says anything alone."""
 
 INK = "#1d2430"
+LINK = "#1f4e79"
+"""Of what can be clicked within a text; the theme's link colour."""
 FOR, AGAINST, OTHER = "#2b5c8a", "#9a6a1f", "#6b6577"
 """The colours of a side that supports, opposes or does neither; each stands beside its word."""
 STANCES = {"supports": FOR, "opposes": AGAINST, "other": OTHER}
@@ -26,13 +28,17 @@ h1 {{ font-size: 1.9rem !important; line-height: 1.25 !important; text-wrap: bal
 .sm-legend i {{ display: inline-block; width: .7rem; height: .7rem; margin-right: .35rem; }}
 .stMain .stHtml h1 {{ padding: 0; margin: 0; }}
 .sm-source h4 {{ font-size: 1rem; margin: 0; padding: 0; }}
-.sm-source blockquote {{ margin: .6rem 0; padding-left: .8rem; border-left: 3px solid #ddd6c6; line-height: 1.5; }}
+.sm-source .sm-small {{ margin: 0; }}
+.sm-source blockquote {{ margin: .4rem 0; padding-left: .8rem; border-left: 3px solid #ddd6c6; font-size: .95rem;
+  line-height: 1.4; }}
 .sm-source dl {{ display: grid; grid-template-columns: max-content 1fr; gap: .15rem .8rem; font-size: .85rem;
   margin: .4rem 0 0; }}
 .sm-source dt {{ opacity: .7; }}
 .sm-source dd {{ margin: 0; overflow-wrap: anywhere; }}
 .sm-source dl, .sm-source dd {{ padding: 0; margin-left: 0; }}
 [class*="st-key-cite-"] button {{ padding: 0 .25rem; min-height: 1.6rem; }}
+[class*="st-key-cite-"] button, .stMain .stButton button[kind="tertiary"]:enabled,
+.stMain .stDownloadButton button {{ color: {LINK} !important; }}
 [class*="st-key-cite-"] button [data-testid="stIconMaterial"],
 [class*="st-key-more-"] button [data-testid="stIconMaterial"] {{ display: none; }}
 [class*="st-key-cite-"] button > div > div:last-child:not(:only-child) {{ display: none; }}

@@ -17,6 +17,9 @@ STAGES: tuple[tuple[str, str], ...] = (
 )
 """The stages as the page names them, in the order in which a run takes them; 'again' only where a side needs it."""
 
+_PART_OF = {"select": "write", "lookup": "search"}
+"""Stages that are not named apart, by the one that they are shown as."""
+
 State = Literal["planned", "searching", "found", "searching again", "supported", "thin", "not_found"]
 
 
@@ -68,7 +71,7 @@ def progress_of(events: Sequence[Event]) -> Progress:
 def _take(progress: Progress, event: Event) -> None:
     data = event.data
     if event.kind == "stage":
-        progress.running = str(data["stage"])
+        progress.running = _PART_OF.get(str(data["stage"]), str(data["stage"]))
         if progress.running not in progress.reached:
             progress.reached.append(progress.running)
     elif event.kind == "resumed":
