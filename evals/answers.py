@@ -15,6 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from agent.answer import Answer
 from agent.building import build_providers
 from agent.models import Models
@@ -36,10 +38,14 @@ from evals.metrics.answers import (
 )
 from evals.metrics.framings import framing_sameness
 from evals.metrics.ratios import Ratio
-from evals.records import Record, Records, read_records
+from evals.records import Record, Records, Shape, read_records
 from tools.errors import InputError
 
 Measures = dict[str, Ratio | Correlation]
+_SHAPE = Shape(
+    always=dict.fromkeys(("case", "variant", "asked"), (str,)) | {"left_out": (str, type(None))},
+    whole=dict.fromkeys(("answer", "passages"), (dict,)),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +83,7 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
     if args.score_only:
         head, records = _stored(args.out, config)
     else:
-        with Records(args.out, "answers", config) as file:
+        with Records(args.out, "answers", config, _SHAPE) as file:
             await ask_all(asks, chosen.documents, file, settings, args.parallel, build)
         head, records = file.header, list(file.done.values())
     by_key = {c.key: c for c in cases}
@@ -161,7 +167,7 @@ def _counts(chosen: CaseSet, cases: Sequence[Case], records: Sequence[Record], u
 def _stored(path: Path, config: Record) -> tuple[Record, list[Record]]:
     if not path.exists():
         raise InputError(f"there is no {path} to score. Leave out --score-only.")
-    head, records = read_records(path)
+    head, records = read_records(path, _SHAPE)
     if head.get("suite") != "answers":
         raise InputError(f"{path} holds records of the suite '{head.get('suite')}'. Name another file.")
     for name in ("set", "documents", "seed"):
@@ -180,10 +186,16 @@ def _reply(path: Path, record: Record, case: Case) -> Reply:
             return reply
         answer = Answer.model_validate(record["answer"])
         passages = {int(i): str(text) for i, text in dict(record["passages"]).items()}
-    except (KeyError, TypeError, ValueError) as exc:  # pydantic's own is a ValueError
-        what = f"'{exc.args[0]}' is missing" if isinstance(exc, KeyError) else str(exc).splitlines()[0]
-        raise InputError(f"{path}: the record '{record['key']}' holds no whole answer: {what}.") from exc
+    except (KeyError, TypeError, ValueError) as exc:
+        raise InputError(f"{path}: the record '{record['key']}' holds no whole answer: {_what(exc)}.") from exc
     return replace(reply, answer=answer, passages=passages)
+
+
+def _what(exc: Exception) -> str:
+    if isinstance(exc, ValidationError):
+        first = exc.errors()[0]
+        return f"'{'.'.join(map(str, ('answer', *first['loc'])))}': {first['msg']}"
+    return f"'{exc.args[0]}' is missing" if isinstance(exc, KeyError) else str(exc).splitlines()[0]
 
 
 def _write_reading(path: Path, replies: Sequence[Reply]) -> None:

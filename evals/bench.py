@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from evals.benches.api import bench_api
 from evals.benches.chain import bench_chain
 from evals.benches.page import bench_page
 from evals.benches.scale import PASSAGES, bench_scale
@@ -209,6 +210,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "agent": bench_agent,
     "chain": bench_chain,
     "page": bench_page,
+    "api": bench_api,
     "selection": bench_selection,
     "scale": bench_scale,
 }

@@ -40,11 +40,17 @@ from evals.metrics.expansion import (
     verdict_shares,
 )
 from evals.metrics.ratios import Ratio
-from evals.records import Record, Records, header
+from evals.records import Record, Records, Shape, header
 from evals.rows import json_rows
 from tools.encoders.encoder import Encoder, load_encoder
 from tools.errors import InputError
 from tools.grammar import frame
+
+_SHAPE = Shape(
+    always=dict.fromkeys(("predicted", "cosines"), (list,))
+    | dict.fromkeys(("exact", "close", "wrong_polarity", "nearest_opposite"), (bool,))
+    | {"form": (str,)}
+)
 
 __all__ = ["add_arguments", "folded", "judge", "predict", "read_rows", "run"]
 
@@ -83,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
 def _run_grammar(args: argparse.Namespace, rows: Sequence[GoldRow], data: str) -> int:
     encoder = load_encoder(load_settings().cache_dir)
     config = {"expander": "grammar", "encoder": encoder.name, "questions": data}
-    with Records(args.out, "expand", config) if args.out else nullcontext() as file:
+    with Records(args.out, "expand", config, _SHAPE) if args.out else nullcontext() as file:
         verdicts = judge(rows, encoder, file)
     if args.failures:
         _write_failures(args.failures, [v for v in verdicts if not v.close or v.wrong_polarity])
@@ -127,7 +133,7 @@ def fingerprint(rows: Sequence[GoldRow]) -> str:
 
 def judge(rows: Sequence[GoldRow], encoder: Encoder, file: Records | None = None) -> list[Verdict]:
     """A verdict a row, in the order of the rows; those that the file holds are taken from there, others are added."""
-    known = {} if file is None else {key: _verdict(record) for key, record in file.done.items()}
+    known = {} if file is None else {row.key: _verdict(row, file.done[row.key]) for row in rows if row.key in file.done}
     if any(row.key not in known for row in rows):
         for verdict in _judged(rows, encoder):
             if verdict.row.key not in known:
@@ -152,10 +158,9 @@ def _judged(rows: Sequence[GoldRow], encoder: Encoder) -> Iterator[Verdict]:
         yield verdict_of(row, framing.form, pair, predicted @ gold.T)
 
 
-def _verdict(record: Record) -> Verdict:
-    row = GoldRow(**record["row"] | {"gold": tuple(record["row"]["gold"])})
-    values: dict[str, Any] = {k: v for k, v in record.items() if k not in ("key", "row", "predicted", "cosines")}
-    return Verdict(row, predicted=tuple(record["predicted"]), cosines=tuple(record["cosines"]), **values)
+def _verdict(row: GoldRow, record: Record) -> Verdict:
+    values: dict[str, Any] = {name: record[name] for name in _SHAPE.always}
+    return Verdict(row, **values | {"predicted": tuple(record["predicted"]), "cosines": tuple(record["cosines"])})
 
 
 def summarise(verdicts: Sequence[Verdict]) -> dict[str, dict[str, float]]:
@@ -211,4 +216,8 @@ def _intervals(result: dict[str, Any]) -> str:
 
 
 def _write_failures(path: Path, failed: Sequence[Any]) -> None:
-    path.write_text("".join(json.dumps(asdict(v), ensure_ascii=False) + "\n" for v in failed), encoding="utf-8")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.writelines(json.dumps(asdict(v), ensure_ascii=False) + "\n" for v in failed)
+    except OSError as exc:
+        raise InputError(f"{path} cannot be written ({exc.strerror or exc}).") from exc

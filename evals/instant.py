@@ -1,6 +1,8 @@
 """Providers that answer at once, for timing what the agent itself adds."""
 
+import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,4 +107,5 @@ def instant_providers(settings: Settings, store: Store) -> Providers:
         requerier=EmbeddedRequerier(),
         writer=InstantWriter(),
         names={"all": "instant"},
+        closers=(partial(asyncio.to_thread, search.close),),
     )

@@ -26,10 +26,20 @@ from evals.judging.judges import CHOICES, PairJudge, open_judge
 from evals.judging.pairs import LabelledPair, contraries, load_pairs
 from evals.judging.report import PUBLISHED, SOURCE, Record, labels_of, measures, optimistic, table, uninformed
 from evals.metrics.pairs import BINS
-from evals.records import Records
+from evals.records import Records, Shape
 from tools.batching import parts
 from tools.errors import InputError, ProviderReplyError
 from tools.judges.judge import Pair
+
+_SHAPE = Shape(
+    always={
+        **dict.fromkeys(("question", "perspective", "passage", "contrary"), (str,)),
+        "label": (int,),
+        "score": (float, int, type(None)),
+        "seconds": (float, int),
+    },
+    whole={"score": (float, int)},
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         "contrary": args.contrary,
         "sample": [args.limit, args.seed] if len(chosen) < len(pairs) else None,
     }
-    with Records(args.out, "judge", config) if args.out else nullcontext() as kept:
+    with Records(args.out, "judge", config, _SHAPE) if args.out else nullcontext() as kept:
         records = judge_pairs(chosen, opposite, judge, kept, args.contrary)
     report = _report(chosen, records, judge, config, args)
     sys.stdout.write(json.dumps(_plain(report), indent=2) + "\n" if args.json else table(report))
@@ -85,17 +95,20 @@ def judge_pairs(
     kept: Records | None = None,
     tell: bool = False,
 ) -> list[Record]:
-    """A record a pair, in order; what `kept` holds is not asked again.
+    """A record a pair, in order; what `kept` holds stays as it is.
 
-    opposite: (question, perspective) to the contrary, which the judge is told where `tell` is set. Raises ProviderError
-    where the judge is down or gave no answer of use yet; what came before is kept.
+    opposite: (question, perspective) to the contrary, which the judge is told where `tell` is set. An int8 score
+    depends a little on what it is computed together with, so a part that a kill cut in two is judged whole once more:
+    figures should not depend on where a run was stopped. Raises ProviderError where the judge is down or gave no answer
+    of use yet; what came before is kept.
     """
     from tqdm import tqdm
 
     done: dict[str, Record] = dict(kept.done) if kept else {}
-    missing = [p for p in pairs if str(p.line) not in done]
-    with tqdm(total=len(pairs), initial=len(pairs) - len(missing), unit="pair", disable=not sys.stderr.isatty()) as bar:
-        for number, part in enumerate(parts(missing, judge.together)):
+    known = sum(str(p.line) in done for p in pairs)
+    unfinished = [part for part in parts(pairs, judge.together) if any(str(p.line) not in done for p in part)]
+    with tqdm(total=len(pairs), initial=known, unit="pair", disable=not sys.stderr.isatty()) as bar:
+        for number, part in enumerate(unfinished):
             asked = [Pair(p.perspective, p.document, opposite.get(_side(p), "") if tell else "") for p in part]
             if number == 0 and judge.knows:
                 _scores(judge, asked[:1], forgiving=True)  # a warm-up, which is not timed
@@ -103,11 +116,13 @@ def judge_pairs(
             scores, failed = _scores(judge, asked, forgiving=any(r["score"] is not None for r in done.values()))
             seconds = (time.perf_counter() - began) / len(part) if judge.knows else 0.0
             for pair, score in zip(part, scores, strict=True):
+                if str(pair.line) in done:
+                    continue
                 record = _record(pair, score, failed, seconds) | {"contrary": opposite.get(_side(pair), "")}
                 done[str(pair.line)] = {"key": str(pair.line)} | record
                 if kept:
                     kept.add(str(pair.line), record)
-            bar.update(len(part))
+                bar.update()
     return [done[str(p.line)] for p in pairs]
 
 

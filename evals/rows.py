@@ -3,7 +3,7 @@
 import csv
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -44,6 +44,15 @@ class Row:
         if not value:
             raise self.wrong(f"'{field}' is empty.")
         return value
+
+    def expect(self, fields: Mapping[str, tuple[type, ...]]) -> None:
+        """Raises InputError for the first field that is missing, or holds something of no type that is named for it."""
+        for field, types in fields.items():
+            if field not in self.values:
+                raise self.wrong(f"'{field}' is missing.")
+            value = self.values[field]
+            if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+                raise self.wrong(f"'{field}' has to be {_kind_of(types[0])}, not {_kind(value)}.")
 
     def part(self, field: str, index: int, value: Any) -> "Row":
         """An object inside this row's list, as a row whose errors name the place."""
@@ -112,6 +121,10 @@ def _numbered(path: Path, lines: "gzip.GzipFile | IO[bytes]") -> Iterator[tuple[
 
 
 def _kind(value: Any) -> str:
+    return _kind_of(type(value))
+
+
+def _kind_of(type_: type) -> str:
     return {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "nothing"}.get(
-        type(value), "a number"
+        type_, "a number"
     )

@@ -13,9 +13,11 @@ from agent.providers import Providers
 from agent.settings import load_settings
 from evals.answering.asking import in_force, providers_of
 from evals.metrics.expansion import Found, GoldRow, match
-from evals.records import Record, Records
+from evals.records import Record, Records, Shape
 from tools.allowance import Allowance, using
 from tools.errors import SteelmanError
+
+_SHAPE = Shape(always=dict.fromkeys(("predicted", "cosines"), (list,)) | {"close": (int,)})
 
 
 async def ask_perspectives(
@@ -28,8 +30,8 @@ async def ask_perspectives(
     """
     settings = load_settings(provider="chat")
     config = {"expander": "chat", "questions": data} | in_force(settings)
-    with Records(out, "expand", config) if out else nullcontext() as file:
-        known = {key: _found(record) for key, record in file.done.items()} if file else {}
+    with Records(out, "expand", config, _SHAPE) if out else nullcontext() as file:
+        known = {row.key: _found(row, file.done[row.key]) for row in rows if row.key in file.done} if file else {}
         waiting = [row for row in rows if row.key not in known]
         if waiting:
             async with providers_of(settings) as providers:
@@ -77,7 +79,6 @@ async def _matched(row: GoldRow, predicted: list[str], models: Models) -> Found:
     return match(row, predicted, vectors[: len(predicted)] @ vectors[len(predicted) :].T)
 
 
-def _found(record: Record) -> Found:
-    row = GoldRow(**record["row"] | {"gold": tuple(record["row"]["gold"])})
+def _found(row: GoldRow, record: Record) -> Found:
     predicted, cosines = tuple(record["predicted"]), tuple(record["cosines"])
     return Found(row, predicted, cosines, record["close"], record.get("failed", ""))

@@ -6,7 +6,9 @@ The dense search is exact. Passages are searched whole, as the corpus cuts them;
 
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
@@ -52,8 +54,9 @@ class CorpusIndex:
         cache: VectorCache,
         judge: PairJudge | None = None,
         reranker: "Reranker | None" = None,
+        each_alone: bool = False,
     ) -> None:
-        """judge, reranker: asked by the methods that need them."""
+        """judge, reranker: asked by the methods that need them. each_alone: queries are encoded one at a time."""
         self.corpus = corpus
         self.questions: Sequence[GoldQuestion] = ()
         """All that the corpus is searched for, for what is divided by the largest of a data set."""
@@ -61,8 +64,11 @@ class CorpusIndex:
         self._cache = cache
         self.judge = judge
         self.reranker = reranker
+        self._each_alone = each_alone
         self._largest: float | None = None
         self._clusters: dict[tuple[int, ...], Clustered] = {}
+        self.seconds = 0.0
+        """What making the indexes took, which is no part of a search."""
         self._folder = tempfile.TemporaryDirectory(prefix="steelman-retrieval-")
 
     def __enter__(self) -> "CorpusIndex":
@@ -77,11 +83,12 @@ class CorpusIndex:
     @cached_property
     def lexical(self) -> LexicalIndex:
         """The agent's BM25; a passage's id is its position."""
-        index = LexicalIndex(Path(self._folder.name))
-        index.clear("once")
-        nowhere = np.zeros(0, np.float32)
-        passages = (Passage(i, p.external_id, "", p.text, title=p.title) for i, p in enumerate(self.corpus))
-        index.apply([(_COLLECTION, p, nowhere) for p in passages], [])
+        with self._timed():
+            index = LexicalIndex(Path(self._folder.name))
+            index.clear("once")
+            nowhere = np.zeros(0, np.float32)
+            passages = (Passage(i, p.external_id, "", p.text, title=p.title) for i, p in enumerate(self.corpus))
+            index.apply([(_COLLECTION, p, nowhere) for p in passages], [])
         return index
 
     @cached_property
@@ -94,8 +101,9 @@ class CorpusIndex:
 
         texts = [passage_text(p.title, p.text) for p in self.corpus]
         rows = []
+        bar = tqdm(total=len(texts), desc="vectors", unit="passage", leave=False, disable=_quiet())
         try:
-            with tqdm(total=len(texts), desc="vectors", unit="passage", leave=False, disable=_quiet()) as bar:
+            with self._timed(), bar:
                 for part in parts(texts, _ENCODED_AT_ONCE):  # kept part by part, so that a killed run goes on
                     rows.append(self._cached("passages", part, self._encoder.encode))
                     bar.update(len(part))
@@ -105,7 +113,12 @@ class CorpusIndex:
 
     def query_vectors(self, texts: Sequence[str]) -> Vectors:
         """Shape (texts, dimensions). Raises ProviderError of an encoder elsewhere."""
+        if self._each_alone:
+            return self._cached("queries, each alone", texts, self._alone)
         return self._cached("queries", texts, self._encoder.encode_queries)
+
+    def _alone(self, texts: Sequence[str]) -> Vectors:
+        return np.concatenate([self._encoder.encode_queries([text]) for text in texts])
 
     def word_scores(self, text: str) -> dict[int, float]:
         """BM25 scores by position, of the passages found first."""
@@ -152,6 +165,12 @@ class CorpusIndex:
             verdicts = {keys[i]: scores[i : i + 1] for i in missing if not np.isnan(scores[i])}
             self._cache.keep(space, verdicts)
         return scores
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self.seconds += time.perf_counter() - began
 
     def _cached(self, kind: str, texts: Sequence[str], encode: Callable[[list[str]], Vectors]) -> Vectors:
         space = f"{self._encoder.name}:{kind}"

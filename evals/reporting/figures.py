@@ -13,7 +13,14 @@ from tools.errors import SettingsError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MAIN = {"judge": ("f1", "accuracy", "auc"), "retrieval": ("mrecall@5", "coverage@5", "precision@5")}
+_MAIN = {
+    "judge": ("f1", "accuracy", "auc"),
+    "retrieval": ("mrecall@5", "coverage@5", "precision@5"),
+    "answers": (
+        *("all_sides_cited", "citations_right", "wrong_of_known", "one_sided", "smaller_side_share"),
+        *("claims_supported", "missing_admitted", "same_evidence"),
+    ),
+}
 _QUALITY = {"judge": "auc", "retrieval": "coverage@5"}
 _MOST = 8  # measures in one picture of bars
 
@@ -64,7 +71,7 @@ def _coverage(axes: "Axes", group: Sequence[Line]) -> bool:
                 label = line.name if kind == "coverage" else None
                 axes.plot(ks, [line.metrics[f"{kind}@{k}"] for k in ks], style, color=colour, label=label, ms=4)
                 drawn = True
-    axes.set(xlabel="k (MRecall@k dashed)", ylabel="coverage@k", ylim=(0, 1))
+    axes.set(xlabel="k (MRecall@k dashed)", ylabel="coverage@k", ylim=(0, 1.03))
     if drawn:
         axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return drawn
@@ -77,7 +84,7 @@ def _calibration(axes: "Axes", group: Sequence[Line]) -> bool:
         rows = line.reliability
         (drawn,) = axes.plot([r["mean"] for r in rows], [r["positive"] for r in rows], "-o", ms=4, label=line.name)
         for row in rows:
-            axes.annotate(f"{row['pairs']:.0f}", (row["mean"], row["positive"]), fontsize=7, color=drawn.get_color())
+            _beside(axes, f"{row['pairs']:.0f}", (row["mean"], row["positive"]), fontsize=7, color=drawn.get_color())
     axes.set(xlabel="probability (numbers: pairs)", ylabel="share that supports", xlim=(0, 1), ylim=(0, 1))
     if curves:
         axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
@@ -89,14 +96,17 @@ def _speed(axes: "Axes", group: Sequence[Line]) -> bool:
     timed = [line for line in group if line.per_second > 0 and not math.isnan(line.metrics.get(measure, math.nan))]
     for line in timed:
         axes.plot(line.per_second, line.metrics[measure], "o")
-        axes.annotate(
-            line.name, (line.per_second, line.metrics[measure]), fontsize=8, xytext=(5, 3), textcoords="offset points"
-        )
+        _beside(axes, line.name, (line.per_second, line.metrics[measure]), fontsize=8)
     unit = "pairs" if group[0].suite == "judge" else "questions"
-    axes.set(xlabel=f"{unit} a second", ylabel=measure, xscale="log", ylim=(0, 1))
+    axes.set(xlabel=f"{unit} a second", ylabel=measure, xscale="log", ylim=(0, 1.03))
     if timed:
-        axes.set_xlim(1, 10 * max(line.per_second for line in timed))
+        speeds = [line.per_second for line in timed]
+        axes.set_xlim(min(1, min(speeds) / 3), 10 * max(speeds))  # a name stands to the right of its point
     return len(timed) > 1
+
+
+def _beside(axes: "Axes", text: str, point: tuple[float, float], **look: Any) -> None:
+    axes.annotate(text, point, xytext=(5, 4), textcoords="offset points", **look)
 
 
 def _file(data: str) -> str:

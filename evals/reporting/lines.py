@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-_VERSION = re.compile(r"-[0-9a-f]{6,}$")
+_VERSION = re.compile(r"-[0-9a-f]{6,}(-[0-9a-f]{4})?$")
 Items = list[tuple[str, float, float]]
 
 
@@ -53,10 +53,11 @@ def _single(result: dict[str, Any]) -> Iterator[Line]:
 
 
 def _retrieval(result: dict[str, Any]) -> Iterator[Line]:
-    seconds, sizes = result["seconds"]["search"], result["config"]["sizes"]
+    seconds, sizes, searched = result["seconds"]["search"], result["config"]["sizes"], result.get("searched", {})
     for data, methods in result["metrics"].items():
         for name, metrics in methods.items():
             spent = seconds.get(data, {}).get(name, 0.0)
+            number = searched.get(data, {}).get(name, sizes.get(data, {}).get("questions", 0))  # 0: of several sets
             yield Line(
                 suite=result["suite"],
                 data=data,
@@ -64,13 +65,13 @@ def _retrieval(result: dict[str, Any]) -> Iterator[Line]:
                 metrics=_numbers(metrics),
                 intervals=_bounds(result["intervals"][data][name]),
                 items=_items(result["items"][data][name]),
-                per_second=sizes[data]["questions"] / spent if spent > 0.01 else math.nan,  # else read from records
+                per_second=number / spent if number and spent > 0.01 else math.nan,  # else read from records
             )
 
 
 def _name(config: dict[str, Any]) -> str:
     """Who was measured, without what only tells one version of its weights from another."""
-    judge = config.get("judge") or config.get("scored_by", {}).get("judge", "") or config.get("expander", "")
+    judge = config.get("scored_by", {}).get("judge") or config.get("judge") or config.get("expander", "")
     named = _VERSION.sub("", str(judge))
     return f"{named}, told the contrary" if config.get("contrary") else named
 
