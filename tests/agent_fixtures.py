@@ -34,6 +34,14 @@ def settings(instant_template: Path, tmp_path: Path) -> Settings:
     return Settings(data_dir=tmp_path / "data")
 
 
+@pytest.fixture(scope="module")
+def module_settings(instant_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """The same over a copy for a whole module."""
+    folder = tmp_path_factory.mktemp("module") / "data"
+    shutil.copytree(instant_template, folder)
+    return Settings(data_dir=folder)
+
+
 @asynccontextmanager
 async def door(settings: Settings, made: Build | None = None) -> AsyncIterator[Runs]:
     async with Runs(settings, made or build()) as runs:

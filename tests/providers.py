@@ -56,6 +56,9 @@ class WatchedSearch:
     def word_scores(self, text: str, collections: Sequence[str]) -> dict[int, float]:
         return dict(self._inner.word_scores(text, collections))
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)  # what stores and refreshes is as it is
+
 
 class ScriptedExpander:
     """The sides that it was given."""

@@ -280,6 +280,7 @@ asyncio.run(evaluate(suite.arguments(Path(sys.argv[1]), "--parallel", "1"), Sett
 """
 
 
+@pytest.mark.slow
 async def test_a_killed_run_goes_on(
     folder: Path,
     settings: Settings,
@@ -365,5 +366,14 @@ async def test_a_record_without_an_answer_is_named(folder: Path, settings: Setti
     head, record = (folder / "out.jsonl").read_text().splitlines()
     changed = {k: v for k, v in json.loads(record).items() if k != "answer"}
     (folder / "out.jsonl").write_text(f"{head}\n{json.dumps(changed)}\n")
-    with pytest.raises(InputError, match=r"out\.jsonl: the record .* holds no whole answer: 'answer' is missing"):
+    with pytest.raises(InputError, match=r"out\.jsonl line 2: 'answer' is missing"):
+        await evaluate(args, settings, build())
+    nobodys = {k: v for k, v in json.loads(record).items() if k != "case"}  # it would be in no denominator
+    (folder / "out.jsonl").write_text(f"{head}\n{json.dumps(nobodys)}\n")
+    with pytest.raises(InputError, match=r"out\.jsonl line 2: 'case' is missing"):
+        await evaluate(arguments(folder, "--limit", "1", "--score-only"), settings, build())
+    changed = json.loads(record)
+    changed["answer"]["citations"] = 5
+    (folder / "out.jsonl").write_text(f"{head}\n{json.dumps(changed)}\n")
+    with pytest.raises(InputError, match=r"the record .* holds no whole answer: 'answer\.citations': Input should be"):
         await evaluate(args, settings, build())

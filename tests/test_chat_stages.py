@@ -95,7 +95,7 @@ async def test_a_framing_that_is_nonsense_is_refused(
     server: ModelServer, model: ChatModel, change: dict[str, Any]
 ) -> None:
     server.on("", {**FRAMED, **change})
-    with pytest.raises(ProviderReplyError):
+    with pytest.raises(ProviderReplyError, match="test-model gave a "):
         await ChatFramer(model).frame(QUESTION, [])
 
 

@@ -113,6 +113,7 @@ async def test_it_looks_at_what_the_open_door_holds_while_a_run_goes_on(
     assert sum(f.seconds for f in on.values()) < 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("models")
 async def test_the_door_works_on_after_a_checkup_that_opened_everything_for_itself(settings: Settings) -> None:
     async with door(settings) as runs:
@@ -233,6 +234,7 @@ def test_by_itself_every_stage_is_embedded_and_the_web_is_off() -> None:
     assert not any(s.address or s.stand_in for s in served.values())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("models")
 def test_it_names_what_the_agent_itself_builds(settings: Settings) -> None:
     changed = load_settings(

@@ -198,6 +198,13 @@ def test_bad_input_is_one_line_and_status_two(
     assert "\x1b" not in err
 
 
+@pytest.mark.parametrize("word", ["Veganism?", "Kernkraft", "abortion"])
+def test_a_single_word_is_not_called_another_language(cli: Cli, word: str) -> None:
+    status, _, err = cli("ask", word)
+    assert status == BAD_INPUT
+    assert f"'{word}' is neither a question nor a claim" in err
+
+
 @pytest.mark.parametrize("command", ["ask", "collections", "runs", "chat"])
 def test_a_data_folder_that_cannot_be_used(
     cli: Cli, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -381,6 +388,7 @@ def test_ctrl_c_says_how_to_go_on_and_that_works(cli: Cli, spawn: Spawn, setting
     assert shown.startswith(QUESTION)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_batch_without_beginning_another_question(
     spawn: Spawn, settings: Settings, tmp_path: Path
 ) -> None:

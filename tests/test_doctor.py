@@ -34,6 +34,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     return {line[7:22].strip(): f"{line[:5].strip()} {line[22:]}" for line in printed}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("data")
 def test_by_itself_it_needs_nothing_and_says_how_to_turn_on_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"]) == 0

@@ -320,6 +320,6 @@ def test_what_was_added_is_read_in_brackets_and_the_words_of_the_source_are_kept
     assert said(claims[1]) == f"“[{FERRY}] {LEANS}”"
     assert made.citations[1].quote == LEANS
     markdown, terminal = to_markdown(made), " ".join(to_terminal(made, 100, bold=False).split())
-    assert f"- “\\[{FERRY}\\] {LEANS}” \\[2\\]" in markdown
+    assert f"- “\\[{FERRY}\\] {LEANS}” [2]" in markdown
     assert f'"[{FERRY}] {LEANS}" [2]' in terminal
     assert DEAR not in markdown + terminal  # what only a response says makes no document longer

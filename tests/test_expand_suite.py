@@ -137,6 +137,19 @@ def test_nothing_is_overwritten(tmp_path: Path, cached: None, capsys: pytest.Cap
         assert main(["expand", "--data", str(folder), option, str(mine)]) == 1
     assert mine.read_text() == "mine"
     assert "mine.jsonl" in capsys.readouterr().err
+    assert main(["expand", "--data", str(folder), "--failures", str(tmp_path / "none" / "rows.jsonl")]) == 1
+    assert "rows.jsonl cannot be written" in capsys.readouterr().err
+
+
+def test_a_damaged_record_is_named(tmp_path: Path, cached: None, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, out = write(tmp_path / "set", BARGES), tmp_path / "out.jsonl"
+    assert run(arguments(folder, "--out", str(out))) == 0
+    head, record = out.read_text().splitlines()
+    for field in ("predicted", "cosines", "form", "close"):
+        damaged = {k: v for k, v in json.loads(record).items() if k != field}
+        out.write_text(f"{head}\n{json.dumps(damaged)}\n")
+        with pytest.raises(InputError, match=rf"out\.jsonl line 2: '{field}' is missing"):
+            run(arguments(folder, "--out", str(out)))
 
 
 def test_perspectives_need_a_chat_model(tmp_path: Path) -> None:

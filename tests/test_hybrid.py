@@ -313,6 +313,7 @@ class StopsLater(ToyEncoder):
         return super().encode(texts)
 
 
+@pytest.mark.slow
 def test_an_encoding_that_was_interrupted_goes_on_where_it_was(house: House, tmp_path: Path) -> None:
     house.put("c", **{f"more{i}": f"Text {i} about the honey of bees." for i in range(2500)})
     with pytest.raises(KeyboardInterrupt):
@@ -388,6 +389,7 @@ print("searched", n, "owls" in house.find("owls wait"), house.find("the late hor
 """
 
 
+@pytest.mark.slow
 def test_one_process_ingests_while_others_search(house: House, tmp_path: Path, spawn: Spawn) -> None:
     house.search.refresh()
     readers = [spawn(SEARCH, tmp_path) for _ in range(2)]

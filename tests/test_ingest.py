@@ -196,6 +196,7 @@ print("done", flush=True)
 """
 
 
+@pytest.mark.slow
 def test_killed_half_way_and_run_again(tmp_path: Path, spawn: Spawn) -> None:
     process = spawn(KILLED, tmp_path)
     assert process.stdout is not None

@@ -68,6 +68,7 @@ def test_the_order_of_the_pairs_is_kept(judge: EmbeddedJudge) -> None:
     assert np.allclose(together, alone, atol=0.05)
 
 
+@pytest.mark.slow
 def test_damaged_files_are_named(models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "judge"
     shutil.copytree(judge_embedded.FOLDER, folder)

@@ -44,6 +44,7 @@ def test_the_nearest_are_sure_and_the_others_drawn() -> None:
     assert len(choose(asked, pool[:3], [[0, 1, 2]], 6, seed=1)) == 3
 
 
+@pytest.mark.slow
 def test_candidates_are_new_and_of_the_training_side(data: Path, encoder: MiniLM) -> None:
     corpus = load_corpus(data, 7)
     found = label.find(corpus, data, encoder, each=5, seed=7)
@@ -57,6 +58,7 @@ def test_candidates_are_new_and_of_the_training_side(data: Path, encoder: MiniLM
     assert not {c.asked.question for c in found} & measured
 
 
+@pytest.mark.slow
 def test_a_chat_model_labels_and_a_stopped_run_goes_on(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -93,6 +95,7 @@ def test_no_teacher_is_said(data: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert "STEELMAN_JUDGE_URL" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_readers_get_sheets_and_their_decisions_are_kept(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -209,6 +209,7 @@ def test_no_server_is_told(suite: Suite, data: Path, monkeypatch: pytest.MonkeyP
     assert (status, "STEELMAN_PROVIDER" in err) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on(suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spawn: Spawn) -> None:
     rows = [(f"Question {i % 20}?", f"Text {i} of it.", f"It is {i}.", i % 2) for i in range(700)]
     data, kept = pairs_file(tmp_path / "many.jsonl", rows), tmp_path / "kept.jsonl"
@@ -224,6 +225,7 @@ def test_a_killed_run_goes_on(suite: Suite, tmp_path: Path, monkeypatch: pytest.
         time.sleep(0.6)  # requests under way are answered
         there = len(kept.read_bytes().splitlines()) - 1
         assert 100 <= there < 700
+        begun = there // 256 * 256  # a part that was cut in two is asked for again
         with kept.open("ab") as file:
             file.write(b'{"key": "6')  # a record that the kill cut in two
         server.requests.clear()
@@ -232,12 +234,41 @@ def test_a_killed_run_goes_on(suite: Suite, tmp_path: Path, monkeypatch: pytest.
         asked = sum(len(r.body["text_1"]) for r in server.requests)
         whole = suite("--data", data, "--json")[1]
     assert (status, "was cut off" in err) == (0, True)
-    assert asked == 700 - there + 1
+    assert asked == 700 - begun + 1
     resumed, fresh = json.loads(out), json.loads(whole)
     for report in (resumed, fresh):
         report["metrics"].pop("pairs_per_second")
     assert resumed == fresh
     assert resumed["metrics"]["pairs"] == 700
+
+
+def test_where_a_run_was_stopped_does_not_show_in_its_figures(suite: Suite, tmp_path: Path) -> None:
+    rows = [(*ROWS[i % 6][:2], f"{ROWS[i % 6][2]} {'Yes. ' * (i % 9)}", ROWS[i % 6][3]) for i in range(90)]
+    data, whole, cut = pairs_file(tmp_path / "many.jsonl", rows), tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
+    assert suite("--data", data, "--judge", "embedded", "--out", whole)[0] == 0
+    lines = whole.read_text().splitlines(keepends=True)
+    cut.write_text("".join(lines[:41]) + lines[41][:30])  # inside the first part of 64
+    assert suite("--data", data, "--judge", "embedded", "--out", cut)[0] == 0
+    found, wanted = ([r["score"] for r in read_records(path)[1]] for path in (cut, whole))
+    assert found == wanted
+
+
+@pytest.mark.parametrize(("field", "value", "said"), [
+    ("score", None, "'score' has to be a number, not nothing"),
+    ("score", "high", "'score' has to be a number, not text"),
+    ("question", ..., "'question' is missing"),
+    ("contrary", ..., "'contrary' is missing"),
+])  # fmt: skip
+def test_a_damaged_record_is_named(suite: Suite, data: Path, tmp_path: Path, field: str, value: Any, said: str) -> None:
+    kept = tmp_path / "kept.jsonl"
+    assert suite("--data", data, "--judge", "no", "--out", kept)[0] == 0
+    lines = kept.read_text().splitlines()
+    record = {k: v for k, v in (json.loads(lines[3]) | {field: value}).items() if v is not ...}
+    kept.write_text("\n".join([*lines[:3], json.dumps(record), *lines[4:]]) + "\n")
+    before = kept.read_bytes()
+    status, _, err = suite("--data", data, "--judge", "no", "--out", kept)
+    assert (status, f"kept.jsonl line 4: {said}" in err) == (1, True)
+    assert kept.read_bytes() == before
 
 
 # Figures by hand

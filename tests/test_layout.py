@@ -1,22 +1,14 @@
 """The house: who imports whom, how long a module may be, what the command line costs to start."""
 
 import ast
-import asyncio
 import importlib
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from agent_fixtures import instant_template, settings
 from conftest import ROOT
-
-from agent.settings import Settings
-from evals.instant import instant_providers
-
-__all__ = ["instant_template", "settings"]
 
 PACKAGES = ("agent", "tools", "prompts", "evals", "ui", "api")
 MAY_IMPORT = {
@@ -79,17 +71,3 @@ def test_the_help_of_every_command_shows() -> None:
             main([command, "--help"])
         assert ended.value.code == 0
         assert callable(importlib.import_module(f"agent.commands.{command}").run)
-
-
-def test_langgraphs_server_gets_a_graph_without_a_checkpointer(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("agent.building.build_providers", instant_providers)
-    monkeypatch.setattr("agent.samples.index_samples", lambda *_: None)
-    config = json.loads((ROOT / "langgraph.json").read_text())
-    path, _, name = config["graphs"]["steelman"].partition(":")
-    assert (ROOT / path).exists()
-    module = importlib.import_module(path.removeprefix("./").removesuffix(".py").replace("/", "."))
-    graph = asyncio.run(getattr(module, name)())
-    assert graph.checkpointer is None
-    assert "retrieve" in graph.nodes

@@ -661,6 +661,7 @@ def test_the_half_that_was_not_fitted_on_is_told_apart() -> None:
         ]
 
 
+@pytest.mark.slow
 def test_clustering_counts_as_time_of_the_methods_that_need_it() -> None:
     news, events = two_events()  # of 5 and 7 seconds
     for dials, slow in (
@@ -696,6 +697,7 @@ def test_the_table_marks_what_is_surely_other_than_dense() -> None:
     assert "Two: 1 of 1 annotated events" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("built")
 def test_the_command(tmp_path: Path, encoder: Encoder, capsys: pytest.CaptureFixture[str]) -> None:
     data = zipped(write(tmp_path / "Small"), tmp_path / "news.zip")
@@ -727,6 +729,7 @@ def test_the_command(tmp_path: Path, encoder: Encoder, capsys: pytest.CaptureFix
     assert "greedyplus  " not in shown
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("built")
 def test_the_command_fits_on_the_first_half(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = write(tmp_path / "Small")

@@ -342,3 +342,18 @@ def test_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"package is missing.*requirements\.lock"):
         minilm_recipe()
+
+
+def test_onnx_runtime_is_told_to_report_to_nobody_before_it_is_loaded(models_dir: Path, spawn: Spawn) -> None:
+    code = """
+import os, sys
+from pathlib import Path
+from tools.encoders.encoder import load_encoder
+
+assert "onnxruntime" not in sys.modules and os.environ["ORT_DISABLE_TELEMETRY"] == "1"
+load_encoder(Path(sys.argv[1]))
+assert "onnxruntime" in sys.modules
+"""
+    process = spawn(code, models_dir)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 0, error

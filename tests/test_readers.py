@@ -4,6 +4,7 @@ import codecs
 import contextlib
 import logging
 import re
+import time
 import zipfile
 from pathlib import Path
 
@@ -136,6 +137,31 @@ def test_text_between_two_rules_is_no_front_matter(tmp_path: Path) -> None:
 def test_broken_front_matter(tmp_path: Path, block: str) -> None:
     with pytest.raises(SourceError, match=r"a\.md: .*not valid YAML.*Mend or remove"):
         read(write(tmp_path / "a.md", f"---\n{block}\n---\nText."))
+
+
+def test_front_matter_that_would_unfold_without_end_is_refused(tmp_path: Path) -> None:
+    levels = ["a0: &a0 [x, x]", *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12))]
+    block = "\n".join([*levels, "title: *a11"])
+    with pytest.raises(SourceError, match=r"a\.md: .*aliases"):
+        read(write(tmp_path / "a.md", f"---\n{block}\n---\nText."))
+
+
+def test_front_matter_that_is_nested_too_deep(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"a\.md: .*not valid YAML"):
+        read(write(tmp_path / "a.md", f"---\na: {'[' * 3000}{']' * 3000}\n---\nText."))
+
+
+@pytest.mark.parametrize("hostile", ["[", "![", "[x](", "![x](", "[x]((", "[x](()"])
+def test_markdown_of_nothing_but_brackets_is_read_at_once(tmp_path: Path, hostile: str) -> None:
+    began = time.perf_counter()
+    found = read_file(write(tmp_path / "a.md", f"It was closed. {hostile * 200_000}"), "a.md")
+    assert next(iter(found)).text.startswith("It was closed.")
+    assert time.perf_counter() - began < 5  # minutes, if each bracket were followed to the end of the file
+
+
+def test_links_and_pictures_leave_their_words(tmp_path: Path) -> None:
+    text = "See [the harbour](https://h.example/Harbour_(town)) and [boats](b.html).![x](a.png)"
+    assert one(write(tmp_path / "a.md", text)).text == "See the harbour and boats."
 
 
 @pytest.mark.parametrize(
@@ -376,3 +402,19 @@ def test_csv_with_wrong_rows(tmp_path: Path) -> None:
     found = read(write(tmp_path / "a.csv", "id,text\n1,one\n2\n,three\n4,four,five\n"), skipped)
     assert [d.external_id for d in found] == ["1", "4"]
     assert ["line 3: the field 'text'" in skipped[0], "line 4: the field 'id'" in skipped[1]] == [True, True]
+
+
+def test_a_word_document_that_unpacks_to_far_more_than_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = word_file(tmp_path / "a.docx", "The harbour")
+    monkeypatch.setattr("tools.ingest.readers._MOST_UNPACKED", file.stat().st_size)
+    with pytest.raises(SourceError, match="unpacks to more than"):
+        one(file)
+
+
+def test_a_word_file_of_nothing_but_marking_is_refused_soon(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.docx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("word/document.xml", b"<w:p/>" * 4_000_000)
+    assert path.stat().st_size < 200_000
+    with pytest.raises(SourceError, match="unpacks to more than"):
+        list(read_file(path, "bomb.docx"))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evals.metrics.intervals import interval, mean_interval, paired_interval
-from evals.records import Records, header, prompt_hashes, read_records
+from evals.records import Records, Shape, header, prompt_hashes, read_records
 from evals.rows import json_rows, tsv_rows
 from tools.errors import InputError
 
@@ -140,6 +140,39 @@ def test_a_record_without_its_key_is_named(tmp_path: Path) -> None:
     path = lines(tmp_path / "r.jsonl", header("judge", CONFIG), {"key": "a"}, {"score": 1})
     with pytest.raises(InputError, match=r"r\.jsonl line 3: 'key' is missing"):
         read_records(path)
+
+
+def test_a_record_of_another_shape_is_named(tmp_path: Path) -> None:
+    shape = Shape(always={"set": (str,)}, whole={"ids": (list,), "sure": (bool,)})
+    good, failed = {"key": "a", "set": "s", "ids": [], "sure": True}, {"key": "b", "set": "s", "failed": "no answer"}
+    path = lines(tmp_path / "r.jsonl", header("judge", CONFIG), good, failed)
+    assert len(read_records(path, shape)[1]) == 2
+    for wrong, said in (
+        ({"key": "c", "ids": [], "sure": True}, "'set' is missing"),
+        ({"key": "c", "set": "s", "sure": True}, "'ids' is missing"),
+        ({"key": "c", "set": "s", "ids": "p1", "sure": True}, "'ids' has to be a list, not text"),
+        ({"key": "c", "set": "s", "ids": [], "sure": 1}, "'sure' has to be true or false, not a number"),
+        ({"key": "c", "set": True, "ids": [], "sure": True}, "'set' has to be text, not true or false"),
+        (good, "'key' is 'a', as in line 2 already"),
+    ):
+        lines(path, header("judge", CONFIG), good, failed, wrong)
+        before = path.read_bytes()
+        with pytest.raises(InputError, match=rf"r\.jsonl line 4: {said}"):
+            Records(path, "judge", CONFIG, shape)
+        assert path.read_bytes() == before
+
+
+def test_a_folder_is_no_file_of_records(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cannot be read .* Name another file"):
+        Records(tmp_path, "judge", CONFIG)
+
+
+def test_a_header_that_a_kill_cut_off_is_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text('{"records": 1, "suite": "jud')
+    with Records(path, "judge", CONFIG) as records:
+        records.add("a", {})
+    assert read_records(path)[0]["config"] == CONFIG
 
 
 def test_a_key_comes_once(tmp_path: Path) -> None:

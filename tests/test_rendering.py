@@ -2,6 +2,8 @@
 
 import io
 import re
+import time
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +195,28 @@ def test_docx_opens_again_and_holds_the_text(text: str) -> None:
 def test_plain_keeps_every_script_and_what_joins_its_letters() -> None:
     assert plain("  Größe\n中文 \u0627\u0644\u0639 क्\u200dष 👍 ") == "Größe 中文 \u0627\u0644\u0639 क्\u200dष 👍"
     assert plain("a\u2028b\x85c") == "a b c"
+
+
+def test_plain_leaves_nothing_that_is_obeyed_wherever_it_stands() -> None:
+    obeyed = [chr(n) for n in (*range(0x20000), *range(0xE0000, 0xE0080))]
+    obeyed = [c for c in obeyed if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co") and not c.isspace()]
+    left = {plain(f"a{c}b") for c in obeyed if c not in "\u200c\u200d"}
+    assert len(obeyed) > 6000
+    assert left == {"ab"}
+
+
+def test_a_text_without_end_costs_next_to_nothing() -> None:
+    endless = "endless" * 14_286
+    began = time.process_time()
+    for _ in range(100):
+        plain(endless)
+    assert time.process_time() - began < 0.5  # over a second where each letter is looked at
+
+
+def test_the_sides_of_a_question_without_yes_and_no_are_its_answers() -> None:
+    beside, sided = answer_with("x").perspectives
+    for perspectives, heading in (([beside, sided], "## Other: x"), ([beside], "## Answer: x")):
+        assert heading in to_markdown(answer_with("x", perspectives=perspectives))
 
 
 def test_a_hole_says_what_was_looked_for() -> None:

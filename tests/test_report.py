@@ -10,6 +10,7 @@ import pytest
 
 from evals.__main__ import SUITES, main
 from evals.reporting.compare import compared
+from evals.reporting.figures import _speed
 from evals.reporting.lines import Line, lines_of
 from evals.reporting.table import cell, markdown, text_table
 from tools.errors import InputError
@@ -77,6 +78,21 @@ def test_a_result_is_a_line_for_each_thing_that_was_measured() -> None:
     bm25, dense = lines_of(RETRIEVAL)
     assert (bm25.data, bm25.name, bm25.per_second) == ("towns", "bm25", 4.0)
     assert math.isnan(dense.per_second)  # it was read from records, and not timed
+
+
+def test_speed_is_of_what_was_searched() -> None:
+    told = json.loads(json.dumps(RETRIEVAL))
+    told["seconds"]["search"]["towns"]["dense"] = 0.5
+    told["searched"] = {"towns": {"bm25": 1, "dense": 0}}  # the others were on file
+    first, second = (line.per_second for line in lines_of(told))
+    assert first == 2
+    assert math.isnan(second)
+
+
+def test_answers_are_named_by_the_judge_that_scored_them() -> None:
+    config = {"set": "samples", "judge": "auto", "scored_by": {"judge": "embedded-judge-e54f4af46a9c-721a"}}
+    found = lines_of({"suite": "answers", "metrics": {}, "intervals": {}, "items": {}, "config": config})
+    assert [(line.data, line.name) for line in found] == [("samples", "embedded-judge")]
 
 
 def test_cells_say_what_is_known() -> None:
@@ -149,6 +165,19 @@ def test_the_report_is_written_once(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["report", str(results[0]), "--out", str(out)]) == 1
     assert "is there already" in capsys.readouterr().err
     assert (out / "report.md").read_text() == page
+
+
+def test_a_slow_one_is_in_the_picture_of_speed() -> None:
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots()
+    slow, quick = judge_result([0], "slow"), judge_result([0, 1], "quick")
+    slow["metrics"]["pairs_per_second"] = 0.2
+    assert _speed(axes, [*lines_of(slow), *lines_of(quick)])
+    low, high = axes.get_xlim()
+    pyplot.close(figure)
+    assert low < 0.2
+    assert high > quick["metrics"]["pairs_per_second"]
 
 
 def test_two_results_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

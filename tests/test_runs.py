@@ -111,6 +111,35 @@ async def test_eight_runs_at_once(settings: Settings) -> None:
     assert all([e.number for e in log] == list(range(1, len(log) + 1)) for log in logs)
 
 
+async def test_nobody_who_follows_takes_the_news_away_from_another(settings: Settings) -> None:
+    """One follower is busy with the last event while another one hears of the next."""
+    searching, go_on = threading.Event(), threading.Event()
+
+    def wait(_: str) -> None:
+        searching.set()
+        go_on.wait(20)
+
+    async with door(settings, build(before_search=wait)) as runs:
+        run_id = await runs.start(QUESTION)
+        await asyncio.to_thread(searching.wait, 10)
+        await asyncio.sleep(0.2)
+        last = runs.runs.events(run_id, 0)[-1].number
+        quick, busy = runs.events(run_id, last - 1), runs.events(run_id, last - 1)
+        assert [(await anext(follower)).number for follower in (quick, busy)] == [last, last]
+        coming = asyncio.ensure_future(anext(quick))
+        await asyncio.sleep(0.1)
+        await runs._tell(run_id, "reading", {"stage": "write", "characters": 1})
+        assert (await coming).number == last + 1
+        coming = asyncio.ensure_future(anext(quick))
+        await asyncio.sleep(0.1)
+        began = time.monotonic()
+        assert (await anext(busy)).number == last + 1
+        assert time.monotonic() - began < 1  # and not at the next look, which comes with the heartbeat
+        go_on.set()
+        await coming
+        await runs.answer(run_id)
+
+
 # What is refused before anything is begun
 
 
@@ -372,6 +401,7 @@ async def eventually(condition: Callable[[], object]) -> None:
     raise AssertionError("it did not come about")
 
 
+@pytest.mark.slow
 async def test_a_killed_run_goes_on_elsewhere_without_repeating_what_was_finished(
     settings: Settings, spawn: Spawn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -400,6 +430,7 @@ async def test_a_killed_run_goes_on_elsewhere_without_repeating_what_was_finishe
     assert [e.number for e in events] == list(range(1, len(events) + 1))
 
 
+@pytest.mark.slow
 async def test_a_run_is_cancelled_from_another_process(settings: Settings, spawn: Spawn, tmp_path: Path) -> None:
     process, run_id = worker(spawn, tmp_path / "queries", "should not")
     async with door(settings) as runs:
@@ -412,6 +443,7 @@ async def test_a_run_is_cancelled_from_another_process(settings: Settings, spawn
         assert (await runs.answer(run_id)).outcome == "answered"
 
 
+@pytest.mark.slow
 async def test_a_follower_in_another_process_sees_every_event(settings: Settings, spawn: Spawn, tmp_path: Path) -> None:
     process, run_id = worker(spawn, tmp_path / "queries", "nowhere")
     async with door(settings) as runs:

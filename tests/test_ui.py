@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from providers import ScriptedJudge, build
 from streamlit.testing.v1 import AppTest
 
 from agent.commands import session
+from agent.run_store import RunStore
 from agent.runs import Runs
 from agent.settings import Settings
+from tools.store.database import Database
 from ui.door import Door
 
 __all__ = ["instant_template", "settings"]
@@ -183,6 +186,19 @@ def test_the_history_is_opened_and_deleted(page: Callable[..., AppTest]) -> None
     assert not shown_run(home)
     assert QUESTION not in labels(home)
     assert "no such run" in html(page(run=run_id))
+
+
+def test_older_questions_are_found_too(page: Callable[..., AppTest], settings: Settings) -> None:
+    with closing(Database(settings.database_path)) as database:
+        runs = RunStore(database)
+        for number in range(31):
+            runs.create(f"{number:04x}", f"{number:04x}", f"Is it number {number}?", {}, "somebody")
+    app = page()
+    assert "Is it number 30?" in labels(app)
+    assert "Is it number 0?" not in labels(app)
+    click(app, "Older")
+    assert "Is it number 0?" in labels(app)
+    assert "Older" not in labels(app)
 
 
 def test_a_run_at_work_is_not_deleted(page: Callable[..., AppTest]) -> None:

@@ -21,7 +21,7 @@ from agent.answer import (
 from agent.evidence import Evidence
 from agent.run_store import Event
 from tools.passages import Passage, SourceKind
-from ui import ledger, responses_view, shown, source_view
+from ui import answer_view, ledger, ledger_view, responses_view, shown, source_view, watch_view
 from ui.shown import escaped
 from ui.watching import progress_of
 
@@ -69,6 +69,12 @@ def test_a_run_as_it_goes() -> None:
     assert progress.neutral == QUESTION
     assert progress.reached == ["frame", "expand", "search", "judge", "again"]
     assert progress.running == "again"
+
+
+@pytest.mark.parametrize(("stage", "word"), [("select", "write"), ("lookup", "search"), ("verify", "check")])
+def test_every_stage_is_seen_going_on(stage: str, word: str) -> None:
+    progress = progress_of(events(("stage", {"stage": "frame"}), ("stage", {"stage": stage})))
+    assert re.findall(r"◐ (\w+)", watch_view.stages(progress, QUESTION)) == [word]
 
 
 def test_how_a_run_ended_and_went_on() -> None:
@@ -244,8 +250,23 @@ def test_evidence_for_each_side_in_words() -> None:
     assert [(b.side, b.amount, b.words) for b in ledger.evidence_bars(ANSWER)][:3] == [
         ("For", 3, "3 passages, 2 sources"),
         ("Against", 0, "not found"),
-        ("A tunnel should be dug in…", 1, "1 passage, 1 source"),
+        ("A tunnel should be dug in…", 1, "1 passage, none to quote"),
     ]
+
+
+def test_a_picture_says_how_much_of_it_is_left_out() -> None:
+    many = [judged("p1", n, n / 1000) for n in range(1, 200)]
+    for evidence, said in ((many, True), (EVIDENCE, False)):
+        passages = len({e.passage_id for e in evidence})
+        chart = ledger_view._matrix(ANSWER, ledger.dots(ANSWER, evidence), passages)
+        assert ("Of 199 passages the 40 surest are drawn." in chart.to_json()) == said
+
+
+def test_no_side_always_stands_first_and_the_others_stand_last() -> None:
+    for run_id, order in (("0a", ["p1", "p2", "p3", "p4"]), ("0b", ["p2", "p1", "p3", "p4"])):
+        seen = answer_view.turned(ANSWER.model_copy(update={"run_id": run_id}))
+        assert [s.id for s in seen.perspectives] == order
+        assert list(ledger.names(seen)) == order
 
 
 def test_sources_are_counted_once_by_kind() -> None:
@@ -271,9 +292,7 @@ def test_the_card_says_where_the_words_stand_and_who_else_says_so() -> None:
     assert "<mark>It lasts.</mark> It carries" in html
     for said in (
         'href="https://paper.example/1"',
-        "<dd>Paper 1</dd>",
-        "<dd>news</dd>",
-        "<dd>12 March 2026</dd>",
+        ">Paper 1, news, 12 March 2026<",
         "very likely to support this side (the judge&#x27;s probability: 0.93)",
         "2 independent sources for this side; beside this one: Paper 2",
     ):
