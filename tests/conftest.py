@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -65,8 +66,19 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", lookup)
 
 
+@pytest.fixture(scope="session")
+def one_authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One certificate authority: every client reads all that it trusts, which takes longer than most tests."""
+    authorities = Path(certifi.where()).read_text().partition("-----BEGIN CERTIFICATE-----")[2]
+    one, end, _ = authorities.partition("-----END CERTIFICATE-----\n")
+    file = tmp_path_factory.mktemp("authority") / "one.pem"
+    file.write_text(f"-----BEGIN CERTIFICATE-----{one}{end}")
+    return file
+
+
 @pytest.fixture(autouse=True)
-def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_authority: Path) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(one_authority))
     for name in list(os.environ):
         if name.upper().startswith(_VENDORS) or name.lower() in _PROXIES:
             monkeypatch.delenv(name)

@@ -4,13 +4,13 @@ import asyncio
 import json
 import sqlite3
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 import pytest
-from agent_fixtures import QUESTION, instant_template, settings
+from agent_fixtures import QUESTION, instant_template, module_settings, settings
 from api_on_loopback import api
 from assistants import ERAS, TOPIC, goes_through, statuses, until, words
 from conftest import ROOT
@@ -28,7 +28,14 @@ from api.mcp.server import Opened, build_server
 from api.service import Service, open_service
 from api.shapes import AskRequest
 
-__all__ = ["instant_template", "settings"]
+__all__ = ["instant_template", "module_settings", "settings"]
+
+
+@pytest.fixture(scope="module")
+def standing(module_settings: Settings) -> Iterator[str]:
+    """The address of one server for all that is to be refused."""
+    with api(module_settings) as address:
+        yield address
 
 
 def slow(seconds: float) -> Any:
@@ -63,14 +70,16 @@ async def test_an_assistant_goes_through_it_over_http(settings: Settings, era: s
         ("judge", {"pairs": [{"statement": "a", "passage": "b"}] * 257}, "pairs: List should have at most 256"),
     ],
 )
-async def test_what_cannot_be_is_refused_in_words(settings: Settings, tool: str, arguments: Any, expected: str) -> None:
-    with api(settings) as address:
-        async with Client(f"{address}/mcp") as client:
-            result = await client.call_tool(tool, arguments)
-            assert result.is_error
-            assert expected in words(result)
-            assert not [said for said in ("Traceback", "python -m", "GET /", "POST /") if said in words(result)]
-    assert statuses(settings) == {}
+async def test_what_cannot_be_is_refused_in_words(
+    standing: str, module_settings: Settings, tool: str, arguments: Any, expected: str
+) -> None:
+    before = statuses(module_settings)
+    async with Client(f"{standing}/mcp") as client:
+        result = await client.call_tool(tool, arguments)
+        assert result.is_error
+        assert expected in words(result)
+        assert not [said for said in ("Traceback", "python -m", "GET /", "POST /") if said in words(result)]
+    assert statuses(module_settings) == before
 
 
 async def test_what_models_make_of_arguments_is_understood(settings: Settings) -> None:
@@ -86,21 +95,20 @@ NAMES += ["..", "~", "con\x00", "%2e%2e%2f", "http://127.0.0.1:1/", "samples/../
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_no_name_that_is_sent_is_a_file_or_a_command(settings: Settings, name: str) -> None:
-    with api(settings) as address:
-        async with Client(f"{address}/mcp", mode="legacy") as client:
-            for arguments in ({"collections": [name]}, {"domains": [name]}, {"thread": name}, {name: "x"}):
-                asked = await client.call_tool("ask", {"question": QUESTION, **arguments})
-                if arguments != {"thread": ""}:
-                    assert asked.is_error, words(asked)
-                    assert "root:" not in words(asked)
-            for uri in (name, f"steelman://answers/{name}", f"steelman://answers/{name}/json", f"steelman://{name}"):
-                with pytest.raises(MCPError) as refused:
-                    await client.read_resource(uri)
-                assert "no such resource" in str(refused.value)
-            with pytest.raises(MCPError, match="The tools are: ask, retrieve, judge"):
-                await client.call_tool(name, {})
-    with sqlite3.connect(settings.database_path) as db:
+async def test_no_name_that_is_sent_is_a_file_or_a_command(standing: str, module_settings: Settings, name: str) -> None:
+    async with Client(f"{standing}/mcp", mode="legacy") as client:
+        for arguments in ({"collections": [name]}, {"domains": [name]}, {"thread": name}, {name: "x"}):
+            asked = await client.call_tool("ask", {"question": QUESTION, **arguments})
+            if arguments != {"thread": ""}:
+                assert asked.is_error, words(asked)
+                assert "root:" not in words(asked)
+        for uri in (name, f"steelman://answers/{name}", f"steelman://answers/{name}/json", f"steelman://{name}"):
+            with pytest.raises(MCPError) as refused:
+                await client.read_resource(uri)
+            assert "no such resource" in str(refused.value)
+        with pytest.raises(MCPError, match="The tools are: ask, retrieve, judge"):
+            await client.call_tool(name, {})
+    with sqlite3.connect(module_settings.database_path) as db:
         assert db.execute("SELECT count(*) FROM collections").fetchone() == (1,)
         assert db.execute("SELECT count(*) FROM passages").fetchone()[0] >= 24
     db.close()
@@ -126,19 +134,18 @@ async def test_no_name_that_is_sent_is_a_file_or_a_command(settings: Settings, n
     ],
 )
 @pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28", "1999-01-01"])
-def test_no_message_brings_it_down(settings: Settings, body: bytes, version: str) -> None:
+def test_no_message_brings_it_down(standing: str, body: bytes, version: str) -> None:
     headers = {
         "accept": "application/json, text/event-stream",
         "content-type": "application/json",
         "mcp-protocol-version": version,
     }
-    with api(settings) as address:
-        reply = httpx.post(f"{address}/mcp", content=body, headers=headers)
-        assert reply.status_code < 500
-        assert '"error"' in reply.text or "isError" in reply.text
-        assert not [said for said in ("Traceback", "pydantic", "input_value") if said in reply.text]
-        assert str(ROOT) not in reply.text
-        assert httpx.get(f"{address}/readyz").status_code == 200
+    reply = httpx.post(f"{standing}/mcp", content=body, headers=headers)
+    assert reply.status_code < 500
+    assert '"error"' in reply.text or "isError" in reply.text
+    assert not [said for said in ("Traceback", "pydantic", "input_value") if said in reply.text]
+    assert str(ROOT) not in reply.text
+    assert httpx.get(f"{standing}/readyz").status_code == 200
 
 
 @ERAS
