@@ -69,7 +69,7 @@ def test_three_hundred_passages_take_less_than_a_second() -> None:
     chance = random.Random(7)
     vocabulary = [f"word{i}" for i in range(60)]
     texts = [" ".join(chance.choices(vocabulary, k=110)) for _ in range(290)]
-    begun = time.monotonic()
+    begun = time.process_time()
     found = copy_groups(texts + texts[:10])
-    assert time.monotonic() - begun < 1
+    assert time.process_time() - begun < 1
     assert found == [*range(290), *range(10)]
