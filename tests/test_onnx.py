@@ -287,9 +287,15 @@ def test_rows_of_unit_length_in_the_order_given(encoder: MiniLM) -> None:
     assert vectors.shape == (90, encoder.dimensions) == (90, 384)
     assert vectors.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-4)
-    alone = np.concatenate([encoder.encode([texts[i]]) for i in (0, 17, 80)])
-    # The scales of int8 activations depend a little on what else is in the batch.
-    assert np.sum(alone * vectors[[0, 17, 80]], axis=1).min() > 0.97
+
+
+def test_a_vector_does_not_depend_on_what_else_is_encoded(encoder: MiniLM) -> None:
+    """To the last bit: the same question finds the same whoever else asks at the time."""
+    texts = ["Bees dance.", "The harbour was closed in May. " * 12, "£ 4,000,000", "Ants march on. " * 40]
+    together = encoder.encode(texts)
+    for row, text in zip(together, texts, strict=True):
+        np.testing.assert_array_equal(row, encoder.encode([text])[0])
+    np.testing.assert_array_equal(together[::-1], encoder.encode(texts[::-1]))
 
 
 def test_meaning(encoder: MiniLM) -> None:
@@ -313,13 +319,12 @@ def test_what_comes_after_the_limit_is_not_read(encoder: MiniLM) -> None:
 def test_several_threads(encoder: MiniLM) -> None:
     texts = [f"Bees dance {i} times." for i in range(8)]
     expected = encoder.encode(texts)
-    wrong: list[float] = []
+    wrong: list[int] = []
 
     def work() -> None:
-        for _ in range(5):
-            lowest = float(np.sum(encoder.encode(texts) * expected, axis=1).min())
-            if lowest < 0.9999:
-                wrong.append(lowest)
+        for turn in range(5):
+            if not np.array_equal(encoder.encode(texts), expected):
+                wrong.append(turn)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:

@@ -24,10 +24,9 @@ from evals.ranking.table import table
 from evals.records import Record
 from evals.retrieval import Plan, Spent, rank, sampled, scored
 from tools.cache import VectorCache
-from tools.encoders.encoder import Encoder, MiniLM, minilm_recipe
+from tools.encoders.encoder import Encoder
 from tools.errors import InputError, ProviderDownError, ProviderReplyError
 from tools.judges.judge import Pair
-from tools.onnx_models.model import load_model
 from tools.passages import SourceDocument
 
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "retrieval"
@@ -453,23 +452,6 @@ def test_what_was_searched_is_told_apart_from_what_was_on_file(tmp_path: Path, c
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
     rank(asked, ToyEncoder(), cache, path, second)
     assert second.searched == {"small_2way": {"bm25": 0, "dense": 1}}
-
-
-class Watched(MiniLM):
-    """The embedded encoder; `together` are the numbers of questions that it was given at once."""
-
-    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        self.together = [*getattr(self, "together", []), len(texts)]
-        return super().encode_queries(texts)
-
-
-def test_the_embedded_encoder_is_given_a_question_at_a_time(
-    tmp_path: Path, cache: VectorCache, models_dir: Path
-) -> None:
-    """Its int8 vectors depend on what they are computed together with, and the figures should not."""
-    watched = Watched(load_model(minilm_recipe(), models_dir, lambda _: True, "minilm"), "watched")
-    rank(plan(tmp_path, "dense", "dense+gold"), watched, cache, tmp_path / "records.jsonl", Spent())
-    assert watched.together == [1] * 6  # two questions, and two perspectives of each
 
 
 def test_methods_may_be_added_but_nothing_else_changed(tmp_path: Path, cache: VectorCache) -> None:

@@ -1,7 +1,7 @@
 """One worker thread for the models that run inside this process: it merges what waits into batches.
 
-Two models on the same cores only slow each other down, and every caller's small request is cheaper inside a larger
-batch, so all of a process's encoding and judging goes through one thread with one bounded queue.
+Two models on the same cores only slow each other down, and a caller's small request would leave most cores idle, so all
+of a process's encoding and judging goes through one thread with one bounded queue.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ Model = Callable[[Sequence[Any]], NDArray[np.float32]]
 
 _NICENESS = 10
 _WAITING = 256  # requests; past that, callers wait before they may queue
-_TOGETHER = 128  # items of one model run; short, so that a new request never waits long
+_TOGETHER = 64  # items of one model run; short, so that a new request never waits long
 
 
 def give_way() -> None:

@@ -54,9 +54,8 @@ class CorpusIndex:
         cache: VectorCache,
         judge: PairJudge | None = None,
         reranker: "Reranker | None" = None,
-        each_alone: bool = False,
     ) -> None:
-        """judge, reranker: asked by the methods that need them. each_alone: queries are encoded one at a time."""
+        """judge, reranker: asked by the methods that need them."""
         self.corpus = corpus
         self.questions: Sequence[GoldQuestion] = ()
         """All that the corpus is searched for, for what is divided by the largest of a data set."""
@@ -64,7 +63,6 @@ class CorpusIndex:
         self._cache = cache
         self.judge = judge
         self.reranker = reranker
-        self._each_alone = each_alone
         self._largest: float | None = None
         self._clusters: dict[tuple[int, ...], Clustered] = {}
         self.seconds = 0.0
@@ -113,12 +111,7 @@ class CorpusIndex:
 
     def query_vectors(self, texts: Sequence[str]) -> Vectors:
         """Shape (texts, dimensions). Raises ProviderError of an encoder elsewhere."""
-        if self._each_alone:
-            return self._cached("queries, each alone", texts, self._alone)
         return self._cached("queries", texts, self._encoder.encode_queries)
-
-    def _alone(self, texts: Sequence[str]) -> Vectors:
-        return np.concatenate([self._encoder.encode_queries([text]) for text in texts])
 
     def word_scores(self, text: str) -> dict[int, float]:
         """BM25 scores by position, of the passages found first."""

@@ -3,7 +3,8 @@
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,15 +17,14 @@ from tools.errors import ModelError
 from tools.onnx_models.bert import Head, build_bert
 from tools.onnx_models.int8_weights import load_weights
 from tools.store.database import translated
+from tools.worker import give_way
 
 if TYPE_CHECKING:
     import onnx
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
-_BUILD = 2  # counts up whenever the graph or the quantisation changes, so that cached files are made again
-_TOKENS_A_BATCH = 4096
-_ROWS_A_BATCH = 64
+_BUILD = 3  # counts up whenever the graph or the quantisation changes, so that cached files are made again
 _SAMPLED = 1 << 20
 
 Text = str | tuple[str, str]
@@ -65,13 +65,19 @@ class Recipe:
 
 
 class OnnxModel:
-    """An int8 BERT with its tokenizer; `run` is safe to call from several threads."""
+    """An int8 BERT with its tokenizer; `run` is safe to call from several threads.
+
+    Every text is computed alone, as many at a time as there are processors. Activations get one int8 scale for all that
+    is computed together, so that in a batch a text's output would hang on its neighbours; and those of a single text
+    stay in a processor's own cache, which makes this the faster way too.
+    """
 
     def __init__(self, session: "InferenceSession", tokenizer: "Tokenizer", max_length: int) -> None:
         self._session = session
         self._tokenizer = tokenizer
         self._tokenizer.enable_truncation(max_length, strategy="longest_first")
         self._tokenizer.no_padding()
+        self._threads = ThreadPoolExecutor(_processors(), "steelman-onnx", give_way)
 
     def run(self, texts: Sequence[Text]) -> NDArray[np.float32]:
         """The model's output, (n, width) float32, a row a text or text pair, in the order given."""
@@ -79,12 +85,16 @@ class OnnxModel:
             width = self._session.get_outputs()[0].shape[1]
             return np.zeros((0, width if isinstance(width, int) else 0), np.float32)
         encoded = self._tokenizer.encode_batch(list(texts))
-        rows: list[Any] = [None] * len(texts)
-        for batch in _batches([len(e.ids) for e in encoded]):
-            outputs = self._session.run(None, _padded([encoded[i] for i in batch]))[0]
-            for i, row in zip(batch, outputs, strict=True):
-                rows[i] = row
-        return np.asarray(rows, dtype=np.float32)
+        # The longest first, so that at the end no thread is left alone with a long one.
+        order = sorted(range(len(encoded)), key=lambda i: -len(encoded[i].ids))
+        rows = dict(zip(order, self._threads.map(self._row, (encoded[i] for i in order)), strict=True))
+        return np.stack([rows[i] for i in range(len(texts))]).astype(np.float32, copy=False)
+
+    def _row(self, encoded: Any) -> NDArray[np.float32]:
+        fed = {"ids": encoded.ids, "mask": encoded.attention_mask, "types": encoded.type_ids}
+        outputs = self._session.run(None, {name: np.array([values], np.int64) for name, values in fed.items()})
+        row: NDArray[np.float32] = outputs[0][0]
+        return row
 
 
 def load_model(recipe: Recipe, cache_dir: Path, check: Callable[[OnnxModel], bool], name: str) -> OnnxModel:
@@ -116,11 +126,9 @@ def _open(path: Path, recipe: Recipe, check: Callable[[OnnxModel], bool]) -> Onn
     from tokenizers import Tokenizer
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+    options.intra_op_num_threads = 1  # the texts are what is divided among the processors
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    # Threads that spin between batches would starve the event loop on a small machine.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         session = onnxruntime.InferenceSession(
             str(path),
@@ -188,23 +196,6 @@ def quantise(model: "onnx.ModelProto", target: Path, bits: int = 7) -> None:
         logging.getLogger().disabled = before
 
 
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Indices in batches of similar length, so that little is spent on padding."""
-    batch: list[int] = []
-    for i in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (len(batch) == _ROWS_A_BATCH or lengths[i] * (len(batch) + 1) > _TOKENS_A_BATCH):
-            yield batch
-            batch = []
-        batch.append(i)
-    if batch:
-        yield batch
-
-
-def _padded(encoded: Sequence[Any]) -> dict[str, NDArray[np.int64]]:
-    shape = (len(encoded), max(len(e.ids) for e in encoded))
-    feeds = {name: np.zeros(shape, np.int64) for name in ("ids", "mask", "types")}
-    for row, e in enumerate(encoded):
-        feeds["ids"][row, : len(e.ids)] = e.ids
-        feeds["mask"][row, : len(e.ids)] = 1
-        feeds["types"][row, : len(e.ids)] = e.type_ids
-    return feeds
+def _processors() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
