@@ -2,6 +2,8 @@
 
 import argparse
 import importlib
+import os
+import signal
 import sys
 
 from tools.errors import SteelmanError
@@ -38,13 +40,19 @@ def main(arguments: list[str] | None = None) -> int:
             _module(name).add_arguments(suite)
     args = parser.parse_args(arguments)
     try:
-        return int(_module(args.suite).run(args))
+        status = int(_module(args.suite).run(args))
+        sys.stdout.flush()
+        return status
     except SteelmanError as exc:
         print(f"evals: {exc}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        # Whoever read the output has gone, as `head` does; the interpreter must not complain on its way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
 
 
 def _module(name: str):  # type: ignore[no-untyped-def]  # whichever module the suite is

@@ -2,11 +2,13 @@
 
 import json
 import math
+import signal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from conftest import Spawn
 
 from evals.__main__ import SUITES, main
 from evals.reporting.compare import compared
@@ -51,6 +53,22 @@ def saved(folder: Path, name: str, result: object) -> Path:
     path = folder / name
     path.write_text(json.dumps(result))
     return path
+
+
+def test_whoever_reads_the_output_may_go(spawn: Spawn, tmp_path: Path) -> None:
+    process = spawn(
+        "import sys; from evals.__main__ import main; sys.stdin.read(); sys.exit(main(sys.argv[1:]))",
+        *("report", saved(tmp_path, "a.json", RETRIEVAL)),
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()  # as `head` does
+    process.stdin.close()
+    process.wait(20)
+    assert process.stderr.read() == ""
+    assert process.returncode == 128 + signal.SIGPIPE
+    process.stdout = process.stdin = None
 
 
 @pytest.mark.parametrize("suite", list(SUITES))
