@@ -7,6 +7,7 @@ import threading
 
 import pytest
 from agent_fixtures import QUESTION, door, instant_template, settings
+from conftest import Spawn
 from providers import build
 
 from agent.options import RunOptions
@@ -156,3 +157,19 @@ async def test_the_runs_threads_give_way_and_the_desk_does_not(settings: Setting
     thread.start()
     thread.join()
     assert niceness() == before
+
+
+NICER = """
+import os, threading
+from tools.worker import give_way
+os.nice(15)
+thread = threading.Thread(target=lambda: (give_way(), print(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))))
+thread.start()
+thread.join()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have a niceness of their own on Linux only")
+def test_the_threads_of_a_nicer_process_stay_as_nice(spawn: Spawn) -> None:
+    said, trouble = spawn(NICER).communicate(timeout=20)
+    assert (said, trouble) == (f"{min(19, os.getpriority(os.PRIO_PROCESS, 0) + 15)}\n", "")

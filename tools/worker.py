@@ -31,7 +31,9 @@ def give_way() -> None:
     """Lets this thread, and those that it starts from now on, work after all others of the process: whoever waits for
     something small, such as a page to be drawn or a run to be begun, is served first."""
     if sys.platform == "linux":  # where a thread has a niceness of its own
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+        thread = threading.get_native_id()
+        # A process that was started nicer stays so; to take that back is not allowed to all.
+        os.setpriority(os.PRIO_PROCESS, thread, max(_NICENESS, os.getpriority(os.PRIO_PROCESS, thread)))
 
 
 @dataclass
