@@ -162,8 +162,12 @@ async def test_the_runs_threads_give_way_and_the_desk_does_not(settings: Setting
 NICER = """
 import os, threading
 from tools.worker import give_way
+def work():
+    give_way()
+    print(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+
 os.nice(15)
-thread = threading.Thread(target=lambda: (give_way(), print(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))))
+thread = threading.Thread(target=work)
 thread.start()
 thread.join()
 """
