@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 
 from agent.answer import Answer
-from agent.assemble import assemble
+from agent.assemble import assemble, leaning
 from agent.options import RunOptions
 from agent.providers import Providers
 from agent.samples import nearest_questions
@@ -19,7 +19,8 @@ async def answer_of(run_id: str, state: RunState, options: RunOptions, providers
     cited = {i for c in state.get("claims", []) for i in c["passages"]}
     explained = {r["passage"] for r in state.get("reasons", [])}
     said = {q["passage"] for r in state.get("responses", []) for q in quotes_of(r)}
-    passages = await asyncio.to_thread(providers.store.passages, cited | explained | said)
+    unquoted = {i for ids in leaning(state).values() for i in ids}
+    passages = await asyncio.to_thread(providers.store.passages, cited | explained | said | unquoted)
     nearest: list[str] = []
     if not cited:
         with contextlib.suppress(DeadlineError):  # a courtesy that an answer does not wait for

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from textwrap import shorten
 
 from agent.answer import (
     Answer,
@@ -27,6 +28,7 @@ from tools.passages import Passage
 from tools.store.store import SAMPLES
 
 _FEW_UNJUDGED = 5  # pairs: so few change nothing
+_LOOKED_AT, _TO_READ = 9, 3  # of the passages that lean to a side, those that documents are named from; and of these
 _UNREAD_SHOWN = 3
 SETTLED_PASSAGES, SETTLED_SOURCES, SETTLED_RATIO = 8, 4, 8
 """'The sources found agree': at least so many passages and sources on one side, and so many times the other's."""
@@ -64,7 +66,8 @@ def assemble(
     nearest: Sequence[str],
     seconds: float,
 ) -> Answer:
-    """The public answer; `passages` hold at least every passage that a claim or a response quotes or a reason is of."""
+    """The public answer; `passages` hold at least every passage that a claim or a response quotes, that a reason is of,
+    or that is `leaning`."""
     numbering = _Numbering(passages)
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
@@ -82,12 +85,12 @@ def assemble(
         against=against,
         outcome=outcome,
         summary=summarise(outcome, state),
-        perspectives=sides if outcome in ("answered", "retrieved") else [],
+        perspectives=sides if outcome in ("answered", "retrieved") or leaning(state) else [],
         plain=plain,
         citations=list(numbering.citations.values()),
         coverage=[_line(p, state) for p in state["perspectives"]],
         chosen=[_chosen(r, passages[r["passage"]]) for r in state.get("reasons", []) if r["passage"] in passages],
-        notes=_notes(state, sides) if outcome == "answered" else [*_tried(state), *_what_happened(state)],
+        notes=[*_noted(outcome, state, sides), *_to_read(state, passages)],
         nearest_questions=list(nearest) if outcome == "nothing_found" and not state["framing"]["focus"] else [],
         providers=providers | state.get("served", {}),
         timings={k: round(busy_seconds(v), 3) for k, v in state.get("intervals", {}).items()}
@@ -248,6 +251,8 @@ def summarise(outcome: Outcome, state: RunState) -> str:
         return f"Passages that support {covered} of {_count(len(state['coverage']), 'side')}; nothing was written."
     if outcome == "nothing_found":
         on = f" on {focus}" if focus else ""
+        if leaning(state):
+            return f"No sentence was found{on} that makes a case by itself, for any side of this question."
         return f"Nothing was found{on} that makes a case for any side of this question."
     said = _balance(state)
     silent = any(f["stage"] == "select" and f.get("kind") == "scope" for f in state.get("failures", []))
@@ -317,6 +322,38 @@ def _beside(others: Sequence[Perspective]) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def leaning(state: RunState) -> dict[str, list[int]]:
+    """The passages that speak most for each side that has no sentence to quote, best first."""
+    if "drafts" not in state or "against" in state:
+        return {}
+    quoted = {c["perspective"] for c in state.get("claims", [])}
+    found = {side: c["ids"][:_LOOKED_AT] for side, c in state.get("coverage", {}).items() if side not in quoted}
+    return {side: ids for side, ids in found.items() if ids}
+
+
+def _to_read(state: RunState, passages: dict[int, Passage]) -> list[Note]:
+    """Where to read what leans to a side without a sentence to quote."""
+    notes = []
+    names = {p["id"]: p["name"] for p in state["perspectives"]}
+    for side, ids in leaning(state).items():
+        sources = dict.fromkeys(_named(passages[i]) for i in ids if i in passages)
+        if sources:
+            text = f"To read on ‘{names[side]}’, which has no sentence to quote: {'; '.join([*sources][:_TO_READ])}."
+            notes.append(Note(kind="thin", text=text))
+    return notes
+
+
+def _named(passage: Passage) -> str:
+    """'“Walls within walls” (Sample Works, samples/nuclear/03.md)'"""
+    where = passage.url or passage.document_id
+    by = f"{passage.publisher}, {where}" if passage.publisher else where
+    return f"“{shorten(passage.title or passage.document_id, 90, placeholder=' …')}” ({by})"
+
+
+def _noted(outcome: Outcome, state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
+    return _notes(state, sides) if outcome == "answered" else [*_tried(state), *_what_happened(state)]
 
 
 def _notes(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:

@@ -98,6 +98,34 @@ def test_without_a_claim_nothing_was_found() -> None:
     assert [n.text for n in answer.notes] == ["It failed."]
 
 
+LEANING = {**coverage(3, 2, "thin"), "ids": [3, 1, 2]}
+
+
+def test_a_side_without_a_sentence_to_quote_says_where_to_read() -> None:
+    found = {"p1": {**coverage(7, 3), "ids": [4]}, "p2": LEANING, "p3": coverage(0, 0)}
+    answer = made(state([claim("p1", "One.", 1)], coverage=found, drafts=[]))
+    assert [(n.kind, n.text) for n in answer.notes] == [
+        ("thin", "To read on ‘side 2’, which has no sentence to quote: “b” (b); “A” (Sample Press, a).")
+    ]
+
+
+def test_where_passages_only_lean_the_sides_are_shown_as_weak() -> None:
+    found = {"p1": coverage(0, 0), "p2": LEANING, "p3": coverage(0, 0)}
+    answer = made(state([], coverage=found, drafts=[]))
+    assert (answer.outcome, [s.id for s in answer.perspectives]) == ("nothing_found", ["p1", "p2", "p3"])
+    assert answer.summary == "No sentence was found that makes a case by itself, for any side of this question."
+    assert answer.nearest_questions == ["Q1?"]
+    assert [n.kind for n in answer.notes] == ["thin"]
+
+
+def test_of_many_texts_that_lean_three_are_named_and_a_long_title_is_cut() -> None:
+    many = {i: Passage(i, f"d{i}", "mine", "Text.", title="long " * 40) for i in range(1, 9)}
+    found = {"p1": {**LEANING, "ids": list(many)}, "p2": coverage(0, 0), "p3": coverage(0, 0)}
+    [note] = made(state([], coverage=found, drafts=[]), many).notes
+    assert [f"(d{i})" in note.text for i in range(1, 9)] == [True] * 3 + [False] * 5
+    assert len(note.text) < 400
+
+
 def test_a_question_of_fact_shows_plain_sentences_only() -> None:
     run = state([claim("", "Four.", 4, role="plain")], framing={**FRAMING, "form": "plain"}, perspectives=[])
     answer = made(run)

@@ -82,6 +82,18 @@ async def test_the_pair_budget_is_kept_and_what_stayed_unjudged_is_counted(setti
     assert any(n.kind == "unjudged" and n.text.startswith("38 pairs") for n in answer.notes)  # 2 × 24 - 10
 
 
+async def test_what_only_leans_to_a_side_is_named(settings: Settings) -> None:
+    judge = ScriptedJudge(lambda pair: 0.5)
+    judge.sentence_threshold = 0.9
+    async with door(settings, build(judge=judge)) as runs:
+        answer, _ = await run(runs, max_rounds=0)
+    assert answer.outcome == "nothing_found"
+    assert [(c.status, c.passages > 2) for c in answer.coverage] == [("thin", True)] * 2
+    notes = [n.text for n in answer.notes if n.kind == "thin"]
+    assert [t.partition(",")[0] for t in notes] == [f"To read on ‘{s.name}’" for s in answer.perspectives]
+    assert all(t.count("(") == 3 for t in notes)
+
+
 async def test_what_the_second_search_finds_is_judged(settings: Settings) -> None:
     judge = ScriptedJudge(against)
     async with door(settings, build(judge=judge)) as runs:
