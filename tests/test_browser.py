@@ -47,14 +47,12 @@ def test_ask_watch_and_see_the_sides(samples_page: PageServer, visit: Visit) -> 
     seen: list[str] = []
 
     def ended() -> bool:
-        seen.extend(visitor.sides())
         seen.extend(visitor.page.locator(".sm-stages").all_inner_texts())
         return visitor.field(AGAIN).is_visible()
 
     visitor.until(ended, "the answer")
     told = "\n".join(seen)
     assert "search" in told
-    assert len({side for side in seen if "Schools should ban" in side}) >= 2  # the same side in several states
     visitor.answered(PHONES)
     assert re.search(r"(strong|some|weak): \d+ passages?", visitor.page.inner_text("body"))
     assert visitor.run_id

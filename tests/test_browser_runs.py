@@ -1,6 +1,7 @@
 """The page in a real browser while runs are stopped, cut off, edited and asked side by side, on the samples and a chat
 model."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -28,6 +29,19 @@ def talking(serve: Serve, slow: ModelServer) -> PageServer:
     return serve(speaking(slow, delay=1.0))
 
 
+@pytest.fixture(scope="module")
+def weighing(serve: Serve) -> Iterator[PageServer]:
+    """A page whose judge takes its time too, so that each state of a side can be seen."""
+
+    def score(statement: str, text: str) -> float:
+        time.sleep(0.05)
+        return 0.8
+
+    with ModelServer(strict=False, score=score) as server:
+        judged = {"STEELMAN_JUDGE_URL": f"{server.root}/score", "STEELMAN_JUDGE_MODEL": "test-model"}
+        yield serve(speaking(server, delay=2.0) | judged)
+
+
 def planned(visitor: Visitor) -> Visitor:
     """Waits until the sides of a run that goes on are there."""
     visitor.page.locator(".sm-side").first.wait_for()
@@ -48,6 +62,21 @@ def test_a_chat_models_answer_is_asked_watched_and_followed_up(
     visitor.ask("What about the cost?", AGAIN)
     planned(visitor).answered("What about the cost?")
     assert any("<earlier_question>" in prompt for prompt in slow.prompts())
+
+
+def test_a_side_is_seen_from_its_search_to_its_coverage(weighing: PageServer, visit: Visit) -> None:
+    visitor = visit(weighing).arrive()
+    visitor.ask(PHONES)
+    seen: list[str] = []
+
+    def ended() -> bool:
+        seen.extend(visitor.sides())
+        return visitor.field(AGAIN).is_visible()
+
+    visitor.until(ended, "the answer")
+    states = [side.rpartition("\n")[2] for side in seen if side.startswith("Schools should ban smartphones.")]
+    assert any("passages" in state and "covered" not in state for state in states), states
+    assert any("covered" in state for state in states), states
 
 
 def test_a_reload_in_mid_run_finds_the_run_again(talking: PageServer, slow: ModelServer, visit: Visit) -> None:
