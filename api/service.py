@@ -28,7 +28,6 @@ OpenDoor = Callable[[], AbstractAsyncContextManager[Runs]]
 _LOOK_AGAIN = 0.5
 _MOST_BESIDE = 4
 _MOST_RESUMED = 5
-_BEGINNING = 4  # runs that are being begun at the same time
 _COME_AGAIN = 10  # seconds: about what the runs at work need until one of them ends
 
 
@@ -43,8 +42,6 @@ class Service:
         self._coming: list[str] = []  # keys of runs that are just being begun
         self._beside: list[str] = []  # keys of requests that judge or store
         self._beginning = asyncio.Lock()
-        # Whoever asks first is begun first. All at once, each would wait for the last one's questions to the database.
-        self._beginning_at_once = asyncio.Semaphore(_BEGINNING)
         self._followed: set[asyncio.Task[None]] = set()
         self.on_end: Callable[[str], object] = lambda _: None
         """Told how each run ended: the outcome of its answer, or the run's status where it has none."""
@@ -83,8 +80,7 @@ class Service:
         self, caller: Caller, question: str, options: RunOptions, thread: str | None, idempotency_key: str | None
     ) -> str:
         with self._admitted(caller):
-            async with self._beginning_at_once:
-                run_id = await self.runs.start(question, options, thread)
+            run_id = await self.runs.start(question, options, thread)
             self._begun_by[run_id] = caller.key_id
         if not await self.runs.at_desk(self.asked.record, run_id, caller.key_id, idempotency_key):
             await self.runs.cancel(run_id)  # another process was quicker with the same idempotency key
