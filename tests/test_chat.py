@@ -410,7 +410,7 @@ async def test_retry_after_beyond_the_deadline_is_given_up_at_once(server: Model
     began = time.monotonic()
     error = await failed(server, Allowance(deadline_at=time.time() + 3))
     assert isinstance(error, ProviderDownError)
-    assert time.monotonic() - began < 2.9  # the deadline, let alone what the server asks for, is later
+    assert time.monotonic() - began < 1.5
     assert len(server.requests) == 1
 
 
@@ -473,9 +473,9 @@ async def test_a_reply_that_drips_ends_with_the_deadline(server: ModelServer, re
     server.on("", reply)
     began = time.monotonic()
     with using(Allowance(deadline_at=time.time() + 0.5)), pytest.raises((DeadlineError, ProviderError, TimeoutError)):
-        async with asyncio.timeout(2):  # the stage's own, for a server that says nothing more
+        async with asyncio.timeout(1.5):  # the stage's own, for a server that says nothing more
             await ask(server)
-    assert time.monotonic() - began < 6  # a tenth of what the reply would take
+    assert time.monotonic() - began < 2
 
 
 async def test_cancelling_closes_the_connection(server: ModelServer) -> None:

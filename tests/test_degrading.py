@@ -161,7 +161,7 @@ async def test_under_auto_a_bad_day_ends_in_an_answer_that_says_so(
     server.on("", reply)
     began = time.monotonic()
     answer = await run(settings(server), patience(reply))
-    assert time.monotonic() - began < max(SECONDS + 1, patience(reply) / 2)
+    assert time.monotonic() - began < SECONDS + 1
     assert answer.outcome == "answered"
     told = notes(answer, "degraded")
     assert any("test-model" in t and said in t for t in told), told
@@ -177,10 +177,10 @@ async def test_under_auto_a_bad_day_ends_in_an_answer_that_says_so(
 @pytest.mark.usefixtures("library")
 async def test_the_time_of_what_stands_in_is_not_spent_on_waiting(server: ModelServer) -> None:
     # Of 20 seconds framing has 4, and a model of these 2.8.
-    server.on("", Reply("later", status=429, headers={"Retry-After": "3.9"}))
+    server.on("", Reply("later", status=429, headers={"Retry-After": "3.5"}))
     began = time.monotonic()
     answer = await run(settings(server), seconds=20)
-    assert time.monotonic() - began < 3.9
+    assert time.monotonic() - began < 2
     assert "allows no more requests" in notes(answer, "degraded")[0]
 
 

@@ -78,16 +78,16 @@ async def test_nobody_waits_for_ever(server: ModelServer, value: str) -> None:
     began = time.monotonic()
     with pytest.raises(ProviderDownError):
         await fetch(server)
-    assert time.monotonic() - began < 10  # a quarter of the shortest wait that is asked for
+    assert time.monotonic() - began < 1
     assert len(server.requests) == 1
 
 
 async def test_nobody_waits_longer_than_what_comes_after_allows(server: ModelServer) -> None:
-    server.on("", Reply("busy", status=429, headers={"Retry-After": "8"}), path="/search")
+    server.on("", Reply("busy", status=429, headers={"Retry-After": "2"}), path="/search")
     began = time.monotonic()
     with sooner(0.5), pytest.raises(ProviderDownError, match="429"):
         await fetch(server, Allowance(deadline_at=time.time() + 10))
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 1
     assert 9 < Allowance(deadline_at=time.time() + 10).seconds_left() <= 10
 
 

@@ -122,8 +122,8 @@ def test_closing_ends_a_reply_that_hangs() -> None:
         while not server.requests:
             time.sleep(0.005)
         began = time.monotonic()
-    thread.join(20)
-    assert time.monotonic() - began < 15  # the client would wait for 60
+    thread.join(5)
+    assert time.monotonic() - began < 2
     assert len(failures) == 1
 
 

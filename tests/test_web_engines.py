@@ -164,7 +164,7 @@ async def test_the_deadline_ends_a_search_that_hangs(kind: Kind) -> None:
         began = time.monotonic()
         with pytest.raises(DeadlineError, match="before the deadline"):
             await engine(server, seconds=5).search("bike", 5)
-        assert time.monotonic() - began < 4  # the engine gives up by itself after 5
+        assert time.monotonic() - began < 1.5
 
 
 # --- what comes back

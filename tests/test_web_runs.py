@@ -267,8 +267,8 @@ async def test_a_run_goes_on_without_an_engine_that_fails_and_says_so(
     began = time.monotonic()
     one_sided = ScriptedJudge(lambda pair: 0.1 if " not " in pair.statement else 0.9)
     async with door(settings, with_web(engine, one_sided, engine_seconds=0.3 if name == "hang" else 0.7)) as runs:
-        answer = await run(runs, max_rounds=1, deadline_seconds=12.0)
-    assert time.monotonic() - began < 8
+        answer = await run(runs, max_rounds=1, deadline_seconds=6.0)
+    assert time.monotonic() - began < 4
     assert answer.outcome == "answered"
     assert {c.collection for c in answer.citations} == {SAMPLES}
     [note] = notes(answer, "degraded")
@@ -435,7 +435,7 @@ async def test_slow_pages_end_in_time_with_what_was_read(
     began = time.monotonic()
     async with door(settings, with_web(engine, page_seconds=30)) as runs:
         answer = await run(runs, deadline_seconds=2.0, max_rounds=1)
-    assert time.monotonic() - began < 6  # a page may take 30
+    assert time.monotonic() - began < 2.5
     assert answer.outcome == "answered"
     assert {c.collection for c in answer.citations} == {WEB}
     [note] = notes(answer, "scope")
