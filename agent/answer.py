@@ -11,8 +11,9 @@ SCHEMA_VERSION: Literal["1.0"] = "1.0"
 
 Outcome = Literal["answered", "nothing_found", "no_sides", "retrieved"]
 """'retrieved': the run was to end with its passages, and nothing was written."""
-Strength = Literal["strong", "some", "weak", "none"]
-_STRONG_PASSAGES, _STRONG_SOURCES = 5, 3
+Status = Literal["supported", "thin", "leaning", "not_found"]
+Strength = Literal["strong", "some", "weak", "unsure", "none"]
+_STRONG_PASSAGES, _STRONG_SOURCES, _STRONG_SHOWN = 5, 3, 2
 
 
 class _Part(BaseModel):
@@ -23,12 +24,14 @@ class AnswerClaim(_Part):
     """A finished sentence and the numbers of the citations that it stands on.
 
     `quoted`: it stands in its source word for word; otherwise a model wrote it, and the citations' quotes say it.
-    `shown` is the text with what it leans on in square brackets, empty where it stands alone.
+    `shown` is the text with what it leans on in square brackets, empty where it stands alone. `tier`: 'case' for what
+    surely argues for its side, 'leaning' for what may speak for it and is to be read before it is used.
     """
 
     text: str
     citations: list[int]
     role: Literal["thesis", "case", "plain"] = "case"
+    tier: Literal["case", "leaning"] = "case"
     quoted: bool = True
     shown: str = ""
 
@@ -78,7 +81,7 @@ class AnswerPerspective(_Part):
     name: str
     statement: str
     stance: Literal["supports", "opposes", "other"]
-    status: Literal["supported", "thin", "not_found"]
+    status: Status
     claims: list[AnswerClaim]
     contrary: str = ""
     groups: list[ResponseGroup] = Field(default_factory=list)
@@ -125,16 +128,18 @@ class Citation(_Part):
 
 
 class CoverageLine(_Part):
-    """The ledger's line of one side: supporting passages (copies once), independent sources, best support."""
+    """The ledger's line of one side: passages that hold words for its case (copies once), the independent sources of
+    these, best support. `leaning` are the passages that may speak for it and do not count."""
 
     perspective: str
-    status: Literal["supported", "thin", "not_found"]
+    status: Status
     strength: Strength
     passages: int
     sources: int
     copies: int
     strongest: float
     queries: list[str]
+    leaning: int = 0
 
 
 class ChosenPassage(_Part):
@@ -204,11 +209,14 @@ class Answer(_Part):
     usage: Usage
 
 
-def strength(status: str, passages: int, sources: int) -> Strength:
-    """The word for how well a side is evidenced: strong from five passages of three sources on."""
+def strength(status: Status, passages: int, sources: int, shown: int) -> Strength:
+    """The word for how well a side is evidenced: strong from five passages of three sources on, of which at least two
+    are shown. shown: claims of its case."""
     if status == "supported":
-        return "strong" if passages >= _STRONG_PASSAGES and sources >= _STRONG_SOURCES else "some"
-    return "weak" if status == "thin" else "none"
+        enough = passages >= _STRONG_PASSAGES and sources >= _STRONG_SOURCES and shown >= _STRONG_SHOWN
+        return "strong" if enough else "some"
+    words: dict[Status, Strength] = {"thin": "weak", "leaning": "unsure"}
+    return words.get(status, "none")
 
 
 if __name__ == "__main__":  # python -m agent.answer > docs/answer.schema.json

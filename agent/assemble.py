@@ -23,7 +23,19 @@ from agent.answer import (
     strength,
 )
 from agent.grounding import verbatim
-from agent.state import Claim, Coverage, Perspective, Quote, Reason, Response, RunState, Stance, Target, busy_seconds
+from agent.state import (
+    Claim,
+    Coverage,
+    Perspective,
+    Quote,
+    Reason,
+    Response,
+    RunState,
+    Stance,
+    Target,
+    busy_seconds,
+    in_case,
+)
 from tools.passages import Passage
 from tools.store.store import SAMPLES
 
@@ -88,7 +100,7 @@ def assemble(
         perspectives=sides if outcome in ("answered", "retrieved") or leaning(state) else [],
         plain=plain,
         citations=list(numbering.citations.values()),
-        coverage=[_line(p, state) for p in state["perspectives"]],
+        coverage=[_line(p, state, claims) for p in state["perspectives"]],
         chosen=[_chosen(r, passages[r["passage"]]) for r in state.get("reasons", []) if r["passage"] in passages],
         notes=[*_noted(outcome, state, sides), *_to_read(state, passages)],
         nearest_questions=list(nearest) if outcome == "nothing_found" and not state["framing"]["focus"] else [],
@@ -183,6 +195,7 @@ def _claim(claim: Claim, numbering: _Numbering) -> AnswerClaim:
         citations=numbering.cite(claim),
         role=claim["role"],
         quoted=not claim.get("written"),
+        tier=claim.get("tier", "case"),
         shown=claim.get("shown", ""),
     )
 
@@ -218,18 +231,22 @@ def _chosen(reason: Reason, passage: Passage) -> ChosenPassage:
     )
 
 
-def _line(side: Perspective, state: RunState) -> CoverageLine:
+def _line(side: Perspective, state: RunState, claims: Sequence[Claim]) -> CoverageLine:
     empty = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[], copies=0)
     found = state.get("coverage", {}).get(side["id"], empty)
+    shown = (
+        sum(c["perspective"] == side["id"] and in_case(c) for c in claims) if "drafts" in state else found["passages"]
+    )
     return CoverageLine(
         perspective=side["id"],
         status=found["status"],
         passages=found["passages"],
         sources=found["sources"],
-        strength=strength(found["status"], found["passages"], found["sources"]),
+        strength=strength(found["status"], found["passages"], found["sources"], shown),
         copies=found["copies"],
         strongest=round(found["strongest"], 3),
         queries=state.get("queries", {}).get(side["id"], []),
+        leaning=len(found.get("leaning", [])),
     )
 
 
@@ -268,10 +285,12 @@ def _balance(state: RunState) -> str:
     if len(by_stance) < 2 or len(others) == len(found):
         return f"The sources found give {'one answer' if len(found) == 1 else f'{len(found)} different answers'}."
     claims = state.get("claims", [])
-    quoted = {p["stance"] for p in state["perspectives"] if any(c["perspective"] == p["id"] for c in claims)}
-    if {"supports", "opposes"} <= quoted:
+    shown = {p["stance"]: [c for c in claims if c["perspective"] == p["id"]] for p in state["perspectives"]}
+    cased = {stance for stance, mine in shown.items() if any(map(in_case, mine))}
+    if {"supports", "opposes"} <= cased:
         return _verdict(by_stance["supports"], by_stance["opposes"]) + _beside(others)
-    return _one_sided(by_stance["supports"], by_stance["opposes"], quoted) + _beside(others)
+    leaning = {stance for stance, mine in shown.items() if mine} - cased
+    return _one_sided(by_stance["supports"], by_stance["opposes"], cased, leaning) + _beside(others)
 
 
 def _countering(outcome: Outcome, state: RunState, against: Target) -> str:
@@ -285,16 +304,30 @@ def _countering(outcome: Outcome, state: RunState, against: Target) -> str:
     return f"This is the strongest that was found against {what}; what comes nearest to its point stands first.{weight}"
 
 
-def _one_sided(for_it: Coverage, against: Coverage, quoted: set[Stance]) -> str:
-    """What is said where at most one of the two sides has a sentence to show."""
-    if not {"supports", "opposes"} & quoted:
+def _one_sided(for_it: Coverage, against: Coverage, cased: set[Stance], leaning: set[Stance]) -> str:
+    """What is said where at most one of the two sides has a case. leaning: sides with words that may speak for them."""
+    if not cased - {"other"}:
+        return _unsure(leaning - {"other"})
+    word, one, other, rest = (
+        ("for", for_it, against, "opposes") if "supports" in cased else ("against", against, for_it, "supports")
+    )
+    if rest in leaning:
+        return f"A case {word} it was found ({_weight(one)}). What may speak for the other side is shown apart."
+    if other["passages"]:
+        lean = "leans" if other["passages"] == 1 else "lean"
+        without = f"{_weight(other)} {lean} the other way without a sentence to quote."
+        return f"A case {word} it was found ({_weight(one)}); {without}"
+    return (
+        f"Every source found that takes a side argues {word} it ({_weight(one)}); no case for the other side was found."
+    )
+
+
+def _unsure(leaning: set[Stance]) -> str:
+    """What is said where neither of the two sides has a case."""
+    if not leaning:
         return "Neither yes nor no was found in words that could be quoted."
-    word, one, other = ("for", for_it, against) if "supports" in quoted else ("against", against, for_it)
-    if not other["passages"]:
-        return f"Every source found argues {word} it ({_weight(one)}); no case for the other side was found."
-    lean = "leans" if other["passages"] == 1 else "lean"
-    rest = f"{_weight(other)} {lean} the other way without a sentence to quote."
-    return f"A case {word} it was found ({_weight(one)}); {rest}"
+    which = "each" if len(leaning) > 1 else "yes" if "supports" in leaning else "no"
+    return f"No source found surely states either side. What may speak for {which} is shown; read it before you use it."
 
 
 def _verdict(for_it: Coverage, against: Coverage) -> str:

@@ -4,7 +4,8 @@ import asyncio
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -14,7 +15,8 @@ from tools.cache import VectorCache
 from tools.encoders.encoder import Encoder
 from tools.errors import DeadlineError, JudgeError, ProviderError
 from tools.http import without_login
-from tools.judges.judge import Judge, Pair
+from tools.judges.judge import Judge, Pair, StanceJudge
+from tools.judges.quoting import Quoting, load_quoting
 from tools.passages import Sentence
 from tools.store.store import Store
 from tools.worker import Worker
@@ -123,9 +125,15 @@ class RunJudge(Protocol):
     name: str
     threshold: float
     sentence_threshold: float
+    quoting: Quoting
 
     async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
         """Probabilities of support, shape (n,); NaN for what was not judged. Raises JudgeError."""
+        ...
+
+    async def stances(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
+        """Probabilities that each text supports the statement, and that it supports its contrary, shape (n, 2); NaN
+        for what was not judged. Every pair has a contrary statement. Raises JudgeError."""
         ...
 
 
@@ -136,25 +144,37 @@ class _Cached(ABC):
         self.name = judge.name
         self.threshold = judge.threshold
         self.sentence_threshold = judge.sentence_threshold
+        self.quoting = load_quoting()
         self._cache = cache
 
     async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
+        return (await self._remembered(self.name, pairs, seconds, self._compute))[:, 0]
+
+    async def stances(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
+        both = await self.support([*pairs, *(Pair(p.contrary, p.text, p.statement) for p in pairs)], seconds)
+        return np.ascontiguousarray(both.reshape(2, len(pairs)).T)
+
+    async def _remembered(
+        self, space: str, pairs: Sequence[Pair], seconds: float, compute: "_Compute", width: int = 1
+    ) -> NDArray[np.float32]:
+        """Rows of shape (n, width): those that are known, and those that `compute` makes of the others."""
         keys = [f"{p.statement}\x1f{p.contrary}\x1f{p.text}" for p in pairs]
-        known = await asyncio.to_thread(self._cache.known, self.name, keys)
-        scores = np.asarray([known[k][0] if k in known else math.nan for k in keys], np.float32)
+        known = dict(await asyncio.to_thread(self._cache.known, space, keys))
         missing = list({k: i for i, k in enumerate(keys) if k not in known}.values())
         if missing:
-            fresh = await self._compute([pairs[i] for i in missing], seconds)
-            made = {keys[i]: value for i, value in zip(missing, fresh, strict=True) if not math.isnan(value)}
-            await asyncio.to_thread(self._cache.keep, self.name, {k: np.asarray([v]) for k, v in made.items()})
-            scores = np.asarray(
-                [made.get(k, s) if math.isnan(s) else s for k, s in zip(keys, scores, strict=True)], np.float32
-            )
-        return scores
+            fresh = (await compute([pairs[i] for i in missing], seconds)).reshape(len(missing), width)
+            made = {keys[i]: row for i, row in zip(missing, fresh, strict=True) if not np.isnan(row).any()}
+            await asyncio.to_thread(self._cache.keep, space, made)
+            known |= made
+        unknown = np.full(width, np.nan, np.float32)
+        return np.stack([known.get(k, unknown) for k in keys]) if keys else np.zeros((0, width), np.float32)
 
     @abstractmethod
     async def _compute(self, pairs: Sequence[Pair], seconds: float) -> NDArray[np.float32]:
         """Probabilities of the pairs that are not known yet; NaN for what is not judged within the seconds."""
+
+
+_Compute = Callable[[Sequence[Pair], float], Awaitable[NDArray[np.float32]]]
 
 
 class _Embedded(_Cached):
@@ -165,17 +185,29 @@ class _Embedded(_Cached):
         self._judge = judge
         self._worker = worker
 
+    async def stances(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
+        if not isinstance(self._judge, StanceJudge):
+            return await super().stances(pairs, seconds)
+        compute = partial(self._in_batches, self._judge.stances, 2)
+        return await self._remembered(f"{self.name}/stances", pairs, seconds, compute, width=2)
+
     async def _compute(self, pairs: Sequence[Pair], seconds: float) -> NDArray[np.float32]:
-        scores = np.full(len(pairs), np.nan, np.float32)
+        return await self._in_batches(self._judge.score, 1, pairs, seconds)
+
+    async def _in_batches(
+        self, score: Callable[[Sequence[Pair]], NDArray[np.float32]], width: int, pairs: Sequence[Pair], seconds: float
+    ) -> NDArray[np.float32]:
+        scores = np.full((len(pairs), width), np.nan, np.float32)
         done, size, give_up = 0, _PROBE if math.isfinite(seconds) else len(pairs), time.monotonic() + seconds
         while size and done < len(pairs):
             began = time.monotonic()
             part = pairs[done : done + size]
             try:
                 async with asyncio.timeout(None if math.isinf(seconds) else max(0.0, give_up - began)):
-                    scores[done : done + len(part)] = await self._worker.arun(self.name, self._judge.score, part)
+                    made = await self._worker.arun(f"{self.name}/{width}", score, part)
             except TimeoutError:
                 break
+            scores[done : done + len(part)] = made.reshape(len(part), width)
             done += len(part)
             if math.isfinite(seconds):
                 a_pair = max(time.monotonic() - began, 1e-6) / len(part)

@@ -43,8 +43,8 @@ class Brief:
     """What a writer is given for one side: its passages, best first, and the judge's scores of some of them.
 
     `contrary` is the statement of the side that says the opposite, or empty, and `opposing` the judge's scores of
-    passages for that side. `limit` is the number of claims wanted. `responses` are what the side's documents answer,
-    the groups with the most sources behind them first; `reading` is what was read for them, where something was.
+    passages for that side. `limit` is the number of claims wanted. `reading` are the passages of both sides as they
+    were read, and `responses` what the side's documents answer, the groups with the most sources behind them first.
     """
 
     perspective: Perspective

@@ -1,5 +1,10 @@
-"""A side's passages read sentence by sentence: what may be quoted for it, and how surely it serves the side."""
+"""The passages of two contrary sides read sentence by sentence: what may be quoted for each, and how surely.
 
+A sentence is read once for both sides, and counts together with its passage and its document (`tools.judges.quoting`).
+What is sure makes the side's case; what merely leans its way may speak for it, and is shown apart.
+"""
+
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,92 +13,175 @@ from numpy.typing import NDArray
 
 from agent.aspects import speaking_of
 from agent.followups import counter_rank
-from agent.models import Models
+from agent.models import Models, RunJudge
 from agent.providers import Brief
-from agent.state import Quote
+from agent.state import Perspective, Quote
 from tools.judges.judge import Pair, side_score
+from tools.judges.quoting import Quoting, context, leanings, sureness
 from tools.passages import Passage, Sentence
-from tools.responses.evidence import mendable
-from tools.text.sentences import passage_sentences
-from tools.text.standalone import stands_alone
+from tools.text.quotable import Unit, units
 
-_ABOUT = 0.35  # cosine to the side's statement below which a sentence is about something else
+ABOUT = 0.35
+"""Cosine to the side's statement or to the question from which words are about it."""
+_ABOUT_WITHIN = 0.2  # the same of words in a passage that is about it
 _ON_POINT = 0.6  # cosine to what it argues against from which a sentence need not speak of the side's statement
 _ECHO = 0.95  # cosine at which a sentence says what it is to argue against
+AGAINST_ITSELF = -0.4
+"""Leaning of the words, in log odds, below which they speak for the other side, whatever stands around them."""
+_UNCLEAR = 0.7  # of the rank of words that a reader has to guess at
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The n sentences of a side's passages in their order, an empty one after each passage.
+    """The n quotable parts of a side's passages, in their order.
 
-    alone: which stand alone, shape (n,). fit: which of those may be quoted for the side, (n,). support: how surely each
-    serves the side, (n,), NaN where that is not known. rank: how good a bullet it makes, (n,), NaN where it is not
-    sure enough for one. vectors: unit, (n, dimensions), zeros where it is not sure enough. question: (dimensions,).
+    sure: how surely each argues for the side, (n,), NaN where that is not known. about: whether it speaks of what is
+    asked, (n,). case, leaning: whether it is sure enough for the side's case, or for what may speak for it, (n,); never
+    both. rank: how good a quotation it makes, (n,). vectors: unit, (n, dimensions). question: (dimensions,).
     """
 
-    sentences: list[str]
-    passages: list[Passage]
-    alone: NDArray[np.bool_]
-    fit: NDArray[np.bool_]
-    support: NDArray[np.float64]
+    units: list[Unit]
+    sure: NDArray[np.float64]
+    about: NDArray[np.bool_]
+    case: NDArray[np.bool_]
+    leaning: NDArray[np.bool_]
     rank: NDArray[np.float64]
     vectors: NDArray[np.float32]
     question: NDArray[np.float32]
 
-    def quote(self, at: int, shown: str = "") -> Quote:
-        """The sentence there as a quotation."""
-        support = float(self.support[at])
-        return Quote(text=self.sentences[at], shown=shown, passage=self.passages[at].id, support=support)
+    def quote(self, at: int) -> Quote:
+        """What is quoted there."""
+        unit = self.units[at]
+        shown = unit.shown if unit.shown != unit.text else ""
+        return Quote(text=unit.text, shown=shown, passage=unit.passage.id, support=float(self.sure[at]))
 
 
-async def read(models: Models, brief: Brief, *, judged: bool = True) -> Reading:
-    """Reads a brief's passages. `judged`: the judge is asked about every sentence that stands alone; else, and for the
-    sentences that only lean on what came before, it is what the judge said of the passage that counts."""
-    found = [s for p in brief.passages for s in (*passage_sentences(p), Sentence("", p, -1))]
-    alone = np.array([stands_alone(s.text) for s in found], bool)
-    showable = [a or mendable(s.text) for a, s in zip(alone, found, strict=True)]
-    support = np.array([brief.support.get(s.passage.id, np.nan) for s in found], np.float64)
-    support[~np.array(showable, bool)] = np.nan
-    if judged:
-        support[alone] = await _judged(brief, [found[i] for i in np.flatnonzero(alone)])
-    sure = np.flatnonzero(support >= brief.judge.sentence_threshold)  # what is not a number is not sure
-    statement, focus = brief.perspective["statement"], brief.framing["focus"]
-    known = [statement, focus or statement, brief.framing["neutral"]]
-    encoded = await models.encode(known)
-    vectors = np.zeros((len(found), encoded.shape[1]), np.float32)
-    vectors[sure] = await models.encode_sentences([found[i] for i in sure])
-    nearness, to_the_point = (vectors[sure] @ encoded[:2].T).T
-    rank = np.full(len(found), np.nan)
-    countered = brief.framing["form"] == "counter"
-    rank[sure] = [
-        counter_rank(s, float(point)) if countered else _rank(s, float(near))
-        for s, near, point in zip(support[sure], nearness, to_the_point, strict=True)
+async def read_sides(
+    models: Models, briefs: Sequence[Brief], seconds: float = math.inf, *, judged: bool = True
+) -> list[Reading]:
+    """A reading for each brief. Sides that are contrary to each other are read together, each over the passages of
+    both; what is not judged within the seconds cannot be quoted. `judged`: the judge is asked about every part; else
+    what it said of the passages counts. Raises JudgeError."""
+    readings: dict[int, Reading] = {}
+    for here, brief in enumerate(briefs):
+        if here in readings:
+            continue
+        there = next((i for i, b in enumerate(briefs) if i > here and _opposed(brief, b)), None)
+        found = _units([brief] if there is None else [brief, briefs[there]])
+        stances = await _stances(brief, found, seconds) if judged else _of_passages(brief, found)
+        features, weight = _features(stances, found)
+        readings[here] = await _reading(models, brief, found, features, weight)
+        if there is not None:
+            readings[there] = await _reading(models, briefs[there], found, -features, weight)
+    return [readings[i] for i in range(len(briefs))]
+
+
+def _opposed(one: Brief, other: Brief) -> bool:
+    return bool(one.contrary) and one.contrary == other.perspective["statement"]
+
+
+def _units(briefs: Sequence[Brief]) -> list[Unit]:
+    passages: dict[int, Passage] = {p.id: p for brief in briefs for p in brief.passages}
+    return [unit for passage in passages.values() for unit in units(passage)]
+
+
+async def _stances(brief: Brief, found: Sequence[Unit], seconds: float) -> NDArray[np.float64]:
+    """The probabilities that each part supports the side, and its contrary, (n, 2). Of a side without a contrary the
+    second is how likely the judge is to be wrong where it is just sure enough."""
+    shown = [unit.shown for unit in found]
+    if brief.contrary:
+        return await stances_to(brief.judge, brief.perspective, brief.contrary, shown, seconds)
+    support = await brief.judge.support([Pair(brief.perspective["statement"], text) for text in shown], seconds)
+    scores = [side_score(float(s), brief.support.get(u.passage.id)) for s, u in zip(support, found, strict=True)]
+    return np.stack([np.array(scores, np.float64), np.full(len(found), np.nan)], axis=1)
+
+
+async def stances_to(
+    judge: RunJudge, side: Perspective, contrary: str, texts: Sequence[str], seconds: float = math.inf
+) -> NDArray[np.float64]:
+    """The probabilities that each text supports the side, and its contrary, (n, 2). Two contrary sides are asked about
+    by the same one of them, so that a text is read once and what it leans to does not hang on who asks."""
+    turned = side["stance"] == "opposes" or (side["stance"] == "other" and side["contrary"] < side["id"])
+    first, second = (contrary, side["statement"]) if turned else (side["statement"], contrary)
+    found = await judge.stances([Pair(first, text, second) for text in texts], seconds)
+    both = np.asarray(found, np.float64).reshape(len(texts), 2)
+    return both[:, ::-1] if turned else both
+
+
+def _of_passages(brief: Brief, found: Sequence[Unit]) -> NDArray[np.float64]:
+    """The same by what the judge said of the passages."""
+    scores = [[judged.get(u.passage.id, np.nan) for judged in (brief.support, brief.opposing)] for u in found]
+    return np.array(scores, np.float64).reshape(len(found), 2)
+
+
+def _features(stances: NDArray[np.float64], found: Sequence[Unit]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The three leanings of each part, (n, 3), and how much it argues at all, (n,)."""
+    lean, weight = leanings(stances)
+    around = [
+        context(lean, weight, [u.passage.id for u in found]),
+        context(lean, weight, [(u.passage.collection, u.passage.document_id) for u in found]),
     ]
-    fit = np.zeros(len(found), bool)
-    fit[sure[_about(brief, [found[i].text for i in sure], nearness, to_the_point)]] = True
-    sentences, passages = [s.text for s in found], [s.passage for s in found]
-    return Reading(sentences, passages, alone, fit & alone, support, rank, vectors, encoded[2])
+    alone = stances[:, 0] if np.isnan(stances[:, 1]).all() else weight
+    return np.stack([lean, *around], axis=1), alone
 
 
-async def _judged(brief: Brief, found: Sequence[Sentence]) -> list[float]:
-    statement = brief.perspective["statement"]
-    scores = await brief.judge.support([Pair(statement, s.text, brief.contrary) for s in found])
-    return [side_score(float(x), brief.support.get(s.passage.id)) for s, x in zip(found, scores, strict=True)]
+async def _reading(
+    models: Models, brief: Brief, found: list[Unit], features: NDArray[np.float64], weight: NDArray[np.float64]
+) -> Reading:
+    quoting = brief.judge.quoting
+    statement, focus, neutral = brief.perspective["statement"], brief.framing["focus"], brief.framing["neutral"]
+    known = await models.encode([statement, focus or statement, neutral])
+    vectors = await _vectors(models, found)
+    nearness = vectors @ known.T
+    about = _about(brief, found, nearness)
+    sure = sureness(features, quoting) if brief.contrary else weight
+    with np.errstate(invalid="ignore"):
+        case = about & (sure >= _least(brief, quoting, "case")) & ~(features[:, 0] < 0)
+        leaning = about & ~case & (sure >= _least(brief, quoting, "leaning")) & ~(features[:, 0] < AGAINST_ITSELF)
+    rank = _ranked(brief, found, sure, nearness)
+    return Reading(found, sure, about, case, leaning, rank, vectors, known[2])
 
 
-def _about(
-    brief: Brief, sentences: Sequence[str], nearness: NDArray[np.float32], to_the_point: NDArray[np.float32]
-) -> list[int]:
-    """Positions of the sentences that speak of the statement, and of what a follow-up asks about."""
+def _least(brief: Brief, quoting: Quoting, tier: str) -> float:
+    """The probability from which words are of a tier; a side without a contrary is judged by its statement alone."""
+    if brief.contrary:
+        return quoting.case if tier == "case" else quoting.leaning
+    return brief.judge.sentence_threshold if tier == "case" else math.inf
+
+
+async def _vectors(models: Models, found: Sequence[Unit]) -> NDArray[np.float32]:
+    """Unit vectors, (n, dimensions); of two sentences the vector of their mean."""
+    sentences = [Sentence(unit.text, unit.passage, at) for unit in found for at in unit.positions]
+    each = await models.encode_sentences(sentences)
+    ends = np.cumsum([len(unit.positions) for unit in found])
+    rows = [each[end - len(u.positions) : end].mean(axis=0) for u, end in zip(found, ends, strict=True)]
+    made = np.stack(rows) if rows else np.zeros((0, each.shape[1]), np.float32)
+    return np.asarray(made / np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-9), np.float32)
+
+
+def _about(brief: Brief, found: Sequence[Unit], nearness: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Which parts speak of what is asked: by themselves, or within a passage that does. For a follow-up they have to
+    speak of what it asks about."""
+    near = np.maximum(nearness[:, 0], nearness[:, 2])
+    best: dict[int, float] = {}
+    for unit, value in zip(found, near, strict=True):
+        best[unit.passage.id] = max(best.get(unit.passage.id, -1.0), float(value))
+    within = np.array([best[u.passage.id] >= ABOUT for u in found], bool)
+    about = (near >= ABOUT) | (within & (near >= _ABOUT_WITHIN))
     focus = brief.framing["focus"]
-    about = [i for i, near in enumerate(nearness) if near >= _ABOUT]
     if brief.framing["form"] == "counter":
-        return [i for i, near in enumerate(to_the_point) if near < _ECHO and (i in about or near >= _ON_POINT)]
-    if focus and any(map((words := speaking_of(focus)).search, (p.text for p in brief.passages))):
-        return [i for i in about if words.search(sentences[i])]  # such a passage says other things besides
-    return about
+        return (nearness[:, 1] < _ECHO) & (about | (nearness[:, 1] >= _ON_POINT))
+    if focus and any(map((words := speaking_of(focus)).search, (u.passage.text for u in found))):
+        return np.asarray(about & np.array([bool(words.search(u.text)) for u in found], bool))
+    return np.asarray(about)
 
 
-def _rank(sure: float, nearness: float) -> float:
-    """How good a bullet the sentence makes: clearly on the side, and about the statement."""
-    return sure * (0.8 + 0.2 * max(0.0, nearness))
+def _ranked(
+    brief: Brief, found: Sequence[Unit], sure: NDArray[np.float64], nearness: NDArray[np.float32]
+) -> NDArray[np.float64]:
+    """How good a quotation each part makes: clearly on the side, about the statement, understood by itself."""
+    if brief.framing["form"] == "counter":
+        rank = np.array([counter_rank(float(s), float(n)) for s, n in zip(sure, nearness[:, 1], strict=True)])
+    else:
+        rank = sure * (0.7 + 0.3 * np.maximum(0.0, nearness[:, 0]))
+    return np.asarray(rank * np.where([u.clear for u in found], 1.0, _UNCLEAR), np.float64)

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from agent.providers import Brief
 from agent.reading import Reading
-from agent.state import Claim, Quote, Response, quotes_of
-from tools.judges.judge import Pair, side_score
-from tools.responses.evidence import Shown, find_evidence
+from agent.state import Claim, Response, quotes_of
+from tools.responses.evidence import MOST
 from tools.responses.groups import group_theses
 from tools.responses.thesis import Weights, choose_thesis
 
@@ -28,27 +27,10 @@ def respond(brief: Brief, reading: Reading) -> list[Response]:
     that is nearest to the others.
     """
     documents: dict[tuple[str, str], list[int]] = {}
-    for i, passage in enumerate(reading.passages):
-        documents.setdefault((passage.collection, passage.document_id), []).append(i)
-    found = [r for here in documents.values() if (r := _document(brief, reading, np.array(here)))]
+    for i, unit in enumerate(reading.units):
+        documents.setdefault((unit.passage.collection, unit.passage.document_id), []).append(i)
+    found = [r for here in documents.values() if (r := _document(reading, np.array(here)))]
     return _grouped(brief, reading, found)
-
-
-async def confirmed(brief: Brief, responses: Sequence[Response]) -> list[Response]:
-    """The responses without mended evidence that the judge, asked about it as it is shown, is not sure of."""
-    mended = [q for r in responses for q in r["evidence"] if q["shown"]]
-    statement = brief.perspective["statement"]
-    scores = await brief.judge.support([Pair(statement, q["shown"], brief.contrary) for q in mended])
-    sure = {
-        q["shown"]: side_score(float(x), brief.support.get(q["passage"])) for q, x in zip(mended, scores, strict=True)
-    }
-
-    def judged(response: Response) -> Response:
-        evidence = [Quote(**{**q, "support": sure.get(q["shown"], q["support"])}) for q in response["evidence"]]
-        kept = [q for q in evidence if q["support"] >= brief.judge.sentence_threshold]
-        return Response(**{**response, "evidence": kept})
-
-    return [judged(r) for r in responses]
 
 
 def apart(responses: Sequence[Response], drafts: Sequence[Claim]) -> list[Response]:
@@ -68,31 +50,31 @@ def apart(responses: Sequence[Response], drafts: Sequence[Claim]) -> list[Respon
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Where the thesis of a document stands, and its evidence by where it stands, as it is shown."""
+    """Where the thesis of a document stands among what was read, and its evidence, the most relevant first."""
 
     thesis: int
-    evidence: dict[int, Shown]
+    evidence: list[int]
 
 
-def _document(brief: Brief, reading: Reading, here: NDArray[np.int_]) -> _Found | None:
-    """What the document with these sentences answers; what cannot be made to stand alone is no evidence."""
-    support, vectors = reading.support[here], reading.vectors[here]
-    opposing = np.array([brief.opposing.get(reading.passages[i].id, np.nan) for i in here], np.float64)
-    allowed = reading.fit[here] & ~(support < opposing)  # as a passage counts for its side
-    chosen = choose_thesis(vectors, reading.question, support[None], allowed, _WEIGHTS) if allowed.any() else None
+def _document(reading: Reading, here: NDArray[np.int_]) -> _Found | None:
+    """What the document with these quotable parts answers; it takes two sentences that do not overlap for two."""
+    vectors, case = reading.vectors[here], reading.case[here]
+    support = np.nan_to_num(reading.sure[here])[None]
+    chosen = choose_thesis(vectors, reading.question, support, case, _WEIGHTS) if case.any() else None
     if chosen is None:
         return None
-    evidence = find_evidence(
-        [reading.sentences[i] for i in here],
-        vectors,
-        vectors[chosen.position],
-        np.stack([support, opposing]),
-        brief.judge.sentence_threshold,
-        reading.passages[here[0]].title,
-        left_out=[chosen.position],
-    )
-    shown = {int(here[e.position]): e.shown for e in evidence}
-    return _Found(int(here[chosen.position]), {i: s for i, s in shown.items() if s.added or reading.alone[i]})
+    thesis = int(here[chosen.position])
+    relevance = reading.vectors @ reading.vectors[thesis]
+    evidence: list[int] = []
+    for i in sorted((int(i) for i in here[case]), key=lambda i: -float(relevance[i])):
+        if len(evidence) < MOST and not any(_overlap(reading, i, j) for j in (thesis, *evidence)):
+            evidence.append(i)
+    return _Found(thesis, evidence)
+
+
+def _overlap(reading: Reading, one: int, other: int) -> bool:
+    a, b = reading.units[one], reading.units[other]
+    return a.passage.id == b.passage.id and bool(set(a.positions) & set(b.positions))
 
 
 def _grouped(brief: Brief, reading: Reading, found: Sequence[_Found]) -> list[Response]:
@@ -104,8 +86,8 @@ def _grouped(brief: Brief, reading: Reading, found: Sequence[_Found]) -> list[Re
 
     def weight(members: Sequence[int]) -> tuple[int, float]:
         theses = [found[m].thesis for m in members]
-        sources = {reading.passages[i].source for i in theses}
-        return -len(sources), -max(float(reading.support[i]) for i in theses)
+        sources = {reading.units[i].passage.source for i in theses}
+        return -len(sources), -max(float(reading.sure[i]) for i in theses)
 
     groups = group_theses(vectors, reading.question, threshold=_ALIKE)
     ordered = sorted((g.members for g in groups), key=weight)
@@ -114,7 +96,7 @@ def _grouped(brief: Brief, reading: Reading, found: Sequence[_Found]) -> list[Re
             perspective=brief.perspective["id"],
             group=number,
             thesis=reading.quote(found[m].thesis),
-            evidence=[reading.quote(i, s.text if s.added else "") for i, s in found[m].evidence.items()],
+            evidence=[reading.quote(i) for i in found[m].evidence],
         )
         for number, members in enumerate(ordered)
         for m in members

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from agent.answer import Answer, Note, Strength, Usage, strength
+from agent.answer import Answer, Note, Status, Strength, Usage, strength
 from agent.state import Perspective, RunState
 from tools.passages import Passage, SourceKind
 
@@ -39,7 +39,7 @@ class RetrievedPerspective(_Part):
     statement: str
     stance: Literal["supports", "opposes", "other"]
     contrary: str
-    status: Literal["supported", "thin", "not_found"]
+    status: Status
     strength: Strength
     sources: int
     queries: list[str]
@@ -93,7 +93,7 @@ def _perspective(side: Perspective, state: RunState, passages: Mapping[int, Pass
         stance=side["stance"],
         contrary=side["contrary"],
         status=status,
-        strength=strength(status, coverage["passages"], coverage["sources"]) if coverage else "none",
+        strength=strength(status, coverage["passages"], coverage["sources"], len(chosen)) if coverage else "none",
         sources=coverage["sources"] if coverage else 0,
         queries=state.get("queries", {}).get(side["id"], []),
         passages=[_passage(p, support.get(p.id), p.id in counted) for p in chosen],

@@ -10,7 +10,8 @@ from typing import Annotated, Literal, NotRequired
 from typing_extensions import TypedDict  # of typing's, before Python 3.12, LangGraph can make no schema
 
 Stance = Literal["supports", "opposes", "other"]
-Status = Literal["supported", "thin", "not_found"]
+Status = Literal["supported", "thin", "leaning", "not_found"]
+Tier = Literal["case", "leaning"]
 
 
 class Perspective(TypedDict):
@@ -66,11 +67,16 @@ class Standing(TypedDict):
 
 
 class Coverage(Standing):
-    """How well one side is covered: passages above the threshold, copies counted once, and who stands behind them."""
+    """How well one side is covered: the passages on it, copies counted once, and who stands behind them.
+
+    Until they are read these are the passages above the judge's threshold; then those that hold words which are sure
+    enough for the side's case. `leaning` are passages that hold words which may speak for it, and none that surely do.
+    """
 
     strongest: float
     ids: list[int]
     copies: int
+    leaning: NotRequired[list[int]]
 
 
 class Claim(TypedDict):
@@ -78,7 +84,8 @@ class Claim(TypedDict):
 
     A `written` claim is a model's own sentence; any other stands in its passage word for word. `evidence`, which verify
     fills in for a written claim, are the words of each cited passage that say it. `shown` is the text with what it
-    leans on in square brackets, empty or missing where it stands alone.
+    leans on in square brackets, empty or missing where it stands alone. Of the `tier` 'leaning' it may speak for the
+    side, and is no part of its case.
     """
 
     perspective: str
@@ -86,6 +93,7 @@ class Claim(TypedDict):
     passages: list[int]
     support: float
     role: Literal["thesis", "case", "plain"]
+    tier: NotRequired[Tier]
     written: NotRequired[bool]
     evidence: NotRequired[list[str]]
     shown: NotRequired[str]
@@ -94,6 +102,11 @@ class Claim(TypedDict):
 def as_read(claim: Claim) -> str:
     """The claim with what it leans on in square brackets."""
     return claim.get("shown") or claim["text"]
+
+
+def in_case(claim: Claim) -> bool:
+    """Whether the claim is of its side's case."""
+    return claim.get("tier", "case") == "case"
 
 
 class Quote(TypedDict):

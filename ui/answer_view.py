@@ -8,7 +8,19 @@ from agent.answer import Answer, AnswerPerspective
 from agent.evidence import Evidence
 from agent.followups import suggestions
 from agent.rendering.markdown import to_markdown
-from agent.rendering.words import case, closing, hole, line_of, named, quoted_head, read_as, said, strength_of
+from agent.rendering.words import (
+    MAY_SPEAK,
+    beside,
+    case,
+    closing,
+    hole,
+    line_of,
+    named,
+    quoted_head,
+    read_as,
+    said,
+    strength_of,
+)
 from agent.rendering.words import label as stance
 from agent.run_store import RunRow
 from tools.passages import Passage
@@ -91,6 +103,10 @@ def _card(answer: Answer, side: AnswerPerspective, evidence: Sequence[Evidence],
     cited(f'<p class="sm-thesis">{text(named(side))}</p>', own.citations if own else [], "head")
     for number, claim in enumerate(case(side)):
         cited(f'<p class="sm-claim {claim.role}">{text(said(claim))}</p>', claim.citations, str(number))
+    if leaning := beside(side):
+        st.html(f'<p class="sm-small sm-apart">{text(MAY_SPEAK)}</p>')
+        for number, claim in enumerate(leaning):
+            cited(f'<p class="sm-claim leaning">{text(said(claim))}</p>', claim.citations, f"leaning-{number}")
     if gap := hole(line, len(side.claims)):
         st.html(f'<p class="sm-small">{text(gap)}</p>')
     if side.groups:

@@ -88,6 +88,8 @@ def evidence_bars(answer: Answer) -> list[Bar]:
 
 
 def _in_words(line: CoverageLine, shown: int) -> str:
+    if line.status == "leaning":
+        return f"none sure, {line.leaning} may speak for it"
     if not line.passages:
         return "not found"
     passages = count(line.passages, "passage")

@@ -21,6 +21,8 @@ h1 {{ font-size: 1.9rem !important; line-height: 1.25 !important; text-wrap: bal
 .sm-thesis {{ font-size: 1.15rem; font-weight: 600; line-height: 1.35; margin: .25rem 0 0; }}
 .sm-claim {{ margin: 0; line-height: 1.5; }}
 .sm-claim.case::before {{ content: "•"; margin-right: .5em; opacity: .6; }}
+.sm-claim.leaning {{ opacity: .8; font-size: .95rem; padding-left: .8rem; border-left: 2px dashed #cfc6b2; }}
+.sm-apart {{ margin-top: .8rem; }}
 .sm-small {{ font-size: .85rem; opacity: .85; margin: .2rem 0; }}
 .sm-alert {{ border-left: 4px solid #b08a2e; background: #f6efdc; padding: .6rem .9rem; border-radius: .3rem; }}
 .sm-error {{ border-color: #8b4a3b; background: #f5e7e2; }}

@@ -22,6 +22,7 @@ _SIDES: dict[State, str] = {
     "searching again": "◔",
     "supported": "●",
     "thin": "◒",
+    "leaning": "◔",
     "not_found": "✕",
 }
 

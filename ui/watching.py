@@ -20,7 +20,7 @@ STAGES: tuple[tuple[str, str], ...] = (
 _PART_OF = {"select": "write", "lookup": "search"}
 """Stages that are not named apart, by the one that they are shown as."""
 
-State = Literal["planned", "searching", "found", "searching again", "supported", "thin", "not_found"]
+State = Literal["planned", "searching", "found", "searching again", "supported", "thin", "leaning", "not_found"]
 
 
 @dataclass
@@ -43,6 +43,7 @@ class SideProgress:
             "found": found,
             "supported": f"covered: {count}",
             "thin": f"thin: {count}",
+            "leaning": "unsure",
             "not_found": "not found",
         }
         return said.get(self.state, self.state)

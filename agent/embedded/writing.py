@@ -1,70 +1,78 @@
-"""Write without a model: verbatim sentences that stand alone, best supported and least redundant."""
+"""Write without a model: what the sources say word for word, best supported and least redundant."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agent.models import Models
 from agent.providers import Brief
-from agent.reading import Reading, read
-from agent.state import Claim, Quote, Response
+from agent.reading import Reading, read_sides
+from agent.state import Claim, Response, Tier
 
+MOST_LEANING = 3
+"""Quotations under 'may speak for this side' at most."""
+_A_CASE = 2  # claims of a case from which nothing that merely leans is shown beside it
 _SPARES = 3
 _REPEATS = 0.72  # cosine at which a sentence says what another one has said
-_A_PASSAGE = 2  # sentences of one passage at most
+_A_PASSAGE = 2  # quotations of one passage at most
 
 
 class EmbeddedWriter:
-    """Quotes the sentences that argue most clearly for a side."""
+    """Quotes the words that argue most clearly for a side; where those make no case, also what may speak for it."""
 
     def __init__(self, models: Models) -> None:
         self._models = models
 
     async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
-        reading = brief.reading or await read(self._models, brief)
-        mended = {q["text"]: q for r in brief.responses for q in r["evidence"] if q["shown"]}
-        picked = _pick(reading, _groups(reading, brief.responses), list(mended), brief.limit)
-        claims = [_claim(brief, mended.get(reading.sentences[i]) or reading.quote(i)) for i in picked]
-        return claims[: brief.limit], claims[brief.limit :]
+        reading = brief.reading or (await read_sides(self._models, [brief]))[0]
+        groups = _groups(reading, brief.responses)
+        picked = _pick(reading, np.flatnonzero(reading.case), groups, brief.limit + _SPARES, [])
+        case = [_claim(brief, reading, i, "case") for i in picked]
+        if len(case) >= _A_CASE:
+            return case[: brief.limit], case[brief.limit :]
+        most = len(picked) + MOST_LEANING - len(case)
+        beside = _pick(reading, np.flatnonzero(reading.leaning), groups, most, picked)[len(picked) :]
+        return [*case, *(_claim(brief, reading, i, "leaning") for i in beside)], []
 
 
-def _pick(reading: Reading, groups: Sequence[int | None], mended: Sequence[str], limit: int) -> list[int]:
-    """Positions of sentences that repeat nothing: greedily the best ranked of each source, then of each group of
-    responses, then any, with spares. A side with fewer than the limit also gets evidence that had to be mended.
+def _pick(
+    reading: Reading, among: NDArray[np.int_], groups: Sequence[int | None], most: int, before: Sequence[int]
+) -> list[int]:
+    """`before` and, of the positions `among` which to choose, up to `most` in all that repeat nothing: greedily the
+    best ranked of each source, then of each group of responses, then any. groups: of each quotable part's document."""
+    order = [int(i) for i in among[np.argsort(-reading.rank[among], kind="stable")]]
+    sources = [u.passage.source for u in reading.units]
+    chosen = list(before)
 
-    groups: for each sentence the group of its document's response. mended: the texts of that evidence, best first.
-    """
-    fit = np.flatnonzero(reading.fit)
-    order = [int(i) for i in fit[np.argsort(-reading.rank[fit], kind="stable")]]
-    sources = [p.source for p in reading.passages]
-    chosen: list[int] = []
-
-    def take(candidates: Iterable[int], most: int) -> None:
+    def take(candidates: Iterable[int]) -> None:
         for i in candidates:
-            ids = [reading.passages[j].id for j in chosen]
+            unit = reading.units[i]
+            same = [reading.units[j] for j in chosen if reading.units[j].passage.id == unit.passage.id]
+            overlaps = any(set(unit.positions) & set(u.positions) for u in same)
             nearest = max((float(reading.vectors[i] @ reading.vectors[j]) for j in chosen), default=-1.0)
-            if len(chosen) < most and nearest < _REPEATS and ids.count(reading.passages[i].id) < _A_PASSAGE:
+            if len(chosen) < most and nearest < _REPEATS and len(same) < _A_PASSAGE and not overlaps:
                 chosen.append(i)
 
     def new(of: Sequence[object]) -> Iterator[int]:
         return (i for i in order if of[i] not in [of[j] for j in chosen])
 
     for turn in (new(sources), new(groups), order):
-        take(turn, limit + _SPARES)
-    if chosen:
-        take((reading.sentences.index(text) for text in mended), limit)
+        take(turn)
     return chosen
 
 
 def _groups(reading: Reading, responses: Sequence[Response]) -> list[int | None]:
-    """For each sentence the group of its document's response."""
+    """For each quotable part the group of its document's response."""
     known = {r["thesis"]["passage"]: r["group"] for r in responses}
-    documents = [(p.collection, p.document_id) for p in reading.passages]
-    found = {d: known[p.id] for d, p in zip(documents, reading.passages, strict=True) if p.id in known}
+    documents = [(u.passage.collection, u.passage.document_id) for u in reading.units]
+    ids = [u.passage.id for u in reading.units]
+    found = {d: known[i] for d, i in zip(documents, ids, strict=True) if i in known}
     return [found.get(d) for d in documents]
 
 
-def _claim(brief: Brief, quote: Quote) -> Claim:
+def _claim(brief: Brief, reading: Reading, at: int, tier: Tier) -> Claim:
+    quote = reading.quote(at)
     return Claim(
         perspective=brief.perspective["id"],
         text=quote["text"],
@@ -72,4 +80,5 @@ def _claim(brief: Brief, quote: Quote) -> Claim:
         passages=[quote["passage"]],
         support=quote["support"],
         role="case",
+        tier=tier,
     )

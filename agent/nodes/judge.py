@@ -25,6 +25,7 @@ from tools.http import is_local
 from tools.judges.judge import Pair
 from tools.passages import Passage
 from tools.text.copies import copy_groups
+from tools.text.prose import prose
 
 ENOUGH_PASSAGES = 2
 ENOUGH_SOURCES = 2
@@ -190,7 +191,7 @@ async def _score(
     """Support by side and passage, as far as the deadline allows; what is left stays unjudged and is counted."""
     statements = {p["id"]: p["statement"] for p in state["perspectives"]}
     contrary = contrary_statements(state)
-    asked = [Pair(statements[s], passages[i].text, contrary[s]) for s, i in pairs]
+    asked = [Pair(statements[s], prose(passages[i].text), contrary[s]) for s, i in pairs]
     values = await judge.support(asked, time_left(options, "judge", time.time()))
     scores: dict[str, dict[int, float]] = {}
     for (side, passage), value in zip(pairs, values, strict=True):
@@ -216,16 +217,17 @@ def covered(
     sources = {passages[i].source for i in ids}
     return Coverage(
         **standing(len(ids), len(sources)),
+        leaning=[],
         strongest=max((support[i] for i in ids), default=0.0),
         ids=ids,
         copies=sum(first in best for first in originals.values()) - len(ids),
     )
 
 
-def standing(passages: int, sources: int) -> Standing:
-    """What so many passages from so many independent sources amount to."""
+def standing(passages: int, sources: int, leaning: int = 0) -> Standing:
+    """What so many passages from so many independent sources amount to, and so many that merely lean to the side."""
     enough = passages >= ENOUGH_PASSAGES and sources >= ENOUGH_SOURCES
-    status: Status = "supported" if enough else "thin" if passages else "not_found"
+    status: Status = "supported" if enough else "thin" if passages else "leaning" if leaning else "not_found"
     return Standing(status=status, passages=passages, sources=sources)
 
 

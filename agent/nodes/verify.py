@@ -21,11 +21,23 @@ from agent.nodes.reporting import Stage, in_time, report, timed
 from agent.nodes.write import brief_of
 from agent.options import RunOptions, options_of
 from agent.providers import Providers
+from agent.reading import AGAINST_ITSELF, stances_to
 from agent.routing import time_left
-from agent.state import Claim, Coverage, Dropped, Failure, Perspective, RunState, as_read, contrary_statements
+from agent.state import (
+    Claim,
+    Coverage,
+    Dropped,
+    Failure,
+    Perspective,
+    RunState,
+    as_read,
+    contrary_statements,
+    in_case,
+)
 from tools.allowance import current
 from tools.errors import DeadlineError, JudgeError
 from tools.judges.judge import Pair, side_score
+from tools.judges.quoting import leanings
 from tools.passages import Passage
 
 
@@ -69,19 +81,29 @@ def node(providers: Providers) -> Stage[RunState]:
 def _counted(providers: Providers, state: RunState, claims: Sequence[Claim]) -> dict[str, Coverage]:
     """The ledger with the passages of verified claims counted for the sides that they serve."""
     coverage = state.get("coverage", {})
-    cited = {side: [i for c in claims if c["perspective"] == side for i in c["passages"]] for side in coverage}
-    ids = {i for side, c in coverage.items() for i in (*c["ids"], *cited[side])}
+
+    def cited(side: str, case: bool) -> list[int]:
+        return [i for c in claims if c["perspective"] == side and in_case(c) is case for i in c["passages"]]
+
+    ids = {i for side, c in coverage.items() for i in (*c["ids"], *cited(side, True))}
     passages = providers.store.passages(ids)
-    return {side: with_passages(c, cited[side], passages) for side, c in coverage.items()}
+    return {side: with_passages(c, cited(side, True), cited(side, False), passages) for side, c in coverage.items()}
 
 
-def with_passages(coverage: Coverage, ids: Sequence[int], passages: dict[int, Passage]) -> Coverage:
-    """The side's coverage with these passages counted too; without any it is thin at best, since evidence that cannot
-    be shown in a sentence makes no case."""
-    counted = list(dict.fromkeys([*coverage["ids"], *ids]))
+def with_passages(
+    coverage: Coverage, case: Sequence[int], beside: Sequence[int], passages: dict[int, Passage]
+) -> Coverage:
+    """The side's coverage with the passages of its case counted too, and those of what may speak for it among the
+    leaning ones. Without a claim it is thin at best, since evidence that cannot be shown in a sentence makes no case;
+    without one of its case it only leans."""
+    counted = list(dict.fromkeys([*coverage["ids"], *case]))
+    leaning = [i for i in dict.fromkeys([*coverage.get("leaning", []), *beside]) if i not in counted]
     sources = {passages[i].source for i in counted if i in passages}
-    now = Coverage(**{**coverage, **standing(len(counted), len(sources)), "ids": counted})
-    return now if ids or now["status"] == "not_found" else Coverage(**{**now, "status": "thin"})
+    stands = standing(len(counted), len(sources), len(leaning))
+    now = Coverage(**{**coverage, **stands, "ids": counted, "leaning": leaning})
+    if case or now["status"] in ("not_found", "leaning"):
+        return now
+    return Coverage(**{**now, "status": "thin"})
 
 
 @dataclass(frozen=True)
@@ -148,9 +170,12 @@ class _Checker:
     async def _check(self, claims: Sequence[Claim]) -> "list[Claim | Check]":
         passages = await asyncio.to_thread(self.providers.store.passages, {i for c in claims for i in c["passages"]})
         written = [c for c in claims if c.get("written")]
-        sided = [c for c in claims if c["role"] != "plain" and c["passages"]]
-        grounded, sure = await asyncio.gather(  # of a server both are asked at once
-            ground(self.providers.models, self.judge, written, passages, self.seconds()), self._sure(sided)
+        sided = [c for c in written if c["role"] != "plain" and c["passages"]]
+        quoted = [c for c in claims if not c.get("written") and c["role"] != "plain"]
+        grounded, sure, leans = await asyncio.gather(  # of a server all are asked at once
+            ground(self.providers.models, self.judge, written, passages, self.seconds()),
+            self._sure(sided),
+            self._leaning(quoted),
         )
         verdicts: list[Claim | Check] = []
         for claim in claims:
@@ -159,11 +184,27 @@ class _Checker:
                 verdicts.append("source")
             elif claim["role"] == "plain":
                 verdicts.append(held)
+            elif not claim.get("written"):
+                verdicts.append(held if leans[claim["perspective"], claim["text"]] >= AGAINST_ITSELF else "side")
             elif (score := sure[claim["perspective"], claim["text"]]) < self.judge.sentence_threshold:
                 verdicts.append("side")
             else:
-                verdicts.append(Claim(**{**held, "support": score}) if claim.get("written") else held)
+                verdicts.append(Claim(**{**held, "support": score}))
         return verdicts
+
+    async def _leaning(self, claims: Sequence[Claim]) -> dict[tuple[str, str], float]:
+        """How each quotation, as it is shown, leans to the side that it stands under, in log odds; 0 for a side without
+        a contrary, and for what was not judged in time. What was read before is not read again: this refuses what no
+        reading by the judge in force bears out."""
+        found = {(c["perspective"], c["text"]): 0.0 for c in claims}
+        contrary = contrary_statements(self.state)
+        for side in self.state.get("perspectives", []):
+            mine = [c for c in claims if c["perspective"] == side["id"] and contrary[side["id"]]]
+            texts = [as_read(c) for c in mine]
+            stances = await stances_to(self.judge, side, contrary[side["id"]], texts, self.seconds())
+            for claim, lean in zip(mine, leanings(stances)[0], strict=True):
+                found[claim["perspective"], claim["text"]] = float(np.nan_to_num(lean))
+        return found
 
     async def _sure(self, claims: Sequence[Claim]) -> dict[tuple[str, str], float]:
         """How surely each claim serves the side that it stands under; 0 for one that was not judged in time."""
@@ -201,7 +242,7 @@ def thesis_first(claims: list[Claim]) -> list[Claim]:
         if claim["role"] == "plain":
             marked.append(claim)
             continue
-        role: Literal["thesis", "case"] = "case" if claim["perspective"] in led else "thesis"
+        role: Literal["thesis", "case"] = "case" if claim["perspective"] in led or not in_case(claim) else "thesis"
         led.add(claim["perspective"])
         marked.append(Claim(**{**claim, "role": role}))
     return marked

@@ -1,50 +1,143 @@
 """Write: each side's claims from its chosen passages, with comparable room for the sides."""
 
 import asyncio
-from dataclasses import replace
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
 from langgraph.runtime import Runtime
+from numpy.typing import NDArray
 
-from agent.nodes.judge import replaced
+from agent.nodes.judge import originals_of, replaced, standing
 from agent.nodes.reporting import Stage, in_time, report, timed
 from agent.options import RunOptions, options_of
 from agent.providers import Brief, Providers
-from agent.reading import read
-from agent.responses import apart, confirmed, respond
-from agent.state import Claim, Failure, Perspective, Response, RunState, contrary_statements
+from agent.reading import Reading, read_sides
+from agent.responses import apart, respond
+from agent.routing import time_left
+from agent.state import (
+    Claim,
+    Coverage,
+    Failure,
+    Perspective,
+    Response,
+    RunState,
+    contrary_statements,
+    in_case,
+)
 from tools.errors import DeadlineError, JudgeError
+
+_READING = 0.8  # of the time for writing; what is not read by then is not quoted, and the rest is written up
 
 
 def node(providers: Providers) -> Stage[RunState]:
     async def write(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
         options, sides = options_of(runtime), state["perspectives"]
-        cases = await asyncio.gather(
-            *(in_time(options, "write", _case(providers, state, side, options)) for side in sides),
-            return_exceptions=True,
-        )
-        if failed := next((c for c in cases if isinstance(c, JudgeError)), None):
-            return replaced(providers, failed)
-        written: dict[str, list[Claim]] = {}
-        spares: list[Claim] = []
-        responses: list[Response] = []
-        failures: list[Failure] = []
-        for side, case in zip(sides, cases, strict=True):
-            if isinstance(case, DeadlineError):
-                failures.append(
-                    Failure(stage="write", message=f"The case for '{side['name']}' was not written: {case}")
-                )
-            elif isinstance(case, BaseException):
-                raise case
-            else:
-                written[side["id"]], more, said = case
-                spares += more
-                responses += said
-        room = comparable_room({k: len(v) for k, v in written.items()})
-        drafts = once([c for side, claims in written.items() for c in claims[: room[side]]])
+        try:
+            written, failures = await _written(providers, state, options)
+        except JudgeError as exc:
+            return replaced(providers, exc)
+        cases = {side: written[side].claims for side in written}
+        room = comparable_room({side: sum(map(in_case, claims)) for side, claims in cases.items()})
+        drafts = once([c for side, claims in cases.items() for c in in_room(claims, room[side])])
         report(runtime, "written", claims=len(drafts))
-        return RunState(drafts=drafts, spares=spares, responses=apart(responses, drafts), failures=failures)
+        counted = {side: w.coverage for side, w in written.items() if w.coverage}
+        return RunState(
+            drafts=drafts,
+            spares=[c for w in written.values() for c in w.spares],
+            responses=apart([r for w in written.values() for r in w.responses], drafts),
+            coverage={
+                p["id"]: counted.get(p["id"], state["coverage"][p["id"]])
+                for p in sides
+                if p["id"] in state.get("coverage", {})
+            },
+            failures=failures,
+        )
 
     return timed("write", write)
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What was written for a side, what its documents answer, and what was counted while they were read."""
+
+    claims: list[Claim]
+    spares: list[Claim]
+    responses: list[Response]
+    coverage: Coverage | None = None
+
+
+async def _written(
+    providers: Providers, state: RunState, options: RunOptions
+) -> tuple[dict[str, _Written], list[Failure]]:
+    """For each side what was written in time, and what was not. Raises JudgeError.
+
+    A writer that quotes has the passages of all sides read for it, sentence by sentence. While a chat model writes,
+    they are read by the verdicts on them.
+    """
+    models, sides = providers.models, state["perspectives"]
+    briefs = [await brief_of(providers, state, side, options.claims_per_side) for side in sides]
+    quotes = providers.quoter is None
+    left = time_left(options, "write", time.time())
+    reading = asyncio.create_task(read_sides(models, briefs, _READING * left, judged=quotes))
+    try:
+        if quotes:
+            readings = await in_time(options, "write", reading)
+            briefs = [_read(brief, found) for brief, found in zip(briefs, readings, strict=True)]
+        asked = (in_time(options, "write", providers.writer.write(brief)) for brief in briefs)
+        cases = await asyncio.gather(*asked, return_exceptions=True)
+        readings = await reading
+    except DeadlineError as exc:
+        return {}, [Failure(stage="write", message=f"The answer was not written: {exc}")]
+    finally:
+        reading.cancel()
+    written: dict[str, _Written] = {}
+    failures: list[Failure] = []
+    for side, brief, found, case in zip(sides, briefs, readings, cases, strict=True):
+        if isinstance(case, DeadlineError):
+            failures.append(Failure(stage="write", message=f"The case for '{side['name']}' was not written: {case}"))
+        elif isinstance(case, BaseException):
+            raise case
+        else:
+            responses = brief.responses or await asyncio.to_thread(respond, brief, found)
+            coverage = counted(state["coverage"][side["id"]], found) if quotes else None
+            written[side["id"]] = _Written(*case, list(responses), coverage)
+    return written, failures
+
+
+def _read(brief: Brief, reading: Reading) -> Brief:
+    return replace(brief, reading=reading, responses=respond(brief, reading))
+
+
+def counted(coverage: Coverage, reading: Reading) -> Coverage:
+    """A side's coverage by what was read: the passages that hold words for its case, each text once.
+
+    A passage that the judge took for the side as a whole, and that holds no such words, could not be shown and is not
+    counted.
+    """
+    passages = {u.passage.id: u.passage for u in reading.units}
+    originals = originals_of(passages)
+
+    def holding(tier: NDArray[np.bool_]) -> dict[int, float]:
+        """The passages that hold such words, and how sure the surest are; the surest passage of each text."""
+        best: dict[int, tuple[float, int]] = {}
+        for i in np.flatnonzero(tier):
+            passage = reading.units[i].passage.id
+            best[originals[passage]] = max(best.get(originals[passage], (-1.0, 0)), (float(reading.sure[i]), passage))
+        return {passage: sure for sure, passage in sorted(best.values(), reverse=True)}
+
+    case = holding(reading.case)
+    known = {originals[i] for i in case}
+    beside = [i for i in holding(reading.leaning) if originals[i] not in known]
+    stands = standing(len(case), len({passages[i].source for i in case}), len(beside))
+    return Coverage(
+        **stands,
+        ids=list(case),
+        leaning=beside,
+        strongest=max(case.values(), default=0.0),
+        copies=coverage["copies"] if case else 0,
+    )
 
 
 async def brief_of(providers: Providers, state: RunState, side: Perspective, limit: int) -> Brief:
@@ -63,24 +156,6 @@ async def brief_of(providers: Providers, state: RunState, side: Perspective, lim
     )
 
 
-async def _case(
-    providers: Providers, state: RunState, side: Perspective, options: RunOptions
-) -> tuple[list[Claim], list[Claim], list[Response]]:
-    """One side's claims and spares, and what its documents answer.
-
-    A writer that quotes begins with those answers, for which the judge reads the sentences that the writer asks about
-    anyway. While a chat model writes, its passages are read by the verdicts on them.
-    """
-    models, brief = providers.models, await brief_of(providers, state, side, options.claims_per_side)
-    if providers.quoter is None:
-        reading = await read(models, brief)
-        responses = await confirmed(brief, await asyncio.to_thread(respond, brief, reading))
-        claims, spares = await providers.writer.write(replace(brief, responses=responses, reading=reading))
-        return claims, spares, responses
-    reading, (claims, spares) = await asyncio.gather(read(models, brief, judged=False), providers.writer.write(brief))
-    return claims, spares, await asyncio.to_thread(respond, brief, reading)
-
-
 def comparable_room(claims: dict[str, int]) -> dict[str, int]:
     """How many claims each side may show: at most two more than the shortest side that has a case (two claims).
 
@@ -89,6 +164,11 @@ def comparable_room(claims: dict[str, int]) -> dict[str, int]:
     cases = [n for n in claims.values() if n >= 2]
     most = min(cases) + 2 if cases else 1
     return {side: min(n, most) for side, n in claims.items()}
+
+
+def in_room(claims: Sequence[Claim], room: int) -> list[Claim]:
+    """The first claims of the case as the room allows, and what may speak for the side beside them."""
+    return [*[c for c in claims if in_case(c)][:room], *(c for c in claims if not in_case(c))]
 
 
 def once(claims: list[Claim]) -> list[Claim]:

@@ -5,6 +5,8 @@ from html import escape
 from agent.answer import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.rendering.words import (
     ADD_SOURCES,
+    MAY_SPEAK,
+    beside,
     case,
     closing,
     head,
@@ -23,7 +25,7 @@ from agent.rendering.words import (
 _STYLE = (
     "body{max-width:46rem;margin:2rem auto;padding:0 1rem;font:1rem/1.55 Georgia,serif;color:#1d2430;background:#fff}"
     "h1{font-size:1.6rem}h2{font-size:1.1rem;margin:1.8rem 0 .2rem}.how,.note,footer{color:#5a6472;font-size:.9rem}"
-    "li{margin:.35rem 0}a{color:#1f4e79}.thesis{font-style:italic}"
+    "li{margin:.35rem 0}.leaning{color:#5a6472;list-style:circle}a{color:#1f4e79}.thesis{font-style:italic}"
 )
 
 
@@ -65,6 +67,9 @@ def _side(answer: Answer, side: AnswerPerspective) -> str:
     parts += [f'<p class="thesis">{_claim(c)}</p>' for c in case(side) if c.role == "thesis"]
     bullets = [f"<li>{_claim(c)}</li>" for c in case(side) if c.role != "thesis"]
     parts += ["<ul>", *bullets, "</ul>"] if bullets else []
+    if leaning := beside(side):
+        parts.append(f'<p class="how">{escape(MAY_SPEAK)}</p>')
+        parts += ['<ul class="leaning">', *(f"<li>{_claim(c)}</li>" for c in leaning), "</ul>"]
     if gap := hole(line, len(side.claims)):
         parts.append(f"<p>{escape(gap)}</p>")
     if tried := looked_for(answer, side, line):

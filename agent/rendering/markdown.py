@@ -5,6 +5,8 @@ import re
 from agent.answer import Answer, AnswerClaim, AnswerPerspective
 from agent.rendering.words import (
     ADD_SOURCES,
+    MAY_SPEAK,
+    beside,
     case,
     closing,
     hole,
@@ -72,6 +74,8 @@ def _side(answer: Answer, side: AnswerPerspective) -> list[str]:
     thesis = [f"{_claim(c)}\n" for c in case(side) if c.role == "thesis"]
     bullets = [f"- {_claim(c)}" for c in case(side) if c.role != "thesis"]
     lines += thesis + bullets + ([""] if bullets else [])
+    if leaning := beside(side):
+        lines += [f"*{MAY_SPEAK}*", "", *(f"- {_claim(c)}" for c in leaning), ""]
     if gap := hole(line, len(side.claims)):
         lines += [gap, ""]
     if tried := looked_for(answer, side, line):

@@ -5,6 +5,8 @@ import textwrap
 from agent.answer import Answer, AnswerClaim, AnswerPerspective
 from agent.rendering.words import (
     ADD_SOURCES,
+    MAY_SPEAK,
+    beside,
     case,
     closing,
     head,
@@ -65,8 +67,8 @@ class _Page:
             first.rstrip()
         ]
 
-    def bullet(self, text: str, indent: int = _INDENT) -> None:
-        self.wrap(text, indent + 2, first=" " * indent + "• ")
+    def bullet(self, text: str, indent: int = _INDENT, mark: str = "• ") -> None:
+        self.wrap(text, indent + 2, first=" " * indent + mark)
 
 
 def _side(page: _Page, answer: Answer, side: AnswerPerspective) -> None:
@@ -85,6 +87,10 @@ def _side(page: _Page, answer: Answer, side: AnswerPerspective) -> None:
             page.wrap(_quoted(claim), _INDENT)
         else:
             page.bullet(_quoted(claim))
+    if leaning := beside(side):
+        page.wrap(MAY_SPEAK, _INDENT)
+        for claim in leaning:
+            page.bullet(_quoted(claim), mark="◦ ")
     if gap := hole(line, len(side.claims)):
         page.wrap(gap, _INDENT)
     if tried := looked_for(answer, side, line):

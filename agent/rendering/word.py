@@ -6,6 +6,8 @@ import re
 from agent.answer import Answer, AnswerClaim
 from agent.rendering.words import (
     ADD_SOURCES,
+    MAY_SPEAK,
+    beside,
     case,
     closing,
     head,
@@ -44,6 +46,10 @@ def to_docx(answer: Answer) -> bytes:
         document.add_paragraph(strength_of(line, len(side.claims))).runs[0].italic = True
         for claim in case(side):
             document.add_paragraph(_claim(claim), style=None if claim.role == "thesis" else "List Bullet")
+        if leaning := beside(side):
+            document.add_paragraph(MAY_SPEAK).runs[0].italic = True
+            for claim in leaning:
+                document.add_paragraph(_claim(claim), style="List Bullet 2")
         if gap := hole(line, len(side.claims)):
             document.add_paragraph(gap)
         if tried := looked_for(answer, side, line):

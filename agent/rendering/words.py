@@ -15,6 +15,7 @@ from agent.answer import (
     ResponseSentence,
 )
 
+MAY_SPEAK = "May speak for this side; read it before you use it:"
 REMINDER = "Check what matters to you against the sources."
 ADD_SOURCES = "python -m agent ingest YOUR_FOLDER --collection mine"
 _VERSION = re.compile(r"^(?:chat|score)-judge-|(?:-[0-9a-f]{6,})+$")
@@ -85,8 +86,13 @@ def _letters(text: str) -> str:
 
 
 def case(side: AnswerPerspective) -> list[AnswerClaim]:
-    """The claims to show under the head: all but the one that the head quotes already."""
-    return [c for c in side.claims if c.text != side.statement]
+    """The claims of the case to show under the head: all but the one that the head quotes already."""
+    return [c for c in side.claims if c.text != side.statement and c.tier == "case"]
+
+
+def beside(side: AnswerPerspective) -> list[AnswerClaim]:
+    """What may speak for the side, to be shown apart from its case."""
+    return [c for c in side.claims if c.text != side.statement and c.tier == "leaning"]
 
 
 def said(claim: AnswerClaim) -> str:
@@ -117,9 +123,11 @@ def line_of(answer: Answer, side: AnswerPerspective) -> CoverageLine:
 
 
 def strength_of(line: CoverageLine, shown: int) -> str:
-    """'strong: 7 passages, 5 sources', or the plain word that nothing was found."""
+    """'strong: 7 passages, 5 sources', or the plain word that nothing was found, or nothing sure."""
     if line.status == "not_found":
         return "not found"
+    if line.status == "leaning":
+        return f"unsure: {count(line.leaning, 'passage')} that may speak for it"
     if not shown:
         return f"weak: {count(line.passages, 'passage')} that {'leans' if line.passages == 1 else 'lean'} this way"
     counts = f"{count(line.passages, 'passage')}, {count(line.sources, 'source')}"
@@ -131,6 +139,8 @@ def hole(line: CoverageLine, shown: int) -> str:
     """The honest line for a side without a case; empty where there is one."""
     if line.status == "not_found":
         return "No passage was found that makes this case."
+    if line.status == "leaning":
+        return "" if shown else "Nothing that was found surely argues for this side."
     if shown == 0:
         return "Passages lean this way, but none holds a sentence that states the case by itself."
     if line.status == "thin":

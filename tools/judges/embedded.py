@@ -69,6 +69,18 @@ class EmbeddedJudge:
         scores[doubted] = [self._told(logits, parts[i]) for i in doubted]
         return strongest(scores, places, len(pairs))
 
+    def stances(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        """Probabilities that each text supports the statement, and that it supports the contrary, shape (n, 2).
+
+        Both come from one reading, beside the statement alone: the model was asked whether a text opposes a statement
+        too, and the side that a sentence takes is told as well by one reading as by two (docs/results.md).
+        """
+        parts, places = windowed(pairs)
+        logits = self.logits([(p.statement, p.text) for p in parts])
+        slope, _, offset = self._calibration.alone
+        scores = sigmoid(np.asarray(logits * slope + offset, np.float32))
+        return np.stack([strongest(scores[:, i], places, len(pairs)) for i in range(len(ANSWERS))], axis=1)
+
     def logits(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """Of support and of opposition, shape (n, 2), of (statement, text) pairs, each cut at MAX_LENGTH tokens."""
         return self._model.run(list(pairs)).reshape(len(pairs), len(ANSWERS))

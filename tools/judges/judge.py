@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,15 @@ class Judge(Protocol):
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         """Probabilities of support, shape (n,), in the order of the pairs."""
+        ...
+
+
+@runtime_checkable
+class StanceJudge(Protocol):
+    """A judge that tells both sides of a text by one reading."""
+
+    def stances(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        """Probabilities that each text supports the statement, and that it supports its contrary, shape (n, 2)."""
         ...
 
 

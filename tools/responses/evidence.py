@@ -16,7 +16,7 @@ from tools.grammar.boundary import head_noun
 from tools.grammar.clause import from_statement
 from tools.grammar.lexicon import Word, words_of
 from tools.grammar.word_classes import DETERMINERS, DO, PREPOSITIONS, RELATIVES, SUBJECT_PRONOUNS, SUBORDINATORS
-from tools.text.standalone import stands_alone
+from tools.text.standalone import leans_back, stands_alone
 
 Floats = NDArray[np.floating]
 
@@ -126,11 +126,16 @@ def mended(sentence: str, before: str = "", title: str = "") -> Shown:
     return Shown(f"[{context}] {sentence}", context) if context else Shown(sentence)
 
 
-def mendable(sentence: str) -> bool:
-    """Whether a sentence that does not stand alone would, if its opening word named something: then what `mended` adds
-    is all that its reader misses."""
-    leaning = _POINTING.match(sentence) or (_PERSONAL.match(sentence) and not _PREPARES.match(sentence))
-    return bool(leaning) and stands_alone(_OPENING.sub("Towns", sentence, count=1))
+def antecedent_added(sentence: str, before: str) -> str:
+    """The sentence with what its opening pronoun stands for in square brackets, or '' where that is not sure, or where
+    it leans on more than its first word."""
+    personal = None if _PREPARES.match(sentence) else _PERSONAL.match(sentence)
+    if personal is None or not sentence[personal.end() :].startswith(" "):
+        return ""
+    subject = _antecedent(personal[1].casefold(), before)
+    if not subject or leans_back(_OPENING.sub("Towns", sentence, count=1)):
+        return ""
+    return f"{sentence[: personal.end()]} [{subject}]{sentence[personal.end() :]}"
 
 
 def _before(sentences: Sequence[str], position: int) -> str:

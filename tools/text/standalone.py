@@ -63,6 +63,14 @@ _MIDWAY = re.compile(
     r"^(?:\S+ ){1,4}(?:also|too|though)\b|,? (?:too|as well|though|either|instead)[.!]$",
     re.IGNORECASE,
 )
+# An 'it' or a 'there' that only prepares a clause stands for nothing.
+_PREPARES = re.compile(
+    r"^(?:it(?: is|'s|’s| was| would be| may be| seems)(?: \S+){0,7} (?:that|to|for|when|if|how|whether|who)\b|"
+    r"there\b)",
+    re.I,
+)
+_OPENING = 6
+"""Words in which a 'this' or a 'the proposal' points at what stands before the sentence."""
 _FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'd|I'll|me|my|mine|we've|you|your|you're)\b")
 _REFERENCE = re.compile(r"\[\d+\]|\[[a-z]{1,4}\]|https?://|www\.|\bet al\b|\bibid\b|\bpp?\.\s*\d", re.IGNORECASE)
 _ENDS = re.compile(r"[.!][\"'”’)]*$")
@@ -70,26 +78,36 @@ _OPENS = re.compile(r"^[\"'“‘(]?[A-Z0-9]")
 
 
 def stands_alone(sentence: str) -> bool:
-    """Whether a reader who sees only this sentence can know what it says.
+    """Whether a reader who sees only this sentence can know what it says, and it reads as a statement of anybody's.
 
-    A judgement by form: it refuses fragments, questions, sentences that open with a connective or a pronoun, that
-    point at another part of their text or speak of a 'this' which the sentence does not hold, and web-page furniture.
+    A judgement by form: it refuses fragments, questions, sentences that lean on another part of their text or speak
+    of their writer, and web-page furniture. What is mined as a side has to pass; what is quoted need not
+    (`tools.text.quotable`).
     """
     words = sentence.split()
     if not SHORTEST <= len(words) <= LONGEST or not _ENDS.search(sentence) or not _OPENS.match(sentence):
         return False
-    if _LEANING.match(sentence) or _EARLY_PRONOUN.match(sentence) or _POINTS_AWAY.search(sentence):
-        return False
-    if _REFERENCE.search(sentence) or _FIRST_PERSON.search(sentence) or not _balanced(sentence):
-        return False
     if (
-        _DEMONSTRATIVE.search(sentence)
-        or _THAT.search(sentence)
-        or _MIDWAY.search(sentence)
-        or _ORDINAL.search(sentence)
+        _LEANING.match(sentence)
+        or leans_back(sentence)
+        or any(p.search(sentence) for p in (_POINTS_AWAY, _DEMONSTRATIVE, _THAT, _MIDWAY))
     ):
         return False
-    return _reads_as_prose(words)
+    return not _REFERENCE.search(sentence) and not _FIRST_PERSON.search(sentence) and is_prose(sentence)
+
+
+def leans_back(sentence: str) -> bool:
+    """Whether the sentence opens with a connective or a pronoun, or points at what stands before it: what its reader
+    misses. A 'these' late in a sentence mostly stands for something in it."""
+    opening = " ".join(sentence.split()[:_OPENING])
+    leaning = _LEANING.match(sentence) and not _PREPARES.match(sentence)
+    pointing = any(p.search(opening) for p in (_POINTS_AWAY, _DEMONSTRATIVE, _THAT))
+    return bool(leaning or pointing or _EARLY_PRONOUN.match(sentence) or _ORDINAL.search(sentence))
+
+
+def is_prose(sentence: str) -> bool:
+    """Whether the signs in it are in pairs, and its words are a sentence's and not those of a list or a table."""
+    return _balanced(sentence) and _reads_as_prose(sentence.split())
 
 
 def _balanced(sentence: str) -> bool:

@@ -1,0 +1,80 @@
+"""How surely what can be quoted argues for a side, from what a judge says of it and of what stands around it.
+
+A sentence by itself is often ambiguous: 'Workers would lose their evenings.' is for a rule or against it. The passage
+that it stands in and the document mostly are not. So three leanings are added, each the difference between the log
+odds that a text supports a side and that it supports the contrary side: of the words themselves, of their passage (the
+mean over its sentences, each weighted by how much it argues at all), and of what was read of their document.
+"""
+
+import json
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.errors import ModelError
+
+Floats = NDArray[np.float64]
+FILE = Path(__file__).parents[1] / "weights" / "quoting.json"
+_EXTREME = 0.002
+"""Probabilities are taken to lie at least so far from 0 and 1; a judge's certainty beyond that is no more certain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quoting:
+    """Weights of the three leanings, and the probabilities from which words are shown.
+
+    case: as the side's case. leaning: as what may speak for it. All are fitted by `python -m evals quotes --fit`.
+    """
+
+    own: float
+    passage: float
+    document: float
+    case: float
+    leaning: float
+
+
+def leanings(stances: Floats) -> tuple[Floats, Floats]:
+    """For each text how it leans to the first of two contrary sides, in log odds, and how much it argues at all.
+
+    stances: the probabilities that it supports the first side, and the other, (n, 2); NaN where that is not known.
+    """
+    odds = np.clip(stances, _EXTREME, 1 - _EXTREME)
+    logits = np.log(odds / (1 - odds))
+    return logits[:, 0] - logits[:, 1], np.max(odds, axis=1)
+
+
+def context(lean: Floats, weight: Floats, groups: Sequence[Hashable]) -> Floats:
+    """For each text the weighted mean leaning of its group, shape (n,); 0 for a group of which nothing is known."""
+    members: dict[Hashable, list[int]] = {}
+    for i, group in enumerate(groups):
+        members.setdefault(group, []).append(i)
+    found = np.zeros(len(lean))
+    for rows in members.values():
+        known = [i for i in rows if not np.isnan(lean[i])]
+        if known:
+            found[rows] = float(np.average(lean[known], weights=weight[known]))
+    return found
+
+
+def sureness(features: Floats, quoting: Quoting) -> Floats:
+    """The probability that each text argues for the first side rather than for the other, shape (n,).
+
+    features: the leanings of the words, of their passage and of their document, (n, 3). Without an intercept, so that
+    exchanged sides exchange the probabilities.
+    """
+    weights = np.array([quoting.own, quoting.passage, quoting.document])
+    return np.asarray(1 / (1 + np.exp(-np.clip(features @ weights, -30, 30))), np.float64)
+
+
+@cache
+def load_quoting(path: Path = FILE) -> Quoting:
+    """The stored weights. Raises ModelError when they cannot be read."""
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        return Quoting(**{field.name: float(stored[field.name]) for field in fields(Quoting)})
+    except (OSError, ValueError, TypeError, KeyError) as exc:
+        raise ModelError(f"{path} cannot be read ({exc}). Restore it from the project.") from exc
