@@ -61,8 +61,8 @@ class Models:
         self.embedded_judge = judge
         self.remote_judge = remote
         self.judge_required = judge_required
-        self._worker = worker
-        self._cache = cache
+        self.worker = worker
+        self.cache = cache
         self._store = store
 
     async def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -98,8 +98,8 @@ class Models:
     def judge(self, name: str = "") -> "RunJudge":
         """The judge of that name; the first one for a run that has not changed it."""
         if self.remote_judge is not None and name in ("", self.remote_judge.name):
-            return _Remote(self.remote_judge, self._cache, 1.0 if self.judge_required else _PATIENCE)
-        return _Embedded(self.embedded_judge, self._worker, self._cache)
+            return _Remote(self.remote_judge, self.cache, 1.0 if self.judge_required else _PATIENCE)
+        return _Embedded(self.embedded_judge, self.worker, self.cache)
 
     async def _vectors(self, encoder: Encoder, texts: Sequence[str], *, queries: bool) -> NDArray[np.float32]:
         compute = encoder.encode_queries if queries else encoder.encode
@@ -109,12 +109,12 @@ class Models:
             chosen = [texts[i] for i in wanted]
             if hasattr(encoder, "address"):  # a server's work is not for this process's worker to wait for
                 return compute(chosen)
-            return self._worker.run(space, compute, chosen)
+            return self.worker.run(space, compute, chosen)
 
         def rows() -> NDArray[
             np.float32
         ]:  # an encoder that is asked for its width may have to load, or to ask a server
-            return self._cache.rows(space, texts, missing) if texts else np.zeros((0, encoder.dimensions), np.float32)
+            return self.cache.rows(space, texts, missing) if texts else np.zeros((0, encoder.dimensions), np.float32)
 
         return await asyncio.to_thread(rows)
 
@@ -145,7 +145,7 @@ class _Cached(ABC):
         self.threshold = judge.threshold
         self.sentence_threshold = judge.sentence_threshold
         self.quoting = load_quoting()
-        self._cache = cache
+        self.cache = cache
 
     async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
         return (await self._remembered(self.name, pairs, seconds, self._compute))[:, 0]
@@ -159,12 +159,12 @@ class _Cached(ABC):
     ) -> NDArray[np.float32]:
         """Rows of shape (n, width): those that are known, and those that `compute` makes of the others."""
         keys = [f"{p.statement}\x1f{p.contrary}\x1f{p.text}" for p in pairs]
-        known = dict(await asyncio.to_thread(self._cache.known, space, keys))
+        known = dict(await asyncio.to_thread(self.cache.known, space, keys))
         missing = list({k: i for i, k in enumerate(keys) if k not in known}.values())
         if missing:
             fresh = (await compute([pairs[i] for i in missing], seconds)).reshape(len(missing), width)
             made = {keys[i]: row for i, row in zip(missing, fresh, strict=True) if not np.isnan(row).any()}
-            await asyncio.to_thread(self._cache.keep, space, made)
+            await asyncio.to_thread(self.cache.keep, space, made)
             known |= made
         unknown = np.full(width, np.nan, np.float32)
         return np.stack([known.get(k, unknown) for k in keys]) if keys else np.zeros((0, width), np.float32)
@@ -183,7 +183,7 @@ class _Embedded(_Cached):
     def __init__(self, judge: Judge, worker: Worker, cache: VectorCache) -> None:
         super().__init__(judge, cache)
         self._judge = judge
-        self._worker = worker
+        self.worker = worker
 
     async def stances(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
         if not isinstance(self._judge, StanceJudge):
@@ -204,7 +204,7 @@ class _Embedded(_Cached):
             part = pairs[done : done + size]
             try:
                 async with asyncio.timeout(None if math.isinf(seconds) else max(0.0, give_up - began)):
-                    made = await self._worker.arun(f"{self.name}/{width}", score, part)
+                    made = await self.worker.arun(f"{self.name}/{width}", score, part)
             except TimeoutError:
                 break
             scores[done : done + len(part)] = made.reshape(len(part), width)

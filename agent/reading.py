@@ -15,9 +15,9 @@ from agent.aspects import speaking_of
 from agent.followups import counter_rank
 from agent.models import Models, RunJudge
 from agent.providers import Brief
-from agent.state import Perspective, Quote
+from agent.state import Perspective, Quote, asked_as
 from tools.judges.judge import Pair, side_score
-from tools.judges.quoting import Quoting, context, leanings, sureness
+from tools.judges.quoting import Quoting, context, grounds_of, leanings, sureness
 from tools.passages import Passage, Sentence
 from tools.text.quotable import Unit, units
 
@@ -35,12 +35,16 @@ _UNCLEAR = 0.7  # of the rank of words that a reader has to guess at
 class Reading:
     """The n quotable parts of a side's passages, in their order.
 
-    sure: how surely each argues for the side, (n,), NaN where that is not known. about: whether it speaks of what is
-    asked, (n,). case, leaning: whether it is sure enough for the side's case, or for what may speak for it, (n,); never
-    both. rank: how good a quotation it makes, (n,). vectors: unit, (n, dimensions). question: (dimensions,).
+    features: the leanings of each, of its passage and of its document, in log odds, (n, 3). grounds: what tells whether
+    it speaks to the dispute, (n, 3); see `tools.judges.quoting`. sure: how surely it does, and argues for the side,
+    (n,), NaN where that is not known. about: whether it speaks of what is asked, (n,). case, leaning: whether it is
+    sure enough for the side's case, or for what may speak for it, (n,); never both. rank: how good a quotation it
+    makes, (n,). vectors: unit, (n, dimensions). question: (dimensions,).
     """
 
     units: list[Unit]
+    features: NDArray[np.float64]
+    grounds: NDArray[np.float64]
     sure: NDArray[np.float64]
     about: NDArray[np.bool_]
     case: NDArray[np.bool_]
@@ -103,6 +107,7 @@ async def stances_to(
     by the same one of them, so that a text is read once and what it leans to does not hang on who asks."""
     turned = side["stance"] == "opposes" or (side["stance"] == "other" and side["contrary"] < side["id"])
     first, second = (contrary, side["statement"]) if turned else (side["statement"], contrary)
+    first = asked_as(first)
     found = await judge.stances([Pair(first, text, second) for text in texts], seconds)
     both = np.asarray(found, np.float64).reshape(len(texts), 2)
     return both[:, ::-1] if turned else both
@@ -133,13 +138,30 @@ async def _reading(
     known = await models.encode([statement, focus or statement, neutral])
     vectors = await _vectors(models, found)
     nearness = vectors @ known.T
+    near = np.maximum(nearness[:, 0], nearness[:, 2])
+    grounds = _grounds(brief, found, vectors, near)
     about = _about(brief, found, nearness)
-    sure = sureness(features, quoting) if brief.contrary else weight
+    sure = sureness(features, grounds, quoting) if brief.contrary else weight
     with np.errstate(invalid="ignore"):
         case = about & (sure >= _least(brief, quoting, "case")) & ~(features[:, 0] < 0)
         leaning = about & ~case & (sure >= _least(brief, quoting, "leaning")) & ~(features[:, 0] < AGAINST_ITSELF)
     rank = _ranked(brief, found, sure, nearness)
-    return Reading(found, sure, about, case, leaning, rank, vectors, known[2])
+    return Reading(found, features, grounds, sure, about, case, leaning, rank, vectors, known[2])
+
+
+def _grounds(
+    brief: Brief, found: Sequence[Unit], vectors: NDArray[np.float32], near: NDArray[np.float32]
+) -> NDArray[np.float64]:
+    """Of each part what tells whether its passage speaks to the dispute, (n, 3)."""
+    members: dict[int, list[int]] = {}
+    for at, unit in enumerate(found):
+        members.setdefault(unit.passage.id, []).append(at)
+    means = [vectors[rows].mean(axis=0) for rows in members.values()]
+    made = np.array([mean / max(float(np.linalg.norm(mean)), 1e-9) for mean in means], np.float64)
+    best = np.array([near[rows].max() for rows in members.values()], np.float64)
+    judged = np.array([max(brief.support.get(i, 0.0), brief.opposing.get(i, 0.0)) for i in members], np.float64)
+    of = dict(zip(members, grounds_of(made, best, judged), strict=True))
+    return np.array([of[u.passage.id] for u in found], np.float64).reshape(len(found), 3)
 
 
 def _least(brief: Brief, quoting: Quoting, tier: str) -> float:

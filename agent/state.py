@@ -25,6 +25,16 @@ class Perspective(TypedDict):
     origin: Literal["question", "sources", "person", "model"]
 
 
+STAND_INS = ("Yes", "No")
+"""Names of the sides of a question that stands in for the statement that it could not be made into; their statements
+are 'Yes: …?' and 'No: …?'."""
+
+
+def asked_as(statement: str) -> str:
+    """The statement as a judge is asked about it: of 'Yes: Is it so?' the question, which it reads as well."""
+    return statement.removeprefix(f"{STAND_INS[0]}: ")
+
+
 class Target(TypedDict):
     """What a follow-up wants argued against: a claim of the thread's latest answer, or a whole side of it.
 

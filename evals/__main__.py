@@ -22,6 +22,7 @@ SUITES = {
     "pir": "do queries that add a perspective find its passages: PAP and the like (PIR)",
     "report": "results side by side: a table, Markdown with figures, two of them compared",
     "responses": "theses of documents, stances of texts and evidence, against labelled data",
+    "quotes": "how surely a quotation has to argue for a side before it is shown",
     "retrieval": "how well retrievers cover the perspectives on a question",
     "select-fit": "fit what tells the passages that speak to a question, for the agent's selection",
     "screenshots": "pictures of the chat page, for the documents",

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.models import Models
-from agent.state import FramingState, Perspective
+from agent.state import STAND_INS, FramingState, Perspective
 from tools.grammar import negate
 from tools.passages import Passage, Sentence
 from tools.text.linkage import average_linkage
@@ -59,8 +59,8 @@ class EmbeddedExpander:
             return [denied(framing["claim"])]
         if framing["form"] == "open":
             return await self._answers(framing, passages)
-        sides = _planned(framing)
-        return sides + await self._third_ways(framing, sides, passages)
+        sides = planned(framing)
+        return sides + (await self._third_ways(framing, sides, passages) if sides else [])
 
     async def _third_ways(
         self, framing: FramingState, sides: Sequence[Perspective], passages: Sequence[Passage]
@@ -112,7 +112,9 @@ def _main_clause(sentence: str) -> str:
     return _REASON.split(_CONDITION.sub("", sentence))[0]
 
 
-def _planned(framing: FramingState) -> list[Perspective]:
+def planned(framing: FramingState) -> list[Perspective]:
+    """The sides that the question itself has; where it could not be made a statement with some certainty, they are
+    'Yes' and 'No' to it."""
     if framing["alternatives"]:
         pair = len(framing["alternatives"]) == 2  # of two alternatives, what speaks for one speaks against the other
         return [
@@ -126,15 +128,18 @@ def _planned(framing: FramingState) -> list[Perspective]:
             )
             for i, statement in enumerate(framing["alternatives"], start=1)
         ]
-    if not framing["claim"]:
+    if framing["claim"]:
+        return _facing(("For", framing["claim"]), ("Against", framing["negation"]))
+    if framing["form"] not in ("polar", "claim"):
         return []
+    return _facing(*((word, f"{word}: {framing['neutral']}") for word in STAND_INS))
+
+
+def _facing(one: tuple[str, str], other: tuple[str, str]) -> list[Perspective]:
+    """Two contrary sides, each with its name and statement."""
     return [
-        Perspective(
-            id="p1", name="For", statement=framing["claim"], stance="supports", contrary="p2", origin="question"
-        ),
-        Perspective(
-            id="p2", name="Against", statement=framing["negation"], stance="opposes", contrary="p1", origin="question"
-        ),
+        Perspective(id="p1", name=one[0], statement=one[1], stance="supports", contrary="p2", origin="question"),
+        Perspective(id="p2", name=other[0], statement=other[1], stance="opposes", contrary="p1", origin="question"),
     ]
 
 

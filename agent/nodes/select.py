@@ -76,7 +76,9 @@ def on_focus(
     """A side's coverage by those of its passages that speak of what a follow-up asks about."""
     ids = [i for i in coverage["ids"] if i in speaking]
     counts = standing(len(ids), len({passages[i].source for i in ids}))
-    return Coverage(**counts, leaning=[], ids=ids, strongest=max((support.get(i, 0.0) for i in ids), default=0.0), copies=0)
+    return Coverage(
+        **counts, leaning=[], ids=ids, strongest=max((support.get(i, 0.0) for i in ids), default=0.0), copies=0
+    )
 
 
 def _counters(state: RunState, side: str, ids: Sequence[int], nearness: dict[int, float]) -> list[int]:

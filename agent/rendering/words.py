@@ -14,6 +14,7 @@ from agent.answer import (
     CoverageLine,
     ResponseSentence,
 )
+from agent.state import STAND_INS
 
 MAY_SPEAK = "May speak for this side; read it before you use it:"
 REMINDER = "Check what matters to you against the sources."
@@ -47,6 +48,8 @@ def _plain_all(value: Any) -> Any:
 
 def label(answer: Answer, side: AnswerPerspective) -> str:
     """What stands above a side: where it stands on the question, or that it is an answer to one without yes and no."""
+    if side.name in STAND_INS and side.statement.startswith(f"{side.name}: "):
+        return side.name
     sided = answer.against is not None or any(s.stance != "other" for s in answer.perspectives)
     return _LABELS[side.stance] if sided else "Answer"
 
@@ -59,6 +62,8 @@ def head(side: AnswerPerspective) -> str:
 
 def named(side: AnswerPerspective) -> str:
     """The side's statement, after its name where that is not said by it."""
+    if side.name in STAND_INS and side.stance != "other":
+        return side.statement.removeprefix(f"{side.name}: ")
     told = side.stance != "other" or side.statement.startswith(side.name.removesuffix(" …"))
     return side.statement if told else f"{side.name}: {side.statement}"
 

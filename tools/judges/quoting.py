@@ -4,6 +4,11 @@ A sentence by itself is often ambiguous: 'Workers would lose their evenings.' is
 that it stands in and the document mostly are not. So three leanings are added, each the difference between the log
 odds that a text supports a side and that it supports the contrary side: of the words themselves, of their passage (the
 mean over its sentences, each weighted by how much it argues at all), and of what was read of their document.
+
+Which side words are on is one question; whether they speak to the dispute at all is another, that most passages of a
+search fail. Three things tell it, none of which hangs on how the question is worded: how near the passage lies to the
+middle of those that come nearest to the question, by how much it is farther from the question than these, and what the
+judge said of it as a whole.
 """
 
 import json
@@ -19,13 +24,15 @@ from tools.errors import ModelError
 
 Floats = NDArray[np.float64]
 FILE = Path(__file__).parents[1] / "weights" / "quoting.json"
+CENTRAL = 5
 _EXTREME = 0.002
 """Probabilities are taken to lie at least so far from 0 and 1; a judge's certainty beyond that is no more certain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quoting:
-    """Weights of the three leanings, and the probabilities from which words are shown.
+    """Weights of the three leanings; of what tells whether words speak to the dispute, with their offset; and the
+    probabilities from which words are shown.
 
     case: as the side's case. leaning: as what may speak for it. All are fitted by `python -m evals quotes --fit`.
     """
@@ -33,6 +40,10 @@ class Quoting:
     own: float
     passage: float
     document: float
+    centre: float
+    nearness: float
+    judged: float
+    offset: float
     case: float
     leaning: float
 
@@ -60,14 +71,47 @@ def context(lean: Floats, weight: Floats, groups: Sequence[Hashable]) -> Floats:
     return found
 
 
-def sureness(features: Floats, quoting: Quoting) -> Floats:
+def taking_side(features: Floats, quoting: Quoting) -> Floats:
     """The probability that each text argues for the first side rather than for the other, shape (n,).
 
     features: the leanings of the words, of their passage and of their document, (n, 3). Without an intercept, so that
     exchanged sides exchange the probabilities.
     """
-    weights = np.array([quoting.own, quoting.passage, quoting.document])
-    return np.asarray(1 / (1 + np.exp(-np.clip(features @ weights, -30, 30))), np.float64)
+    return _sigmoid(features @ np.array([quoting.own, quoting.passage, quoting.document]))
+
+
+def speaking(grounds: Floats, quoting: Quoting) -> Floats:
+    """The probability that each text speaks to the dispute, shape (n,).
+
+    grounds: of `grounds_of`, (n, 3).
+    """
+    return _sigmoid(grounds @ np.array([quoting.centre, quoting.nearness, quoting.judged]) + quoting.offset)
+
+
+def grounds_of(vectors: Floats, nearness: Floats, judged: Floats) -> Floats:
+    """What tells which passages speak to a dispute, (n, 3): the cosine to the mean of the CENTRAL passages nearest to
+    the question (pseudo-relevance feedback, Rocchio 1971), the nearness less the mean of the CENTRAL highest, and the
+    judgement.
+
+    vectors: unit, of the passages, (n, dimensions). nearness: the highest cosine of a sentence of each to the question
+    or a statement, (n,). judged: the higher of the judge's probabilities that it supports either side, 0 where it was
+    not asked, (n,).
+    """
+    if not len(vectors):
+        return np.zeros((0, 3))
+    first = np.argsort(-nearness, kind="stable")[:CENTRAL]
+    centre = vectors[first].mean(axis=0)
+    centre = centre / max(float(np.linalg.norm(centre)), 1e-9)
+    return np.stack([vectors @ centre, nearness - nearness[first].mean(), judged], axis=1).astype(np.float64)
+
+
+def sureness(features: Floats, grounds: Floats, quoting: Quoting) -> Floats:
+    """The probability that each text speaks to the dispute and argues for its first side, shape (n,)."""
+    return taking_side(features, quoting) * speaking(grounds, quoting)
+
+
+def _sigmoid(values: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-np.clip(values, -30, 30))), np.float64)
 
 
 @cache

@@ -1,0 +1,154 @@
+"""Of quotations whose documents' sides are known: how many stand right, and how many sides have one.
+
+`Question.parts` are what could be quoted, read once; everything here is over them, for any weights and probabilities.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
+
+from evals.metrics.ratios import Ratio
+from tools.judges.quoting import Floats, Quoting, sureness
+
+STEPS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+MOST = 3
+"""Quotations of a side, each of another document, as the embedded writer shows them where they only lean."""
+CASE_RIGHT, LEANING_RIGHT = 0.95, 0.8
+AGAINST_ITSELF = -0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question's n quotable parts.
+
+    features: how each leans to its first side, of itself, its passage, its document, (n, 3). grounds: what tells
+    whether it speaks to the dispute, (n, 3). rank: how good a quotation each makes besides, (n,). documents: which it is
+    of. sides: 1 for documents that are known for the first side, -1 for the second, 0 for the others, (n,).
+    """
+
+    key: str
+    features: Floats
+    grounds: Floats
+    rank: Floats
+    documents: tuple[str, ...]
+    sides: NDArray[np.int_]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What would be shown from a probability on; see `evals/quotes.py` for the measures. quoted: how many."""
+
+    probability: float
+    right: float
+    quoted: int
+    sides: float
+    both: float
+    missing: float
+
+
+Curve = list[Point]
+
+
+def curve(questions: Sequence[Question], quoting: Quoting) -> Curve:
+    """A point for each of STEPS."""
+    return [_point(questions, quoting, least) for least in STEPS]
+
+
+def _point(questions: Sequence[Question], quoting: Quoting, least: float) -> Point:
+    found = measures(questions, quoting, least)
+    return Point(
+        probability=least,
+        right=found["right"].value,
+        quoted=int(found["right"].total),
+        sides=found["sides"].value,
+        both=found["both"].value,
+        missing=found["missing"].value,
+    )
+
+
+def measures(questions: Sequence[Question], quoting: Quoting, least: float) -> dict[str, Ratio]:
+    """right, sides, both and missing where everything from a probability on is shown."""
+    rows: dict[str, list[tuple[str, float, float]]] = {name: [] for name in ("right", "sides", "both", "missing")}
+    for q in questions:
+        sure = {sign: sureness(sign * q.features, q.grounds, quoting) for sign in (1, -1)}
+        verdicts = [_picked(q, sign, sure[sign], least) for sign in (1, -1)]
+        shown = [any(side == sign for side in sides) for sign, sides in zip((1, -1), verdicts, strict=True)]
+        known = [(sign, side) for sign, sides in zip((1, -1), verdicts, strict=True) for side in sides if side]
+        rows["right"].append((q.key, sum(sign == side for sign, side in known), len(known)))
+        rows["sides"].append((q.key, sum(shown), 2))
+        rows["both"].append((q.key, float(all(shown)), 1))
+        without = [bool(_picked(q, sign, sure[sign], least, left_out=sign)) for sign in (1, -1)]
+        rows["missing"].append((q.key, sum(without), 2))
+    return {name: Ratio.of(of) for name, of in rows.items()}
+
+
+def _picked(q: Question, sign: int, sure: Floats, least: float, left_out: int = 0) -> list[int]:
+    """The known sides of the documents that would be quoted for a side: the best of each, at most MOST of them."""
+    fit = (sure >= least) & (sign * q.features[:, 0] >= AGAINST_ITSELF)
+    if left_out:
+        fit &= q.sides != left_out
+    picked: dict[str, int] = {}
+    for i in sorted(np.flatnonzero(fit), key=lambda i: -float(sure[i] * q.rank[i])):
+        if len(picked) < MOST:
+            picked.setdefault(q.documents[i], int(q.sides[i]))
+    return list(picked.values())
+
+
+def operating_points(questions: Sequence[Question], quoting: Quoting, seed: int) -> dict[str, dict[str, object]]:
+    """The measures with their 95 % intervals at the two probabilities in force."""
+    return {
+        tier: {
+            name: {"value": ratio.value, "interval": ratio.interval(seed), "of": ratio.total}
+            for name, ratio in measures(questions, quoting, least).items()
+        }
+        for tier, least in (("case", quoting.case), ("leaning", quoting.leaning))
+    }
+
+
+def fit(questions: Sequence[Question], own: float = 0.26, passage: float = 0.3) -> Quoting:
+    """Weights and probabilities fitted on these questions.
+
+    The shares of the three leanings are given: documents of one side alone would put all on the document, which is
+    wrong of those that speak for both. Fitted are their scale (a logistic regression without an intercept on the known
+    documents, each question with the same weight, each document too), what tells known documents from the others that
+    were read (a logistic regression), then the lowest probabilities from which CASE_RIGHT and LEANING_RIGHT of the
+    quotations stand right.
+    """
+    shares = np.array([own, passage, 1 - own - passage])
+    lean, side, weight = (np.concatenate(part) for part in zip(*_known(questions, shares), strict=True))
+
+    def loss(scale: NDArray[np.float64]) -> float:
+        return float(np.average(np.log1p(np.exp(-scale[0] * lean * side)), weights=weight))
+
+    scale = float(minimize(loss, np.array([1.0]), method="Nelder-Mead").x[0])
+    grounds = np.concatenate([q.grounds for q in questions])
+    known = np.concatenate([q.sides != 0 for q in questions])
+    speaks = LogisticRegression(C=10, max_iter=1000).fit(grounds, known)
+    names = ("own", "passage", "document", "centre", "nearness", "judged", "offset")
+    fitted = [*(scale * shares), *speaks.coef_[0], speaks.intercept_[0]]
+    weights = {name: round(float(w), 4) for name, w in zip(names, fitted, strict=True)}
+    made = Quoting(**weights, case=0.5, leaning=0.5)
+    return replace(made, case=_lowest(questions, made, CASE_RIGHT), leaning=_lowest(questions, made, LEANING_RIGHT))
+
+
+def _known(questions: Sequence[Question], shares: Floats) -> Iterator[tuple[Floats, Floats, Floats]]:
+    for q in questions:
+        known = np.flatnonzero(q.sides)
+        counts = {d: sum(q.documents[i] == d for i in known) for d in {q.documents[i] for i in known}}
+        weight = np.array([1 / (counts[q.documents[i]] * len(counts)) for i in known], np.float64)
+        yield q.features[known] @ shares, q.sides[known].astype(float), weight
+
+
+def _lowest(questions: Sequence[Question], quoting: Quoting, wanted: float) -> float:
+    """The lowest probability, in hundredths, from which on as many stand right at every higher one that is common."""
+    least = 0.99
+    for step in range(99, 50, -1):
+        right = measures(questions, quoting, step / 100)["right"]
+        if right.total >= 20 and right.value < wanted:
+            break
+        least = step / 100
+    return least
