@@ -25,12 +25,14 @@ from evals.answering.asking import Build, ask_all, fingerprint, in_force, provid
 from evals.answering.cases import SAMPLES_SET, Case, CaseSet, load_cases
 from evals.answering.checks import check_claims, judge_claims
 from evals.answering.plan import FRAMINGS, MISSING, NEUTRAL, PLAIN, TOPICAL, plan
+from evals.answering.verdicts import with_gold_verdicts
 from evals.metrics.alignment import Correlation, judged_alignment, stance_alignment
 from evals.metrics.answers import (
     Reply,
     all_sides_cited,
     answered,
     balance,
+    both_sides_known,
     citations,
     missing_side,
     one_sided,
@@ -56,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, required=True, metavar="FILE", help="where the answers are kept, a line each")
     add("--missing", action="store_true", help="ask again without one side's gold documents, the sides in turn")
     add("--framings", action="store_true", help="ask again in leading wordings, for the claim and against it")
+    add("--gold", action="store_true", help="ask a judge that knows the documents' sides instead of the one in force")
     add("--score-only", action="store_true", help="measure the answers that are there, and ask nothing")
     add("--read", type=Path, metavar="FILE", help="also write the answers as Markdown, for reading")
     add("--limit", type=int, metavar="N", help="only the first N questions of a seeded shuffle")
@@ -80,6 +83,8 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
     cases = chosen.shuffled(args.seed)[: args.limit]
     asks = plan(cases, args.missing, args.framings, args.seed)
     config = {"set": chosen.name, "documents": fingerprint(chosen.documents), "seed": args.seed} | in_force(settings)
+    if args.gold:
+        config, build = config | {"judge": "gold"}, with_gold_verdicts(build, chosen)
     if args.score_only:
         head, records = _stored(args.out, config)
     else:
@@ -107,6 +112,7 @@ async def measure(replies: Sequence[Reply], models: Models) -> Measures:
     found: Measures = {
         "answered": answered(plain),
         "all_sides_cited": all_sides_cited(plain),
+        **both_sides_known(plain),
         **citations(plain),
         **one_sided(plain),
         **balance(plain),

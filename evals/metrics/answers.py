@@ -7,8 +7,9 @@ which is which.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from agent.answer import Answer, AnswerPerspective
 from evals.metrics.ratios import Ratio
@@ -16,6 +17,7 @@ from evals.metrics.ratios import Ratio
 SIDES = ("supports", "opposes")
 _OTHER = {"supports": "opposes", "opposes": "supports"}
 VERDICTS = ("right", "wrong", "unknown")
+TIERS = ("case", "leaning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +57,43 @@ def citations(replies: Sequence[Reply]) -> dict[str, Ratio]:
 
     right: the document is gold for the side it stands under. wrong: for the other side only. unknown: for neither, and
     gold is not exhaustive. `citations_X` = X / all citations under a for or against side; `wrong_of_known` =
-    wrong / (right + wrong). No paper's measure. The side of an essay is not that of each of its sentences, so that
-    wrong ones are counted too often rather than too seldom.
+    wrong / (right + wrong), and by tier: of the case, and of what may speak for a side. No paper's measure. The side of
+    an essay is not that of each of its sentences, so that wrong ones are counted too often rather than too seldom.
     """
-    counts = [(r.question, Counter(verdict for verdict, *_ in judged_citations(r))) for r in replies]
+    found = [(r.question, list(judged_citations(r))) for r in replies]
+    counts = [(q, Counter(c.verdict for c in cited)) for q, cited in found]
     shares = {f"citations_{v}": Ratio.of((q, c[v], c.total()) for q, c in counts) for v in VERDICTS}
-    return shares | {"wrong_of_known": Ratio.of((q, c["wrong"], c["right"] + c["wrong"]) for q, c in counts)}
+    tiers = {
+        f"wrong_of_known_{tier}": _wrong_of_known((q, [c for c in cited if c.tier == tier]) for q, cited in found)
+        for tier in TIERS
+    }
+    return shares | {"wrong_of_known": _wrong_of_known(found)} | tiers
 
 
-def judged_citations(reply: Reply) -> Iterator[tuple[str, str, str]]:
-    """(verdict, stance, sentence) of each citation under a for or against side."""
+def _wrong_of_known(found: Iterable[tuple[str, list["JudgedCitation"]]]) -> Ratio:
+    counts = [(q, Counter(c.verdict for c in cited)) for q, cited in found]
+    return Ratio.of((q, c["wrong"], c["right"] + c["wrong"]) for q, c in counts)
+
+
+class JudgedCitation(NamedTuple):
+    """A citation under a for or against side: whether its document is known for that side, and what cites it."""
+
+    verdict: str
+    stance: str
+    text: str
+    tier: str
+
+
+def judged_citations(reply: Reply) -> Iterator[JudgedCitation]:
+    """Each citation under a for or against side."""
     documents = {c.number: c.document_id for c in reply.answer.citations} if reply.answer else {}
     for side in reply.sides:
         if side.stance == "other":
             continue
         for claim in side.claims:
             for number in claim.citations:
-                yield _verdict(reply.gold, documents[number], side.stance), side.stance, claim.text
+                verdict = _verdict(reply.gold, documents[number], side.stance)
+                yield JudgedCitation(verdict, side.stance, claim.text, claim.tier)
 
 
 def _verdict(gold: dict[str, frozenset[str]], document: str, stance: str) -> str:
@@ -90,6 +112,31 @@ def _all_cited(reply: Reply) -> bool:
     if any(s.stance == "other" for s in cited):
         return len(cited) == len(SIDES)
     return {s.stance for s in cited} >= {side for side in SIDES if reply.gold[side]}
+
+
+def both_sides_known(replies: Sequence[Reply]) -> dict[str, Ratio]:
+    """Questions with gold documents on both sides of which each side quotes one that is gold for it, in either tier
+    (`both_sides_known`) or in the case (`both_cases_known`) / such questions. No paper's measure. Of a choice's two
+    sides one has to quote the one gold side and the other the other, whichever way round."""
+    both = [r for r in replies if all(r.gold[side] for side in SIDES)]
+    return {
+        "both_sides_known": Ratio.of((r.question, float(_both_known(r, TIERS)), 1) for r in both),
+        "both_cases_known": Ratio.of((r.question, float(_both_known(r, TIERS[:1])), 1) for r in both),
+    }
+
+
+def _both_known(reply: Reply, tiers: Sequence[str]) -> bool:
+    documents = {c.number: c.document_id for c in reply.answer.citations} if reply.answer else {}
+    sides = [
+        {documents[n] for claim in side.claims if claim.tier in tiers for n in claim.citations}
+        for side in _two_sides(reply)
+    ]
+    if len(sides) != len(SIDES):
+        return False
+    golds = [reply.gold[side] for side in SIDES]
+    choice = any(s.stance == "other" for s in _two_sides(reply))
+    ways = [golds, golds[::-1]] if choice else [golds]
+    return any(all(cited & gold for cited, gold in zip(sides, way, strict=True)) for way in ways)
 
 
 def one_sided(replies: Sequence[Reply]) -> dict[str, Ratio]:
@@ -150,33 +197,36 @@ def missing_side(replies: Sequence[Reply]) -> dict[str, Ratio]:
 
     missing_admitted: the side is shown without a claim, as not found or thin, or not at all, in an answer that was
     given / questions. missing_admitted_other_kept: that, while the other side is shown with claims; an answer that
-    finds nothing admits everything. missing_shown: a case is made for the side. missing_shown_wrong: one of it that
+    finds nothing admits everything. missing_shown: something is shown for the side, in either tier; missing_shown_case:
+    in its case. missing_shown_wrong: one of it that
     cites a document that is gold for the other side only, which is certainly no evidence; others may stand on documents
     that nobody labelled. An answer that weighs alternatives instead of for and against is left out.
     """
     asked = [r for r in replies if r.left_out and (not r.answered or any(s.stance in SIDES for s in r.sides))]
     verdicts = [(r, _shown(r, r.left_out), _shown(r, _OTHER[r.left_out])) for r in asked]
+    cases = [(r, _shown(r, r.left_out, TIERS[:1])) for r in asked]
     admitted = [(r, r.answer is not None and not shown and _admits(r), kept) for r, shown, kept in verdicts]
     return {
         "missing_admitted": Ratio.of((r.question, float(yes), 1) for r, yes, _ in admitted),
         "missing_admitted_other_kept": Ratio.of((r.question, float(yes and kept), 1) for r, yes, kept in admitted),
         "missing_shown": Ratio.of((r.question, float(shown), 1) for r, shown, _ in verdicts),
+        "missing_shown_case": Ratio.of((r.question, float(shown), 1) for r, shown in cases),
         "missing_shown_wrong": Ratio.of((r.question, float(_wrongly(r)), 1) for r in asked),
     }
 
 
-def _shown(reply: Reply, stance: str) -> bool:
+def _shown(reply: Reply, stance: str, tiers: Sequence[str] = TIERS) -> bool:
     side = reply.side(stance)
-    return bool(side and side.claims)
+    return bool(side and any(c.tier in tiers for c in side.claims))
 
 
 def _admits(reply: Reply) -> bool:
     side = reply.side(reply.left_out)
-    return side is None or side.status in ("not_found", "thin")
+    return side is None or side.status in ("not_found", "thin", "leaning")
 
 
 def _wrongly(reply: Reply) -> bool:
-    return any(verdict == "wrong" and stance == reply.left_out for verdict, stance, _ in judged_citations(reply))
+    return any(c.verdict == "wrong" and c.stance == reply.left_out for c in judged_citations(reply))
 
 
 def supported(checked: Sequence[tuple[str, Sequence[Sequence[bool]]]]) -> dict[str, Ratio]:

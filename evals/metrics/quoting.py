@@ -26,8 +26,8 @@ class Question:
     """A question's n quotable parts.
 
     features: how each leans to its first side, of itself, its passage, its document, (n, 3). grounds: what tells
-    whether it speaks to the dispute, (n, 3). rank: how good a quotation each makes besides, (n,). documents: which it is
-    of. sides: 1 for documents that are known for the first side, -1 for the second, 0 for the others, (n,).
+    whether it speaks to the dispute, (n, 3). rank: how good a quotation each makes besides, (n,). documents: which it
+    is of. sides: 1 for documents that are known for the first side, -1 for the second, 0 for the others, (n,).
     """
 
     key: str
