@@ -28,6 +28,7 @@ _ON_POINT = 0.6  # cosine to what it argues against from which a sentence need n
 _ECHO = 0.95  # cosine at which a sentence says what it is to argue against
 AGAINST_ITSELF = -0.4
 """Leaning of the words, in log odds, below which they speak for the other side, whatever stands around them."""
+_SUPPORTS_AT_ALL = 0.03  # probability of support below which words argue for nothing
 _UNCLEAR = 0.7  # of the rank of words that a reader has to guess at
 
 
@@ -73,10 +74,10 @@ async def read_sides(
         there = next((i for i, b in enumerate(briefs) if i > here and _opposed(brief, b)), None)
         found = _units([brief] if there is None else [brief, briefs[there]])
         stances = await _stances(brief, found, seconds) if judged else _of_passages(brief, found)
-        features, weight = _features(stances, found)
-        readings[here] = await _reading(models, brief, found, features, weight)
+        features = _features(stances, found)
+        readings[here] = await _reading(models, brief, found, features, stances)
         if there is not None:
-            readings[there] = await _reading(models, briefs[there], found, -features, weight)
+            readings[there] = await _reading(models, briefs[there], found, -features, stances[:, ::-1])
     return [readings[i] for i in range(len(briefs))]
 
 
@@ -119,19 +120,26 @@ def _of_passages(brief: Brief, found: Sequence[Unit]) -> NDArray[np.float64]:
     return np.array(scores, np.float64).reshape(len(found), 2)
 
 
-def _features(stances: NDArray[np.float64], found: Sequence[Unit]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The three leanings of each part, (n, 3), and how much it argues at all, (n,)."""
+def serves(stances: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which texts may stand under the first of two contrary sides by what they say themselves, whatever is around them:
+    those that support it at all, and do not speak for the other one. stances: (n, 2)."""
+    lean, _ = leanings(stances)
+    with np.errstate(invalid="ignore"):  # what was not judged serves nothing
+        return np.asarray((stances[:, 0] >= _SUPPORTS_AT_ALL) & (lean >= AGAINST_ITSELF))
+
+
+def _features(stances: NDArray[np.float64], found: Sequence[Unit]) -> NDArray[np.float64]:
+    """The three leanings of each part, (n, 3)."""
     lean, weight = leanings(stances)
     around = [
         context(lean, weight, [u.passage.id for u in found]),
         context(lean, weight, [(u.passage.collection, u.passage.document_id) for u in found]),
     ]
-    alone = stances[:, 0] if np.isnan(stances[:, 1]).all() else weight
-    return np.stack([lean, *around], axis=1), alone
+    return np.stack([lean, *around], axis=1)
 
 
 async def _reading(
-    models: Models, brief: Brief, found: list[Unit], features: NDArray[np.float64], weight: NDArray[np.float64]
+    models: Models, brief: Brief, found: list[Unit], features: NDArray[np.float64], stances: NDArray[np.float64]
 ) -> Reading:
     quoting = brief.judge.quoting
     statement, focus, neutral = brief.perspective["statement"], brief.framing["focus"], brief.framing["neutral"]
@@ -141,10 +149,11 @@ async def _reading(
     near = np.maximum(nearness[:, 0], nearness[:, 2])
     grounds = _grounds(brief, found, vectors, near)
     about = _about(brief, found, nearness)
-    sure = sureness(features, grounds, quoting) if brief.contrary else weight
+    sure = sureness(features, grounds, quoting) if brief.contrary else stances[:, 0]
+    fit = about & (serves(stances) if brief.contrary else np.ones(len(found), bool))
     with np.errstate(invalid="ignore"):
-        case = about & (sure >= _least(brief, quoting, "case")) & ~(features[:, 0] < 0)
-        leaning = about & ~case & (sure >= _least(brief, quoting, "leaning")) & ~(features[:, 0] < AGAINST_ITSELF)
+        case = fit & (sure >= _least(brief, quoting, "case")) & ~(features[:, 0] < 0)
+        leaning = fit & ~case & (sure >= _least(brief, quoting, "leaning"))
     rank = _ranked(brief, found, sure, nearness)
     return Reading(found, features, grounds, sure, about, case, leaning, rank, vectors, known[2])
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.models import Models
-from agent.providers import Providers
+from agent.providers import Brief, Providers
 from agent.settings import Settings
-from agent.state import FramingState, Perspective
+from agent.state import Claim, FramingState, Perspective, Tier
 from evals.instant import InstantEncoder, instant_providers
 from tools.cache import VectorCache
 from tools.judges.judge import Pair
@@ -70,6 +70,29 @@ class ScriptedExpander:
         return self._sides
 
 
+class ReadingWriter:
+    """Quotes all that was read for a side: what is sure as its case, what leans beside it."""
+
+    async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
+        reading = brief.reading
+        assert reading is not None
+        tiers: dict[Tier, NDArray[np.bool_]] = {"case": reading.case, "leaning": reading.leaning}
+        claims = [
+            Claim(
+                perspective=brief.perspective["id"],
+                text=quote["text"],
+                shown=quote["shown"],
+                passages=[quote["passage"]],
+                support=quote["support"],
+                role="case",
+                tier=tier,
+            )
+            for tier, of_it in tiers.items()
+            for quote in map(reading.quote, np.flatnonzero(of_it))
+        ]
+        return claims[: brief.limit], claims[brief.limit :]
+
+
 def with_judge(providers: Providers, settings: Settings, judge: Any) -> Providers:
     cache = VectorCache(settings.cache_dir / "scripted.db")
     return replace(providers, models=Models(InstantEncoder(), judge, Worker(), cache))
@@ -78,12 +101,14 @@ def with_judge(providers: Providers, settings: Settings, judge: Any) -> Provider
 def build(
     judge: ScriptedJudge | None = None, before_search: Callable[[str], object] | None = None, **stages: Any
 ) -> Build:
-    """The instant providers with some of them replaced."""
+    """The instant providers with some of them replaced. What a judge is given for is quoted as it finds it."""
 
     def made(settings: Settings, store: Store) -> Providers:
         providers = instant_providers(settings, store)
         if judge is not None:
             providers = with_judge(providers, settings, judge)
+            if stages.get("quoter") is None:
+                providers = replace(providers, writer=ReadingWriter())
         if before_search is not None:
             providers = replace(providers, search=WatchedSearch(providers.search, before_search))  # type: ignore[arg-type]
         return replace(providers, **stages)

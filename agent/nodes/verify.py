@@ -21,7 +21,7 @@ from agent.nodes.reporting import Stage, in_time, report, timed
 from agent.nodes.write import brief_of
 from agent.options import RunOptions, options_of
 from agent.providers import Providers
-from agent.reading import AGAINST_ITSELF, stances_to
+from agent.reading import serves, stances_to
 from agent.routing import time_left
 from agent.state import (
     Claim,
@@ -37,7 +37,6 @@ from agent.state import (
 from tools.allowance import current
 from tools.errors import DeadlineError, JudgeError
 from tools.judges.judge import Pair, side_score
-from tools.judges.quoting import leanings
 from tools.passages import Passage
 
 
@@ -172,10 +171,10 @@ class _Checker:
         written = [c for c in claims if c.get("written")]
         sided = [c for c in written if c["role"] != "plain" and c["passages"]]
         quoted = [c for c in claims if not c.get("written") and c["role"] != "plain"]
-        grounded, sure, leans = await asyncio.gather(  # of a server all are asked at once
+        grounded, sure, serving = await asyncio.gather(  # of a server all are asked at once
             ground(self.providers.models, self.judge, written, passages, self.seconds()),
             self._sure(sided),
-            self._leaning(quoted),
+            self._serving(quoted),
         )
         verdicts: list[Claim | Check] = []
         for claim in claims:
@@ -185,25 +184,30 @@ class _Checker:
             elif claim["role"] == "plain":
                 verdicts.append(held)
             elif not claim.get("written"):
-                verdicts.append(held if leans[claim["perspective"], claim["text"]] >= AGAINST_ITSELF else "side")
+                verdicts.append(held if (claim["perspective"], claim["text"]) in serving else "side")
             elif (score := sure[claim["perspective"], claim["text"]]) < self.judge.sentence_threshold:
                 verdicts.append("side")
             else:
                 verdicts.append(Claim(**{**held, "support": score}))
         return verdicts
 
-    async def _leaning(self, claims: Sequence[Claim]) -> dict[tuple[str, str], float]:
-        """How each quotation, as it is shown, leans to the side that it stands under, in log odds; 0 for a side without
-        a contrary, and for what was not judged in time. What was read before is not read again: this refuses what no
-        reading by the judge in force bears out."""
-        found = {(c["perspective"], c["text"]): 0.0 for c in claims}
+    async def _serving(self, claims: Sequence[Claim]) -> set[tuple[str, str]]:
+        """The quotations that serve the side they stand under, by how the judge in force reads them as they are shown.
+
+        What was read before is not read again: this refuses what no reading by this judge bears out.
+        """
+        found: set[tuple[str, str]] = set()
         contrary = contrary_statements(self.state)
         for side in self.state.get("perspectives", []):
-            mine = [c for c in claims if c["perspective"] == side["id"] and contrary[side["id"]]]
+            mine = [c for c in claims if c["perspective"] == side["id"]]
+            if not contrary[side["id"]]:
+                sure = await self._sure(mine)
+                found |= {key for key, score in sure.items() if score >= self.judge.sentence_threshold}
+                continue
             texts = [as_read(c) for c in mine]
             stances = await stances_to(self.judge, side, contrary[side["id"]], texts, self.seconds())
-            for claim, lean in zip(mine, leanings(stances)[0], strict=True):
-                found[claim["perspective"], claim["text"]] = float(np.nan_to_num(lean))
+            verdicts = serves(stances)
+            found |= {(c["perspective"], c["text"]) for c, yes in zip(mine, verdicts, strict=True) if yes}
         return found
 
     async def _sure(self, claims: Sequence[Claim]) -> dict[tuple[str, str], float]:
