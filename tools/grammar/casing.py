@@ -1,0 +1,94 @@
+"""Headlines in Title Case and texts in capitals, written as sentences are: names keep their capitals."""
+
+import re
+
+from tools.grammar.lexicon import lookup
+from tools.grammar.word_classes import ADVERBS, AUXILIARIES, CONJUNCTIONS, DEGREES, DETERMINERS, PREPOSITIONS
+
+_SMALL = PREPOSITIONS | CONJUNCTIONS | DETERMINERS | AUXILIARIES | ADVERBS | DEGREES | {"be", "been", "to"}
+_NEVER_IN_NAMES = AUXILIARIES | {"be", "to", "are", "than", "that", "or"}
+_OUTER = "\"'?.,!():;[]"
+_PEOPLES = re.compile(r".+(?:an|ish|ese|ic)$")
+_NAMES = re.compile(
+    r"\b(?:united (?:nations|states|kingdom)|european union|middle east|cold war|world war|world cup|wall street|"
+    r"white house|supreme court|social security|electoral college|nobel (?:peace )?prize|boy scouts|new deal|"
+    r"big history|big tech|prime minister|second amendment|first amendment|civil war|north korea|south korea|"
+    r"south africa|roman empire|british empire|industrial revolution|french revolution)\b",
+    re.I,
+)
+"""Names made of common words that titles are often about; no rule tells them from other words."""
+
+
+def lowered(text: str) -> str:
+    """The text in the case of a sentence, where it is a headline or all in capitals; any other text as it is."""
+    words = text.split()
+    if text.isupper() and len(words) > 2:
+        return _shouted(text)
+    if not _is_title(words):
+        return text
+    kept = [words[0], *(_in_sentence(words, i) for i in range(1, len(words)))]
+    return _names_again(" ".join(kept), text)
+
+
+def _is_title(words: list[str]) -> bool:
+    """Nearly all that is not a small word has a capital, and more of it than names have."""
+    inner = [w for i, w in enumerate(words[1:]) if w.strip(_OUTER)[:1].isalpha() and not words[i].endswith((".", "?"))]
+    content = [w for w in inner if w.strip(_OUTER).lower() not in _SMALL]
+    capitals = [w for w in content if w.strip(_OUTER)[:1].isupper()]
+    if len(capitals) < 0.75 * len(content):
+        return False
+    if any(w[0].isupper() and w.strip(_OUTER).lower() in _NEVER_IN_NAMES for w in inner if not w.isupper()):
+        return len(capitals) >= 1
+    common = [w for w in capitals if is_common(w)]
+    first = words[0].strip(_OUTER)
+    headless = first[:1].isupper() and first.lower() not in _SMALL and not _sure_name(words[0])
+    return len(capitals) >= (1 if headless and len(words) == 2 else 2) and len(common) >= 0.5 * len(capitals)
+
+
+def _in_sentence(words: list[str], i: int) -> str:
+    word = words[i]
+    if not is_common(word):
+        return word
+    named = lookup(word.strip(_OUTER)).startswith("NNP") and lookup(word.strip(_OUTER).lower()) == "NN"
+    after = words[i + 1] if i + 1 < len(words) else ""
+    if named and _sure_name(after) and not _PEOPLES.fullmatch(after.strip(_OUTER).lower()):
+        return word  # the first name before a surname
+    return word.lower()
+
+
+def _sure_name(word: str) -> bool:
+    bare = re.sub(r"'s$", "", word.strip(_OUTER))
+    return bare[:1].isupper() and not bare.isupper() and lookup(bare).startswith("NNP") and not lookup(bare.lower())
+
+
+def is_common(word: str) -> bool:
+    """Whether a word of a title is written small in a sentence."""
+    bare = re.sub(r"'s$", "", word.strip(_OUTER))
+    if bare == "I" or (len(bare) > 1 and not bare[1:].islower() and "-" not in bare and "/" not in bare):
+        return False
+    lower = bare.lower()
+    parts = [part for part in re.split(r"[-/]", lower) if len(part) > 1]
+    if len(parts) > 1 or len(parts[0] if parts else "") < len(lower):
+        return all(lookup(part) and not lookup(part).startswith("NNP") for part in parts)
+    if known := lookup(lower):
+        return not known.startswith("NNP")
+    return not lookup(bare).startswith("NNP") and re.search(r"(?:s|ing|ed|ly|ion|ism|ity|ment|ness)$", lower) is not None
+
+
+def _names_again(text: str, original: str) -> str:
+    """The names of several words as the original had them."""
+    for match in _NAMES.finditer(original):
+        text = text[: match.start()] + match[0] + text[match.end() :]
+    return text
+
+
+def _shouted(text: str) -> str:
+    """A text in capitals: small, but for names that the lexicon knows in no other way."""
+
+    def small(match: re.Match[str]) -> str:
+        lower = match[0].lower()
+        named = not lookup(lower) and lookup(lower.capitalize()).startswith("NNP")
+        return lower.capitalize() if named or lower == "i" else match[0] if len(lower) < 4 and not lookup(lower) else lower
+
+    text = re.sub(r"[^\W\d_]+", small, text)
+    return text[:1].upper() + text[1:]

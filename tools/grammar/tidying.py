@@ -1,0 +1,52 @@
+"""A question as it was typed, made plain: quotes, spaces, brackets, contractions, capitals."""
+
+import re
+
+from tools.grammar.casing import lowered
+
+_SPELT: tuple[tuple[str, str], ...] = (
+    (r"\bcan(?:'?t| not)\b", "cannot"),
+    (r"\bwon't\b", "will not"),
+    (r"\bshan't\b", "shall not"),
+    (r"\bain'?t\b", "is not"),
+    (r"\b(is|are|was|were|do|does|did|has|have|had|should|would|could)n'?t\b", r"\1 not"),
+    (r"(?<=\w)n't\b", " not"),
+    (r"\b(it|that|there|he|she|what|who|this)'s\b(?! (?:been|got|had|become|made|done)\b)", r"\1 is"),
+    (r"\b(what|that|there|who)s (?=(?:a|an|the|so|wrong|better|best|your)\b)", r"\1 is "),
+    (r"\b(they|we|you)'?re\b(?<!\bwere)", r"\1 are"),
+    (r"\bI'm\b", "I am"),
+    (r"\b(they|we|you|I)'ve\b", r"\1 have"),
+    (r"^let's\b", "we should"),
+    (r"\bu\b", "you"),
+    (r"\bur\b", "your"),
+    (r"\bi\b(?=\s)", "I"),
+)  # fmt: skip
+
+
+def tidy(question: str) -> str:
+    """The text in one line: plain quotes, no remarks in brackets, contractions written out, Title Case lowered."""
+    text = question.replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"')
+    text = text.replace("``", '"').replace("''", '"').replace("…", "...")
+    text = re.sub(r"\s+", " ", text).strip()
+    text = re.sub(r" +(?=[?!,.;:](?:\s|$))", "", text)
+    text = re.sub(r"(?<=\$) (?=\d)", "", text)
+    text = re.sub(r'" ([^"]+?) "', r'"\1"', text)
+    text = _without_brackets(text)
+    text = lowered(text)
+    for pattern, written in _SPELT:
+        text = re.sub(pattern, written, text, flags=0 if "I'" in pattern or "^I" in pattern else re.I)
+    text = re.sub(r"\b([Ii]s|[Aa]re|[Dd]o|[Dd]oes) i\b", r"\1 I", text)
+    return text.lstrip("¿¡-–—•* ").rstrip("-–—* ")
+
+
+def _without_brackets(text: str) -> str:
+    """'[e]ven' is 'even'; what else stands in brackets is a remark, unless it belongs to a word."""
+    text = re.sub(r"\[(\w)\](?=\w)", r"\1", text)
+    text = re.sub(r"^[(\[][^()\[\]]*[)\]]\s+(?=\w)", "", text)
+    return re.sub(r"\s+[(\[][^()\[\]]*[)\]](?=[\s.,:;?!]|$)", "", text)
+
+
+def unquoted(text: str) -> str:
+    """The text without quotation marks; apostrophes stay."""
+    text = re.sub(r'"', "", text)
+    return re.sub(r"(?<![\w.?!])'(?=\S)|(?<=[\w.?!,])'(?![\w])(?<!s')", "", text)
