@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tools.grammar.boundary import head_noun
+from tools.grammar.boundary import head_noun, takes_are
 from tools.grammar.clause import Clause, from_question, lower_first
 from tools.grammar.framed import Framing, sentence
 from tools.grammar.inflect import is_gerund, is_participle, verb_strength
@@ -42,8 +42,12 @@ def comparison(text: str) -> Framing | None:
         return Framing("choice", sentence(text), options=_capitals(parts)) if parts else None
     parts = _parts(items)
     loose = not match and any(w.core in ("that", "whether", "if") or w.core in AUXILIARIES for w in words_of(items))
-    if not parts or loose or (not match and any(_verbal(part) for part in parts)):
+    against = re.search(r"\b(?:vs?|versus)\b", items) is not None
+    if not parts or loose or (not match and not against and any(_verbal(part) for part in parts)):
         return None
+    first, second = words_of(parts[0]), words_of(parts[1])
+    if len(parts) == 2 and len(first) == 1 and first[0].adjective and len(second) == 2 and second[1].noun:
+        parts[0] = f"{parts[0]} {second[1].text}"  # 'public or private schools'
     if not all(_nominal(words_of(part)) for part in parts):
         return Framing("choice", sentence(text), options=_capitals(parts), topic=" or ".join(parts))
     statements = tuple(_preferred(part, [other for other in parts if other != part], how) for part in parts)
@@ -55,13 +59,11 @@ def named_choice(title: str, body: str) -> Framing | None:
     parts = _parts(body.rstrip(" ?.!"))
     if not parts or any(words_of(part)[0].core in AUXILIARIES for part in parts) or re.match(r"wh|how", body, re.I):
         return None
-    head = head_noun(words_of(title))
-    several = (head is not None and head.plural) or re.search(r" (?:and|&) ", title) is not None
-    be = "are" if several else "is"
+    be = "are" if takes_are(words_of(title)) else "is"
     thing = lower_first(title)
-    clauses = [Clause(thing, be, _with_article(part)) for part in parts]
+    clauses = [Clause(thing, be, with_article(part)) for part in parts]
     neutral = sentence(f"{be} {thing} {' or '.join(c.rest for c in clauses)}")
-    if all(_predicate(words_of(c.rest)) and sound(c) for c in clauses):
+    if all(predicates(words_of(c.rest)) and sound(c) for c in clauses):
         return Framing("choice", neutral, alternatives=tuple(c.statement() for c in clauses), topic=title)
     return Framing("choice", sentence(f"{title}: {lower_first(body)}"), options=_capitals(parts), topic=title)
 
@@ -139,17 +141,19 @@ def _nominal(words: Sequence[Word]) -> bool:
     return head is not None and (head.noun or is_gerund(words[0].core)) and not words[-1].preposition
 
 
-def _predicate(words: Sequence[Word]) -> bool:
+def predicates(words: Sequence[Word]) -> bool:
     """Whether the words can follow 'is': an adjective, a participle, a noun phrase with its article or in the plural."""
     first, last = words[0], words[-1]
     if first.determiner:
         return last.noun or len(words) > 2
     alone = len(words) == 1 or words[1].preposition or words[1].core == "to"
+    if first.core == "worth":
+        return len(words) > 1
     described = (first.adjective or is_participle(first.core)) and alone
     return described or (last.plural and not verb_strength(last.core) >= 3) or (first.adverb and len(words) == 2)
 
 
-def _with_article(part: str) -> str:
+def with_article(part: str) -> str:
     """'blessing' as 'a blessing', where the noun is one that is counted."""
     part = lower_first(part)
     words = words_of(part)
@@ -162,8 +166,7 @@ def _with_article(part: str) -> str:
 
 
 def _preferred(item: str, others: list[str], how: str) -> str:
-    head = head_noun(words_of(item))
-    verb = "are" if head is not None and head.plural else "is"
+    verb = "are" if takes_are(words_of(item)) else "is"
     comparative = re.search(r"(?:er|worse|^more \w+|^less \w+)$", how) is not None
     than = f" than {lower_first(others[0])}" if comparative and len(others) == 1 else ""
     return f"{item[:1].upper()}{item[1:]} {verb} {how}{than}."
@@ -216,9 +219,12 @@ def _first_choice(clause: Clause, words: list[Word], at: int) -> int | None:
         return 0 if verb_strength(verb.core) >= 1 and len(tail) > 1 and not verb.plural else None
     if clause.aux in BE and clause.subject.lower() != "there":
         return _predicates(words, at)
-    if any(word.core in AUXILIARIES for word in words) or len(tail) > 6:
+    if any(word.core in AUXILIARIES for word in words) or len(tail) > 8:
         return None
     if at == 1 and verb_strength(words[0].core) >= 1 and verb_strength(tail[0].core) >= 1:
+        return 0
+    again = verb_strength(tail[0].core) >= 1 and len(tail) > 1 and not tail[1].noun
+    if again and clause.subject.lower() in _DELIBERATING and verb_strength(words[0].core):
         return 0
     deliberating = clause.aux in ("should", "shall", "must") and clause.subject.lower() in _DELIBERATING
     plain = not any(word.preposition or word.core in ("to", "that") for word in words[1:at])

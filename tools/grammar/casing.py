@@ -3,16 +3,24 @@
 import re
 
 from tools.grammar.lexicon import lookup
-from tools.grammar.word_classes import ADVERBS, AUXILIARIES, CONJUNCTIONS, DEGREES, DETERMINERS, PREPOSITIONS
+from tools.grammar.word_classes import (
+    ADVERBS,
+    AUXILIARIES,
+    CONJUNCTIONS,
+    DEGREES,
+    DETERMINERS,
+    PREPOSITIONS,
+    SUBJECT_PRONOUNS,
+)
 
-_SMALL = PREPOSITIONS | CONJUNCTIONS | DETERMINERS | AUXILIARIES | ADVERBS | DEGREES | {"be", "been", "to"}
+_SMALL = PREPOSITIONS | CONJUNCTIONS | DETERMINERS | AUXILIARIES | ADVERBS | DEGREES | SUBJECT_PRONOUNS | {"be", "been", "to"}
 _NEVER_IN_NAMES = AUXILIARIES | {"be", "to", "are", "than", "that", "or"}
 _OUTER = "\"'?.,!():;[]"
 _PEOPLES = re.compile(r".+(?:an|ish|ese|ic)$")
 _NAMES = re.compile(
     r"\b(?:united (?:nations|states|kingdom)|european union|middle east|cold war|world war|world cup|wall street|"
     r"white house|supreme court|social security|electoral college|nobel (?:peace )?prize|boy scouts|new deal|"
-    r"big history|big tech|prime minister|second amendment|first amendment|civil war|north korea|south korea|"
+    r"second amendment|first amendment|civil war|north korea|south korea|"
     r"south africa|roman empire|british empire|industrial revolution|french revolution)\b",
     re.I,
 )
@@ -24,6 +32,8 @@ def lowered(text: str) -> str:
     words = text.split()
     if text.isupper() and len(words) > 2:
         return _shouted(text)
+    if text.islower():
+        return " ".join(_named(word) for word in words)
     if not _is_title(words):
         return text
     kept = [words[0], *(_in_sentence(words, i) for i in range(1, len(words)))]
@@ -47,6 +57,9 @@ def _is_title(words: list[str]) -> bool:
 
 def _in_sentence(words: list[str], i: int) -> str:
     word = words[i]
+    verbal = words[i - 1].lower() in ("to", "who", "that", "which", "not", "a", "an") and not lookup(word.strip(_OUTER))
+    if verbal and word[1:].islower():
+        return word.lower()
     if not is_common(word):
         return word
     named = lookup(word.strip(_OUTER)).startswith("NNP") and lookup(word.strip(_OUTER).lower()) == "NN"
@@ -54,6 +67,12 @@ def _in_sentence(words: list[str], i: int) -> str:
     if named and _sure_name(after) and not _PEOPLES.fullmatch(after.strip(_OUTER).lower()):
         return word  # the first name before a surname
     return word.lower()
+
+
+def _named(word: str) -> str:
+    """A small word with a capital, where the lexicon knows it as a name only."""
+    bare = re.sub(r"'s$", "", word.strip(_OUTER))
+    return word.replace(bare, bare.capitalize(), 1) if bare and _sure_name(bare.capitalize()) else word
 
 
 def _sure_name(word: str) -> bool:

@@ -39,5 +39,6 @@ def asked_plainly(text: str, *, asks: bool) -> str:
         return sentence(text)
     plain = text.strip().rstrip(" .,;:?!")
     if any(mark in plain for mark in ("? ", "! ", ". ", "; ")):
-        return f'Is this true: "{plain.strip(chr(34))}"?'.replace('""', '"')
+        inner = plain.strip('"').replace('"', "'")
+        return f'Is this true: "{inner}"?'
     return f"Is it true that {lower_first(plain)}?"

@@ -9,8 +9,9 @@ import re
 from dataclasses import replace
 from itertools import islice
 
-from tools.grammar.alternatives import choices, comparison, named_choice, split_clauses
-from tools.grammar.clause import Clause, from_question, from_statement
+from tools.grammar.alternatives import choices, comparison, named_choice, predicates, split_clauses, with_article
+from tools.grammar.boundary import takes_are
+from tools.grammar.clause import Clause, from_question, from_statement, lower_first
 from tools.grammar.framed import Form, Framing, asked_plainly, sentence
 from tools.grammar.inflect import base_form, is_gerund, verb_strength
 from tools.grammar.lexicon import Word, is_word, join, lookup, words_of
@@ -19,7 +20,7 @@ from tools.grammar.pronouns import referred
 from tools.grammar.reading import Reading, read
 from tools.grammar.tidying import tidy, unquoted
 from tools.grammar.weighing import is_topic, weighed, worth
-from tools.grammar.wellformed import coordinated, sound
+from tools.grammar.wellformed import coordinated, is_sentence, sound
 from tools.grammar.word_classes import (
     AUXILIARIES,
     BE,
@@ -73,16 +74,17 @@ def _taken(reading: Reading, text: str) -> Framing:
         return _answered(worth(title), "polar")
     if title and (items := named_choice(title, body)):
         return items
+    if title and text.endswith("?") and (found := _titled(title, body)):
+        return found
     earlier = [g for g in reading.given if g.endswith("?")]
     found = _framed(body, reading)
     if earlier and not referred(found, ()):
         first = _framed(earlier[0], Reading(earlier[0], asks=True, asked=True))
-        if first.form in ("polar", "choice") and not (first.form == "choice" and not _opens_polar(earlier[0])):
+        if first.form in ("polar", "choice") and _opens_polar(earlier[0]):
             return first
     if needed := referred(found, (*reading.given, title)):
         return needed.framing or _standing_in(" ".join((*reading.given, reading.text)), found.form, reading)
-    if title and found.form == "none":
-        return _titled(title, body, text)
+
     return replace(found, topic=found.topic or title)
 
 
@@ -166,17 +168,25 @@ def _claimed(words: list[Word], lead: str, text: str, form: Form, flip: bool, re
         if is_topic(words):
             return _answered(worth(join(words)), "polar")
         known = sum(is_word(w.core) for w in words) >= 0.6 * len(words) and len(words) > 2
-        return Framing(form if known else "none", asked_plainly(text, asks=reading.asks), topic=join(words))
+        fragment: Form = ("polar" if reading.asks else "open") if known else "none"
+        return Framing(fragment, sentence(text), topic=join(words))
     if reading.how and clause.negator == "not":
         clause = replace(clause, rest=f"{reading.how} {clause.rest}")
-    if not sound(clause):
-        return Framing(form, asked_plainly(join(words), asks=reading.asks), topic=clause.topic())
-    found = _answered(replace(clause, denied=clause.denied != flip), form, asks_opinion(text))
-    if coordinated(clause.rest) and not clause.denied:
-        stated = sentence(join(words), ".")
-        denied = asked_plainly(join(words), asks=False).replace("Is it true", "It is not true", 1)[:-1] + "."
-        return Framing(form, asked_plainly(join(words), asks=False), stated, denied, topic=found.topic)
-    return found
+    if re.search(r"\beither\b", clause.rest) and (offered := choices(clause, clause.question())):
+        return offered
+    if sound(clause) and not (coordinated(clause.rest) and not clause.denied):
+        return _answered(replace(clause, denied=clause.denied != flip), form, asks_opinion(text))
+    return _as_stated(words, lead, form, reading)
+
+
+def _as_stated(words: list[Word], lead: str, form: Form, reading: Reading) -> Framing:
+    """A statement in its own words, where they make a sentence; its denial is that it is not true."""
+    text = f"{lead} {join(words)}".strip()
+    neutral = asked_plainly(text, asks=reading.asks and not reading.how)
+    if reading.asks or not is_sentence(words):
+        return Framing(form, neutral)
+    denial = f"It is not true that {lower_first(text)}"
+    return Framing(form, neutral, sentence(text, "."), sentence(denial, "."))
 
 
 def _stated(words: list[Word], lead: str, reported: bool) -> Clause | None:
@@ -216,6 +226,8 @@ def _lead(text: str) -> tuple[str, str]:
 def _after_title(text: str) -> tuple[str, str]:
     """'Brexit: was it a good choice?' as title and question; the title is empty where there is none."""
     match = re.search(r"(?<=\w)(?:: | [–—-] )", text)
+    if not match and text.endswith("?") and text.count(",") == 1 and len(text.split()) < 7:
+        match = re.search(r"(?<=\w), (?!or\b|and\b|vs\b)", text)
     if not match:
         return "", text
     title, body = text[: match.start()], text[match.end() :]
@@ -227,13 +239,14 @@ def _after_title(text: str) -> tuple[str, str]:
     return title.strip(), body.strip()
 
 
-def _titled(title: str, body: str, text: str) -> Framing:
+def _titled(title: str, body: str) -> Framing | None:
     """'Open source: the best way to develop software?' asks whether the one is the other."""
-    words = words_of(body)
-    clause = replace(worth(title), rest=body.rstrip(" ?.!"))
-    if text.endswith("?") and words and (words[0].determiner or words[0].adjective) and sound(clause):
-        return _answered(clause, "polar")
-    return Framing("polar", sentence(text), topic=title) if text.endswith("?") else _answered(worth(title), "polar")
+    predicate = with_article(body.rstrip(" ?.!"))
+    words = words_of(predicate)
+    clause = Clause(lower_first(title), "are" if takes_are(words_of(title)) else "is", predicate)
+    if words[0].core in AUXILIARIES or _WH.match(body) or not predicates(words) or not sound(clause):
+        return None
+    return _answered(clause, "polar")
 
 
 def _foreign(words: list[Word]) -> bool:

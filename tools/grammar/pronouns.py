@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tools.grammar.boundary import head_noun
+from tools.grammar.boundary import head_noun, takes_are
 from tools.grammar.clause import from_question, from_statement, lower_first
 from tools.grammar.framed import Framing
 from tools.grammar.inflect import is_participle
@@ -14,8 +14,12 @@ from tools.grammar.word_classes import AUXILIARIES, BE
 _VERBS = r"(?:is|was|are|were|has|have|had|do|does|did|should|will|would|can|cannot|could|must|may|might|ought)"
 _OPENING = re.compile(rf"(?P<word>it|this|that|they|these|those|he|she)(?= (?:\w+ly )?(?:{_VERBS}\b|\w+s\b|\w+ed\b))", re.I)
 _ASKED = re.compile(rf"{_VERBS} (?P<word>it|this|that|they|these|those|he|she)\b(?! (?:one|kind|sort|way)\b)", re.I)
-_ANYWHERE = re.compile(r"\b(?:it|this|they|them|these|those|he|she|him|that way)\b(?! (?:\w+ ){0,3}(?:that|to)\b)", re.I)
-_EXPLETIVE = re.compile(rf"{_VERBS} (?:it|there)\b.* (?:to|that|if|when|for|whether)\b|{_VERBS} it time\b", re.I)
+_EXPLETIVE = re.compile(rf"{_VERBS} it\b.* (?:to|that|if|when|for|whether)\b(?= \w)|{_VERBS} it time\b", re.I)
+_POINTS_BACK = re.compile(
+    r"\b(?:this|these|that|such an?|his|her) (?:statement|view|claim|idea|argument|approach|opinion|position|practice|policy|"
+    r"quotation|passage|remark|definition|assumption|proposal|plan|decision|change|trend)s?\b",
+    re.I,
+)
 _PLURAL = frozenset(["they", "these", "those"])
 
 
@@ -28,6 +32,8 @@ class Referred:
 
 def referred(found: Framing, given: Sequence[str]) -> Referred | None:
     """Whether the framing's subject is a pronoun, and the framing with the pronoun's referent from `given`."""
+    if any(given) and _POINTS_BACK.search(found.neutral):
+        return Referred(None)
     match = _ASKED.match(found.neutral)
     if not match or _EXPLETIVE.match(found.neutral) or (given and not any(given)):
         return None
@@ -45,7 +51,7 @@ def _noun_follows(rest: str) -> bool:
 
 def _thing(text: str, word: str) -> str:
     """What the pronoun can stand for in the text: the only noun phrase of its number, or the subject of a copula."""
-    words = words_of(text.rstrip(" ?.!"))
+    words = words_of(re.split(r";\s+", text.rstrip(" ?.!"))[-1])
     if not words or word in ("he", "she"):
         return ""
     if words[0].core in AUXILIARIES:
@@ -65,10 +71,9 @@ def _thing(text: str, word: str) -> str:
 def _agreeing(thing: str, word: str) -> str:
     words = words_of(thing)
     head = head_noun(words)
-    if head is None or not head.noun or len(words) > 8:
+    if head is None or not head.noun or len(words) > 8 or words[-1].core in ("today", "now", "nowadays"):
         return ""
-    several = head.plural or any(w.core == "and" for w in words)
-    return lower_first(thing) if several == (word in _PLURAL) else ""
+    return lower_first(thing) if takes_are(words) == (word in _PLURAL) else ""
 
 
 def _with(found: Framing, thing: str) -> Framing:

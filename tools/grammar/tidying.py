@@ -17,8 +17,8 @@ _SPELT: tuple[tuple[str, str], ...] = (
     (r"\bI'm\b", "I am"),
     (r"\b(they|we|you|I)'ve\b", r"\1 have"),
     (r"^let's\b", "we should"),
-    (r"\bu\b", "you"),
-    (r"\bur\b", "your"),
+    (r"(?<![\w.])u(?![\w.-])", "you"),
+    (r"(?<![\w.])ur(?![\w.-])", "your"),
     (r"\bi\b(?=\s)", "I"),
 )  # fmt: skip
 

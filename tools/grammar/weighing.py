@@ -7,7 +7,7 @@ However it leans, it asks one thing: is it good or bad?
 import re
 from collections.abc import Sequence
 
-from tools.grammar.boundary import head_noun
+from tools.grammar.boundary import head_noun, takes_are
 from tools.grammar.clause import Clause, lower_first
 from tools.grammar.finite import finite_verb
 from tools.grammar.inflect import is_gerund, is_participle, verb_strength
@@ -33,7 +33,7 @@ _WEIGHED = re.compile(
     rf"{_ADJECTIVES}{_POINTS}(?:,? (?:and|or|vs\.?|versus|&)(?: the)? {_POINTS})? (?:of|with|to having|about|to) |"
     rf"{_ADJECTIVES}(?:arguments?|reasons?|case)(?: (?:for|against),? (?:and|or))? (?:for|against|in favou?r of) |"
     rf"(?:great |big |new )?{_DISPUTES} (?:on|over|about|of|around|surrounding|regarding|concerning|for and against) "
-    r")(?:the )?(?P<thing>.+?)(?: (?:debate|controversy|issue|question|argument))?"
+    r")(?:the (?P<named>.+) (?:debate|controversy|issue|question|argument)|(?P<thing>.+))"
     rf"|what (?:is|are) {_RATING} (?:about|with) (?P<blamed>.+)"
     rf"|what makes (?P<made>.+?) {_RATING}"
     r"|are you (?:for|against|in favou?r of|opposed to) (?P<held>(?!\w+ing ).+)"
@@ -62,12 +62,10 @@ def weighed(text: str) -> Clause | None:
 def worth(thing: str) -> Clause:
     """'X is good'; of somebody or something with a name of two words or more, that it deserves praise."""
     words = words_of(thing)
-    head = head_noun(words)
-    several = head is not None and (head.plural or any(word.core in ("and", "&") for word in words))
-    be = "are" if several and not is_gerund(words[0].core) else "is"
+    several = takes_are(words)
     if len(words) > 1 and all(w.text[:1].isupper() and not is_word(w.text.lower()) for w in words[1:]):
         return Clause(thing, "do" if several else "does", "deserve praise")
-    return Clause(lower_first(thing), be, "good")
+    return Clause(lower_first(thing), "are" if several else "is", "good")
 
 
 def is_topic(words: Sequence[Word]) -> bool:

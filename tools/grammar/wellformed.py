@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from tools.grammar.boundary import head_noun, relative_positions
 from tools.grammar.clause import Clause
+from tools.grammar.finite import finite_verb
 from tools.grammar.inflect import base_form, is_gerund, is_participle, verb_strength
 from tools.grammar.lexicon import Word, words_of
 from tools.grammar.word_classes import (
@@ -18,6 +19,7 @@ from tools.grammar.word_classes import (
     DEGREES,
     DO,
     HAVE,
+    RELATIVES,
     SUBJECT_PRONOUNS,
     SUBORDINATORS,
 )
@@ -34,16 +36,29 @@ def sound(clause: Clause) -> bool:
     subject, rest = words_of(clause.subject), words_of(clause.rest)
     if not subject or not rest or len(subject) + len(rest) > _LONGEST:
         return False
+    aux_is_be = clause.aux in BE
     return not (
         _STRAY.search(f"{clause.subject} {clause.rest}")
         or not balanced(clause.subject)
         or not balanced(clause.rest)
         or _stray_capitals(rest)
+        or subject[0].core in SUBORDINATORS
+        or (aux_is_be and any(w.core == "or" for w in subject))
         or not _names_something(subject)
         or not _fits(clause.aux, rest)
         or not _agrees(subject, clause.aux)
         or _garden_path(clause.aux, rest)
     )
+
+
+def is_sentence(words: Sequence[Word], lead: str = "") -> bool:
+    """Whether a statement may stand as it was written: one sentence with a finite verb."""
+    text = " ".join(w.text for w in words)
+    if len(words) < 3 or len(words) > _LONGEST or _STRAY.search(text) or re.search(r"[.] ", text) or not balanced(text):
+        return False
+    if words[0].core in SUBORDINATORS or words[0].core == "when":
+        return sum(w.core in AUXILIARIES or w.tag in ("VBZ", "VBD") for w in words) > 0 and len(words) > 6
+    return finite_verb(words) is not None
 
 
 def balanced(text: str) -> bool:
@@ -85,7 +100,9 @@ def _names_something(subject: Sequence[Word]) -> bool:
     if last.determiner and last.core not in ("this", "that", "these", "those", "all", "some", "any", "each", "neither"):
         return False
     inside = relative_positions(subject)
-    after_clause = any(w.core in ("that", "who", "which", "what", "how", "whether", "where", "why") for w in subject)
+    after_clause = any(w.core in RELATIVES or w.core in ("what", "how", "whether", "why") for w in subject)
+    if any(w.core in CONJUNCTIONS and subject[i].closes and len(subject) > 6 for i, w in enumerate(subject[1:])):
+        return False
     verbs = [i for i, w in enumerate(subject) if w.core in AUXILIARIES and w.core not in ("will", "can", "might", "may", "must")]
     if any(i not in inside for i in verbs) and not after_clause:
         return False
@@ -108,6 +125,8 @@ def _fits(aux: str, rest: Sequence[Word]) -> bool:
         return is_participle(first.core) or first.tag in ("VBN", "VBD") or base_form(first.core) != ""
     if aux == "ought":
         return first.core == "to"
+    if aux in DO and first.core == "be":
+        return False
     return bool(verb_strength(first.core)) and first.core not in SUBJECT_PRONOUNS
 
 
