@@ -188,7 +188,7 @@ def _compared_subjects(clause: Clause) -> tuple[str, ...]:
 def _completed(clause: Clause, first: list[Word], second: list[Word], start: int) -> list[Word]:
     """'wind or solar power': what the second alternative goes on with belongs to the first as well."""
     if len(first) == 1 and len(second) == 2 and second[1].noun and not first[0].plural and not second[0].determiner:
-        return [*first, second[1]] if not first[0].noun or second[0].noun == first[0].noun else first
+        return [*first, second[1]]
     shared = len(first) == 1 and len(second) > 1 and (second[0].adjective or verb_strength(second[0].core) >= 1)
     if shared and second[1].preposition and clause.aux in BE:
         return [*first, *second[1:]]

@@ -42,13 +42,15 @@ def lowered(text: str) -> str:
 
 def _is_title(words: list[str]) -> bool:
     """Nearly all that is not a small word has a capital, and more of it than names have."""
+    if len(words) < 2:
+        return False
     inner = [w for i, w in enumerate(words[1:]) if w.strip(_OUTER)[:1].isalpha() and not words[i].endswith((".", "?"))]
     content = [w for w in inner if w.strip(_OUTER).lower() not in _SMALL]
     capitals = [w for w in content if w.strip(_OUTER)[:1].isupper()]
-    if len(capitals) < 0.75 * len(content):
-        return False
     if any(w[0].isupper() and w.strip(_OUTER).lower() in _NEVER_IN_NAMES for w in inner if not w.isupper()):
-        return len(capitals) >= 1
+        return len(capitals) >= 0.75 * len(content)
+    if len(capitals) < len(content):
+        return False
     common = [w for w in capitals if is_common(w)]
     first = words[0].strip(_OUTER)
     headless = first[:1].isupper() and first.lower() not in _SMALL and not _sure_name(words[0])

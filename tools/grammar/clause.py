@@ -223,6 +223,8 @@ def _denials_out(clause: Clause) -> Clause:
     match = re.match(r"((?:have )?)no (?=(\w+))(?!longer|one|more)", rest, re.I)
     if match and (match[1] or clause.aux in BE):
         rest, negator, denied = match[1] + _article(clause, rest[match.end() :]), "no", not denied
+    if denied and clause.aux == "must":  # 'must not' forbids, and 'need not' would deny 'must'
+        clause = replace(clause, aux="should")
     rest = re.sub(r"^any (?=good|better|worse|different)", "", re.sub(r"\s+at all\b", "", rest))
     return replace(clause, rest=rest, denied=denied, negator=negator)
 

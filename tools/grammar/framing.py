@@ -64,7 +64,7 @@ def frame(question: str) -> Framing:
     if not reading.text or _INSTRUCTS.match(reading.text) or (text.endswith("!") and len(words) < 3):
         return Framing("none", sentence(text))
     found = _taken(reading, text)
-    return replace(found, form="fact") if reading.answered and found.form == "polar" else found
+    return Framing("fact", found.neutral, topic=found.topic) if reading.answered and found.form == "polar" else found
 
 
 def _taken(reading: Reading, text: str) -> Framing:
@@ -83,7 +83,8 @@ def _taken(reading: Reading, text: str) -> Framing:
         if first.form in ("polar", "choice") and _opens_polar(earlier[0]):
             return first
     if needed := referred(found, (*reading.given, title)):
-        return needed.framing or _standing_in(" ".join((*reading.given, reading.text)), found.form, reading)
+        parts = [sentence(g.rstrip(" ,;:"), "?" if g.endswith("?") else ".") for g in (*reading.given, body)]
+        return needed.framing or _standing_in(" ".join(parts), found.form, reading)
 
     return replace(found, topic=found.topic or title)
 
@@ -217,7 +218,8 @@ def _lead(text: str) -> tuple[str, str]:
         after = words_of(rest)
         inverted = len(after) > 3 and after[0].core in AUXILIARIES and not verb_strength(after[1].core)
         asks = inverted or (introduces and bool(_WH.match(rest)))
-        states = introduces and bool(after) and after[0].core not in CONJUNCTIONS and from_statement(after) is not None
+        begins = bool(after) and after[0].core not in CONJUNCTIONS and not is_gerund(after[0].core)
+        states = introduces and begins and from_statement(after) is not None
         if asks or states:
             return text[: match.start() + 1], rest
     return "", text
@@ -227,7 +229,7 @@ def _after_title(text: str) -> tuple[str, str]:
     """'Brexit: was it a good choice?' as title and question; the title is empty where there is none."""
     match = re.search(r"(?<=\w)(?:: | [–—-] )", text)
     if not match and text.endswith("?") and text.count(",") == 1 and len(text.split()) < 7:
-        match = re.search(r"(?<=\w), (?!or\b|and\b|vs\b)", text)
+        match = re.search(r"(?<=\w), (?!or\b|and\b|vs\b)", strip_tail(text.rstrip(" ?"))[0])
     if not match:
         return "", text
     title, body = text[: match.start()], text[match.end() :]

@@ -103,7 +103,9 @@ def verb_strength(core: str) -> float:
     if tag in ("VB", "VBP"):
         return 3.0
     if not tag:
-        return 2.5 if _VERB_ENDING.search(core) else 0.0
+        prefixed = re.fullmatch(r"(?:mis|over|out|under|re|de|dis|un)-?(\w{3,})", core)
+        known = prefixed is not None and lookup(prefixed[1]) in ("VB", "VBP")
+        return 2.5 if known or _VERB_ENDING.search(core) else 0.0
     if tag in ("DT", "IN", "PRP", "PRP$", "CC", "MD", "TO", "WDT", "WP", "RB", "CD", "NNS", "VBZ", "VBG", "JJS"):
         return 0.0
     if tag in ("VBN", "VBD"):

@@ -37,8 +37,8 @@ _STILL_TRUE = re.compile(
     re.I,
 )
 _ENDS_FRAMED = re.compile(
-    r"[\s,:;.?!–—-]+(?:(?:do you )?agree(?: or disagree)?|discuss|true or false|yes or no|thoughts|cmv|am i wrong|"
-    r"right or wrong|what do you think|fact or fiction|myth or reality|debate)\W*$",
+    r"(?:[\s,;.?!–—-]+|: )(?!(?<=: )(?:yes or no|thoughts|debate))(?:(?:do you )?agree(?: or disagree)?|discuss|true or false|yes or no|thoughts|cmv|am i wrong|"
+    r"right or wrong|what do you think|fact or fiction|myth or reality)\W*$",
     re.I,
 )
 _QUOTED = re.compile(r"""(?P<before>[^"'?]*?)(?P<mark>["'])(?P<quote>\S.*)$""")

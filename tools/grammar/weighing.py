@@ -65,7 +65,7 @@ def worth(thing: str) -> Clause:
     several = takes_are(words)
     if len(words) > 1 and all(w.text[:1].isupper() and not is_word(w.text.lower()) for w in words[1:]):
         return Clause(thing, "do" if several else "does", "deserve praise")
-    return Clause(lower_first(thing), "are" if several else "is", "good")
+    return Clause(lower_first(thing), "are" if several else "is", "a good thing")
 
 
 def is_topic(words: Sequence[Word]) -> bool:

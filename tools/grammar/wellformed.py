@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from tools.grammar.boundary import head_noun, relative_positions
+from tools.grammar.casing import is_common
 from tools.grammar.clause import Clause
 from tools.grammar.finite import finite_verb
 from tools.grammar.inflect import base_form, is_gerund, is_participle, verb_strength
@@ -86,6 +87,8 @@ def coordinated(rest: str) -> bool:
 
 def _stray_capitals(rest: Sequence[Word]) -> bool:
     """Small words with a capital: a title that was not lowered, or a second sentence."""
+    if rest[0].adjective and rest[0].text[:1].isupper() and is_common(rest[0].text):
+        return True
     return any(w.text[:1].isupper() and not w.text.isupper() and w.core in AUXILIARIES for w in rest)
 
 
@@ -106,6 +109,8 @@ def _names_something(subject: Sequence[Word]) -> bool:
     verbs = [i for i, w in enumerate(subject) if w.core in AUXILIARIES and w.core not in ("will", "can", "might", "may", "must")]
     if any(i not in inside for i in verbs) and not after_clause:
         return False
+    if len(subject) > 1 and last.core in ("will", "might"):
+        return True
     head = any(w.noun or w.core in SUBJECT_PRONOUNS or is_gerund(w.core) or w.tag in ("CD", "NNP", "PRP") for w in subject)
     return head or subject[0].determiner or subject[0].core in ("what", "those", "all", "more", "both") or last.adjective
 
