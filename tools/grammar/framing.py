@@ -168,6 +168,8 @@ def _claimed(words: list[Word], lead: str, text: str, form: Form, flip: bool, re
     if clause is None:
         if is_topic(words):
             return _answered(worth(join(words)), "polar")
+        if not reading.asks and is_sentence(words):
+            return _as_stated(words, lead, form, reading)
         known = sum(is_word(w.core) for w in words) >= 0.6 * len(words) and len(words) > 2
         fragment: Form = ("polar" if reading.asks else "open") if known else "none"
         return Framing(fragment, sentence(text), topic=join(words))

@@ -59,7 +59,8 @@ def is_sentence(words: Sequence[Word], lead: str = "") -> bool:
         return False
     if words[0].core in SUBORDINATORS or words[0].core == "when":
         return sum(w.core in AUXILIARIES or w.tag in ("VBZ", "VBD") for w in words) > 0 and len(words) > 6
-    return finite_verb(words) is not None
+    inside = relative_positions(words)
+    return finite_verb(words) is not None or any(w.core in AUXILIARIES and i not in inside for i, w in enumerate(words) if i)
 
 
 def balanced(text: str) -> bool:
