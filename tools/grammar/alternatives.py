@@ -99,7 +99,7 @@ def choices(clause: Clause, asked: str) -> Framing | None:
     first, second = [word for word in words[start:at] if word.core != "either"], words[at + 1 :]
     if not first:
         return None
-    first = _completed(clause, first, second, start)
+    first, second = _completed(clause, first, second, start)
     level = [] if verb_strength(second[0].core) >= 2 and before and verb_strength(before[0].core) else before
     options = [join(part).strip(" ,") for part in _items(first)] + [join(second)]
     clauses = [
@@ -127,7 +127,7 @@ def _parts(items: str) -> list[str]:
 
 
 def _capitals(parts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(part[:1].upper() + part[1:].strip(" ,?.") for part in parts)
+    return tuple(sentence(part, "") for part in parts)
 
 
 def _verbal(part: str) -> bool:
@@ -138,6 +138,11 @@ def _verbal(part: str) -> bool:
 def _nominal(words: Sequence[Word]) -> bool:
     """Whether the words can be the subject of a comparison."""
     head = head_noun(words)
+    named = len(words) > 1 and all(w.text[:1].isupper() for w in words)
+    if named and head is not None and head.plural:
+        return False  # of a name, such as that of a film, the number is not known
+    if len(words) == 1 and words[0].text[:1].isupper():
+        return True
     return head is not None and (head.noun or is_gerund(words[0].core)) and not words[-1].preposition
 
 
@@ -153,14 +158,14 @@ def predicates(words: Sequence[Word]) -> bool:
     return described or (last.plural and not verb_strength(last.core) >= 3) or (first.adverb and len(words) == 2)
 
 
-def with_article(part: str) -> str:
+def with_article(part: str, always: bool = False) -> str:
     """'blessing' as 'a blessing', where the noun is one that is counted."""
     part = lower_first(part)
     words = words_of(part)
     last = words[-1]
     counted = lookup(last.core + "s") == "NNS" or lookup(re.sub("y$", "ies", last.core)) == "NNS"
     plain = len(words) == 1 or (len(words) == 2 and words[0].adjective)
-    if last.tag == "NN" and counted and plain and last.core == last.text:
+    if always or (last.tag == "NN" and counted and plain and last.core == last.text):
         return ("an " if part[0] in "aeiou" else "a ") + part
     return part
 
@@ -185,8 +190,17 @@ def _compared_subjects(clause: Clause) -> tuple[str, ...]:
     )
 
 
-def _completed(clause: Clause, first: list[Word], second: list[Word], start: int) -> list[Word]:
-    """'wind or solar power': what the second alternative goes on with belongs to the first as well."""
+def _completed(clause: Clause, first: list[Word], second: list[Word], start: int) -> tuple[list[Word], list[Word]]:
+    """The two alternatives with what they share: the noun of 'wind or solar power', the article of 'a blessing or
+    curse', the end of 'good or bad for us'."""
+    if first[0].core in ("a", "an") and len(second) <= 3 and not second[0].determiner and second[-1].tag == "NN":
+        if not first[-1].noun:
+            first = [*first, second[-1]]
+        return first, words_of(with_article(join(second), always=True))
+    return _with_end(clause, first, second, start), second
+
+
+def _with_end(clause: Clause, first: list[Word], second: list[Word], start: int) -> list[Word]:
     if len(first) == 1 and len(second) == 2 and second[1].noun and not first[0].plural and not second[0].determiner:
         return [*first, second[1]]
     shared = len(first) == 1 and len(second) > 1 and (second[0].adjective or verb_strength(second[0].core) >= 1)
@@ -214,7 +228,7 @@ def _first_choice(clause: Clause, words: list[Word], at: int) -> int | None:
     tail = words[at + 1 :]
     if words[0].core == "be" and at == 2 and len(tail) == 1:
         return 1  # 'should be admired or criticised'
-    if words[at - 1].closes and clause.aux not in BE:
+    if clause.aux not in BE and (words[at - 1].closes or tail[0].adverb):
         verb = next((word for word in tail if not word.adverb), tail[0])
         return 0 if verb_strength(verb.core) >= 1 and len(tail) > 1 and not verb.plural else None
     if clause.aux in BE and clause.subject.lower() != "there":
@@ -223,12 +237,13 @@ def _first_choice(clause: Clause, words: list[Word], at: int) -> int | None:
         return None
     if at == 1 and verb_strength(words[0].core) >= 1 and verb_strength(tail[0].core) >= 1:
         return 0
-    again = verb_strength(tail[0].core) >= 1 and len(tail) > 1 and not tail[1].noun
-    if again and clause.subject.lower() in _DELIBERATING and verb_strength(words[0].core):
+    again = verb_strength(tail[0].core) >= (1 if clause.subject.lower() in _DELIBERATING else 3) and not tail[0].plural
+    if again and len(tail) > 1 and not tail[1].noun and verb_strength(words[0].core):
         return 0
     deliberating = clause.aux in ("should", "shall", "must") and clause.subject.lower() in _DELIBERATING
-    plain = not any(word.preposition or word.core in ("to", "that") for word in words[1:at])
-    return 1 if deliberating and plain and at <= 4 and verb_strength(words[0].core) else None
+    begin = 2 if words[1].preposition and at > 2 else 1  # 'depend on wind or coal'
+    plain = not any(word.preposition or word.core in ("to", "that") for word in words[begin:at])
+    return begin if deliberating and plain and at <= 5 and verb_strength(words[0].core) else None
 
 
 def _predicates(words: list[Word], at: int) -> int | None:
@@ -242,4 +257,7 @@ def _predicates(words: list[Word], at: int) -> int | None:
     nouns = first[0].determiner and (second[0].determiner or second[0].adjective)
     plain = not any(word.preposition or word.core == "to" for word in first)
     mixed = plain and len(first) <= 4 and (second[0].determiner or len(second) <= 4)
-    return 0 if gerunds or nouns or mixed else None
+    if gerunds or nouns or mixed:
+        return 0
+    alike = len(second) == 1 and all(w.adjective or is_participle(w.core) or w.core == "together" for w in (first[-1], *second))
+    return at - 1 if alike else None

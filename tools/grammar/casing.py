@@ -13,8 +13,8 @@ from tools.grammar.word_classes import (
     SUBJECT_PRONOUNS,
 )
 
-_SMALL = PREPOSITIONS | CONJUNCTIONS | DETERMINERS | AUXILIARIES | ADVERBS | DEGREES | SUBJECT_PRONOUNS | {"be", "been", "to"}
-_NEVER_IN_NAMES = AUXILIARIES | {"be", "to", "are", "than", "that", "or"}
+_SMALL = PREPOSITIONS | CONJUNCTIONS | DETERMINERS | AUXILIARIES | ADVERBS | DEGREES | SUBJECT_PRONOUNS | {"be", "been", "to", "out", "back", "away"}
+_NEVER_IN_NAMES = AUXILIARIES | (SUBJECT_PRONOUNS - {"i"}) | {"be", "to", "than", "that", "or"}
 _OUTER = "\"'?.,!():;[]"
 _PEOPLES = re.compile(r".+(?:an|ish|ese|ic)$")
 _NAMES = re.compile(
@@ -54,7 +54,10 @@ def _is_title(words: list[str]) -> bool:
     common = [w for w in capitals if is_common(w)]
     first = words[0].strip(_OUTER)
     headless = first[:1].isupper() and first.lower() not in _SMALL and not _sure_name(words[0])
-    return len(capitals) >= (1 if headless and len(words) == 2 else 2) and len(common) >= 0.5 * len(capitals)
+    telling = any(not lookup(w.strip(_OUTER).lower()).startswith("NN") or w.strip(_OUTER).endswith("s") for w in common)
+    share = len(common) / len(capitals) if capitals else 0.0
+    enough = len(capitals) >= (1 if headless and len(words) == 2 else 2)
+    return enough and (share > 0.5 or (share == 0.5 and telling))
 
 
 def _in_sentence(words: list[str], i: int) -> str:

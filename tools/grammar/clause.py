@@ -49,8 +49,7 @@ class Clause:
         match = _ANY_SUBJECT.match(self.subject)
         if self.negator == "never" and self.aux in _SOMETIMES and not match:
             rest = f"sometimes {rest}"
-        if self.subject.lower() == "there":
-            rest = _ANY_IN_REST.sub(lambda m: m[1] + _SOME[m[2].lower()], rest, count=1)
+        rest = _ANY_IN_REST.sub(lambda m: m[1] + _SOME[m[2].lower()], rest, count=1)
         subject = _SOME[match[1].lower()] + self.subject[match.end() :] if match else self.subject
         return self._sentence(subject, self._verb_phrase(rest))
 
@@ -115,8 +114,8 @@ class Clause:
         if self.subject.lower() == "there":
             if _SOME_IN_REST.match(rest):
                 return _SOME_IN_REST.sub(lambda m: m[1] + ("no one" if m[2] == "one" else f"no{m[2]}"), rest, count=1)
-            if match := re.match(r"((?:be )?)any (?=\w)", rest):
-                return f"{match[1]}no {rest[match.end() :]}"
+            if match := re.match(r"((?:be )?)(?:any|(?=such an? \w+))", rest):
+                return f"{match[1]}no {re.sub(r'^such an? ', 'such ', rest[match.end() :].strip())}"
         if self.subject.lower() == "there" and self.aux in BE:
             first = words_of(rest)[:1]
             if re.match(r"(?:a|an|any) (?!lot|few|little|great|good)", rest):
@@ -131,7 +130,7 @@ class Clause:
     def _sentence(self, subject: str, predicate: str) -> str:
         lead = f"{self.lead} " if self.lead else ""
         text = f"{lead}{subject} {predicate}"
-        return _capital(re.sub(r"\s+", " ", text).strip().rstrip(" .!?,;:")) + "."
+        return _capital(re.sub(r"\s+", " ", text).strip().rstrip(" .!?,;:–—-")) + "."
 
 
 def _do_for(subject: str) -> str:
@@ -206,7 +205,7 @@ def _with_main_verb(
 
 
 def _perfect(rest: list[Word]) -> bool:
-    follow = [word for word in rest[:3] if not word.adverb]
+    follow = [word for word in rest[:3] if not word.adverb and word.core != "long"]
     return bool(follow) and (follow[0].core in ("been", "had") or follow[0].tag in ("VBN", "VBD") or bool(
         (base_form(follow[0].core) and follow[0].core.endswith(("ed", "en"))) or lookup(follow[0].core) == "VBN"
     ))  # fmt: skip

@@ -12,6 +12,7 @@ from itertools import islice
 from tools.grammar.alternatives import choices, comparison, named_choice, predicates, split_clauses, with_article
 from tools.grammar.boundary import takes_are
 from tools.grammar.clause import Clause, from_question, from_statement, lower_first
+from tools.grammar.finite import finite_verb
 from tools.grammar.framed import Form, Framing, asked_plainly, sentence
 from tools.grammar.inflect import base_form, is_gerund, verb_strength
 from tools.grammar.lexicon import Word, is_word, join, lookup, words_of
@@ -27,7 +28,6 @@ from tools.grammar.word_classes import (
     CONJUNCTIONS,
     DO,
     EFFECTS,
-    MODALS,
     PREPOSITIONS,
     RATINGS,
     SUBORDINATORS,
@@ -48,6 +48,7 @@ _VERDICT = re.compile(
 )
 _LEADS = PREPOSITIONS | SUBORDINATORS | {"to", "now", "today", "according", "nowadays", "once", "currently", "given"}
 _MOST_COMMAS = 6  # a clause that introduces a question has no more
+_POINT = re.compile(r"what (is|are|was|were) the (\w+),? if any,? (of|in|to|for|between)\b", re.I)
 _ANYTHING_WRONG = re.compile(r"what,? if anything,? (is|are|was|were) (wrong|right|good|bad|special|lost|gained)\b", re.I)
 
 
@@ -76,17 +77,24 @@ def _taken(reading: Reading, text: str) -> Framing:
         return items
     if title and text.endswith("?") and (found := _titled(title, body)):
         return found
+    if title and reading.asks and not _asks(body):
+        return Framing("polar", sentence(text), topic=title)
     earlier = [g for g in reading.given if g.endswith("?")]
     found = _framed(body, reading)
-    if earlier and not referred(found, ()):
-        first = _framed(earlier[0], Reading(earlier[0], asks=True, asked=True))
-        if first.form in ("polar", "choice") and _opens_polar(earlier[0]):
-            return first
-    if needed := referred(found, (*reading.given, title)):
+    needed = referred(found, (*reading.given, title))
+    if earlier and _opens_polar(earlier[0]) and not (needed and needed.framing):
+        return _framed(earlier[0], Reading(earlier[0], asks=True, asked=True))
+    if needed:
         parts = [sentence(g.rstrip(" ,;:"), "?" if g.endswith("?") else ".") for g in (*reading.given, body)]
-        return needed.framing or _standing_in(" ".join(parts), found.form, reading)
+        return needed.framing or _standing_in(" ".join(parts), found, reading)
 
     return replace(found, topic=found.topic or title)
+
+
+def _asks(text: str) -> bool:
+    """Whether the text is worded as a question or at least as a clause."""
+    words = words_of(text)
+    return bool(_WH.match(text)) or any(word.core in AUXILIARIES for word in words) or finite_verb(words) is not None
 
 
 def _opens_polar(text: str) -> bool:
@@ -94,10 +102,11 @@ def _opens_polar(text: str) -> bool:
     return bool(words) and words[0].core in AUXILIARIES
 
 
-def _standing_in(text: str, form: Form, reading: Reading) -> Framing:
-    """The question as it was asked, where no statement can be made of it."""
-    kept: Form = form if form in ("choice", "open", "claim") and not reading.asks else "polar" if form == "claim" else form
-    return Framing(kept, asked_plainly(text, asks=reading.asks))
+def _standing_in(text: str, found: Framing, reading: Reading) -> Framing:
+    """The question as it was asked, with what came before it, where no statement can be made of it alone."""
+    options = found.options or tuple(sentence(statement, "") for statement in found.alternatives)
+    form: Form = "polar" if found.form == "claim" and reading.asks else found.form
+    return Framing(form, asked_plainly(text, asks=reading.asks), options=options, topic=found.topic)
 
 
 def _framed(text: str, reading: Reading) -> Framing:
@@ -114,7 +123,9 @@ def _framed(text: str, reading: Reading) -> Framing:
     flip = denies(text)
     if inner != text and not lead:
         lead, inner = _lead(inner)
-    inner = _ANYTHING_WRONG.sub(r"\1 there anything \2", inner)
+    inner = _POINT.sub(r"\1 there any \2 \3", _ANYTHING_WRONG.sub(r"\1 there anything \2", inner))
+    if inner[:1] in "\"'" and inner.count(inner[:1]) == 2 and inner.endswith(inner[:1]):
+        inner = inner[1:-1]
     words = words_of(inner)
     if not words:
         return Framing("none", sentence(text))
@@ -132,9 +143,10 @@ def _framed(text: str, reading: Reading) -> Framing:
 def _presumes(words: list[Word]) -> bool:
     """'Why is sugar bad' asks for the reasons of what is at issue; 'Why does bread rise' for those of a fact."""
     if words[0].core == "why":
-        if words[2].core == "there":
-            return False
-        return words[1].core in BE | MODALS or (words[1].core in DO and any(w.core in EFFECTS for w in words[2:]))
+        judges = any(w.core in RATINGS or w.core in ("a", "an", "worth", "not", "never") for w in words[2:])
+        rated = words[1].core in BE and words[2].core != "there" and judges
+        harms = words[1].core in DO and any(w.core in EFFECTS for w in words[2:])
+        return words[1].core in ("should", "must", "ought", "shall") or rated or harms
     return words[0].core == "how" and words[1].core in BE and any(w.core in RATINGS for w in words[3:])
 
 

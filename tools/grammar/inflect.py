@@ -138,7 +138,7 @@ def base_form(core: str) -> str:
 
 def is_participle(core: str) -> bool:
     """Whether the word can be a past participle: 'banned', 'taken', 'put'."""
-    if core == "been" or any(core == forms[1] for forms in _table().values()):
+    if core == "been" or lookup(core) == "VBN" or any(core == forms[1] for forms in _table().values()):
         return True
     return core.endswith("ed") and (lookup(core) in ("VBN", "VBD", "") or bool(base_form(core)))
 

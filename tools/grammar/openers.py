@@ -31,6 +31,7 @@ _OPENERS: tuple[str, ...] = (
     r"(?:discuss|assess|evaluate|examine|consider|debate)(?: critically)? (?:whether|if) ",
     r"(?:unpopular opinion|hot take|cmv|change my view|change my mind|serious question|genuine question|question)"
     r"\W* (?:that )?",
+    r"(?:do|would|can|should) (?:you|we) (?:dis)?agree with (?:[\w.'-]+ ){1,4}that ",
     r"can we (?:all )?agree (?:that )?",
     r"why (?=(?:we|you|i|it|the|a|an|[\w-]+(?: [\w-]+){0,3}) (?:should|must|is|are|will|cannot|can|ought|needs?|do not|does not)\b)",
     rf"(?:do|did|would|could|can)(?: not)? (?:you|we|people)(?: not)? {_THINK}(?: like)?"

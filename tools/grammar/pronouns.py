@@ -14,12 +14,15 @@ from tools.grammar.word_classes import AUXILIARIES, BE
 _VERBS = r"(?:is|was|are|were|has|have|had|do|does|did|should|will|would|can|cannot|could|must|may|might|ought)"
 _OPENING = re.compile(rf"(?P<word>it|this|that|they|these|those|he|she)(?= (?:\w+ly )?(?:{_VERBS}\b|\w+s\b|\w+ed\b))", re.I)
 _ASKED = re.compile(rf"{_VERBS} (?P<word>it|this|that|they|these|those|he|she)\b(?! (?:one|kind|sort|way)\b)", re.I)
-_EXPLETIVE = re.compile(rf"{_VERBS} it\b.* (?:to|that|if|when|for|whether)\b(?= \w)|{_VERBS} it time\b", re.I)
+_EXPLETIVE = re.compile(
+    rf"{_VERBS} it (?!be |able|likely|going|ready|willing|\w+ed )(?:.*\b(?:to|that|if|when|whether)\b(?= \w)|time\b)", re.I
+)
 _POINTS_BACK = re.compile(
     r"\b(?:this|these|that|such an?|his|her) (?:statement|view|claim|idea|argument|approach|opinion|position|practice|policy|"
     r"quotation|passage|remark|definition|assumption|proposal|plan|decision|change|trend)s?\b",
     re.I,
 )
+_AT_END = re.compile(r"\b(?P<word>them|it|this|that|these|those)(?=[?.]$)", re.I)
 _PLURAL = frozenset(["they", "these", "those"])
 
 
@@ -32,6 +35,10 @@ class Referred:
 
 def referred(found: Framing, given: Sequence[str]) -> Referred | None:
     """Whether the framing's subject is a pronoun, and the framing with the pronoun's referent from `given`."""
+    if any(given) and (ends := _AT_END.search(found.neutral)):
+        word = "they" if ends["word"].lower() == "them" else ends["word"].lower()
+        thing = next(filter(None, (_thing(g, word) for g in reversed(given) if g)), "")
+        return Referred(_ending(found, thing) if thing and not _ASKED.match(found.neutral) else None)
     if any(given) and _POINTS_BACK.search(found.neutral):
         return Referred(None)
     match = _ASKED.match(found.neutral)
@@ -74,6 +81,17 @@ def _agreeing(thing: str, word: str) -> str:
     if head is None or not head.noun or len(words) > 8 or words[-1].core in ("today", "now", "nowadays"):
         return ""
     return lower_first(thing) if takes_are(words) == (word in _PLURAL) else ""
+
+
+def _ending(found: Framing, thing: str) -> Framing:
+    """The framing with the thing for the pronoun at the end of each sentence."""
+
+    def named(text: str) -> str:
+        return _AT_END.sub(lambda _: thing, text)
+
+    texts = tuple(map(named, found.alternatives))
+    return replace(found, neutral=named(found.neutral), claim=named(found.claim), negation=named(found.negation),
+                   alternatives=texts)  # fmt: skip
 
 
 def _with(found: Framing, thing: str) -> Framing:

@@ -42,7 +42,7 @@ _ENDS_FRAMED = re.compile(
     re.I,
 )
 _QUOTED = re.compile(r"""(?P<before>[^"'?]*?)(?P<mark>["'])(?P<quote>\S.*)$""")
-_ANSWERED = re.compile(r"\s*[-–—:]\s*(?:yes|no)\W*$", re.I)
+_ANSWERED = re.compile(r"\?\s*[-–—:]\s*(?P<answer>[A-Z]{2,})\W*$")
 _BREAK = re.compile(r"(?<=[?!])[\"')\]]*\s+(?=\S)")
 
 
@@ -64,9 +64,9 @@ class Reading:
 
 def read(text: str) -> Reading:
     """Take a tidy text apart."""
-    bare = _ANSWERED.sub("", text)
-    answered = bare != text and text.rstrip().upper().endswith(("YES", "NO"))
-    text = bare if answered else text
+    marked = _ANSWERED.search(text)
+    answered = marked is not None and marked["answer"] in ("YES", "NO")
+    text = _ANSWERED.sub("?", text)
     quote, rest = _quotation(text)
     parts = ([quote] if quote else []) + _sentences(rest)
     parts, framed, how = _without_frames(parts)

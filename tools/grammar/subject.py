@@ -83,6 +83,8 @@ def _base_verb_score(words: Sequence[Word], i: int, aux: str) -> float:
         value += 0.8
     if aux in DO:
         value += _agreement(words[:i], aux)
+    if any(earlier.core in SUBORDINATORS for earlier in words[1:i]):
+        value -= 3.0
     if _inside_compound(words, i):
         value -= 2.5
     return value - 0.15 * i
@@ -169,6 +171,10 @@ def _predicate_start(words: Sequence[Word], i: int) -> float:
         return IMPOSSIBLE if word.text[0].isupper() and words[i - 1].text[0].isupper() else 3.0
     if right is not None and right.core in ("day", "week", "month", "year", "night", "time") and word.core != "a":
         return IMPOSSIBLE
+    if word.core in ("anything", "something", "nothing", "everything"):
+        return 3.0
+    if word.core == "being":
+        return 2.7 if right is not None and right.adjective and not any(w.preposition for w in words[:i]) else 0.4
     if word.determiner or (word.core == "one" and right is not None and right.core == "of"):
         return 3.0
     if word.core in DEGREES and right is not None and (word.core != "as" or right.adjective):

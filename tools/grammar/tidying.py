@@ -26,11 +26,13 @@ _SPELT: tuple[tuple[str, str], ...] = (
 def tidy(question: str) -> str:
     """The text in one line: plain quotes, no remarks in brackets, contractions written out, Title Case lowered."""
     text = question.replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"')
-    text = text.replace("``", '"').replace("''", '"').replace("…", "...")
+    text = re.sub(r"``\s*(.*?)\s*''", r'"\1"', text).replace("…", "...")
     text = re.sub(r"\s+", " ", text).strip()
+    if text.startswith('"') and text.endswith('"') and '""' in text:  # as a table writes a text with quotation marks
+        text = text[1:-1].replace('""', '"')
+    text = re.sub(r"\s*--+\s*", " – ", text)
     text = re.sub(r" +(?=[?!,.;:](?:\s|$))", "", text)
     text = re.sub(r"(?<=\$) (?=\d)", "", text)
-    text = re.sub(r'" ([^"]+?) "', r'"\1"', text)
     text = _without_brackets(text)
     text = lowered(text)
     for pattern, written in _SPELT:

@@ -70,7 +70,7 @@ def worth(thing: str) -> Clause:
 
 def is_topic(words: Sequence[Word]) -> bool:
     """Whether the words are a bare noun phrase that people could take sides on."""
-    if len(words) > _LONGEST_TOPIC or not all(is_word(w.core) or w.text[:1].isupper() for w in words):
+    if len(words) > _LONGEST_TOPIC or not all(is_word(w.core) or _latin_name(w) for w in words):
         return False
     head = head_noun(words)
     kinds = all(
@@ -79,6 +79,10 @@ def is_topic(words: Sequence[Word]) -> bool:
     )  # fmt: skip
     named = head is not None and (head.noun or is_gerund(head.core)) and not words[-1].preposition
     return kinds and named and lookup(words[0].core) != "UH"
+
+
+def _latin_name(word: Word) -> bool:
+    return word.text[:1].isupper() and word.text.isascii()
 
 
 def _states(words: Sequence[Word]) -> bool:

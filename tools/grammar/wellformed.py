@@ -44,7 +44,8 @@ def sound(clause: Clause) -> bool:
         or not balanced(clause.rest)
         or _stray_capitals(rest)
         or subject[0].core in SUBORDINATORS
-        or (aux_is_be and any(w.core == "or" for w in subject))
+        or (subject[0].core == "to")
+        or (aux_is_be and _offers(subject))
         or not _names_something(subject)
         or not _fits(clause.aux, rest)
         or not _agrees(subject, clause.aux)
@@ -65,7 +66,7 @@ def is_sentence(words: Sequence[Word], lead: str = "") -> bool:
 
 def balanced(text: str) -> bool:
     """Whether every quotation mark and bracket is closed."""
-    opened = len(re.findall(r"(?<!\w)'(?=\w)", text))
+    opened = len(re.findall(r"(?<![\w)])'(?=\w)", text))
     closed = len(re.findall(r"(?<=[^s\s])'(?!\w)|(?<=s)'(?!\w)", text)) if opened else 0
     pairs = all(text.count(a) == text.count(b) for a, b in ("()", "[]"))
     return text.count('"') % 2 == 0 and pairs and (not opened or closed >= opened)
@@ -113,7 +114,14 @@ def _names_something(subject: Sequence[Word]) -> bool:
     if len(subject) > 1 and last.core in ("will", "might"):
         return True
     head = any(w.noun or w.core in SUBJECT_PRONOUNS or is_gerund(w.core) or w.tag in ("CD", "NNP", "PRP") for w in subject)
-    return head or subject[0].determiner or subject[0].core in ("what", "those", "all", "more", "both") or last.adjective
+    verbal = len(subject) > 1 and last.tag.startswith("VB")  # 'left turns'
+    return head or verbal or subject[0].determiner or subject[0].core in ("what", "those", "all", "more", "both") or last.adjective
+
+
+def _offers(subject: Sequence[Word]) -> bool:
+    """'graffiti vandalism or art': it is not clear whether the subject ends before the 'or'."""
+    at = next((i for i, word in enumerate(subject) if word.core == "or"), 0)
+    return at > 0 and subject[at - 1].noun and not any(word.preposition for word in subject[:at])
 
 
 def _fits(aux: str, rest: Sequence[Word]) -> bool:
