@@ -24,6 +24,9 @@ _BETTER = re.compile(
     re.I,
 )
 _NAMED_AFTER = re.compile(r"^(?P<asked>(?:which|what|who|when|where|how)\b.+?)\s*[,:;?–-]+\s+(?P<items>[^,].*)$", re.I)
+_NAMED_BEFORE = re.compile(
+    r"^(?P<items>[^:?]+ (?:or|vs\.?|versus) [^:?]+?)\s*[:;,–-]\s+(?P<asked>(?:which|what|who|where)\b.+)$", re.I
+)
 _WHO = re.compile(r"^(?P<asked>(?:which|who|what) (?:\w+ ){1,4}?)(?P<items>(?:the |an? )?[\w-]+ (?:or|vs\.?|versus) .+)$", re.I)
 _PRONOUNS = frozenset("it they he she this that these those".split())
 _DELIBERATING = frozenset("we i you one people society".split())
@@ -37,7 +40,7 @@ def comparison(text: str) -> Framing | None:
     if match:
         found = {key.rstrip("234"): value for key, value in match.groupdict().items() if value}
         how, items = found.get("how", "better").lower(), found["items"]
-    elif named := _NAMED_AFTER.match(text) or _WHO.match(text):
+    elif named := _NAMED_AFTER.match(text) or _NAMED_BEFORE.match(text) or _WHO.match(text):
         parts = _parts(named["items"])
         return Framing("choice", sentence(text), options=_capitals(parts)) if parts else None
     parts = _parts(items)
@@ -74,8 +77,11 @@ def split_clauses(words: list[Word]) -> Framing | None:
         opens = words[i].core == "or" and words[i + 1].core in AUXILIARIES and words[i + 2].core != "not"
         if opens and (words[i - 1].closes or words[i + 2].core in SUBJECT_PRONOUNS or words[i + 2].determiner or i > 3):
             first, second = from_question(words[:i]), from_question(words[i + 1 :])
-            if second.subject.lower() in _PRONOUNS:
+            said = second.subject.lower()
+            if said in ("it", "they") and takes_are(words_of(first.subject)) == (said == "they"):
                 second = replace(second, subject=first.subject)
+            elif said in _PRONOUNS and said != first.subject.lower():
+                return Framing("polar", sentence(join(words)), topic=first.topic())
             return _offered([first, second], sentence(join(words)), [words[1:i], words[i + 2 :]])
     return None
 
@@ -131,8 +137,8 @@ def _capitals(parts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _verbal(part: str) -> bool:
-    first = words_of(part)[0]
-    return verb_strength(first.core) >= 3 and not first.noun
+    first, *others = words_of(part)
+    return verb_strength(first.core) >= 3 and not first.noun and not any(w.text[0].isupper() for w in others)
 
 
 def _nominal(words: Sequence[Word]) -> bool:
@@ -239,6 +245,8 @@ def _first_choice(clause: Clause, words: list[Word], at: int) -> int | None:
         return 0
     again = verb_strength(tail[0].core) >= (1 if clause.subject.lower() in _DELIBERATING else 3) and not tail[0].plural
     if again and len(tail) > 1 and not tail[1].noun and verb_strength(words[0].core):
+        return 0
+    if verb_strength(words[0].core) and verb_strength(tail[0].core) and len(tail) == at > 1 and not tail[0].plural:
         return 0
     deliberating = clause.aux in ("should", "shall", "must") and clause.subject.lower() in _DELIBERATING
     begin = 2 if words[1].preposition and at > 2 else 1  # 'depend on wind or coal'

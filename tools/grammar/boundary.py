@@ -97,7 +97,7 @@ def right_of_verb(words: Sequence[Word], i: int) -> float:
 def takes_are(phrase: Sequence[Word]) -> bool:
     """Whether a noun phrase is plural: 'zoos', 'cats and dogs'; 'data', 'ethics' and 'news' are not."""
     head = head_noun(phrase)
-    if head is None or is_gerund(phrase[0].core):
+    if head is None or (is_gerund(phrase[0].core) and "-" not in phrase[0].core):
         return False
     joined = any(word.core in ("and", "&") for word in phrase)
     return joined or (head.plural and not head.core.endswith("ics") and head.core not in ("data", "news", "media"))

@@ -16,6 +16,8 @@ from tools.grammar.word_classes import (
 _SMALL = PREPOSITIONS | CONJUNCTIONS | DETERMINERS | AUXILIARIES | ADVERBS | DEGREES | SUBJECT_PRONOUNS | {"be", "been", "to", "out", "back", "away"}
 _NEVER_IN_NAMES = AUXILIARIES | (SUBJECT_PRONOUNS - {"i"}) | {"be", "to", "than", "that", "or"}
 _OUTER = "\"'?.,!():;[]"
+_QUOTED_NAME = re.compile(r"""(?<!\w)(["'])[A-Z][\w-]*(?: [A-Z][\w-]*)+\1(?!\w)""")
+_COMMON_END = re.compile(r"(?:s|ing|ed|ly|ion|ism|ity|ment|ness|i[sz]e|ify)$")
 _PEOPLES = re.compile(r".+(?:an|ish|ese|ic)$")
 _NAMES = re.compile(
     r"\b(?:united (?:nations|states|kingdom)|european union|middle east|cold war|world war|world cup|wall street|"
@@ -33,11 +35,20 @@ def lowered(text: str) -> str:
     if text.isupper() and len(words) > 2:
         return _shouted(text)
     if text.islower():
-        return " ".join(_named(word) for word in words)
-    if not _is_title(words):
+        text = re.sub(r"\b(?:[a-z]\.){2,}", lambda m: m[0].upper(), text)
+        return " ".join(_named(word) for word in text.split())
+    if not _is_title(words) or _only_names(text, words):
         return text
     kept = [words[0], *(_in_sentence(words, i) for i in range(1, len(words)))]
     return _names_again(" ".join(kept), text)
+
+
+def _only_names(text: str, words: list[str]) -> bool:
+    """'A or B' by itself is often of works and people, whose names keep their capitals."""
+    inner = [word.strip(_OUTER).lower() for word in words]
+    if ":" in text or re.match(r"(?:who|what|which|how|why|when|where)\b", text, re.I):
+        return False
+    return any(w in ("or", "vs", "versus") for w in inner) and not any(w in AUXILIARIES for w in inner)
 
 
 def _is_title(words: list[str]) -> bool:
@@ -88,20 +99,20 @@ def _sure_name(word: str) -> bool:
 def is_common(word: str) -> bool:
     """Whether a word of a title is written small in a sentence."""
     bare = re.sub(r"'s$", "", word.strip(_OUTER))
-    if bare == "I" or (len(bare) > 1 and not bare[1:].islower() and "-" not in bare and "/" not in bare):
+    if bare == "I" or any(c.isdigit() for c in bare) or (len(bare) > 1 and not bare[1:].islower() and "-" not in bare and "/" not in bare):
         return False
     lower = bare.lower()
     parts = [part for part in re.split(r"[-/]", lower) if len(part) > 1]
     if len(parts) > 1 or len(parts[0] if parts else "") < len(lower):
         return all(lookup(part) and not lookup(part).startswith("NNP") for part in parts)
     if known := lookup(lower):
-        return not known.startswith("NNP")
-    return not lookup(bare).startswith("NNP") and re.search(r"(?:s|ing|ed|ly|ion|ism|ity|ment|ness)$", lower) is not None
+        return not known.startswith("NNP") and not (known == "VBZ" and lookup(bare).startswith("NNP"))
+    return not lookup(bare).startswith("NNP") and _COMMON_END.search(lower) is not None
 
 
 def _names_again(text: str, original: str) -> str:
     """The names of several words as the original had them."""
-    for match in _NAMES.finditer(original):
+    for match in (*_NAMES.finditer(original), *_QUOTED_NAME.finditer(original)):
         text = text[: match.start()] + match[0] + text[match.end() :]
     return text
 

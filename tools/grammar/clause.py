@@ -219,6 +219,8 @@ def _denials_out(clause: Clause) -> Clause:
     if match := re.match(r"((?:\w+ly )?)(never|ever) ", rest, re.I):
         rest, negator = match[1] + rest[match.end() :], "never"
         denied = denied != (match[2].lower() == "never")
+    if rest.startswith("no such "):
+        return replace(clause, rest=f"such {_article(clause, rest.removeprefix('no such '))}", denied=not denied)
     match = re.match(r"((?:have )?)no (?=(\w+))(?!longer|one|more)", rest, re.I)
     if match and (match[1] or clause.aux in BE):
         rest, negator, denied = match[1] + _article(clause, rest[match.end() :]), "no", not denied

@@ -19,7 +19,7 @@ from tools.grammar.lexicon import Word, is_word, join, lookup, words_of
 from tools.grammar.openers import asks_opinion, denies, inner_claim, person_swapped, rating, strip_tail
 from tools.grammar.pronouns import referred
 from tools.grammar.reading import Reading, read
-from tools.grammar.tidying import tidy, unquoted
+from tools.grammar.tidying import tidy, unquoted, without_scare_quotes
 from tools.grammar.weighing import is_topic, weighed, worth
 from tools.grammar.wellformed import coordinated, is_sentence, sound
 from tools.grammar.word_classes import (
@@ -62,6 +62,7 @@ def frame(question: str) -> Framing:
     if not any(any(c.isalpha() for c in word.core) for word in words) or _foreign(words):
         return Framing("none", sentence(text))
     reading = read(text)
+    reading = replace(reading, text=without_scare_quotes(reading.text))
     if not reading.text or _INSTRUCTS.match(reading.text) or (text.endswith("!") and len(words) < 3):
         return Framing("none", sentence(text))
     found = _taken(reading, text)
@@ -79,9 +80,9 @@ def _taken(reading: Reading, text: str) -> Framing:
         return found
     if title and reading.asks and not _asks(body):
         return Framing("polar", sentence(text), topic=title)
-    earlier = [g for g in reading.given if g.endswith("?")]
+    earlier = [_after_title(g)[1] for g in reading.given if g.endswith("?")]
     found = _framed(body, reading)
-    needed = referred(found, (*reading.given, title))
+    needed = referred(found, (title, *reading.given))
     if earlier and _opens_polar(earlier[0]) and not (needed and needed.framing):
         return _framed(earlier[0], Reading(earlier[0], asks=True, asked=True))
     if needed:
@@ -230,7 +231,7 @@ def _lead(text: str) -> tuple[str, str]:
     for match in islice(re.finditer(r",\s+", text), _MOST_COMMAS):
         rest = text[match.end() :]
         after = words_of(rest)
-        inverted = len(after) > 3 and after[0].core in AUXILIARIES and not verb_strength(after[1].core)
+        inverted = len(after) > 2 and after[0].core in AUXILIARIES and not verb_strength(after[1].core)
         asks = inverted or (introduces and bool(_WH.match(rest)))
         begins = bool(after) and after[0].core not in CONJUNCTIONS and not is_gerund(after[0].core)
         states = introduces and begins and from_statement(after) is not None
@@ -243,7 +244,7 @@ def _after_title(text: str) -> tuple[str, str]:
     """'Brexit: was it a good choice?' as title and question; the title is empty where there is none."""
     match = re.search(r"(?<=\w)(?:: | [–—-] )", text)
     if not match and text.endswith("?") and text.count(",") == 1 and len(text.split()) < 7:
-        match = re.search(r"(?<=\w), (?!or\b|and\b|vs\b)", strip_tail(text.rstrip(" ?"))[0])
+        match = re.search(rf"(?<=\w), (?!(?:or|and|vs|{'|'.join(AUXILIARIES)})\b)", strip_tail(text.rstrip(" ?"))[0])
     if not match:
         return "", text
     title, body = text[: match.start()], text[match.end() :]

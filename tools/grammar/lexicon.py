@@ -121,7 +121,7 @@ def tag_of(text: str, core: str) -> str:
         return found
     if text[:1].isupper() and (named := lookup(text.strip(_OUTER))):
         return named
-    last = core.rsplit("-", 1)[-1]
+    last = re.split(r"[-/]", core)[-1]
     if last != core and last and (found := lookup(last)):
         return "JJ" if found in ("VBN", "VBD", "JJ", "VBG") else found
     for ending, tag in _SUFFIXES:

@@ -44,8 +44,8 @@ _OPENERS: tuple[str, ...] = (
     r"(?:(?:accept|admit|concede|grant|agree|believe|think) that |(?:believe|think) (?!in\b|that\b|so\b|of\b|about\b))",
     r"are you (?:not )?(?:strongly )?(?:in favou?r of|for|against|opposed to) ",
     r"this house (?:believes?|holds|is of the opinion|thinks?) (?:that )?",
-    r"(?:i|we|some people|many people|many|people|some|critics|experts|others|opponents|supporters|proponents) (?:firmly |strongly |often |do |sometimes )?"
-    r"(?:think|believe|say|argue|claim|feel|am convinced|hold) (?:that )?",
+    rf"(?:i|we|some|many|people|others|(?!{_AUX}\b)(?:(?:some|many|most|several|a few) )?(?:[\w-]+ )?[\w-]+s|(?:some|many|most) people) (?:firmly |strongly |often |do |sometimes )?"
+    r"(?:think|believe|say|argue|claim|feel|am convinced|contend|insist) (?:that )?",
     r"in my (?:opinion|view),? ",
     r"(?:resolved|motion|debate|question|claim|topic|discuss)[:,] (?:that )?",
     r"(?:can|could|would) (?:you|we) (?:please )?(?:tell me|explain|say|discuss|discuss|know) (?:whether|if) ",

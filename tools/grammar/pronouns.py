@@ -58,7 +58,7 @@ def _noun_follows(rest: str) -> bool:
 
 def _thing(text: str, word: str) -> str:
     """What the pronoun can stand for in the text: the only noun phrase of its number, or the subject of a copula."""
-    words = words_of(re.split(r";\s+", text.rstrip(" ?.!"))[-1])
+    words = words_of(re.split(r"[;:]\s+", text.rstrip(" ?.!:"))[-1])
     if not words or word in ("he", "she"):
         return ""
     if words[0].core in AUXILIARIES:

@@ -173,6 +173,8 @@ def _predicate_start(words: Sequence[Word], i: int) -> float:
         return IMPOSSIBLE
     if word.core in ("anything", "something", "nothing", "everything"):
         return 3.0
+    if word.core == "of" and right is not None and right.core in ("any", "no", "much", "little", "great", "some"):
+        return 3.0
     if word.core == "being":
         return 2.7 if right is not None and right.adjective and not any(w.preposition for w in words[:i]) else 0.4
     if word.determiner or (word.core == "one" and right is not None and right.core == "of"):

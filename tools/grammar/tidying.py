@@ -22,6 +22,8 @@ _SPELT: tuple[tuple[str, str], ...] = (
     (r"\bi\b(?=\s)", "I"),
 )  # fmt: skip
 
+_TITLE = r"(?![A-Z][\w-]*(?: [A-Z][\w-]*)+['\"])"  # a name of several words is better told by its quotation marks
+
 
 def tidy(question: str) -> str:
     """The text in one line: plain quotes, no remarks in brackets, contractions written out, Title Case lowered."""
@@ -46,6 +48,12 @@ def _without_brackets(text: str) -> str:
     text = re.sub(r"\[(\w)\](?=\w)", r"\1", text)
     text = re.sub(r"^[(\[][^()\[\]]*[)\]]\s+(?=\w)", "", text)
     return re.sub(r"\s+[(\[][^()\[\]]*[)\]](?=[\s.,:;?!]|$)", "", text)
+
+
+def without_scare_quotes(text: str) -> str:
+    """The text with quoted words and names as plain ones: 'Is "progress" a myth?' asks whether progress is a myth."""
+    text = re.sub(rf'"{_TITLE}([^"\s]+(?: [^"\s]+){{0,3}})"', r"\1", text)
+    return re.sub(rf"(?<!\S)'{_TITLE}((?:[^'\s]|'(?=\w))+(?: (?:[^'\s]|'(?=\w))+){{0,3}})'(?!\w)", r"\1", text)
 
 
 def unquoted(text: str) -> str:

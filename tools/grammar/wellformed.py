@@ -26,6 +26,7 @@ from tools.grammar.word_classes import (
 )
 
 _LONGEST = 60  # words of a statement
+_SAVE = re.compile(r"^(?:any|no)\w*\b.* but\b", re.I)  # 'anybody's business but our own'
 _STRAY = re.compile(r"[?!;]|: |\bor not\b|\bdiscuss$|\bagree or\b|\bw/|\bvs?\.?(?= )|\.\.\.", re.I)
 _ONE = frozenset(["is", "was", "does", "has"])
 _MANY = frozenset(["are", "were", "do", "have"])
@@ -39,7 +40,8 @@ def sound(clause: Clause) -> bool:
         return False
     aux_is_be = clause.aux in BE
     return not (
-        _STRAY.search(f"{clause.subject} {clause.rest}")
+        _SAVE.search(clause.rest)
+        or _STRAY.search(f"{clause.subject} {clause.rest}")
         or not balanced(clause.subject)
         or not balanced(clause.rest)
         or _stray_capitals(rest)
