@@ -179,7 +179,8 @@ def with_article(part: str, always: bool = False) -> str:
 def _preferred(item: str, others: list[str], how: str) -> str:
     verb = "are" if takes_are(words_of(item)) else "is"
     comparative = re.search(r"(?:er|worse|^more \w+|^less \w+)$", how) is not None
-    than = f" than {lower_first(others[0])}" if comparative and len(others) == 1 else ""
+    other = others[0] if re.search(r"\s[A-Z]", others[0]) else lower_first(others[0])
+    than = f" than {other}" if comparative and len(others) == 1 else ""
     return f"{item[:1].upper()}{item[1:]} {verb} {how}{than}."
 
 

@@ -12,6 +12,7 @@ from itertools import islice
 from tools.grammar.alternatives import choices, comparison, named_choice, predicates, split_clauses, with_article
 from tools.grammar.boundary import takes_are
 from tools.grammar.clause import Clause, from_question, from_statement, lower_first
+from tools.grammar.facts import asks_for_fact
 from tools.grammar.finite import finite_verb
 from tools.grammar.framed import Form, Framing, asked_plainly, sentence
 from tools.grammar.inflect import base_form, is_gerund, verb_strength
@@ -135,7 +136,8 @@ def _framed(text: str, reading: Reading) -> Framing:
     imperative = words[0].core == "do" and words[1:2] and words[1].core == "not" and not reading.asks
     if words[0].core in AUXILIARIES and len(words) > 2 and not imperative:
         return _polar(words, lead, flip, reading.how)
-    if _WH.match(inner) or _ASKS_OPENLY.match(inner):
+    since = words[0].core == "when" and not reading.asks and len(words) > 6 and words[1].core not in AUXILIARIES
+    if (_WH.match(inner) and not since) or _ASKS_OPENLY.match(inner):
         return _open(f"{lead} {text}".strip(), words)
     polar = reading.asked or tagged or (inner != text and words_of(text)[0].core in AUXILIARIES)
     return _claimed(words, lead, text, "polar" if polar else "claim", flip, reading)
@@ -171,7 +173,8 @@ def _answered(clause: Clause, form: Form, opinion: bool = False) -> Framing:
 
 
 def _open(text: str, words: list[Word]) -> Framing:
-    return Framing("open", sentence(text), topic=_open_topic(words))
+    asked = sentence(text)
+    return Framing("fact" if asks_for_fact(asked) else "open", asked, topic=_open_topic(words))
 
 
 def _claimed(words: list[Word], lead: str, text: str, form: Form, flip: bool, reading: Reading) -> Framing:
