@@ -113,7 +113,7 @@ def cached(models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_the_figures_are_printed_and_kept(
     tmp_path: Path, cached: None, encoder: MiniLM, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = write(tmp_path / "set", BARGES, {"question": "Barges", "perspectives": list(ROW.gold)})
+    folder = write(tmp_path / "set", BARGES, {"question": "Why do barges float?", "perspectives": list(ROW.gold)})
     out = tmp_path / "out.jsonl"
     assert run(arguments(folder, "--out", str(out))) == 0
     first = json.loads(capsys.readouterr().out)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tools.grammar.boundary import head_noun, takes_are
-from tools.grammar.clause import Clause, from_question, lower_first
+from tools.grammar.clause import Clause, from_question, is_counted, lower_first
 from tools.grammar.framed import Framing, sentence
 from tools.grammar.inflect import is_gerund, is_participle, verb_strength
 from tools.grammar.lexicon import Word, join, lookup, words_of
@@ -27,10 +27,14 @@ _NAMED_AFTER = re.compile(r"^(?P<asked>(?:which|what|who|when|where|how)\b.+?)\s
 _NAMED_BEFORE = re.compile(
     r"^(?P<items>[^:?]+ (?:or|vs\.?|versus) [^:?]+?)\s*[:;,–-]\s+(?P<asked>(?:which|what|who|where)\b.+)$", re.I
 )
-_WHO = re.compile(r"^(?P<asked>(?:which|who|what) (?:\w+ ){1,4}?)(?P<items>(?:the |an? )?[\w-]+ (?:or|vs\.?|versus) .+)$", re.I)
+_WHO = re.compile(
+    r"^(?P<asked>(?:which|who|what) (?:\w+ ){1,4}?)(?P<items>(?:the |an? )?[\w-]+ (?:or|vs\.?|versus) .+)$", re.I
+)
 _PRONOUNS = frozenset("it they he she this that these those".split())
 _DELIBERATING = frozenset("we i you one people society".split())
-_MORE = re.compile(r"(?P<how>better|worse|\w+er|(?:more|less)(?: to blame| [\w-]+)?)(?P<tail> (?:for|at|in|to|than) .+)?\W*", re.I)
+_MORE = re.compile(
+    r"(?P<how>better|worse|\w+er|(?:more|less)(?: to blame| [\w-]+)?)(?P<tail> (?:for|at|in|to|than) .+)?\W*", re.I
+)
 _NO_CHOICE = frozenset("not less more other so otherwise both even any all anything whatever another".split())
 
 
@@ -78,7 +82,9 @@ def split_clauses(words: list[Word]) -> Framing | None:
         if opens and (words[i - 1].closes or words[i + 2].core in SUBJECT_PRONOUNS or words[i + 2].determiner or i > 3):
             first, second = from_question(words[:i]), from_question(words[i + 1 :])
             said = second.subject.lower()
-            if said in ("it", "they") and takes_are(words_of(first.subject)) == (said == "they"):
+            subject = words_of(first.subject)
+            guessed = not lookup((head_noun(subject) or subject[-1]).core)  # of an unknown word the number is a guess
+            if said in ("it", "they") and (guessed or takes_are(subject) == (said == "they")):
                 second = replace(second, subject=first.subject)
             elif said in _PRONOUNS and said != first.subject.lower():
                 return Framing("polar", sentence(join(words)), topic=first.topic())
@@ -169,9 +175,8 @@ def with_article(part: str, always: bool = False) -> str:
     part = lower_first(part)
     words = words_of(part)
     last = words[-1]
-    counted = lookup(last.core + "s") == "NNS" or lookup(re.sub("y$", "ies", last.core)) == "NNS"
     plain = len(words) == 1 or (len(words) == 2 and words[0].adjective)
-    if always or (last.tag == "NN" and counted and plain and last.core == last.text):
+    if always or (last.tag == "NN" and is_counted(last.core) and plain and last.core == last.text):
         return ("an " if part[0] in "aeiou" else "a ") + part
     return part
 
@@ -179,7 +184,8 @@ def with_article(part: str, always: bool = False) -> str:
 def _preferred(item: str, others: list[str], how: str) -> str:
     verb = "are" if takes_are(words_of(item)) else "is"
     comparative = re.search(r"(?:er|worse|^more \w+|^less \w+)$", how) is not None
-    other = others[0] if re.search(r"\s[A-Z]", others[0]) else lower_first(others[0])
+    names = all(re.search(r"(?:^|\s)[A-Z]", one) for one in (item, *others))
+    other = others[0] if names else lower_first(others[0])
     than = f" than {other}" if comparative and len(others) == 1 else ""
     return f"{item[:1].upper()}{item[1:]} {verb} {how}{than}."
 
@@ -268,5 +274,7 @@ def _predicates(words: list[Word], at: int) -> int | None:
     mixed = plain and len(first) <= 4 and (second[0].determiner or len(second) <= 4)
     if gerunds or nouns or mixed:
         return 0
-    alike = len(second) == 1 and all(w.adjective or is_participle(w.core) or w.core == "together" for w in (first[-1], *second))
+    alike = len(second) == 1 and all(
+        w.adjective or is_participle(w.core) or w.core == "together" for w in (first[-1], *second)
+    )
     return at - 1 if alike else None

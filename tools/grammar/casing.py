@@ -13,7 +13,16 @@ from tools.grammar.word_classes import (
     SUBJECT_PRONOUNS,
 )
 
-_SMALL = PREPOSITIONS | CONJUNCTIONS | DETERMINERS | AUXILIARIES | ADVERBS | DEGREES | SUBJECT_PRONOUNS | {"be", "been", "to", "out", "back", "away"}
+_SMALL = (
+    PREPOSITIONS
+    | CONJUNCTIONS
+    | DETERMINERS
+    | AUXILIARIES
+    | ADVERBS
+    | DEGREES
+    | SUBJECT_PRONOUNS
+    | {"be", "been", "to", "out", "back", "away"}
+)
 _NEVER_IN_NAMES = AUXILIARIES | (SUBJECT_PRONOUNS - {"i"}) | {"be", "to", "than", "that", "or"}
 _OUTER = "\"'?.,!():;[]"
 _QUOTED_NAME = re.compile(r"""(?<!\w)(["'])[A-Z][\w-]*(?: [A-Z][\w-]*)+\1(?!\w)""")
@@ -99,7 +108,11 @@ def _sure_name(word: str) -> bool:
 def is_common(word: str) -> bool:
     """Whether a word of a title is written small in a sentence."""
     bare = re.sub(r"'s$", "", word.strip(_OUTER))
-    if bare == "I" or any(c.isdigit() for c in bare) or (len(bare) > 1 and not bare[1:].islower() and "-" not in bare and "/" not in bare):
+    if (
+        bare == "I"
+        or any(c.isdigit() for c in bare)
+        or (len(bare) > 1 and not bare[1:].islower() and "-" not in bare and "/" not in bare)
+    ):
         return False
     lower = bare.lower()
     parts = [part for part in re.split(r"[-/]", lower) if len(part) > 1]
@@ -123,7 +136,9 @@ def _shouted(text: str) -> str:
     def small(match: re.Match[str]) -> str:
         lower = match[0].lower()
         named = not lookup(lower) and lookup(lower.capitalize()).startswith("NNP")
-        return lower.capitalize() if named or lower == "i" else match[0] if len(lower) < 4 and not lookup(lower) else lower
+        return (
+            lower.capitalize() if named or lower == "i" else match[0] if len(lower) < 4 and not lookup(lower) else lower
+        )
 
     text = re.sub(r"[^\W\d_]+", small, text)
     return text[:1].upper() + text[1:]

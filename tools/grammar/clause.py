@@ -62,7 +62,12 @@ class Clause:
         if match := _EITHER_OF_TWO.fullmatch(self.subject):
             return self._sentence(f"neither {match[1]} nor {match[2]}", self._verb_phrase(self.rest))
         rest = _EMPHASIS.sub("", self.rest)
-        if rest.startswith("still ") and self.negator == "not" and self.aux in BE | DO and self.subject.lower() != "there":
+        if (
+            rest.startswith("still ")
+            and self.negator == "not"
+            and self.aux in BE | DO
+            and self.subject.lower() != "there"
+        ):
             rest = rest.removeprefix("still ")
             after = f"{self.aux} no longer {rest}" if self.aux in BE else f"no longer {self._verb_phrase(rest)}"
             return self._sentence(self.subject, after)
@@ -230,15 +235,15 @@ def _denials_out(clause: Clause) -> Clause:
     return replace(clause, rest=rest, denied=denied, negator=negator)
 
 
+def is_counted(noun: str) -> bool:
+    """Whether the lexicon knows the noun's plural."""
+    return "NNS" in (lookup(noun + "s"), lookup(re.sub("y$", "ies", noun)))
+
+
 def _article(clause: Clause, noun: str) -> str:
     """'enemy of the West' to 'an enemy of the West' where the noun is countable and stands alone."""
     first = words_of(noun)[0]
-    countable = (
-        first.tag == "NN"
-        and first.core not in _MASS
-        and lookup(first.core + "s") == "NNS"
-        and clause.aux in ("is", "was")
-    )
+    countable = first.tag == "NN" and first.core not in _MASS and is_counted(first.core) and clause.aux in ("is", "was")
     if not countable:
         return noun
     return ("an " if first.core[0] in "aeiou" else "a ") + noun

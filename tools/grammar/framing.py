@@ -22,7 +22,7 @@ from tools.grammar.pronouns import referred
 from tools.grammar.reading import Reading, read
 from tools.grammar.tidying import tidy, unquoted, without_scare_quotes
 from tools.grammar.weighing import is_topic, weighed, worth
-from tools.grammar.wellformed import coordinated, is_sentence, sound
+from tools.grammar.wellformed import coordinated, is_sentence, keeps_words, sound
 from tools.grammar.word_classes import (
     AUXILIARIES,
     BE,
@@ -31,6 +31,7 @@ from tools.grammar.word_classes import (
     EFFECTS,
     PREPOSITIONS,
     RATINGS,
+    SUBJECT_PRONOUNS,
     SUBORDINATORS,
 )
 
@@ -50,7 +51,9 @@ _VERDICT = re.compile(
 _LEADS = PREPOSITIONS | SUBORDINATORS | {"to", "now", "today", "according", "nowadays", "once", "currently", "given"}
 _MOST_COMMAS = 6  # a clause that introduces a question has no more
 _POINT = re.compile(r"what (is|are|was|were) the (\w+),? if any,? (of|in|to|for|between)\b", re.I)
-_ANYTHING_WRONG = re.compile(r"what,? if anything,? (is|are|was|were) (wrong|right|good|bad|special|lost|gained)\b", re.I)
+_ANYTHING_WRONG = re.compile(
+    r"what,? if anything,? (is|are|was|were) (wrong|right|good|bad|special|lost|gained)\b", re.I
+)
 
 
 def frame(question: str) -> Framing:
@@ -154,6 +157,7 @@ def _presumes(words: list[Word]) -> bool:
 
 
 def _polar(words: list[Word], lead: str, flip: bool, how: str) -> Framing:
+    words = words[: _second_question(words)]
     asked = sentence(f"{lead} {join(words)}")
     if pair := split_clauses(words):
         return pair
@@ -167,9 +171,21 @@ def _polar(words: list[Word], lead: str, flip: bool, how: str) -> Framing:
     return _answered(replace(clause, denied=clause.denied != flip), "polar")
 
 
+def _second_question(words: list[Word]) -> int:
+    """Where another question is joined to the first by 'and' ('… and do we need it?'); the first is at issue."""
+    for i in range(3, len(words) - 2):
+        joins = words[i].core in ("and", "but") and words[i + 1].core in AUXILIARIES
+        if joins and (words[i + 2].core in SUBJECT_PRONOUNS or words[i + 2].determiner):
+            return i
+    return len(words)
+
+
 def _answered(clause: Clause, form: Form, opinion: bool = False) -> Framing:
     spoken = person_swapped(clause, opinion)
-    return Framing(form, clause.question(), spoken.statement(), spoken.denial(), topic=clause.topic())
+    neutral, stated = clause.question(), spoken.statement()
+    if not keeps_words(neutral, stated):
+        return Framing(form, neutral, topic=clause.topic())
+    return Framing(form, neutral, stated, spoken.denial(), topic=clause.topic())
 
 
 def _open(text: str, words: list[Word]) -> Framing:
@@ -201,8 +217,11 @@ def _claimed(words: list[Word], lead: str, text: str, form: Form, flip: bool, re
 def _as_stated(words: list[Word], lead: str, form: Form, reading: Reading) -> Framing:
     """A statement in its own words, where they make a sentence; its denial is that it is not true."""
     text = f"{lead} {join(words)}".strip()
-    neutral = asked_plainly(text, asks=reading.asks and not reading.how)
-    if reading.asks or not is_sentence(words):
+    several = any(mark in text for mark in ("? ", "! ", ". ", "; "))
+    if reading.asks or not (several or is_sentence(words)):
+        return Framing(form if len(words) > 2 else "none", sentence(text))
+    neutral = asked_plainly(text, asks=False)
+    if several:
         return Framing(form, neutral)
     denial = f"It is not true that {lower_first(text)}"
     return Framing(form, neutral, sentence(text, "."), sentence(denial, "."))
@@ -215,7 +234,7 @@ def _stated(words: list[Word], lead: str, reported: bool) -> Clause | None:
         return Clause("we", "should", join(words[2:]), lead, denied=True)
     clause = from_statement(words, lead)
     if clause is not None:
-        return clause
+        return clause if clause.rest else None
     bans = first.core in _POLICY or (verb_strength(first.core) >= 2 and not first.noun)
     if len(words) > 1 and bans and not words[1].preposition and words[1].core != "and":
         text = join(words)
@@ -254,7 +273,7 @@ def _after_title(text: str) -> tuple[str, str]:
     head = words_of(title)
     if not head or len(head) > 8 or not body.strip(" ?.!") or head[0].core in AUXILIARIES or _WH.match(title):
         return "", text
-    if re.search(r"\b(?:or|vs?\.?|versus)\b", title, re.I) and not words_of(body)[0].core in AUXILIARIES:
+    if re.search(r"\b(?:or|vs?\.?|versus)\b", title, re.I) and words_of(body)[0].core not in AUXILIARIES:
         return "", text
     return title.strip(), body.strip()
 

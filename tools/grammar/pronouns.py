@@ -12,10 +12,13 @@ from tools.grammar.lexicon import words_of
 from tools.grammar.word_classes import AUXILIARIES, BE
 
 _VERBS = r"(?:is|was|are|were|has|have|had|do|does|did|should|will|would|can|cannot|could|must|may|might|ought)"
-_OPENING = re.compile(rf"(?P<word>it|this|that|they|these|those|he|she)(?= (?:\w+ly )?(?:{_VERBS}\b|\w+s\b|\w+ed\b))", re.I)
+_OPENING = re.compile(
+    rf"(?P<word>it|this|that|they|these|those|he|she)(?= (?:\w+ly )?(?:{_VERBS}\b|\w+s\b|\w+ed\b))", re.I
+)
 _ASKED = re.compile(rf"{_VERBS} (?P<word>it|this|that|they|these|those|he|she)\b(?! (?:one|kind|sort|way)\b)", re.I)
 _EXPLETIVE = re.compile(
-    rf"{_VERBS} it (?!be |able|likely|going|ready|willing|\w+ed )(?:.*\b(?:to|that|if|when|whether)\b(?= \w)|time\b)", re.I
+    rf"{_VERBS} it (?!be |able|likely|going|ready|willing|\w+ed )(?:.*\b(?:to|that|if|when|whether)\b(?= \w)|time\b)",
+    re.I,
 )
 _POINTS_BACK = re.compile(
     r"\b(?:this|these|that|such an?|his|her) (?:statement|view|claim|idea|argument|approach|opinion|position|practice|policy|"

@@ -124,11 +124,19 @@ def _quotation(text: str) -> tuple[str, str]:
     for close in re.finditer(rf"{mark}(?=[\s.,:;?!(\[–—-]|$)", rest):
         quote, after = rest[: close.start()].strip(), rest[close.end() :]
         inside = mark == "'" and quote.endswith("s") and re.match(r" [a-z]", after)
-        if inside or (mark == "'" and len(re.findall(r"(?<!\w)'(?=\w)", quote)) != len(re.findall(r"\w[.,?!]?'(?!\w)", quote))):
+        if inside or (
+            mark == "'" and len(re.findall(r"(?<!\w)'(?=\w)", quote)) != len(re.findall(r"\w[.,?!]?'(?!\w)", quote))
+        ):
             continue
         follows = re.sub(r"^[\s.,:;]+", "", after)
         said = re.match(rf"(?:{_SAYS}|[-–—]|\()", follows, re.I) or re.match(r"\s*[:,–—-]", after)
-        ends = not follows or said or follows[0].isupper() or quote.endswith((".", "?", "!")) or after.startswith((".", "?"))
+        ends = (
+            not follows
+            or said
+            or follows[0].isupper()
+            or quote.endswith((".", "?", "!"))
+            or after.startswith((".", "?"))
+        )
         if len(quote.split()) < 3 or not ends or (before and not before.endswith((",", ":"))):
             return "", text
         if not follows and not quote.endswith((".", "!")) and len(quote.split()) < 4:

@@ -18,7 +18,17 @@ from tools.grammar.boundary import (
 )
 from tools.grammar.inflect import base_form, is_gerund, is_participle, verb_strength
 from tools.grammar.lexicon import Word
-from tools.grammar.word_classes import ADVERBS, BE, CONJUNCTIONS, DEGREES, DO, HAVE, RELATIVES, SUBJECT_PRONOUNS, SUBORDINATORS
+from tools.grammar.word_classes import (
+    ADVERBS,
+    BE,
+    CONJUNCTIONS,
+    DEGREES,
+    DO,
+    HAVE,
+    RELATIVES,
+    SUBJECT_PRONOUNS,
+    SUBORDINATORS,
+)
 
 _CAUSATIVE = frozenset("make keep leave render drive turn get consider find hold put set".split())
 _DEMONSTRATIVE = frozenset(["this", "that", "these", "those", "all", "both"])
@@ -54,7 +64,10 @@ def _pronoun_end(words: Sequence[Word], aux: str) -> int | None:
             return 2
         bare = first in ("it", "i", "he", "she", "we", "you", "they", "there")
         return 1 if bare or not (second.preposition or second.core in RELATIVES) else None
-    if first in ("anyone", "someone", "everyone", "nobody", "anybody", "everybody", "anything") and second.core == "else":
+    if (
+        first in ("anyone", "someone", "everyone", "nobody", "anybody", "everybody", "anything")
+        and second.core == "else"
+    ):
         return 2
     if first in ("this", "that") and second.determiner:
         return 1

@@ -11,7 +11,7 @@ from tools.grammar.boundary import head_noun, takes_are
 from tools.grammar.clause import Clause, lower_first
 from tools.grammar.finite import finite_verb
 from tools.grammar.inflect import is_gerund, is_participle, verb_strength
-from tools.grammar.lexicon import Word, is_word, lookup, words_of
+from tools.grammar.lexicon import Word, is_noun_by_ending, is_word, lookup, words_of
 from tools.grammar.word_classes import SUBJECT_PRONOUNS
 
 _LONGEST = 12  # words of what is weighed
@@ -70,13 +70,17 @@ def worth(thing: str) -> Clause:
 
 def is_topic(words: Sequence[Word]) -> bool:
     """Whether the words are a bare noun phrase that people could take sides on."""
-    if len(words) > _LONGEST_TOPIC or not all(is_word(w.core) or _latin_name(w) for w in words):
+    if len(words) > _LONGEST_TOPIC or not all(
+        is_word(w.core) or is_noun_by_ending(w.core) or _latin_name(w) for w in words
+    ):
         return False
     head = head_noun(words)
     kinds = all(
         w.noun or w.adjective or w.preposition or w.determiner or w.core in ("and", "&", "to") or is_gerund(w.core)
         or w.tag in ("NNP", "VBN", "CD") for w in words
     )  # fmt: skip
+    if words[-1].core == "will" and len(words) > 1:
+        return True
     named = head is not None and (head.noun or is_gerund(head.core)) and not words[-1].preposition
     return kinds and named and lookup(words[0].core) != "UH"
 

@@ -14,6 +14,7 @@ from tools.grammar.finite import finite_verb
 from tools.grammar.inflect import base_form, is_gerund, is_participle, verb_strength
 from tools.grammar.lexicon import Word, words_of
 from tools.grammar.word_classes import (
+    ADVERBS,
     AUXILIARIES,
     BE,
     CONJUNCTIONS,
@@ -28,9 +29,17 @@ from tools.grammar.word_classes import (
 _LONGEST = 60  # words of a statement
 _SAVE = re.compile(r"^(?:any|no)\w*\b.* but\b", re.I)  # 'anybody's business but our own'
 _STRAY = re.compile(r"[?!;]|: |\bor not\b|\bdiscuss$|\bagree or\b|\bw/|\bvs?\.?(?= )|\.\.\.", re.I)
-_ONE = frozenset(["is", "was", "does", "has"])
+_CHANGED = frozenset("not no longer me my mine myself your yours yourself us or to have such anyone's".split())
+_NOMINATIVES = frozenset("they we he she".split())
 _MANY = frozenset(["are", "were", "do", "have"])
-_EITHER_NUMBER = frozenset("i you we they who that those these many most some all none what more fewer several both".split())
+_ANY_NUMBER = frozenset(
+    "i you we they there who that those these many most some all none what more fewer several both".split()
+)
+_COLLECTIVE = frozenset(
+    "people police women men children youth media data criteria staff cattle elderly poor rich young old press public "
+    "government team family majority minority number couple lot pair clergy folk sheep".split()
+)
+_ALSO_NOUNS = frozenset("will can might may must".split())
 
 
 def sound(clause: Clause) -> bool:
@@ -38,21 +47,31 @@ def sound(clause: Clause) -> bool:
     subject, rest = words_of(clause.subject), words_of(clause.rest)
     if not subject or not rest or len(subject) + len(rest) > _LONGEST:
         return False
-    aux_is_be = clause.aux in BE
-    return not (
-        _SAVE.search(clause.rest)
-        or _STRAY.search(f"{clause.subject} {clause.rest}")
-        or not balanced(clause.subject)
-        or not balanced(clause.rest)
-        or _stray_capitals(rest)
-        or subject[0].core in SUBORDINATORS
-        or (subject[0].core == "to")
-        or (aux_is_be and _offers(subject))
-        or not _names_something(subject)
-        or not _fits(clause.aux, rest)
-        or not _agrees(subject, clause.aux)
-        or _garden_path(clause.aux, rest)
+    if _SAVE.search(clause.rest) or _STRAY.search(f"{clause.subject} {clause.rest}"):
+        return False
+    if not balanced(clause.subject) or not balanced(clause.rest) or _stray_capitals(rest):
+        return False
+    unclear = subject[0].core in SUBORDINATORS | {"to"} or (clause.aux in BE and _offers(subject))
+    return not unclear and (
+        _names_something(subject)
+        and _fits(clause.aux, rest)
+        and _agrees(subject, clause.aux)
+        and not _garden_path(clause.aux, rest)
     )
+
+
+def keeps_words(question: str, statement: str) -> bool:
+    """Whether the statement says the question's words in their order, and nothing else. Small words do not count, and a
+    verb counts in any form."""
+    return _content(question) == _content(statement)
+
+
+def _content(text: str) -> list[str]:
+    return [
+        base_form(w.core) or w.core
+        for w in words_of(text)
+        if w.core not in AUXILIARIES | SUBJECT_PRONOUNS | ADVERBS | _CHANGED and not w.determiner
+    ]
 
 
 def is_sentence(words: Sequence[Word], lead: str = "") -> bool:
@@ -63,7 +82,9 @@ def is_sentence(words: Sequence[Word], lead: str = "") -> bool:
     if words[0].core in SUBORDINATORS or words[0].core == "when":
         return sum(w.core in AUXILIARIES or w.tag in ("VBZ", "VBD") for w in words) > 0 and len(words) > 6
     inside = relative_positions(words)
-    return finite_verb(words) is not None or any(w.core in AUXILIARIES and i not in inside for i, w in enumerate(words) if i)
+    return finite_verb(words) is not None or any(
+        w.core in AUXILIARIES and i not in inside for i, w in enumerate(words) if i
+    )
 
 
 def balanced(text: str) -> bool:
@@ -99,25 +120,40 @@ def _stray_capitals(rest: Sequence[Word]) -> bool:
 def _names_something(subject: Sequence[Word]) -> bool:
     """Whether these words are a noun phrase: a head, nothing left open at its end, no verb outside its clauses."""
     last = subject[-1]
-    left_open = last.core in CONJUNCTIONS or last.core in SUBORDINATORS or (last.core in DEGREES and len(subject) > 1)
-    if left_open or last.closes and last.text.endswith((":", ";")):
+    if _left_open(subject) or _verb_inside(subject) or (len(subject) > 1 and _opens_contact_clause(subject[-2], last)):
         return False
-    if last.preposition and not is_participle(subject[-2].core if len(subject) > 1 else "") and len(subject) < 3:
-        return False
+    if len(subject) > 1 and (last.core in ("will", "might") or last.tag.startswith("VB")):
+        return True  # 'free will', 'left turns'
+    first = subject[0]
+    stands = first.determiner or last.adjective or first.core in ("what", "those", "all", "more", "both")
+    return stands or any(
+        w.noun or w.core in SUBJECT_PRONOUNS or is_gerund(w.core) or w.tag in ("CD", "NNP", "PRP") for w in subject
+    )
+
+
+def _left_open(subject: Sequence[Word]) -> bool:
+    """Whether the last word asks for another one."""
+    last, several = subject[-1], len(subject) > 1
     if last.determiner and last.core not in ("this", "that", "these", "those", "all", "some", "any", "each", "neither"):
-        return False
-    inside = relative_positions(subject)
-    after_clause = any(w.core in RELATIVES or w.core in ("what", "how", "whether", "why") for w in subject)
-    if any(w.core in CONJUNCTIONS and subject[i].closes and len(subject) > 6 for i, w in enumerate(subject[1:])):
-        return False
-    verbs = [i for i, w in enumerate(subject) if w.core in AUXILIARIES and w.core not in ("will", "can", "might", "may", "must")]
-    if any(i not in inside for i in verbs) and not after_clause:
-        return False
-    if len(subject) > 1 and last.core in ("will", "might"):
         return True
-    head = any(w.noun or w.core in SUBJECT_PRONOUNS or is_gerund(w.core) or w.tag in ("CD", "NNP", "PRP") for w in subject)
-    verbal = len(subject) > 1 and last.tag.startswith("VB")  # 'left turns'
-    return head or verbal or subject[0].determiner or subject[0].core in ("what", "those", "all", "more", "both") or last.adjective
+    dangling = last.preposition and len(subject) == 2 and not is_participle(subject[0].core)
+    joins = last.core in CONJUNCTIONS or last.core in SUBORDINATORS or (last.core in DEGREES and several)
+    return joins or dangling or last.core in ("being", "be", "to", "not") or last.text.endswith((":", ";"))
+
+
+def _verb_inside(subject: Sequence[Word]) -> bool:
+    """Whether there is a finite verb outside the subject's own clauses, or a second clause behind a comma."""
+    if any(w.core in CONJUNCTIONS and subject[i].closes and len(subject) > 6 for i, w in enumerate(subject[1:])):
+        return True
+    if any(w.core in RELATIVES or w.core in ("what", "how", "whether", "why") for w in subject):
+        return False
+    return any(w.core in AUXILIARIES - _ALSO_NOUNS for w in subject)
+
+
+def _opens_contact_clause(before: Word, last: Word) -> bool:
+    """'the choices people | make matter': what follows is the verb of a clause inside the subject."""
+    nominal = before.noun and not before.closes
+    return nominal and (last.core in _NOMINATIVES or (last.core == "people" and before.plural))
 
 
 def _offers(subject: Sequence[Word]) -> bool:
@@ -129,14 +165,15 @@ def _offers(subject: Sequence[Word]) -> bool:
 def _fits(aux: str, rest: Sequence[Word]) -> bool:
     """Whether what follows the auxiliary begins as it has to."""
     i = 0
-    while i < len(rest) - 1 and (rest[i].adverb or rest[i].core in ("even", "all", "both", "each")) and not verb_strength(
-        rest[i].core
+    while (
+        i < len(rest) - 1
+        and (rest[i].adverb or rest[i].core in ("even", "all", "both", "each"))
+        and not verb_strength(rest[i].core)
     ):
         i += 1
     first = rest[i]
     if aux in BE:
-        return not (first.core in AUXILIARIES - {"being"} or first.core in SUBJECT_PRONOUNS - {"one", "nothing", "something",
-                    "anything", "everything", "anyone", "someone", "everyone", "you", "it"})  # fmt: skip
+        return first.core not in AUXILIARIES | _NOMINATIVES
     if aux in HAVE:
         return is_participle(first.core) or first.tag in ("VBN", "VBD") or base_form(first.core) != ""
     if aux == "ought":
@@ -147,21 +184,15 @@ def _fits(aux: str, rest: Sequence[Word]) -> bool:
 
 
 def _agrees(subject: Sequence[Word], aux: str) -> bool:
-    """Whether subject and verb have one number, as far as that can be told."""
+    """Whether 'are', 'do' and 'have' have a subject that may be plural; a wrong 'is' was meant as it was written."""
     head = head_noun(subject)
-    if head is None or subject[0].core in _EITHER_NUMBER | {"there", "it"} or is_gerund(subject[0].core):
-        return not (subject[0].core in ("it", "he", "she") and aux in _MANY)
-    joined = any(w.core in ("and", "or", "nor", "&") for w in subject)
-    if aux in _MANY and not joined:
-        plural = head.plural or head.tag in ("JJ", "CD", "NNP", "NNPS", "VBN", "VBG") or head.core.endswith("s")
-        return plural or head.core in _COLLECTIVE or any(w.core in _EITHER_NUMBER for w in subject)
-    return True
-
-
-_COLLECTIVE = frozenset(
-    "people police women men children youth media data criteria staff cattle elderly poor rich young old press public "
-    "government team family majority minority number couple lot pair clergy team police folk memoranda sheep".split()
-)
+    if aux not in _MANY or head is None:
+        return True
+    if subject[0].core in ("it", "he", "she"):
+        return False
+    joined = any(w.core in ("and", "or", "nor", "&") or w.core in _ANY_NUMBER for w in subject)
+    irregular = head.tag in ("JJ", "CD", "NNP", "NNPS", "VBN", "VBG") or head.core in _COLLECTIVE
+    return joined or irregular or head.plural or head.core.endswith("s") or is_gerund(subject[0].core)
 
 
 def _garden_path(aux: str, rest: Sequence[Word]) -> bool:
