@@ -1,15 +1,16 @@
 """Readings of questions against gold ones: what kind is it, what does it ask, and what are its sides?
 
-A row has `question`, `kind` (polar, claim, choice, open, fact or none), `neutral` and `sides`: for a polar question and a
-claim what affirms the neutral question and then what denies it, for a choice a statement an alternative, else nothing.
+A row has `question`, `kind` (polar, claim, choice, open, fact or none), `neutral` and `sides`: of a polar question and
+a claim what affirms the neutral question and then what denies it, of a choice a statement an alternative, else none.
 The sides count in that order.
 
 kinds        the form that the grammar gives is the gold kind
 sides_exact  all sides equal the gold ones once case, punctuation, white space and contractions are folded
 sides_close  all cosines are at least 0.9 under the encoder, and each side has its gold one's polarity where the gold
              sides differ in it
-yes_no       of the polar questions and the claims, those whose sides are Yes and No to the neutral question; they count as
-             exact or close by that question. A choice that only names its options counts likewise, if it names as many.
+yes_no       of the polar questions and the claims, those whose sides are Yes and No to the neutral question; they count
+             as exact or close by that question. A choice that only names its options counts likewise, if it names as
+             many.
 
 Whether a question is polar or a claim matters to `kinds` alone.
 """

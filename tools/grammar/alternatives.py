@@ -19,7 +19,8 @@ _OR = re.compile(r",?\s+(?:or|vs\.?|v\.?|versus)\s+", re.I)
 _BETTER = re.compile(
     r"^(?:which|what|who)(?: one)?(?: of the two)? (?:is|are|was|were) "
     r"(?P<how>better|worse|more [\w-]+|\w+er)(?: \w+)?\s*[,:;?–-]?\s+(?P<items>.+)$"
-    r"|^(?P<items2>.+?)\s*[,:;?–-]\s*(?:which|what|who)(?: one)?(?: \w+)? (?:is|are|was|were) (?P<how2>[\w-]+(?: \w+)?)$"
+    r"|^(?P<items2>.+?)\s*[,:;?–-]\s*(?:which|what|who)(?: one)?(?: \w+)? (?:is|are|was|were) "
+    r"(?P<how2>[\w-]+(?: \w+)?)$"
     r"|^(?:do|would) you (?:prefer|like|rather have) (?P<items4>.+)$",
     re.I,
 )
@@ -95,8 +96,8 @@ def split_clauses(words: list[Word]) -> Framing | None:
 def choices(clause: Clause, asked: str) -> Framing | None:
     """The alternatives inside one clause, or nothing when its 'or' offers no choice.
 
-    A choice is 'either … or', a copula with nothing but 'A or B', a comparison of 'A or B', a second verb after a comma,
-    or what 'we' or 'you' should do: A or B.
+    A choice is 'either … or', a copula with nothing but 'A or B', a comparison of 'A or B', a second verb after a
+    comma, or what 'we' or 'you' should do: A or B.
     """
     if compared := _compared_subjects(clause):
         return Framing("choice", asked, alternatives=compared, topic=clause.topic())
@@ -159,7 +160,7 @@ def _nominal(words: Sequence[Word]) -> bool:
 
 
 def predicates(words: Sequence[Word]) -> bool:
-    """Whether the words can follow 'is': an adjective, a participle, a noun phrase with its article or in the plural."""
+    """Whether the words can follow 'is': an adjective, a participle, a noun phrase with its article or a plural."""
     first, last = words[0], words[-1]
     if first.determiner:
         return last.noun or len(words) > 2

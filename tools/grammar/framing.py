@@ -38,7 +38,8 @@ from tools.grammar.word_classes import (
 _WH = re.compile(r"(?:what|which|who|whom|whose|when|where|why|how)(?:'s|'re)?\b", re.I)
 _ASKS_OPENLY = re.compile(r"(?:explain|describe|discuss|compare|list|name|fix|solve)\b", re.I)
 _INSTRUCTS = re.compile(
-    r"(?:please |can you |could you )*(?:write|translate|compose|draw|generate|rewrite|calculate|convert|sing|summari[sz]e|"
+    r"(?:please |can you |could you )*"
+    r"(?:write|translate|compose|draw|generate|rewrite|calculate|convert|sing|summari[sz]e|"
     r"(?:give|show|tell|help|make|teach|send) (?:me|us))\b(?! (?:whether|if|about|what|why)\b)",
     re.I,
 )

@@ -20,20 +20,20 @@ _THINK = (
     r"(?:(?:really|honestly|truly|generally|personally|also|still) )?(?:think|believe|feel|agree|say|expect|reckon)"
 )
 _VIEW = (
-    r"(?:(?:with|on|about) )?(?:the |this )?(?:view|idea|claim|statement|proposition|argument|suggestion|assertion|notion|"
-    r"contention|opinion|belief|thesis)s?,?:?"
+    r"(?:(?:with|on|about) )?(?:the |this )?(?:view|idea|claim|statement|proposition|argument|suggestion|assertion|"
+    r"notion|contention|opinion|belief|thesis)s?,?:?"
 )
 _OPENERS: tuple[str, ...] = (
-    rf"(?:to what extent|how far|how strongly) (?:do|would|can|should) (?:you|we|one) (?:dis)?agree (?:{_VIEW} )?(?:that )?",
-    r"(?:to what extent|how far|in what sense|in what ways)(?:,? if at all,?)? (?=(?:is|are|was|were|do|does|did|has|have|had|"
-    r"should|would|will|can|could|may|must)\b)",
-    rf"(?:critically )?(?:discuss|assess|evaluate|examine|consider|debate|defend|attack|test)(?: critically)? {_VIEW} that ",
-    r"(?:discuss|assess|evaluate|examine|consider|debate)(?: critically)? (?:whether|if) ",
+    r"(?:to what extent|how far|how strongly) (?:do|would|can|should) (?:you|we|one) (?:dis)?agree "
+    rf"(?:{_VIEW} )?(?:that )?",
+    rf"(?:to what extent|how far|in what sense|in what ways)(?:,? if at all,?)? (?={_AUX}\b)",
+    r"(?:critically )?(?:discuss|assess|evaluate|examine|consider|debate|defend|attack|test)(?: critically)? "
+    rf"(?:{_VIEW} that|whether|if) ",
     r"(?:unpopular opinion|hot take|cmv|change my view|change my mind|serious question|genuine question|question)"
     r"\W* (?:that )?",
     r"(?:do|would|can|should) (?:you|we) (?:dis)?agree with (?:[\w.'-]+ ){1,4}that ",
     r"can we (?:all )?agree (?:that )?",
-    r"why (?=(?:we|you|i|it|the|a|an|[\w-]+(?: [\w-]+){0,3}) (?:should|must|is|are|will|cannot|can|ought|needs?|do not|does not)\b)",
+    r"why (?=[\w-]+(?: [\w-]+){0,3} (?:should|must|is|are|will|cannot|can|ought|needs?|do not|does not)\b)",
     rf"(?:do|did|would|could|can)(?: not)? (?:you|we|people)(?: not)? {_THINK}(?: like)?"
     r"(?: with the (?:view|idea|claim|statement))?"
     r",? (?:that |(?!that\b|about\b|of\b|so\b|to\b|with\b))",
@@ -44,7 +44,8 @@ _OPENERS: tuple[str, ...] = (
     r"(?:(?:accept|admit|concede|grant|agree|believe|think) that |(?:believe|think) (?!in\b|that\b|so\b|of\b|about\b))",
     r"are you (?:not )?(?:strongly )?(?:in favou?r of|for|against|opposed to) ",
     r"this house (?:believes?|holds|is of the opinion|thinks?) (?:that )?",
-    rf"(?:i|we|some|many|people|others|(?!{_AUX}\b)(?:(?:some|many|most|several|a few) )?(?:[\w-]+ )?[\w-]+s|(?:some|many|most) people) (?:firmly |strongly |often |do |sometimes )?"
+    rf"(?:i|we|some|many|people|others|(?:some|many|most) people|(?!{_AUX}\b)(?:(?:some|many|most|several) )?"
+    r"(?:[\w-]+ )?[\w-]+s) (?:firmly |strongly |often |do |sometimes )?"
     r"(?:think|believe|say|argue|claim|feel|am convinced|contend|insist) (?:that )?",
     r"in my (?:opinion|view),? ",
     r"(?:resolved|motion|debate|question|claim|topic|discuss)[:,] (?:that )?",

@@ -21,8 +21,8 @@ _EXPLETIVE = re.compile(
     re.I,
 )
 _POINTS_BACK = re.compile(
-    r"\b(?:this|these|that|such an?|his|her) (?:statement|view|claim|idea|argument|approach|opinion|position|practice|policy|"
-    r"quotation|passage|remark|definition|assumption|proposal|plan|decision|change|trend)s?\b",
+    r"\b(?:this|these|that|such an?|his|her) "
+    r"(?:statement|view|claim|idea|argument|approach|opinion|position|practice|policy|quotation|passage|remark|definition|assumption|proposal|plan|decision|change|trend)s?\b",
     re.I,
 )
 _AT_END = re.compile(r"\b(?P<word>them|it|this|that|these|those)(?=[?.]$)", re.I)

@@ -19,10 +19,11 @@ _TASK = (
 _FRAME = re.compile(
     rf"(?:please )?{_TASK}\b.*"
     r"|(?:(?:to what extent|how far|how strongly|in what ways|why) )?(?:do|would|can|could|must|should) (?:you|we|one) "
-    r"(?:(?:personally|really|strongly|dis)? ?(?:agree|accept|concur|share)|think (?:so|this)|support this|believe this)"
+    r"(?:(?:personally|really|strongly|dis)? ?(?:agree|accept|concur|share)|think (?:so|this)|(?:support|believe) this)"
     r"\b.*"
     r"|(?:agree|disagree)(?: or (?:dis)?agree)?\W*"
-    r"|(?:and |if so,? |if not,? )?(?:why|how)(?:,? (?:and|or) (?:how|why)(?: not)?| not)?(?: (?:is|are) (?:this|that|it))?\W*"
+    r"|(?:and |if so,? |if not,? )?(?:why|how)(?:,? (?:and|or) (?:how|why)(?: not)?| not)?"
+    r"(?: (?:is|are) (?:this|that|it))?\W*"
     r"|(?:if|and if) (?:so|not|yes|no),? .*"
     r"|what (?:do|would) (?:you|people|we) (?:all )?(?:think|say|reckon|make)\b.*|what (?:are|is) your .*"
     r"|(?:any |your )?(?:thoughts|opinions?|views?|comments?)(?: (?:on|about) (?:this|that|it))?\W*"
@@ -30,15 +31,16 @@ _FRAME = re.compile(
     re.I,
 )
 _STILL_TRUE = re.compile(
-    rf"(?:but |and )?(?:is|was|are|were) (?:it|this|that|he|she|they|[A-Z]\w+|(?:this|the|his|her|that) (?:{_OPINION}|author)),?"
+    r"(?:but |and )?(?:is|was|are|were) "
+    rf"(?:it|this|that|he|she|they|[A-Z]\w+|(?:this|the|his|her|that) (?:{_OPINION}|author)),?"
     r"(?: (?P<how>still|always|ever|really|actually|indeed|necessarily))?"
     r"(?: (?:right|true|correct|so|accurate|wrong|valid|the case|a fact|a fair \w+|justified|convincing|defensible))?"
     r"(?: (?:today|now|nowadays|about this|to (?:say|think|claim) (?:so|this|that)))?\W*",
     re.I,
 )
 _ENDS_FRAMED = re.compile(
-    r"(?:[\s,;.?!–—-]+|: )(?!(?<=: )(?:yes or no|thoughts|debate))(?:(?:do you )?agree(?: or disagree)?|discuss|true or false|yes or no|thoughts|cmv|am i wrong|"
-    r"right or wrong|what do you think|fact or fiction|myth or reality)\W*$",
+    r"(?:[\s,;.?!–—-]+|: )(?!(?<=: )(?:yes or no|thoughts))(?:(?:do you )?agree(?: or disagree)?|discuss|true or false|"
+    r"yes or no|thoughts|cmv|am i wrong|right or wrong|what do you think|fact or fiction|myth or reality)\W*$",
     re.I,
 )
 _QUOTED = re.compile(r"""(?P<before>[^"'?]*?)(?P<mark>["'])(?P<quote>\S.*)$""")
@@ -50,8 +52,8 @@ _BREAK = re.compile(r"(?<=[?!])[\"')\]]*\s+(?=\S)")
 class Reading:
     """`text` is what is at issue, a question if `asks`. `asked` says that an answer is asked for, be it by a frame.
 
-    `given` is what came before it, in full sentences. `how` is a frame's adverb ('Is this still true?'), `answered` says
-    that the answer was given with the question.
+    `given` is what came before it, in full sentences. `how` is a frame's adverb ('Is this still true?'), `answered`
+    says that the answer was given with the question.
     """
 
     text: str

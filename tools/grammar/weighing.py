@@ -1,5 +1,5 @@
-"""What a thing is worth, asked without a clause: 'benefits of zoos', 'the case against zoos', 'the debate over zoos', or
-the bare topic 'zoos'.
+"""What a thing is worth, asked without a clause: 'benefits of zoos', 'the case against zoos', 'the debate over zoos',
+or the bare topic 'zoos'.
 
 However it leans, it asks one thing: is it good or bad?
 """
@@ -24,8 +24,8 @@ _POINTS = (
 )
 _RATING = r"(?:(?:so|very|really) )?(?:good|bad|great|harmful|beneficial|wrong|right|terrible)"
 _DISPUTES = (
-    r"(?:perspectives?|debates?|controvers(?:y|ies)|disputes?|arguments?|ethics|morality|(?:both|all|two|different) sides|"
-    r"both sides of the (?:debate|argument|story|issue)|opinions?|views?|thoughts|discussions?|conversation|question|issue)"
+    r"(?:perspectives?|debates?|controvers(?:y|ies)|disputes?|arguments?|ethics|morality|opinions?|views?|thoughts|"
+    r"discussions?|conversation|question|issue|(?:both|all|two|different) sides)"
 )
 _WEIGHED = re.compile(
     r"(?:(?:what (?:is|are|were)|list|name|explain|describe|discuss|give me|show me|tell me(?: about)?) )?"
@@ -70,9 +70,7 @@ def worth(thing: str) -> Clause:
 
 def is_topic(words: Sequence[Word]) -> bool:
     """Whether the words are a bare noun phrase that people could take sides on."""
-    if len(words) > _LONGEST_TOPIC or not all(
-        is_word(w.core) or is_noun_by_ending(w.core) or _latin_name(w) for w in words
-    ):
+    if len(words) > _LONGEST_TOPIC or not all(_known(w) for w in words):
         return False
     head = head_noun(words)
     kinds = all(
@@ -85,8 +83,9 @@ def is_topic(words: Sequence[Word]) -> bool:
     return kinds and named and lookup(words[0].core) != "UH"
 
 
-def _latin_name(word: Word) -> bool:
-    return word.text[:1].isupper() and word.text.isascii()
+def _known(word: Word) -> bool:
+    """Whether it is an English word, or may be a name."""
+    return is_word(word.core) or is_noun_by_ending(word.core) or (word.text[:1].isupper() and word.text.isascii())
 
 
 def _states(words: Sequence[Word]) -> bool:

@@ -7,7 +7,7 @@ Where it is not, the question itself stands in for them, and its sides are Yes a
 import re
 from collections.abc import Sequence
 
-from tools.grammar.boundary import head_noun, relative_positions
+from tools.grammar.boundary import head_noun, opens_contact_clause, relative_positions
 from tools.grammar.casing import is_common
 from tools.grammar.clause import Clause
 from tools.grammar.finite import finite_verb
@@ -120,7 +120,7 @@ def _stray_capitals(rest: Sequence[Word]) -> bool:
 def _names_something(subject: Sequence[Word]) -> bool:
     """Whether these words are a noun phrase: a head, nothing left open at its end, no verb outside its clauses."""
     last = subject[-1]
-    if _left_open(subject) or _verb_inside(subject) or (len(subject) > 1 and _opens_contact_clause(subject[-2], last)):
+    if _left_open(subject) or _verb_inside(subject) or (len(subject) > 1 and opens_contact_clause(subject[-2], last)):
         return False
     if len(subject) > 1 and (last.core in ("will", "might") or last.tag.startswith("VB")):
         return True  # 'free will', 'left turns'
@@ -148,12 +148,6 @@ def _verb_inside(subject: Sequence[Word]) -> bool:
     if any(w.core in RELATIVES or w.core in ("what", "how", "whether", "why") for w in subject):
         return False
     return any(w.core in AUXILIARIES - _ALSO_NOUNS for w in subject)
-
-
-def _opens_contact_clause(before: Word, last: Word) -> bool:
-    """'the choices people | make matter': what follows is the verb of a clause inside the subject."""
-    nominal = before.noun and not before.closes
-    return nominal and (last.core in _NOMINATIVES or (last.core == "people" and before.plural))
 
 
 def _offers(subject: Sequence[Word]) -> bool:
