@@ -33,9 +33,7 @@ _WHO = re.compile(
 )
 _PRONOUNS = frozenset("it they he she this that these those".split())
 _DELIBERATING = frozenset("we i you one people society".split())
-_MORE = re.compile(
-    r"(?P<how>better|worse|\w+er|(?:more|less)(?: to blame| [\w-]+)?)(?P<tail> (?:for|at|in|to|than) .+)?\W*", re.I
-)
+_MORE = re.compile(r"(?:better|worse|\w+er|more|less)\b.*", re.I)
 _NO_CHOICE = frozenset("not less more other so otherwise both even any all anything whatever another".split())
 
 
@@ -69,6 +67,9 @@ def named_choice(title: str, body: str) -> Framing | None:
         return None
     be = "are" if takes_are(words_of(title)) else "is"
     thing = lower_first(title)
+    first, second = words_of(parts[0]), words_of(parts[-1])
+    if len(parts) == 2 and len(first) == 1 and first[0].adjective and second[0].adjective and len(second) > 2:
+        parts[0] = join([*first, *second[1:]])  # 'good or bad for us'
     clauses = [Clause(thing, be, with_article(part)) for part in parts]
     neutral = sentence(f"{be} {thing} {' or '.join(c.rest for c in clauses)}")
     if all(predicates(words_of(c.rest)) and sound(c) for c in clauses):
@@ -193,15 +194,12 @@ def _preferred(item: str, others: list[str], how: str) -> str:
 
 def _compared_subjects(clause: Clause) -> tuple[str, ...]:
     """'Is a house or a flat better?' offers its two subjects."""
-    parts = _OR.split(clause.subject)
-    match = _MORE.fullmatch(clause.rest)
-    if clause.aux not in BE or len(parts) != 2 or not match:
+    parts, rest = _OR.split(clause.subject), clause.rest.strip(" ?.")
+    if clause.aux not in BE or len(parts) != 2 or not _MORE.fullmatch(rest):
         return ()
-    tail = (match["tail"] or "").rstrip(" ?.")
-    return tuple(
-        _preferred(part, [other], match["how"])[:-1] + f"{tail}."
-        for part, other in zip(parts, parts[::-1], strict=True)
-    )
+    if len(rest.split()) == 1:
+        return tuple(_preferred(part, [other], rest) for part, other in zip(parts, parts[::-1], strict=True))
+    return tuple(sentence(f"{part} {'are' if takes_are(words_of(part)) else 'is'} {rest}", ".") for part in parts)
 
 
 def _completed(clause: Clause, first: list[Word], second: list[Word], start: int) -> tuple[list[Word], list[Word]]:
@@ -240,6 +238,8 @@ def _first_choice(clause: Clause, words: list[Word], at: int) -> int | None:
     if (either := next((i for i, word in enumerate(words[:at]) if word.core == "either"), None)) is not None:
         return either
     tail = words[at + 1 :]
+    if words[0].core == "rather" and at > 2 and verb_strength(words[1].core):
+        return 2
     if words[0].core == "be" and at == 2 and len(tail) == 1:
         return 1  # 'should be admired or criticised'
     if clause.aux not in BE and (words[at - 1].closes or tail[0].adverb):

@@ -2,6 +2,7 @@
 
 import re
 
+from tools.grammar.inflect import verb_strength
 from tools.grammar.lexicon import lookup
 from tools.grammar.word_classes import (
     ADVERBS,
@@ -91,6 +92,15 @@ def _in_sentence(words: list[str], i: int) -> str:
     after = words[i + 1] if i + 1 < len(words) else ""
     if named and _sure_name(after) and not _PEOPLES.fullmatch(after.strip(_OUTER).lower()):
         return word  # the first name before a surname
+    if (
+        named
+        and i > 1
+        and not verb_strength(word.lower())
+        and words[i - 1][:1].isupper()
+        and not lookup(words[i - 1].lower())
+        and not lookup(words[i - 1])
+    ):
+        return word  # the surname behind a first name
     return word.lower()
 
 

@@ -21,7 +21,7 @@ _SOME_IN_REST = re.compile(r"^((?:\w+ly |be )?)(?:any|some)(thing|one|body)\b", 
 _EITHER_OF_TWO = re.compile(r"((?:the )?[\w'-]+(?: [\w'-]+)?) or ((?:the )?[\w'-]+(?: [\w'-]+)?)", re.I)
 _ANY = {"no one": "anyone", "nobody": "anybody", "nothing": "anything", "none": "any", "no": "any"}
 _MASS = frozenset(
-    "life evidence proof need hope point doubt time money room truth justice peace freedom support".split()
+    "life evidence proof need hope point doubt time money room truth justice peace freedom support use value".split()
 )
 _SOMETIMES = frozenset(["is", "are", "was", "were", "am", "can", "could", "may", "should"])
 _EMPHASIS = re.compile(r"^(?:indeed|truly|really|actually) (?=\w)", re.I)
@@ -243,7 +243,9 @@ def is_counted(noun: str) -> bool:
 def _article(clause: Clause, noun: str) -> str:
     """'enemy of the West' to 'an enemy of the West' where the noun is countable and stands alone."""
     first = words_of(noun)[0]
-    countable = first.tag == "NN" and first.core not in _MASS and is_counted(first.core) and clause.aux in ("is", "was")
+    countable = (
+        first.tag == "NN" and first.core not in _MASS and is_counted(first.core) and clause.aux in ("is", "was", *DO)
+    )
     if not countable:
         return noun
     return ("an " if first.core[0] in "aeiou" else "a ") + noun

@@ -284,7 +284,8 @@ def _titled(title: str, body: str) -> Framing | None:
     predicate = with_article(body.rstrip(" ?.!"))
     words = words_of(predicate)
     clause = Clause(lower_first(title), "are" if takes_are(words_of(title)) else "is", predicate)
-    if words[0].core in AUXILIARIES or _WH.match(body) or not predicates(words) or not sound(clause):
+    asks = words[0].core in AUXILIARIES or any(_WH.match(word.core) for word in words)
+    if asks or not predicates(words) or not sound(clause):
         return None
     return _answered(clause, "polar")
 

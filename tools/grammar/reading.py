@@ -43,6 +43,8 @@ _ENDS_FRAMED = re.compile(
     r"yes or no|thoughts|cmv|am i wrong|right or wrong|what do you think|fact or fiction|myth or reality)\W*$",
     re.I,
 )
+_AND_MORE = re.compile(r",? (?:and|but),? (?:if (?:so|not)\b,?|why\b|how\b|to what extent|in what)[^,]*\?$", re.I)
+_OTHERS = re.compile(r",? (?:while|whereas|but) (?:others|other people|some)\b.*$", re.I)
 _QUOTED = re.compile(r"""(?P<before>[^"'?]*?)(?P<mark>["'])(?P<quote>\S.*)$""")
 _ANSWERED = re.compile(r"\?\s*[-–—:]\s*(?P<answer>[A-Z]{2,})\W*$")
 _BREAK = re.compile(r"(?<=[?!])[\"')\]]*\s+(?=\S)")
@@ -79,6 +81,7 @@ def read(text: str) -> Reading:
         if len(parts) == 1:
             return Reading(quote.rstrip(" .,;:"), quote.endswith("?"), framed, (), how)
     last = parts[-1]
+    last = _OTHERS.sub("", _AND_MORE.sub("?", last))
     tail = _ENDS_FRAMED.sub("", last) if len(words_of(last)) > 2 else last
     asks = tail.rstrip("\"')").endswith("?") or (tail != last and last.endswith("?"))
     framed = framed or (tail != last and not re.search(r"discuss\W*$", last, re.I))

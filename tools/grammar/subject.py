@@ -216,7 +216,7 @@ def _predicate_start(words: Sequence[Word], i: int) -> float:
     if word.preposition and word.core != "of":
         return 0.6
     if word.core == "to" and right is not None:
-        return 0.3
+        return 3.0 if right.core == "blame" else 0.3
     return IMPOSSIBLE
 
 

@@ -63,7 +63,7 @@ def worth(thing: str) -> Clause:
     """'X is good'; of somebody or something with a name of two words or more, that it deserves praise."""
     words = words_of(thing)
     several = takes_are(words)
-    if len(words) > 1 and all(w.text[:1].isupper() and not is_word(w.text.lower()) for w in words[1:]):
+    if len(words) > 1 and all(w.text[:1].isupper() for w in words):
         return Clause(thing, "do" if several else "does", "deserve praise")
     return Clause(lower_first(thing), "are" if several else "is", "a good thing")
 

@@ -29,6 +29,9 @@ from tools.grammar.word_classes import (
 _LONGEST = 60  # words of a statement
 _SAVE = re.compile(r"^(?:any|no)\w*\b.* but\b", re.I)  # 'anybody's business but our own'
 _STRAY = re.compile(r"[?!;]|: |\bor not\b|\bdiscuss$|\bagree or\b|\bw/|\bvs?\.?(?= )|\.\.\.", re.I)
+_TWO_SENTENCES = re.compile(
+    r"\b(?!(?i:gov|gen|sen|rep|rev|mrs|prof|pres|col|sgt|inc|etc|no|st|dr|mr|ms)\.)\w{2,}\. [A-Z]"
+)
 _CHANGED = frozenset("not no longer me my mine myself your yours yourself us or to have such anyone's".split())
 _NOMINATIVES = frozenset("they we he she".split())
 _MANY = frozenset(["are", "were", "do", "have"])
@@ -47,7 +50,11 @@ def sound(clause: Clause) -> bool:
     subject, rest = words_of(clause.subject), words_of(clause.rest)
     if not subject or not rest or len(subject) + len(rest) > _LONGEST:
         return False
-    if _SAVE.search(clause.rest) or _STRAY.search(f"{clause.subject} {clause.rest}"):
+    if (
+        _SAVE.search(clause.rest)
+        or _TWO_SENTENCES.search(clause.rest)
+        or _STRAY.search(f"{clause.subject} {clause.rest}")
+    ):
         return False
     if not balanced(clause.subject) or not balanced(clause.rest) or _stray_capitals(rest):
         return False
@@ -122,7 +129,7 @@ def _names_something(subject: Sequence[Word]) -> bool:
     last = subject[-1]
     if _left_open(subject) or _verb_inside(subject) or (len(subject) > 1 and opens_contact_clause(subject[-2], last)):
         return False
-    if len(subject) > 1 and (last.core in ("will", "might") or last.tag.startswith("VB")):
+    if len(subject) > 1 and (last.core in ("will", "might") or (last.tag == "VBZ" and last.core.endswith("s"))):
         return True  # 'free will', 'left turns'
     first = subject[0]
     stands = first.determiner or last.adjective or first.core in ("what", "those", "all", "more", "both")
@@ -195,7 +202,8 @@ def _garden_path(aux: str, rest: Sequence[Word]) -> bool:
         return False
     for i in range(2, len(rest) - 1):
         later, before, after = rest[i], rest[i - 1], rest[i + 1]
-        bare = later.tag in ("VBN", "VBD") and before.noun and after.preposition
-        if bare and rest[1].preposition:
+        again = later.tag in ("VBN", "VBD") and before.noun and after.preposition and rest[1].preposition
+        rated = later.core in DEGREES and after.adjective and (before.noun or before.tag == "CD")
+        if again or rated:
             return True
     return False
