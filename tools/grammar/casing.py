@@ -26,8 +26,8 @@ _SMALL = (
 )
 _NEVER_IN_NAMES = AUXILIARIES | (SUBJECT_PRONOUNS - {"i"}) | {"be", "to", "than", "that", "or"}
 _OUTER = "\"'?.,!():;[]"
-_QUOTED_NAME = re.compile(r"""(?<!\w)(["'])[A-Z][\w-]*(?: [A-Z][\w-]*)+\1(?!\w)""")
-_COMMON_END = re.compile(r"(?:s|ing|ed|ly|ion|ism|ity|ment|ness|i[sz]e|ify)$")
+_QUOTED_NAME = re.compile(r"""(?<!\w)(["'])[A-Z][\w-]*(?:(?: (?:of|the|and|in|for|to|a))* [A-Z][\w-]*)+\1(?!\w)""")
+_COMMON_END = re.compile(r"(?:s|ing|ed|ly|ion|ism|ity|ment|ness|our|i[sz]e|ify)$")
 _PEOPLES = re.compile(r".+(?:an|ish|ese|ic)$")
 _NAMES = re.compile(
     r"\b(?:united (?:nations|states|kingdom)|european union|middle east|cold war|world war|world cup|wall street|"
@@ -92,22 +92,22 @@ def _in_sentence(words: list[str], i: int) -> str:
     after = words[i + 1] if i + 1 < len(words) else ""
     if named and _sure_name(after) and not _PEOPLES.fullmatch(after.strip(_OUTER).lower()):
         return word  # the first name before a surname
-    if (
-        named
-        and i > 1
-        and not verb_strength(word.lower())
-        and words[i - 1][:1].isupper()
-        and not lookup(words[i - 1].lower())
-        and not lookup(words[i - 1])
-    ):
-        return word  # the surname behind a first name
+    if i == len(words) - 1 and i > 1 and _surname(words[i - 1], word):
+        return word
     return word.lower()
+
+
+def _surname(before: str, word: str) -> bool:
+    """Whether the last word of a title, a noun behind a name, belongs to that name."""
+    first, lower = before.strip(_OUTER), word.strip(_OUTER).lower()
+    named = first[:1].isupper() and first.isalpha() and not lookup(first.lower()) and not _COMMON_END.search(first)
+    return named and not _PEOPLES.fullmatch(first) and lookup(lower) == "NN" and not verb_strength(lower)
 
 
 def _named(word: str) -> str:
     """A small word with a capital, where the lexicon knows it as a name only."""
     bare = re.sub(r"'s$", "", word.strip(_OUTER))
-    return word.replace(bare, bare.capitalize(), 1) if bare and _sure_name(bare.capitalize()) else word
+    return word.replace(bare, bare.capitalize(), 1) if bare.islower() and _sure_name(bare.capitalize()) else word
 
 
 def _sure_name(word: str) -> bool:

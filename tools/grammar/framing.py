@@ -210,7 +210,7 @@ def _claimed(words: list[Word], lead: str, text: str, form: Form, flip: bool, re
         clause = replace(clause, rest=f"{reading.how} {clause.rest}")
     if re.search(r"\beither\b", clause.rest) and (offered := choices(clause, clause.question())):
         return offered
-    if sound(clause) and not (coordinated(clause.rest) and not clause.denied):
+    if sound(clause) and not (coordinated(clause) and not clause.denied):
         return _answered(replace(clause, denied=clause.denied != flip), form, asks_opinion(text))
     return _as_stated(words, lead, form, reading)
 

@@ -38,7 +38,7 @@ _WEIGHED = re.compile(
     rf"|what makes (?P<made>.+?) {_RATING}"
     r"|are you (?:for|against|in favou?r of|opposed to) (?P<held>(?!\w+ing ).+)"
     r"|(?:pros? (?:and|&|or|/) cons?|for (?:and|or) against|for/against): ?(?P<after>.+)"
-    r"|(?P<listed>.+?),?:? (?:pros (?:and|&|or) cons|advantages and disadvantages|"
+    r"|(?:the )?(?P<listed>.+?),?:? (?:pros (?:and|&|or) cons|advantages and disadvantages|"
     r"benefits and (?:risks|drawbacks|harms)|debate|controversy|for (?:and|or) against)",
     re.I,
 )

@@ -102,19 +102,23 @@ def balanced(text: str) -> bool:
     return text.count('"') % 2 == 0 and pairs and (not opened or closed >= opened)
 
 
-def coordinated(rest: str) -> bool:
+def coordinated(clause: Clause) -> bool:
     """Whether another finite verb may be joined to the first ('infringes … and perpetuates'), so that a single 'not'
     or a question would reach one of the two only."""
-    words = words_of(rest)
-    for i, word in enumerate(words[:-1]):
-        if word.core in ("and", "or", "but", "nor") and i:
-            after = next((w for w in words[i + 1 :] if not w.adverb), words[-1])
-            verbal = after.core in AUXILIARIES or after.tag in ("VBZ", "VBD", "VBP")
-            if verbal or (word.core == "but") or (words[i].text.startswith(",")):
-                return True
-            if words[i - 1].closes and after.core in SUBJECT_PRONOUNS:
-                return True
+    words = words_of(clause.rest)
+    for i, word in enumerate(words[1:-1], start=1):
+        after = next((k for k in range(i + 1, len(words)) if not words[k].adverb), i + 1)
+        if word.core == "but" or (word.core in CONJUNCTIONS and (word.closes or _finite(words, after))):
+            return True
     return False
+
+
+def _finite(words: Sequence[Word], i: int) -> bool:
+    word = words[i]
+    if word.core in AUXILIARIES or word.tag in ("VBZ", "VBD", "VBP"):
+        return True
+    object_ = i + 1 < len(words) and words[i + 1].determiner
+    return bool(object_ and word.core.endswith("s") and base_form(word.core)) or word.core in SUBJECT_PRONOUNS
 
 
 def _stray_capitals(rest: Sequence[Word]) -> bool:
