@@ -209,7 +209,8 @@ def test_alternatives_that_can_only_be_named(text: str, expected: list[str]) -> 
 
 
 @pytest.mark.parametrize(
-    "text", ["Write a poem about autumn.", "Translate this text.", "Give me a recipe for soup.", "hello there", "thanks!"]
+    "text",
+    ["Write a poem about autumn.", "Translate this text.", "Give me a recipe for soup.", "hello there", "thanks!"],
 )
 def test_instructions_and_greetings_have_no_sides(text: str) -> None:
     assert frame(text).form == "none"

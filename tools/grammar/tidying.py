@@ -22,7 +22,8 @@ _SPELT: tuple[tuple[str, str], ...] = (
     (r"\bi\b(?=\s)", "I"),
 )  # fmt: skip
 
-_TITLE = r"(?![A-Z][\w-]*(?:(?: (?:of|the|and|in|for|to|a))* [A-Z][\w-]*)+['\"])"  # a name of several words is better told by its quotation marks
+_TITLE = r"(?![A-Z][\w-]*(?:(?: (?:of|the|and|in|for|to|a))* [A-Z][\w-]*)+['\"])"
+"""What is no name of several words: those are better told by their quotation marks."""
 
 
 def tidy(question: str) -> str:
