@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 from tools.errors import QuestionError
-from tools.grammar.lexicon import is_word
+from tools.grammar.lexicon import is_noun_by_ending, is_word
 
 LONGEST = 4000
 """Characters of a question at most."""
@@ -57,7 +57,7 @@ def is_english(words: list[str]) -> bool:
     Three fifths of a sentence, or half of up to three words.
     """
     inner = [w for i, w in enumerate(words) if i == 0 or w.islower() or w.isupper()] or words
-    known = sum(is_word(w) or is_word(w.split("'")[0]) for w in inner)
+    known = sum(is_word(w) or is_word(w.split("'")[0]) or is_noun_by_ending(w) for w in inner)
     return known >= (0.5 if len(inner) <= 3 else 0.6) * len(inner)
 
 

@@ -1,5 +1,6 @@
 """Expansion against gold perspectives: does the grammar find the two sides of a yes-or-no question, and with
-`--perspectives`, does the chat model that is set find the perspectives?
+`--perspectives`, does the chat model that is set find the perspectives? Data with gold readings instead (`kind`,
+`neutral`, `sides`) measure the reading of any question; `evals/readings.py` says how.
 
 For the grammar a question with exactly two gold perspectives counts, in whatever language it is and whether or not it
 can be framed. The predicted pair is claim and negation, or the two alternatives of a choice; it is compared in the
@@ -40,6 +41,8 @@ from evals.metrics.expansion import (
     verdict_shares,
 )
 from evals.metrics.ratios import Ratio
+from evals.metrics.readings import GoldReading, reading_shares
+from evals.readings import judge_readings, read_readings
 from evals.records import Record, Records, Shape, header
 from evals.rows import json_rows
 from tools.encoders.encoder import Encoder, load_encoder
@@ -75,6 +78,8 @@ def run(args: argparse.Namespace) -> int:
             raise InputError(f"--{name} has to be 1 or more, not {getattr(args, name)}.")
     if args.failures and args.failures.exists():
         raise InputError(f"{args.failures} is there already. Name another file for --failures.")
+    if not args.perspectives and (readings := list(read_readings(_files(args.data)))):
+        return _run_readings(args, readings)
     rows = list(read_rows(args.data, most=None if args.perspectives else 2))
     if not rows:
         raise InputError(
@@ -100,6 +105,22 @@ def _run_grammar(args: argparse.Namespace, rows: Sequence[GoldRow], data: str) -
     return 0
 
 
+def _run_readings(args: argparse.Namespace, rows: Sequence[GoldReading]) -> int:
+    if args.out:
+        raise InputError("Readings take a moment, and no --out is kept of them. Leave it out.")
+    data = fingerprint(rows)
+    if args.limit is not None and args.limit < len(rows):
+        rows = random.Random(args.seed).sample(rows, args.limit)
+    encoder = load_encoder(load_settings().cache_dir)
+    verdicts = judge_readings(rows, encoder)
+    if args.failures:
+        _write_failures(args.failures, [v for v in verdicts if not v.right_kind or (v.row.sides and not v.close)])
+    config = {"expander": "grammar", "encoder": encoder.name, "questions": data}
+    result = report({"rows": len(rows)}, reading_shares(verdicts), config, args, [])
+    sys.stdout.write(_json(result) if args.json else f"rows {len(rows)}\n{_intervals(result)}")
+    return 0
+
+
 def _run_perspectives(args: argparse.Namespace, rows: Sequence[GoldRow], data: str) -> int:
     from evals.answering.perspectives import ask_perspectives
 
@@ -117,7 +138,7 @@ def _run_perspectives(args: argparse.Namespace, rows: Sequence[GoldRow], data: s
 def read_rows(folder: Path, most: int | None = 2) -> Iterator[GoldRow]:
     """Rows with two perspectives and up to `most`, None being any number; from `*.dev.jsonl`, or from every `*.jsonl`
     where there is none. Raises InputError with file, line and field."""
-    for path in sorted(folder.glob("*.dev.jsonl")) or sorted(folder.glob("*.jsonl")):
+    for path in _files(folder):
         for row in json_rows(path):
             question, gold = row.text("question"), row.items("perspectives")
             if wrong := [i for i, p in enumerate(gold, start=1) if not isinstance(p, str) or not p.strip()]:
@@ -126,7 +147,11 @@ def read_rows(folder: Path, most: int | None = 2) -> Iterator[GoldRow]:
                 yield GoldRow(path.name.split(".")[0], question, tuple(gold), row.number)
 
 
-def fingerprint(rows: Sequence[GoldRow]) -> str:
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.dev.jsonl")) or sorted(folder.glob("*.jsonl"))
+
+
+def fingerprint(rows: Sequence[GoldRow] | Sequence[GoldReading]) -> str:
     """Changes when a question or a gold perspective does, so that records of other data are not gone on with."""
     return hashlib.sha256(json.dumps([asdict(row) for row in rows]).encode()).hexdigest()[:12]
 

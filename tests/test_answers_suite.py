@@ -50,7 +50,7 @@ Foreign mussels come in by canals and harm trout.
 Stagnant canals harm whoever sleeps near their midges.
 """
 TOPICS = ("bridges", "ferries", "tunnels", "canals")
-REFUSED = "The Perspective on Barges"
+REFUSED = "Write a song about barges"
 
 
 def sided(pair: Pair) -> float:

@@ -64,7 +64,7 @@ async def test_an_assistant_goes_through_it_over_http(settings: Settings, era: s
         ("ask", {"question": QUESTION, "deadline_seconds": 0.5}, "deadline_seconds: give 1 second or more, or 0"),
         ("retrieve", {"question": QUESTION, "collections": ["mine"]}, "no collection 'mine'. There are: samples."),
         ("retrieve", {"question": QUESTION, "thread": "0" * 12}, "no such run of yours"),
-        ("ask", {"question": "bridges"}, "neither a question nor a claim"),
+        ("ask", {"question": "Write a song about bridges"}, "neither a question nor a claim"),
         ("judge", {"pairs": [{"statement": "a"}]}, "pairs.0.passage: Field required"),
         ("judge", {"pairs": []}, "pairs: List should have at least 1 item"),
         ("judge", {"pairs": [{"statement": "a", "passage": "b"}] * 257}, "pairs: List should have at most 256"),

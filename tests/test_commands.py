@@ -198,7 +198,7 @@ def test_bad_input_is_one_line_and_status_two(
     assert "\x1b" not in err
 
 
-@pytest.mark.parametrize("word", ["Veganism?", "Kernkraft", "abortion"])
+@pytest.mark.parametrize("word", ["Kernkraft", "Schifffahrt"])
 def test_a_single_word_is_not_called_another_language(cli: Cli, word: str) -> None:
     status, _, err = cli("ask", word)
     assert status == BAD_INPUT

@@ -12,11 +12,14 @@ from model_server import ModelServer, Reply
 from evals.__main__ import main
 from evals.expand import add_arguments, read_rows, run
 from evals.metrics.expansion import GoldRow, match, perspective_measures, verdict_of, verdict_shares
+from evals.metrics.readings import GoldReading, reading_shares, reading_verdict
+from evals.readings import read_readings
 from tools.encoders.encoder import MiniLM
 from tools.errors import InputError, SettingsError
+from tools.grammar import Framing
 
 ROW = GoldRow("set", "Are barges slow?", ("Barges are slow.", "Barges are not slow."), 1)
-PAIR = ("Barges are slow.", "Barges aren't slow.")
+PAIR: tuple[str, str] = ("Barges are slow.", "Barges aren't slow.")
 
 
 def test_an_exact_pair_is_found_in_either_order() -> None:
@@ -113,7 +116,7 @@ def cached(models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_the_figures_are_printed_and_kept(
     tmp_path: Path, cached: None, encoder: MiniLM, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = write(tmp_path / "set", BARGES, {"question": "Barges", "perspectives": list(ROW.gold)})
+    folder = write(tmp_path / "set", BARGES, {"question": "Why do barges float?", "perspectives": list(ROW.gold)})
     out = tmp_path / "out.jsonl"
     assert run(arguments(folder, "--out", str(out))) == 0
     first = json.loads(capsys.readouterr().out)
@@ -195,3 +198,71 @@ def test_records_of_other_questions_are_not_mixed(tmp_path: Path, cached: None) 
     with pytest.raises(InputError, match="questions"):
         run(arguments(other, "--out", str(out)))
     assert out.read_bytes() == kept
+
+
+# Readings
+
+SLOW = GoldReading("set", ROW.question, "polar", ROW.question, ROW.gold)
+READINGS: list[dict[str, Any]] = [
+    {"question": "Are barges slow? Discuss.", "kind": "polar", "neutral": ROW.question, "sides": list(ROW.gold)},
+    {"question": "Barges or ferries?", "kind": "choice", "neutral": "Barges or ferries?", "sides": ["Barges.", "No."]},
+    {"question": "Who built the first barge?", "kind": "open", "neutral": "Who built the first barge?", "sides": []},
+    {"question": "Sing!", "kind": "none", "neutral": "", "sides": []},
+]
+EYE = np.eye(3, dtype=np.float32)
+
+
+def test_sides_are_right_in_their_order_and_with_their_polarity() -> None:
+    right = Framing("claim", ROW.question, *PAIR)  # of polar and claim only the kind differs
+    found = reading_verdict(SLOW, right, EYE, EYE)
+    assert (found.right_kind, found.exact, found.close, found.yes_no) == (False, True, True, False)
+    turned = Framing("polar", ROW.question, PAIR[1], PAIR[0])
+    assert not reading_verdict(SLOW, turned, EYE, EYE).close  # near enough, but each says the other's
+    said = Framing("polar", ROW.question, "A barge is a slow boat.", "A barge is not a slow boat.")
+    assert reading_verdict(SLOW, said, EYE, EYE).close
+    assert not reading_verdict(SLOW, said, EYE, EYE[::-1]).close
+
+
+def test_yes_and_no_count_by_the_question() -> None:
+    found = reading_verdict(SLOW, Framing("polar", ROW.question), EYE, EYE[:1])
+    assert (found.yes_no, found.exact, found.close, found.cosines) == (True, True, True, (1.0,))
+    other = reading_verdict(SLOW, Framing("polar", "Are ferries slow?"), EYE, EYE[1:])
+    assert (other.yes_no, other.exact, other.close) == (True, False, False)
+    shares = {name: m.value for name, m in reading_shares([found, other]).items()}
+    assert shares == {"kinds": 1, "sides_exact": 0.5, "sides_close": 0.5, "yes_no": 1}
+
+
+def test_options_count_where_there_are_as_many() -> None:
+    row = GoldReading("set", "Fast or slow?", "choice", "Fast or slow?", ("Fast.", "Slow."))
+    named = Framing("choice", "Fast or slow?", options=("Fast", "Slow"))
+    assert reading_verdict(row, named, EYE, EYE[:1]).exact
+    assert not reading_verdict(row, Framing("choice", "Fast or slow?", options=("Fast",)), EYE, EYE[:1]).exact
+    assert not reading_verdict(row, Framing("open", "Fast or slow?"), EYE, EYE[:1]).close
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "odd"}, "'kind' has to be one of polar, claim"),
+        ({"sides": "a"}, "'sides' has to be a list of texts"),
+        ({"sides": [1]}, "'sides' has to be a list of texts"),
+        ({"neutral": ""}, "'neutral' is empty"),
+    ],
+)
+def test_bad_readings_are_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    folder = write(tmp_path, READINGS[0] | change)
+    with pytest.raises(InputError, match=rf"boats\.dev\.jsonl line 1: {message}"):
+        list(read_readings([folder / "boats.dev.jsonl"]))
+
+
+def test_readings_are_measured(tmp_path: Path, cached: None, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, failures = write(tmp_path / "set", *READINGS), tmp_path / "failures.jsonl"
+    assert run(arguments(folder, "--failures", str(failures))) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["metrics"] == {"rows": 4, "kinds": 0.75, "sides_exact": 0.5, "sides_close": 0.5, "yes_no": 0}
+    failed = [json.loads(line)["row"]["question"] for line in failures.read_text().splitlines()]
+    assert failed == ["Barges or ferries?", "Who built the first barge?"]
+    assert main(["expand", "--data", str(folder), "--limit", "2"]) == 0
+    assert "rows 2" in capsys.readouterr().out
+    with pytest.raises(InputError, match="--out"):
+        run(arguments(folder, "--out", str(tmp_path / "out.jsonl")))

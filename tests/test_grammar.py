@@ -61,8 +61,8 @@ If robots take our jobs, should we get a basic income?
     If robots take our jobs, we should get a basic income.
     If robots take our jobs, we should not get a basic income.
 Cities are crowded. Should cars be banned from them?
-    Cars should be banned from them.
-    Cars should not be banned from them.
+    Cars should be banned from cities.
+    Cars should not be banned from cities.
 Brexit: was it a mistake?
     Brexit was a mistake.
     Brexit was not a mistake.
@@ -92,7 +92,7 @@ Ought we to eat less meat?
     We ought not to eat less meat.
 Must public transport be free?
     Public transport must be free.
-    Public transport should not be free.
+    Public transport does not have to be free.
 May parents read their children's messages?
     Parents may read their children's messages.
     Parents may not read their children's messages.
@@ -175,7 +175,7 @@ This House would ban zoos
     We should not ban zoos.
 Homework must be made compulsory
     Homework must be made compulsory.
-    Homework should not be made compulsory.
+    Homework does not have to be made compulsory.
 Ban homework
     We should ban homework.
     We should not ban homework.
@@ -262,7 +262,7 @@ def test_wh_questions_are_open(question: str) -> None:
     assert (framing.form, framing.claim, framing.neutral) == ("open", "", question)
 
 
-@pytest.mark.parametrize("text", ["chess", "Hello!", "asdf", "", "???", "¿Protegen las vacunas a la sociedad?"])
+@pytest.mark.parametrize("text", ["ok", "Hello!", "asdf", "", "???", "¿Protegen las vacunas a la sociedad?"])
 def test_what_has_no_sides_is_none(text: str) -> None:
     assert (frame(text).form, frame(text).claim) == ("none", "")
 

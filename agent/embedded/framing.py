@@ -8,14 +8,6 @@ from dataclasses import replace
 from agent.state import FramingState
 from tools.grammar import evened, frame, same_polarity
 
-# An open question that weighs something has sides; one that asks for a fact is looked up.
-_WEIGHING = re.compile(
-    r"\b(?:best|better|worst|should|ought|ideal|right|wrong|fair|good|bad|most (?:effective|important|just)|"
-    r"effective|responsible|to blame|justif\w+|solve|fix|improve|reduce|make|deal with|handle|address|tackle|prevent|"
-    r"think of|arguments?|"
-    r"case (?:for|against)|pros|cons|advantages|drawbacks|benefits|harms|risks|worth|balance|matter|why)\b",
-    re.IGNORECASE,
-)
 _FOLLOW_UP = re.compile(
     r"^(?:and |but |ok(?:ay)?,? |so )*(?:what|how) about (?P<focus>.+?)\??$|^(?:and|but)\s+(?P<rest>.+?)\??$",
     re.IGNORECASE,
@@ -39,11 +31,8 @@ def _frame(question: str, earlier: Sequence[str]) -> FramingState:
         # Somebody who claims that something is not so is for that: 'For' has to be what was claimed.
         framing = replace(framing, claim=framing.negation, negation=framing.claim)
     framing = evened(framing)
-    form: str = framing.form
-    if form == "open" and not _WEIGHING.search(question):
-        form = "plain"
     return FramingState(
-        form=form,
+        form="plain" if framing.form == "fact" else framing.form,  # a fact is looked up, and has no sides
         neutral=framing.neutral,
         claim=framing.claim,
         negation=framing.negation,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from evals.metrics.ratios import Ratio
 from tools.grammar import Framing
 from tools.grammar.negation import same_polarity
-from tools.grammar.openers import tidy
+from tools.grammar.tidying import tidy
 
 CLOSE = 0.9
 MEASURES = ("exact", "close", "wrong_polarity", "nearest_opposite", "no_claim")

@@ -5,7 +5,8 @@ statements. The words come from the lexicon file inside TextBlob, read by path: 
 every start a second.
 """
 
-from tools.grammar.framing import Form, Framing, frame
+from tools.grammar.framed import Form, Framing
+from tools.grammar.framing import frame
 from tools.grammar.negation import negate, same_polarity
 from tools.grammar.poles import evened
 

@@ -62,6 +62,9 @@ def can_close(words: Sequence[Word], i: int) -> float:
     """How well a noun phrase can end before place `i`: below 0 badly, above 0 well."""
     left = left_of(words, i)
     word = words[i - 1]
+    alone = i < 2 or words[i - 2].core not in ("human", "living")
+    if (word.core == "being" and alone) or (i > 1 and opens_contact_clause(words[i - 2], word)):
+        return IMPOSSIBLE
     if word.core in CONJUNCTIONS or (word.core in DEGREES and not word.closes) or word.core in SUBORDINATORS:
         return IMPOSSIBLE
     if (left.determiner and left.core not in ("these", "those", "this")) or left.possessive or left.core == "to":
@@ -74,6 +77,12 @@ def can_close(words: Sequence[Word], i: int) -> float:
         position = i - 2
         return 0.5 if position >= 0 and words[position].core == "the" else -0.6
     return 0.3 if is_gerund(left.core) else 0.0
+
+
+def opens_contact_clause(before: Word, word: Word) -> bool:
+    """'the choices people make': a subject right after a noun has its own verb behind it."""
+    again = word.core in ("they", "we", "he", "she") or (word.core == "people" and before.plural)
+    return again and before.noun and not before.closes
 
 
 def right_of_verb(words: Sequence[Word], i: int) -> float:
@@ -92,6 +101,15 @@ def right_of_verb(words: Sequence[Word], i: int) -> float:
     if verb_strength(right.core) >= 2.5 and not right.noun:
         return -1.5
     return 0.6 if right.plural or right.adjective or right.adverb or is_participle(right.core) else 0.2
+
+
+def takes_are(phrase: Sequence[Word]) -> bool:
+    """Whether a noun phrase is plural: 'zoos', 'cats and dogs'; 'data', 'ethics' and 'news' are not."""
+    head = head_noun(phrase)
+    if head is None or (is_gerund(phrase[0].core) and "-" not in phrase[0].core):
+        return False
+    joined = any(word.core in ("and", "&") for word in phrase)
+    return joined or (head.plural and not head.core.endswith("ics") and head.core not in ("data", "news", "media"))
 
 
 def head_noun(subject: Sequence[Word]) -> Word | None:

@@ -8,7 +8,7 @@ from tools.grammar.finite import finite_verb
 from tools.grammar.inflect import base_form, gerund, is_gerund, is_participle, past, third_person, verb_strength
 from tools.grammar.lexicon import Word, is_name, join, lookup, words_of
 from tools.grammar.subject import subject_end
-from tools.grammar.word_classes import ADVERBS, AUXILIARIES, BE, DO, HAVE
+from tools.grammar.word_classes import ADVERBS, AUXILIARIES, BE, DO, HAVE, QUANTIFIERS
 
 _UNIVERSAL = re.compile(r"(?:everyone|everybody|everything|every|each|all)\b", re.I)
 _NOT_EVERY = re.compile(rf"not (?={_UNIVERSAL.pattern})", re.I)
@@ -16,9 +16,12 @@ _ANY_SUBJECT = re.compile(r"(anyone|anybody|anything|any)\b", re.I)
 _NO_SUBJECT = re.compile(r"(no one|nobody|nothing|none|no)\b", re.I)
 _SOME = {"anyone": "someone", "anybody": "somebody", "anything": "something", "any": "some"}
 _NO = {"anyone": "no one", "anybody": "nobody", "anything": "nothing", "any": "no"}
+_ANY_IN_REST = re.compile(r"^((?:\w+ly |be |still )?)(any|anything|anyone|anybody)\b", re.I)
+_SOME_IN_REST = re.compile(r"^((?:\w+ly |be )?)(?:any|some)(thing|one|body)\b", re.I)
+_EITHER_OF_TWO = re.compile(r"((?:the )?[\w'-]+(?: [\w'-]+)?) or ((?:the )?[\w'-]+(?: [\w'-]+)?)", re.I)
 _ANY = {"no one": "anyone", "nobody": "anybody", "nothing": "anything", "none": "any", "no": "any"}
 _MASS = frozenset(
-    "life evidence proof need hope point doubt time money room truth justice peace freedom support".split()
+    "life evidence proof need hope point doubt time money room truth justice peace freedom support use value".split()
 )
 _SOMETIMES = frozenset(["is", "are", "was", "were", "am", "can", "could", "may", "should"])
 _EMPHASIS = re.compile(r"^(?:indeed|truly|really|actually) (?=\w)", re.I)
@@ -43,10 +46,12 @@ class Clause:
     def statement(self) -> str:
         """The affirmative sentence."""
         rest = self.rest
-        if self.negator == "never" and self.aux in _SOMETIMES:
+        match = _ANY_SUBJECT.match(self.subject)
+        if self.negator == "never" and self.aux in _SOMETIMES and not match:
             rest = f"sometimes {rest}"
-        subject = _ANY_SUBJECT.sub(lambda m: _SOME[m[1].lower()], self.subject, count=1)
-        return self._sentence(subject if _ANY_SUBJECT.match(self.subject) else self.subject, self._verb_phrase(rest))
+        rest = _ANY_IN_REST.sub(lambda m: m[1] + _SOME[m[2].lower()], rest, count=1)
+        subject = _SOME[match[1].lower()] + self.subject[match.end() :] if match else self.subject
+        return self._sentence(subject, self._verb_phrase(rest))
 
     def denial(self) -> str:
         """The sentence that denies the statement, in natural English."""
@@ -54,15 +59,27 @@ class Clause:
             return self._sentence(_NO[match[1].lower()] + self.subject[match.end() :], self._verb_phrase(self.rest))
         if _UNIVERSAL.match(self.subject) and self.negator == "not":
             return self._sentence(f"not {self.subject}", self._verb_phrase(self.rest))
+        if match := _EITHER_OF_TWO.fullmatch(self.subject):
+            return self._sentence(f"neither {match[1]} nor {match[2]}", self._verb_phrase(self.rest))
         rest = _EMPHASIS.sub("", self.rest)
+        if (
+            rest.startswith("still ")
+            and self.negator == "not"
+            and self.aux in BE | DO
+            and self.subject.lower() != "there"
+        ):
+            rest = rest.removeprefix("still ")
+            after = f"{self.aux} no longer {rest}" if self.aux in BE else f"no longer {self._verb_phrase(rest)}"
+            return self._sentence(self.subject, after)
         if self.negator == "never":
             return self._sentence(self.subject, self._verb_phrase(f"never {rest}"))
         if without := self._with_no(rest):
             return self._sentence(self.subject, self._verb_phrase(without))
         if self.aux == "can":
             return self._sentence(self.subject, f"cannot {rest}")
-        aux = "should" if self.aux == "must" else self.aux
-        return self._sentence(self.subject, f"{aux} not {rest}")
+        if self.aux == "must":
+            return self._sentence(self.subject, f"{_do_for(self.subject)} not have to {rest}")
+        return self._sentence(self.subject, f"{self.aux} not {rest}")
 
     def question(self) -> str:
         """The clause as a neutral yes-or-no question."""
@@ -99,6 +116,11 @@ class Clause:
         if self.negator == "no":
             verb, _, noun = rest.partition(" ") if self.aux in DO else ("", "", rest)
             return f"{verb} no {re.sub(r'^(?:a|an) ', '', noun)}".strip()
+        if self.subject.lower() == "there":
+            if _SOME_IN_REST.match(rest):
+                return _SOME_IN_REST.sub(lambda m: m[1] + ("no one" if m[2] == "one" else f"no{m[2]}"), rest, count=1)
+            if match := re.match(r"((?:be )?)(?:any|(?=such an? \w+))", rest):
+                return f"{match[1]}no {re.sub(r'^such an? ', 'such ', rest[match.end() :].strip())}"
         if self.subject.lower() == "there" and self.aux in BE:
             first = words_of(rest)[:1]
             if re.match(r"(?:a|an|any) (?!lot|few|little|great|good)", rest):
@@ -113,7 +135,14 @@ class Clause:
     def _sentence(self, subject: str, predicate: str) -> str:
         lead = f"{self.lead} " if self.lead else ""
         text = f"{lead}{subject} {predicate}"
-        return _capital(re.sub(r"\s+", " ", text).strip().rstrip(" .!?,;:")) + "."
+        return _capital(re.sub(r"\s+", " ", text).strip().rstrip(" .!?,;:–—-")) + "."
+
+
+def _do_for(subject: str) -> str:
+    words = words_of(subject)
+    head = head_noun(words)
+    several = head is not None and (head.plural or any(word.core == "and" for word in words))
+    return "do" if several or subject.lower() in ("we", "you", "i", "they", "people") else "does"
 
 
 def _inflected(rest: str, aux: str) -> str:
@@ -181,7 +210,7 @@ def _with_main_verb(
 
 
 def _perfect(rest: list[Word]) -> bool:
-    follow = [word for word in rest[:3] if not word.adverb]
+    follow = [word for word in rest[:3] if not word.adverb and word.core != "long"]
     return bool(follow) and (follow[0].core in ("been", "had") or follow[0].tag in ("VBN", "VBD") or bool(
         (base_form(follow[0].core) and follow[0].core.endswith(("ed", "en"))) or lookup(follow[0].core) == "VBN"
     ))  # fmt: skip
@@ -195,21 +224,27 @@ def _denials_out(clause: Clause) -> Clause:
     if match := re.match(r"((?:\w+ly )?)(never|ever) ", rest, re.I):
         rest, negator = match[1] + rest[match.end() :], "never"
         denied = denied != (match[2].lower() == "never")
+    if rest.startswith("no such "):
+        return replace(clause, rest=f"such {_article(clause, rest.removeprefix('no such '))}", denied=not denied)
     match = re.match(r"((?:have )?)no (?=(\w+))(?!longer|one|more)", rest, re.I)
     if match and (match[1] or clause.aux in BE):
         rest, negator, denied = match[1] + _article(clause, rest[match.end() :]), "no", not denied
+    if denied and clause.aux == "must":  # 'must not' forbids, and 'need not' would deny 'must'
+        clause = replace(clause, aux="should")
     rest = re.sub(r"^any (?=good|better|worse|different)", "", re.sub(r"\s+at all\b", "", rest))
     return replace(clause, rest=rest, denied=denied, negator=negator)
+
+
+def is_counted(noun: str) -> bool:
+    """Whether the lexicon knows the noun's plural."""
+    return "NNS" in (lookup(noun + "s"), lookup(re.sub("y$", "ies", noun)))
 
 
 def _article(clause: Clause, noun: str) -> str:
     """'enemy of the West' to 'an enemy of the West' where the noun is countable and stands alone."""
     first = words_of(noun)[0]
     countable = (
-        first.tag == "NN"
-        and first.core not in _MASS
-        and lookup(first.core + "s") == "NNS"
-        and clause.aux in ("is", "was")
+        first.tag == "NN" and first.core not in _MASS and is_counted(first.core) and clause.aux in ("is", "was", *DO)
     )
     if not countable:
         return noun
@@ -253,5 +288,6 @@ def lower_first(text: str) -> str:
     first, _, others = text.partition(" ")
     following = others.split(" ", 1)[0]
     function_word = lookup(first.lower()) in ("DT", "PRP", "PRP$", "IN", "PDT")
-    in_name = following[:1].isupper() and is_name(following) and not function_word
+    describes = lookup(first.lower()) in ("NN", "JJ", "VBN", "VBG", "") and first.lower() not in QUANTIFIERS
+    in_name = following[:1].isupper() and not function_word and (is_name(following) or describes)
     return text if not first or is_name(first) or in_name else first[0].lower() + text[1:]

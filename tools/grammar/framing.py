@@ -1,54 +1,60 @@
 """The embedded framing of a question: its neutral form, the claim at issue and the claim's denial.
 
-The work is done by rules over parts of speech, without a model: `lexicon` tags words, `subject` finds where the
-subject ends, `clause` builds statement, denial and question, `openers` takes off what stands around the clause.
+The work is done by rules over parts of speech, without a model: `tidying` and `casing` make the text plain, `reading`
+finds what is asked, `openers` takes off what stands around the clause, `subject` finds where the subject ends, `clause`
+builds statement, denial and question, and `wellformed` decides whether they can be trusted.
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
-from typing import Literal
 
-from tools.grammar.alternatives import choices, comparison, split_clauses
+from tools.grammar.alternatives import choices, comparison, named_choice, predicates, split_clauses, with_article
+from tools.grammar.boundary import takes_are
 from tools.grammar.clause import Clause, from_question, from_statement, lower_first
+from tools.grammar.facts import asks_for_fact
+from tools.grammar.finite import finite_verb
+from tools.grammar.framed import Form, Framing, asked_plainly, sentence
 from tools.grammar.inflect import base_form, is_gerund, verb_strength
-from tools.grammar.lexicon import Word, join, lookup, words_of
-from tools.grammar.openers import asks_opinion, denies, inner_claim, person_swapped, rating, strip_tail, tidy
-from tools.grammar.weighing import weighed
+from tools.grammar.lexicon import Word, is_word, join, lookup, words_of
+from tools.grammar.openers import asks_opinion, denies, inner_claim, person_swapped, rating, strip_tail
+from tools.grammar.pronouns import referred
+from tools.grammar.reading import Reading, read
+from tools.grammar.tidying import tidy, unquoted, without_scare_quotes
+from tools.grammar.weighing import is_topic, weighed, worth
+from tools.grammar.wellformed import coordinated, is_sentence, keeps_words, sound
 from tools.grammar.word_classes import (
     AUXILIARIES,
     BE,
     CONJUNCTIONS,
     DO,
     EFFECTS,
-    MODALS,
     PREPOSITIONS,
     RATINGS,
+    SUBJECT_PRONOUNS,
     SUBORDINATORS,
 )
 
-Form = Literal["polar", "choice", "open", "claim", "none"]
-
 _WH = re.compile(r"(?:what|which|who|whom|whose|when|where|why|how)(?:'s|'re)?\b", re.I)
-_ASKS_OPENLY = re.compile(r"(?:tell|explain|describe|discuss|compare|list|name|summari[sz]e|give|show|write)\b", re.I)
-_POLICY = frozenset(
-    "ban end stop tax cap limit cut raise fund scrap axe close open free fix boycott stop start".split()
+_ASKS_OPENLY = re.compile(r"(?:explain|describe|discuss|compare|list|name|fix|solve)\b", re.I)
+_INSTRUCTS = re.compile(
+    r"(?:please |can you |could you )*"
+    r"(?:write|translate|compose|draw|generate|rewrite|calculate|convert|sing|summari[sz]e|"
+    r"(?:give|show|tell|help|make|teach|send) (?:me|us))\b(?! (?:whether|if|about|what|why)\b)",
+    re.I,
 )
-_VERDICT = re.compile(r"(?:yes or no|for or against|good or bad|pros? (?:or|and|vs\.?) cons?)\W*$", re.I)
-_LEADS = PREPOSITIONS | SUBORDINATORS | {"to", "now", "today", "according", "nowadays", "once", "currently"}
+_POLICY = frozenset("ban end stop tax cap limit cut raise fund scrap axe close open free boycott start let".split())
+_VERDICT = re.compile(
+    r"(?:yes or no|for or against|good or bad|(?:a )?good (?:thing )?or (?:a )?bad(?: thing)?|worth it|"
+    r"pros? (?:or|and|vs\.?) cons?|(?:the )?debate|thoughts|good idea or bad idea)\W*$",
+    re.I,
+)
+_LEADS = PREPOSITIONS | SUBORDINATORS | {"to", "now", "today", "according", "nowadays", "once", "currently", "given"}
 _MOST_COMMAS = 6  # a clause that introduces a question has no more
-
-
-@dataclass(frozen=True, slots=True)
-class Framing:
-    """What a question asks. `claim` and `negation` end in a full stop and are empty for open questions and none."""
-
-    form: Form
-    neutral: str
-    claim: str = ""
-    negation: str = ""
-    alternatives: tuple[str, ...] = ()
-    topic: str = ""
+_POINT = re.compile(r"what (is|are|was|were) the (\w+),? if any,? (of|in|to|for|between)\b", re.I)
+_ANYTHING_WRONG = re.compile(
+    r"what,? if anything,? (is|are|was|were) (wrong|right|good|bad|special|lost|gained)\b", re.I
+)
 
 
 def frame(question: str) -> Framing:
@@ -59,75 +65,167 @@ def frame(question: str) -> Framing:
     text = tidy(question)
     words = words_of(text)
     if not any(any(c.isalpha() for c in word.core) for word in words) or _foreign(words):
-        return Framing("none", _asked(text))
-    title, body = _after_title(text)
+        return Framing("none", sentence(text))
+    reading = read(text)
+    reading = replace(reading, text=without_scare_quotes(reading.text))
+    if not reading.text or _INSTRUCTS.match(reading.text) or (text.endswith("!") and len(words) < 3):
+        return Framing("none", sentence(text))
+    found = _taken(reading, text)
+    return Framing("fact", found.neutral, topic=found.topic) if reading.answered and found.form == "polar" else found
+
+
+def _taken(reading: Reading, text: str) -> Framing:
+    """The framing of what was read; where a pronoun has no certain referent, all of the text stands in."""
+    title, body = _after_title(reading.text)
     if title and _VERDICT.match(body):
-        be = "are" if words_of(title)[-1].plural else "is"
-        return _answered(Clause(lower_first(title), be, "a good thing"), "polar")
-    found = _framed(body, asked=text.endswith("?"))
-    if title and found.form in ("polar", "claim", "choice"):
-        return _resolved(found, title)
-    if found.form == "none" and title:
-        return _titled(title, body, text)
-    return found
+        return _answered(worth(title), "polar")
+    if title and (items := named_choice(title, body)):
+        return items
+    if title and text.endswith("?") and (found := _titled(title, body)):
+        return found
+    if title and reading.asks and not _asks(body):
+        return Framing("polar", sentence(text), topic=title)
+    earlier = [_after_title(g)[1] for g in reading.given if g.endswith("?")]
+    found = _framed(body, reading)
+    needed = referred(found, (title, *reading.given))
+    if earlier and _opens_polar(earlier[0]) and not (needed and needed.framing):
+        return _framed(earlier[0], Reading(earlier[0], asks=True, asked=True))
+    if needed:
+        parts = [sentence(g.rstrip(" ,;:"), "?" if g.endswith("?") else ".") for g in (*reading.given, body)]
+        return needed.framing or _standing_in(" ".join(parts), found, reading)
+
+    return replace(found, topic=found.topic or title)
 
 
-def _framed(text: str, asked: bool) -> Framing:
+def _asks(text: str) -> bool:
+    """Whether the text is worded as a question or at least as a clause."""
+    words = words_of(text)
+    return bool(_WH.match(text)) or any(word.core in AUXILIARIES for word in words) or finite_verb(words) is not None
+
+
+def _opens_polar(text: str) -> bool:
+    words = words_of(text)
+    return bool(words) and words[0].core in AUXILIARIES
+
+
+def _standing_in(text: str, found: Framing, reading: Reading) -> Framing:
+    """The question as it was asked, with what came before it, where no statement can be made of it alone."""
+    options = found.options or tuple(sentence(statement, "") for statement in found.alternatives)
+    form: Form = "polar" if found.form == "claim" and reading.asks else found.form
+    return Framing(form, asked_plainly(text, asks=reading.asks), options=options, topic=found.topic)
+
+
+def _framed(text: str, reading: Reading) -> Framing:
     text = text.rstrip(" ?.!")
     if not text:
         return Framing("none", "")
     text, tagged = strip_tail(text)
     lead, text = _lead(text)
-    if not lead and (worth := weighed(text)):
-        return _answered(worth, "polar")
+    if not lead and (thing := weighed(text)):
+        return _answered(thing, "polar")
     if items := comparison(text):
-        topic = " or ".join(re.split(r" (?:is|are) ", item)[0] for item in items)
-        return Framing("choice", _asked(text), alternatives=items, topic=topic)
+        return items
     inner = inner_claim(text)
     flip = denies(text)
     if inner != text and not lead:
         lead, inner = _lead(inner)
+    inner = _POINT.sub(r"\1 there any \2 \3", _ANYTHING_WRONG.sub(r"\1 there anything \2", inner))
+    if inner[:1] in "\"'" and inner.count(inner[:1]) == 2 and inner.endswith(inner[:1]):
+        inner = inner[1:-1]
     words = words_of(inner)
     if not words:
-        return Framing("none", _asked(text))
+        return Framing("none", sentence(text))
     if len(words) > 3 and _presumes(words):
         words = words[1:]
-    imperative = words[0].core == "do" and words[1:2] and words[1].core == "not" and not asked
+    imperative = words[0].core == "do" and words[1:2] and words[1].core == "not" and not reading.asks
     if words[0].core in AUXILIARIES and len(words) > 2 and not imperative:
-        return _polar(words, lead, flip)
-    if _WH.match(inner) or _ASKS_OPENLY.match(inner):
-        return Framing("open", _asked(f"{lead} {text}".strip()), topic=_open_topic(words))
-    clause = _stated(words, lead, inner != text)
-    if clause is None:
-        topic = inner if len(words) > 1 and all(word.noun or word.adjective or word.preposition or word.determiner
-                                                or word.core == "and" for word in words) else ""  # fmt: skip
-        return Framing("none", _asked(text), topic=topic)
-    polar = asked or tagged or (inner != text and words_of(text)[0].core in AUXILIARIES)
-    return _answered(replace(clause, denied=clause.denied != flip), "polar" if polar else "claim", asks_opinion(text))
+        return _polar(words, lead, flip, reading.how)
+    since = words[0].core == "when" and not reading.asks and len(words) > 6 and words[1].core not in AUXILIARIES
+    if (_WH.match(inner) and not since) or _ASKS_OPENLY.match(inner):
+        return _open(f"{lead} {text}".strip(), words)
+    polar = reading.asked or tagged or (inner != text and words_of(text)[0].core in AUXILIARIES)
+    return _claimed(words, lead, text, "polar" if polar else "claim", flip, reading)
 
 
 def _presumes(words: list[Word]) -> bool:
     """'Why is sugar bad' asks for the reasons of what is at issue; 'Why does bread rise' for those of a fact."""
     if words[0].core == "why":
-        return words[1].core in BE | MODALS or (words[1].core in DO and any(w.core in EFFECTS for w in words[2:]))
+        judges = any(w.core in RATINGS or w.core in ("a", "an", "worth", "not", "never") for w in words[2:])
+        rated = words[1].core in BE and words[2].core != "there" and judges
+        harms = words[1].core in DO and any(w.core in EFFECTS for w in words[2:])
+        return words[1].core in ("should", "must", "ought", "shall") or rated or harms
     return words[0].core == "how" and words[1].core in BE and any(w.core in RATINGS for w in words[3:])
 
 
-def _polar(words: list[Word], lead: str, flip: bool) -> Framing:
+def _polar(words: list[Word], lead: str, flip: bool, how: str) -> Framing:
+    words = words[: _second_question(words)]
+    asked = sentence(f"{lead} {join(words)}")
     if pair := split_clauses(words):
-        statements = tuple(clause.statement() for clause in pair)
-        return Framing("choice", _asked(join(words)), alternatives=statements, topic=pair[0].topic())
+        return pair
     clause = rating(from_question(words, lead))
     if not clause.rest:
-        return Framing("polar", _asked(join(words)), topic=clause.topic())
-    if statements := choices(clause):
-        return Framing("choice", clause.question(), alternatives=statements, topic=clause.topic())
+        return Framing("polar", asked, topic=clause.topic())
+    if found := choices(clause, asked):
+        return found
+    if not sound(clause):
+        return Framing("polar", sentence(unquoted(asked)), topic=clause.topic())
     return _answered(replace(clause, denied=clause.denied != flip), "polar")
+
+
+def _second_question(words: list[Word]) -> int:
+    """Where another question is joined to the first by 'and' ('… and do we need it?'); the first is at issue."""
+    for i in range(3, len(words) - 2):
+        joins = words[i].core in ("and", "but") and words[i + 1].core in AUXILIARIES
+        if joins and (words[i + 2].core in SUBJECT_PRONOUNS or words[i + 2].determiner):
+            return i
+    return len(words)
 
 
 def _answered(clause: Clause, form: Form, opinion: bool = False) -> Framing:
     spoken = person_swapped(clause, opinion)
-    return Framing(form, clause.question(), spoken.statement(), spoken.denial(), topic=clause.topic())
+    neutral, stated = clause.question(), spoken.statement()
+    if not keeps_words(neutral, stated):
+        return Framing(form, neutral, topic=clause.topic())
+    return Framing(form, neutral, stated, spoken.denial(), topic=clause.topic())
+
+
+def _open(text: str, words: list[Word]) -> Framing:
+    asked = sentence(text)
+    return Framing("fact" if asks_for_fact(asked) else "open", asked, topic=_open_topic(words))
+
+
+def _claimed(words: list[Word], lead: str, text: str, form: Form, flip: bool, reading: Reading) -> Framing:
+    """The framing of a statement, an imperative or a bare topic."""
+    reported = join(words) != text
+    clause = _stated(words, lead, reported)
+    if clause is None:
+        if is_topic(words):
+            return _answered(worth(join(words)), "polar")
+        if not reading.asks and is_sentence(words):
+            return _as_stated(words, lead, form, reading)
+        known = sum(is_word(w.core) for w in words) >= 0.6 * len(words) and len(words) > 2
+        fragment: Form = ("polar" if reading.asks else "open") if known else "none"
+        return Framing(fragment, sentence(text), topic=join(words))
+    if reading.how and clause.negator == "not":
+        clause = replace(clause, rest=f"{reading.how} {clause.rest}")
+    if re.search(r"\beither\b", clause.rest) and (offered := choices(clause, clause.question())):
+        return offered
+    if sound(clause) and not (coordinated(clause) and not clause.denied):
+        return _answered(replace(clause, denied=clause.denied != flip), form, asks_opinion(text))
+    return _as_stated(words, lead, form, reading)
+
+
+def _as_stated(words: list[Word], lead: str, form: Form, reading: Reading) -> Framing:
+    """A statement in its own words, where they make a sentence; its denial is that it is not true."""
+    text = f"{lead} {join(words)}".strip()
+    several = any(mark in text for mark in ("? ", "! ", ". ", "; "))
+    if reading.asks or not (several or is_sentence(words)):
+        return Framing(form if len(words) > 2 else "none", sentence(text))
+    neutral = asked_plainly(text, asks=False)
+    if several:
+        return Framing(form, neutral)
+    denial = f"It is not true that {lower_first(text)}"
+    return Framing(form, neutral, sentence(text, "."), sentence(denial, "."))
 
 
 def _stated(words: list[Word], lead: str, reported: bool) -> Clause | None:
@@ -137,8 +235,8 @@ def _stated(words: list[Word], lead: str, reported: bool) -> Clause | None:
         return Clause("we", "should", join(words[2:]), lead, denied=True)
     clause = from_statement(words, lead)
     if clause is not None:
-        return clause
-    bans = first.core in _POLICY or verb_strength(first.core) >= 2
+        return clause if clause.rest else None
+    bans = first.core in _POLICY or (verb_strength(first.core) >= 2 and not first.noun)
     if len(words) > 1 and bans and not words[1].preposition and words[1].core != "and":
         text = join(words)
         return Clause("we", "should", text[:1].lower() + text[1:], lead)
@@ -156,9 +254,10 @@ def _lead(text: str) -> tuple[str, str]:
     for match in islice(re.finditer(r",\s+", text), _MOST_COMMAS):
         rest = text[match.end() :]
         after = words_of(rest)
-        inverted = len(after) > 3 and after[0].core in AUXILIARIES and not verb_strength(after[1].core)
+        inverted = len(after) > 2 and after[0].core in AUXILIARIES and not verb_strength(after[1].core)
         asks = inverted or (introduces and bool(_WH.match(rest)))
-        states = introduces and bool(after) and after[0].core not in CONJUNCTIONS and from_statement(after) is not None
+        begins = bool(after) and after[0].core not in CONJUNCTIONS and not is_gerund(after[0].core)
+        states = introduces and begins and from_statement(after) is not None
         if asks or states:
             return text[: match.start() + 1], rest
     return "", text
@@ -166,44 +265,29 @@ def _lead(text: str) -> tuple[str, str]:
 
 def _after_title(text: str) -> tuple[str, str]:
     """'Brexit: was it a good choice?' as title and question; the title is empty where there is none."""
-    title, colon, body = text.partition(": ")
+    match = re.search(r"(?<=\w)(?:: | [–—-] )", text)
+    if not match and text.endswith("?") and text.count(",") == 1 and len(text.split()) < 7:
+        match = re.search(rf"(?<=\w), (?!(?:or|and|vs|{'|'.join(AUXILIARIES)})\b)", strip_tail(text.rstrip(" ?"))[0])
+    if not match:
+        return "", text
+    title, body = text[: match.start()], text[match.end() :]
     head = words_of(title)
-    if not colon or not head or len(head) > 8 or not body.strip(" ?.!"):
+    if not head or len(head) > 8 or not body.strip(" ?.!") or head[0].core in AUXILIARIES or _WH.match(title):
         return "", text
-    if head[0].core in AUXILIARIES or _WH.match(title):
-        return "", text
-    if _OR_TITLE.search(title):
+    if re.search(r"\b(?:or|vs?\.?|versus)\b", title, re.I) and words_of(body)[0].core not in AUXILIARIES:
         return "", text
     return title.strip(), body.strip()
 
 
-_OR_TITLE = re.compile(r"\b(?:or|vs?\.?|versus)\b", re.I)
-
-
-def _resolved(found: Framing, title: str) -> Framing:
-    """The title in place of a pronoun that stands for it."""
-    opening = re.compile(r"^(It|This|They|That)(?= (?:is|was|are|were|has|have|does|do|should|will|would|can|could)\b)")
-    asked = re.compile(r"^(\w+) (it|this|they|that)\b")
-
-    def named(sentence: str) -> str:
-        return opening.sub(lambda _: title, sentence)
-
-    if not any(opening.match(s) for s in (found.claim, *found.alternatives)):
-        return replace(found, topic=found.topic or title)
-    neutral = asked.sub(lambda m: f"{m[1]} {title}", found.neutral)
-    texts = tuple(named(s) for s in found.alternatives)
-    return replace(found, neutral=neutral, claim=named(found.claim), negation=named(found.negation), alternatives=texts,
-                   topic=title)  # fmt: skip
-
-
-def _titled(title: str, body: str, text: str) -> Framing:
+def _titled(title: str, body: str) -> Framing | None:
     """'Open source: the best way to develop software?' asks whether the one is the other."""
-    words = words_of(body)
-    if text.endswith("?") and words and (words[0].determiner or words[0].adjective):
-        plural = words_of(title)[-1].plural
-        clause = Clause(title, "are" if plural else "is", body.rstrip(" ?.!"))
-        return _answered(clause, "polar")
-    return Framing("none", _asked(text), topic=title)
+    predicate = with_article(body.rstrip(" ?.!"))
+    words = words_of(predicate)
+    clause = Clause(lower_first(title), "are" if takes_are(words_of(title)) else "is", predicate)
+    asks = words[0].core in AUXILIARIES or any(_WH.match(word.core) for word in words)
+    if asks or not predicates(words) or not sound(clause):
+        return None
+    return _answered(clause, "polar")
 
 
 def _foreign(words: list[Word]) -> bool:
@@ -217,8 +301,3 @@ def _open_topic(words: list[Word]) -> str:
     while content and (content[0].determiner or content[0].adverb or content[0].preposition):
         content.pop(0)
     return join(content).strip(" ?.!,;:")
-
-
-def _asked(text: str) -> str:
-    text = text.strip().rstrip(" ?.!,;:")
-    return f"{text[:1].upper()}{text[1:]}?" if text else ""

@@ -103,7 +103,9 @@ def verb_strength(core: str) -> float:
     if tag in ("VB", "VBP"):
         return 3.0
     if not tag:
-        return 2.5 if _VERB_ENDING.search(core) else 0.0
+        prefixed = re.fullmatch(r"(?:mis|over|out|under|re|de|dis|un)-?(\w{3,})", core)
+        known = prefixed is not None and lookup(prefixed[1]) in ("VB", "VBP")
+        return 2.5 if known or _VERB_ENDING.search(core) else 0.0
     if tag in ("DT", "IN", "PRP", "PRP$", "CC", "MD", "TO", "WDT", "WP", "RB", "CD", "NNS", "VBZ", "VBG", "JJS"):
         return 0.0
     if tag in ("VBN", "VBD"):
@@ -136,7 +138,7 @@ def base_form(core: str) -> str:
 
 def is_participle(core: str) -> bool:
     """Whether the word can be a past participle: 'banned', 'taken', 'put'."""
-    if core == "been" or any(core == forms[1] for forms in _table().values()):
+    if core == "been" or lookup(core) == "VBN" or any(core == forms[1] for forms in _table().values()):
         return True
     return core.endswith("ed") and (lookup(core) in ("VBN", "VBD", "") or bool(base_form(core)))
 

@@ -75,6 +75,11 @@ def is_word(text: str) -> bool:
     return text in _entries() or text.lower() in _entries()
 
 
+def is_noun_by_ending(text: str) -> bool:
+    """Whether a word of no lexicon is built as English nouns are: 'veganism', 'fracking'."""
+    return re.search(r"[a-z]{3,}(?:ism|isation|ization|ing|ship|hood|ness)$", text.lower()) is not None
+
+
 @cache
 def _entries() -> dict[str, str]:
     found = find_spec("textblob")
@@ -121,7 +126,7 @@ def tag_of(text: str, core: str) -> str:
         return found
     if text[:1].isupper() and (named := lookup(text.strip(_OUTER))):
         return named
-    last = core.rsplit("-", 1)[-1]
+    last = re.split(r"[-/]", core)[-1]
     if last != core and last and (found := lookup(last)):
         return "JJ" if found in ("VBN", "VBD", "JJ", "VBG") else found
     for ending, tag in _SUFFIXES:

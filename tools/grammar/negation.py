@@ -4,7 +4,7 @@ import re
 
 from tools.grammar.clause import from_statement
 from tools.grammar.lexicon import lookup, words_of
-from tools.grammar.openers import tidy
+from tools.grammar.tidying import tidy
 
 _NEGATORS = frozenset("not never no cannot neither without nobody nothing none hardly".split())
 _PREFIX = re.compile(r"(?:un|in|im|ir|il|dis|non-?)(?=[a-z]{4})")

@@ -1,36 +1,39 @@
-"""What stands around the clause of a question: openers, tags, titles in capitals, contractions, the person asked."""
+"""What stands around the clause of a question: openers, tag questions, the person asked."""
 
 import re
 from dataclasses import replace
 
 from tools.grammar.boundary import head_noun
 from tools.grammar.clause import Clause
-from tools.grammar.lexicon import lookup, words_of
-from tools.grammar.word_classes import ADVERBS, AUXILIARIES, CONJUNCTIONS, DEGREES, DETERMINERS, PREPOSITIONS
+from tools.grammar.lexicon import words_of
 
 _AUX = r"(?:is|are|was|were|am|do|does|did|has|have|had|should|would|will|can|could|may|might|must|shall|ought)"
 _PRONOUN = r"(?:it|they|he|she|we|you|i|this|that|there|one)"
+ECHO = re.compile(rf"(?:and |but )?{_AUX}(?: not)? {_PRONOUN}(?: not)?(?: all| really)?\W*", re.I)
+"""'Is it?', 'Do they?': asks whether what was said is so."""
 _TAIL = re.compile(
     rf"\s*,?\s*\bor not$|\s*,\s*{_AUX}(?: not)? {_PRONOUN}(?: not)?(?: think| agree)?$|"
     r"\s*,\s*(?:right|no|correct|yes or no|agree|true or false|agree or disagree|am i right|eh)$",
     re.I,
 )
-_CONTRACTIONS: tuple[tuple[str, str], ...] = (
-    (r"\bcan(?:'t| not)\b", "cannot"),
-    (r"\bwon't\b", "will not"),
-    (r"\bshan't\b", "shall not"),
-    (r"\bain't\b", "is not"),
-    (r"(?<=\w)n't\b", " not"),
-    (r"\b(it|that|there|he|she|what|who|this)'s\b(?! (?:been|got|had|become|made|done)\b)", r"\1 is"),
-    (r"\b(they|we|you)'re\b", r"\1 are"),
-    (r"\bI'm\b", "I am"),
-    (r"\b(they|we|you|I)'ve\b", r"\1 have"),
-    (r"^let's\b", "we should"),
-)  # fmt: skip
 _THINK = (
     r"(?:(?:really|honestly|truly|generally|personally|also|still) )?(?:think|believe|feel|agree|say|expect|reckon)"
 )
+_VIEW = (
+    r"(?:(?:with|on|about) )?(?:the |this )?(?:view|idea|claim|statement|proposition|argument|suggestion|assertion|"
+    r"notion|contention|opinion|belief|thesis)s?,?:?"
+)
 _OPENERS: tuple[str, ...] = (
+    r"(?:to what extent|how far|how strongly) (?:do|would|can|should) (?:you|we|one) (?:dis)?agree "
+    rf"(?:{_VIEW} )?(?:that )?",
+    rf"(?:to what extent|how far|in what sense|in what ways)(?:,? if at all,?)? (?={_AUX}\b)",
+    r"(?:critically )?(?:discuss|assess|evaluate|examine|consider|debate|defend|attack|test)(?: critically)? "
+    rf"(?:{_VIEW} that|whether|if) ",
+    r"(?:unpopular opinion|hot take|cmv|change my view|change my mind|serious question|genuine question|question)"
+    r"\W* (?:that )?",
+    r"(?:do|would|can|should) (?:you|we) (?:dis)?agree with (?:[\w.'-]+ ){1,4}that ",
+    r"can we (?:all )?agree (?:that )?",
+    r"why (?=[\w-]+(?: [\w-]+){0,3} (?:should|must|is|are|will|cannot|can|ought|needs?|do not|does not)\b)",
     rf"(?:do|did|would|could|can)(?: not)? (?:you|we|people)(?: not)? {_THINK}(?: like)?"
     r"(?: with the (?:view|idea|claim|statement))?"
     r",? (?:that |(?!that\b|about\b|of\b|so\b|to\b|with\b))",
@@ -41,8 +44,9 @@ _OPENERS: tuple[str, ...] = (
     r"(?:(?:accept|admit|concede|grant|agree|believe|think) that |(?:believe|think) (?!in\b|that\b|so\b|of\b|about\b))",
     r"are you (?:not )?(?:strongly )?(?:in favou?r of|for|against|opposed to) ",
     r"this house (?:believes?|holds|is of the opinion|thinks?) (?:that )?",
-    r"(?:i|we|some people|many people|many|people|some|critics|experts) (?:firmly |strongly |often |do |sometimes )?"
-    r"(?:think|believe|say|argue|claim|feel|am convinced|hold) (?:that )?",
+    rf"(?:i|we|some|many|people|others|(?:some|many|most) people|(?!{_AUX}\b)(?:(?:some|many|most|several) )?"
+    r"(?:[\w-]+ )?[\w-]+s) (?:firmly |strongly |often |do |sometimes )?"
+    r"(?:think|believe|say|argue|claim|feel|am convinced|contend|insist) (?:that )?",
     r"in my (?:opinion|view),? ",
     r"(?:resolved|motion|debate|question|claim|topic|discuss)[:,] (?:that )?",
     r"(?:can|could|would) (?:you|we) (?:please )?(?:tell me|explain|say|discuss|discuss|know) (?:whether|if) ",
@@ -55,58 +59,9 @@ _OPENERS: tuple[str, ...] = (
 )
 _OPENER = re.compile("|".join(f"(?:{opener})" for opener in _OPENERS), re.I)
 _HOUSE = re.compile(r"^this house (would|should|will|supports?|opposes?|regrets?|welcomes?|rejects?|wants? to) ", re.I)
-_SMALL = PREPOSITIONS | CONJUNCTIONS | DETERMINERS | AUXILIARIES | ADVERBS | DEGREES | {"be", "been", "to"}
 _ASKS_YOU = re.compile(r"^(?:do|did|would) you\b", re.I)
 _RATED = re.compile(r"(?:describe|rate|consider|regard|see|view|call) (?P<what>.+?) (?:as|to be) (?P<how>.+)", re.I)
 _AGAINST = re.compile(r"^are you (?:not )?(?:strongly )?(?:against|opposed to) ", re.I)
-
-
-def tidy(question: str) -> str:
-    """The last question of the text in one line: plain quotes, contractions written out, Title Case lowered."""
-    text = question.replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"')
-    text = re.sub(r"\s+", " ", text).strip()
-    text = re.sub(r"^\([^()]*\)\s+(?=\w)", "", text)
-    text = re.sub(r"(?<=[\w.?!])\s+\([^()]*\)[.?!]*$", "", text)
-    text = _last_question(text)
-    text = _lowered(text)
-    for pattern, written in _CONTRACTIONS:
-        text = re.sub(pattern, written, text, flags=re.I if "I'" not in pattern else 0)
-    return text.lstrip("¿¡-–—•* ")
-
-
-def _last_question(text: str) -> str:
-    if not re.search(r"[.!?][\"')]?\s+\S", text):
-        return text
-    from tools.text.sentences import split_sentences
-
-    sentences = split_sentences(text)
-    questions = [sentence for sentence in sentences if sentence.rstrip("\"')").endswith("?")]
-    return (questions or sentences or [text])[-1]
-
-
-def _lowered(text: str) -> str:
-    words = text.split()
-    if text.isupper() and len(words) > 2:
-        return text[:1] + text[1:].lower()
-    content = [word for word in words[1:] if word[0].isalpha() and word.strip("\"'?.,!():;").lower() not in _SMALL]
-    capitals = [word for word in content if word[0].isupper()]
-    common = [word for word in capitals if _common(word)]
-    titled = len(content) >= 2 and len(capitals) == len(content) and len(common) >= 0.5 * len(capitals) and any(
-        lookup(word.strip("?.,!").lower())[:2] in ("VB", "JJ", "RB", "MD") for word in common
-    )  # fmt: skip
-    if not titled:
-        return text
-    return " ".join([words[0], *(word.lower() if _common(word) else word for word in words[1:])])
-
-
-def _common(word: str) -> bool:
-    """Whether a word of a title is written small in a sentence."""
-    bare = re.sub(r"'s$", "", word.strip("\"'?.,!():;"))
-    if bare == "I" or (len(bare) > 1 and not bare[1:].islower() and "-" not in bare):
-        return False
-    known = lookup(bare.lower())
-    named = lookup(bare).startswith("NNP")
-    return bool(known) and not known.startswith("NNP") and not (named and known.startswith(("VBN", "NNS")))
 
 
 def strip_tail(text: str) -> tuple[str, bool]:

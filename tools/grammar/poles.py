@@ -8,7 +8,7 @@ searched for them, do not depend on the pole from which a question comes.
 import re
 from dataclasses import replace
 
-from tools.grammar.framing import Framing
+from tools.grammar.framed import Framing
 from tools.grammar.inflect import verb_strength
 from tools.grammar.lexicon import join, words_of
 

@@ -18,7 +18,17 @@ from tools.grammar.boundary import (
 )
 from tools.grammar.inflect import base_form, is_gerund, is_participle, verb_strength
 from tools.grammar.lexicon import Word
-from tools.grammar.word_classes import BE, CONJUNCTIONS, DEGREES, DO, HAVE, RELATIVES, SUBJECT_PRONOUNS, SUBORDINATORS
+from tools.grammar.word_classes import (
+    ADVERBS,
+    BE,
+    CONJUNCTIONS,
+    DEGREES,
+    DO,
+    HAVE,
+    RELATIVES,
+    SUBJECT_PRONOUNS,
+    SUBORDINATORS,
+)
 
 _CAUSATIVE = frozenset("make keep leave render drive turn get consider find hold put set".split())
 _DEMONSTRATIVE = frozenset(["this", "that", "these", "those", "all", "both"])
@@ -54,6 +64,13 @@ def _pronoun_end(words: Sequence[Word], aux: str) -> int | None:
             return 2
         bare = first in ("it", "i", "he", "she", "we", "you", "they", "there")
         return 1 if bare or not (second.preposition or second.core in RELATIVES) else None
+    if (
+        first in ("anyone", "someone", "everyone", "nobody", "anybody", "everybody", "anything")
+        and second.core == "else"
+    ):
+        return 2
+    if first in ("this", "that") and second.determiner:
+        return 1
     alone = first in _DEMONSTRATIVE and not (second.noun or second.determiner or second.core == "of")
     if alone and aux in BE | HAVE:
         return None if second.adjective and len(words) > 2 and words[2].noun else 1
@@ -64,7 +81,8 @@ def _base_verb_score(words: Sequence[Word], i: int, aux: str) -> float:
     """For 'should', 'will', 'does' and the like: the first base-form verb after a complete noun phrase."""
     word = words[i]
     if word.adverb and not verb_strength(word.core):
-        return _before_verb(words, i)
+        placed = word.core in ADVERBS or word.core.endswith("ly")  # 'abroad' and 'here' stand after what they go with
+        return _before_verb(words, i) if placed else IMPOSSIBLE
     strength = verb_strength(word.core)
     if not strength or word.possessive:
         return IMPOSSIBLE
@@ -78,6 +96,8 @@ def _base_verb_score(words: Sequence[Word], i: int, aux: str) -> float:
         value += 0.8
     if aux in DO:
         value += _agreement(words[:i], aux)
+    if any(earlier.core in SUBORDINATORS for earlier in words[1:i]):
+        value -= 3.0
     if _inside_compound(words, i):
         value -= 2.5
     return value - 0.15 * i
@@ -164,10 +184,17 @@ def _predicate_start(words: Sequence[Word], i: int) -> float:
         return IMPOSSIBLE if word.text[0].isupper() and words[i - 1].text[0].isupper() else 3.0
     if right is not None and right.core in ("day", "week", "month", "year", "night", "time") and word.core != "a":
         return IMPOSSIBLE
+    if word.core in ("anything", "something", "nothing", "everything"):
+        return 3.0
+    if word.core == "of" and right is not None and right.core in ("any", "no", "much", "little", "great", "some"):
+        return 3.0
+    if word.core == "being":
+        return 2.7 if right is not None and right.adjective and not any(w.preposition for w in words[:i]) else 0.4
     if word.determiner or (word.core == "one" and right is not None and right.core == "of"):
         return 3.0
     if word.core in DEGREES and right is not None and (word.core != "as" or right.adjective):
-        return 3.0 if right.adjective or right.adverb or right.determiner or is_participle(right.core) else 1.0
+        close = right.adjective or right.adverb or right.determiner or right.core == "to" or is_participle(right.core)
+        return 3.0 if close else 1.0
     if word.core == "worth" or word.core in ("good", "bad", "right", "wrong", "better", "worse", "evil"):
         return 3.2
     if word.adverb:
@@ -189,7 +216,7 @@ def _predicate_start(words: Sequence[Word], i: int) -> float:
     if word.preposition and word.core != "of":
         return 0.6
     if word.core == "to" and right is not None:
-        return 0.3
+        return 3.0 if right.core == "blame" else 0.3
     return IMPOSSIBLE
 
 

@@ -30,7 +30,9 @@ EFFECTS = frozenset(
 RATINGS = frozenset(
     "acceptable bad beneficial dangerous effective ethical fair good harmful healthy humane illegal immoral "
     "ineffective just justified moral necessary right safe unethical unfair unhealthy unjust unjustified unnecessary "
-    "unsafe useful useless wrong".split()
+    "unsafe useful useless wrong better worse great terrible detrimental damaging undesirable desirable sustainable "
+    "unsustainable responsible irresponsible acceptable unacceptable inhumane cruel evil overrated underrated legal "
+    "mistake threat banned allowed".split()
 )
 BE = frozenset("am are is was were".split())
 DO = frozenset("did do does".split())

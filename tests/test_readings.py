@@ -1,0 +1,273 @@
+"""What kind of question a text is, and what of it is asked: exam papers, headlines, careless typing, bare topics."""
+
+import pytest
+
+from tools.grammar import frame
+from tools.grammar.casing import lowered
+from tools.grammar.clause import Clause
+from tools.grammar.facts import asks_for_fact
+from tools.grammar.lexicon import words_of
+from tools.grammar.wellformed import is_sentence, keeps_words, sound
+
+FRAMED = """
+'All power tends to corrupt.' (LORD ACTON) Discuss.
+    claim | Does all power tend to corrupt? | All power tends to corrupt.
+"The pen is mightier than the sword." Do you agree?
+    polar | Is the pen mightier than the sword? | The pen is mightier than the sword.
+'Museums should return looted statues.' To what extent do you agree or disagree? Give reasons for your answer.
+    polar | Should museums return looted statues? | Museums should return looted statues.
+'History is written by the victors.' Is it?
+    polar | Is history written by the victors? | History is written by the victors.
+"Gossip keeps a village together" [A. BAKER, 1990]. Is this still the case?
+    polar | Does gossip still keep a village together? | Gossip still keeps a village together.
+"Hell is other people" (Sartre). Is he right?
+    polar | Is hell other people? | Hell is other people.
+As the poet said, 'Good fences make good neighbours.' Discuss.
+    claim | Do good fences make good neighbours? | Good fences make good neighbours.
+Critically evaluate the claim that democracy requires an educated public.
+    claim | Does democracy require an educated public? | Democracy requires an educated public.
+Discuss whether prisons work.
+    claim | Do prisons work? | Prisons work.
+How far do you agree that railways caused the growth of cities?
+    polar | Did railways cause the growth of cities? | Railways caused the growth of cities.
+To what extent was the harbour good for trade?
+    polar | Was the harbour good for trade? | The harbour was good for trade.
+Do you agree with Anna Bell that 'ferries are safer than bridges'?
+    polar | Are ferries safer than bridges? | Ferries are safer than bridges.
+Some people think that children should start school at six, while others disagree. Discuss both views.
+    claim | Should children start school at six? | Children should start school at six.
+Barges are slow: agree or disagree?
+    polar | Are barges slow? | Barges are slow.
+is social media bad for teens? discuss
+    polar | Is social media bad for teens? | Social media is bad for teens.
+unpopular opinion: pineapple belongs on pizza
+    claim | Does pineapple belong on pizza? | Pineapple belongs on pizza.
+What, if anything, is wrong with inherited wealth?
+    polar | Is there anything wrong with inherited wealth? | There is something wrong with inherited wealth.
+"""
+TYPED = """
+Are Calls To Close The Port Justified?
+    polar | Are calls to close the port justified? | Calls to close the port are justified.
+Why We Should Abolish Daylight Saving Time
+    claim | Should we abolish daylight saving time? | We should abolish daylight saving time.
+Has Feminism Gone Too Far?
+    polar | Has feminism gone too far? | Feminism has gone too far.
+Should 'Sons of the Sea' March in Town?
+    polar | Should 'Sons of the Sea' march in town? | 'Sons of the Sea' should march in town.
+Is 'progress' a myth?
+    polar | Is progress a myth? | Progress is a myth.
+isnt college just a waste of money
+    polar | Is college just a waste of money? | College is just a waste of money.
+dont u think school uniforms are pointless
+    polar | Are school uniforms pointless? | School uniforms are pointless.
+is russia a threat
+    polar | Is Russia a threat? | Russia is a threat.
+boats : do barges harm the river ?
+    polar | Do barges harm the river? | Barges harm the river.
+Lab Meat: The Future of Food?
+    polar | Is lab meat the future of food? | Lab meat is the future of food.
+Big harbour, big mistake?
+    polar | Is big harbour a big mistake? | Big harbour is a big mistake.
+Is sugar addictive? - DEBATED
+    polar | Is sugar addictive? | Sugar is addictive.
+"""
+TOPICS = """
+abortion
+    polar | Is abortion a good thing? | Abortion is a good thing.
+Gun Control
+    polar | Is gun control a good thing? | Gun control is a good thing.
+The Perspective on Electric Scooters
+    polar | Are electric scooters a good thing? | Electric scooters are a good thing.
+both sides of fracking
+    polar | Is fracking a good thing? | Fracking is a good thing.
+the debate over assisted dying
+    polar | Is assisted dying a good thing? | Assisted dying is a good thing.
+the gun control debate
+    polar | Is gun control a good thing? | Gun control is a good thing.
+pros and cons: barges
+    polar | Are barges a good thing? | Barges are a good thing.
+The Perspective on Anna Bell
+    polar | Does Anna Bell deserve praise? | Anna Bell deserves praise.
+"""
+SEVERAL = """
+Is homework useful? Should it be banned?
+    polar | Should homework be banned? | Homework should be banned.
+Should wool be taxed? Should cotton be subsidised?
+    polar | Should wool be taxed? | Wool should be taxed.
+Should the rich pay more tax? Why or why not?
+    polar | Should the rich pay more tax? | The rich should pay more tax.
+Is the court right to step in, and if so, how far should it go?
+    polar | Is the court right to step in? | The court is right to step in.
+Are ferries useful and do we need more of them?
+    polar | Are ferries useful? | Ferries are useful.
+Tuition fees have tripled in a decade. Are they still worth paying?
+    polar | Are tuition fees still worth paying? | Tuition fees are still worth paying.
+Vaccines: should they be mandatory?
+    polar | Should vaccines be mandatory? | Vaccines should be mandatory.
+Slow or fast? Are barges too slow?
+    polar | Are barges too slow? | Barges are too slow.
+"""
+STANDS_IN = """
+Many cities now charge drivers to enter the centre. Is this fair?
+    polar | Many cities now charge drivers to enter the centre. Is this fair?
+Congress passed a law. Should it be repealed?
+    polar | Congress passed a law. Should it be repealed?
+Are votes cast on paper stored in a safe place?
+    polar | Are votes cast on paper stored in a safe place?
+Is graffiti vandalism or art worth protecting?
+    polar | Is graffiti vandalism or art worth protecting?
+'Barges are slow. Ferries are not.' Discuss.
+    claim | Is this true: "Barges are slow. Ferries are not"?
+"""
+DENIED = """
+Is the canal still useful?
+    The canal is no longer useful.
+Does the canal still pay?
+    The canal no longer pays.
+Must art be beautiful?
+    Art does not have to be beautiful.
+Why must boats not stop here?
+    Boats should not stop here.
+Are there any limits to free speech?
+    There are no limits to free speech.
+Is there such a thing as luck?
+    There is no such thing as luck.
+Should there be any rules for barges?
+    There should be no rules for barges.
+Should barges or ferries pay?
+    Neither barges nor ferries should pay.
+'To sail is to live.' Discuss.
+    It is not true that to sail is to live.
+Critics say that fog blocks the river and spoils the view.
+    It is not true that fog blocks the river and spoils the view.
+"""
+OFFERED = """
+Cloud Seeding: Blessing or Curse?
+    Cloud seeding is a blessing. | Cloud seeding is a curse.
+Is a canal worth the money or a waste?
+    A canal is worth the money. | A canal is a waste.
+Are leaders born or made?
+    Leaders are born. | Leaders are made.
+Should we live to work or work to live?
+    We should live to work. | We should work to live.
+Would you rather be rich or famous?
+    You would rather be rich. | You would rather be famous.
+Is the harbour a proud monument or outdated relic?
+    The harbour is a proud monument. | The harbour is an outdated relic.
+Do barges help the town, or spoil the river?
+    Barges help the town. | Barges spoil the river.
+Are cities or villages better places to grow old?
+    Cities are better places to grow old. | Villages are better places to grow old.
+Harry Potter or Lord of the Rings?
+    Harry Potter is better than Lord of the Rings. | Lord of the Rings is better than Harry Potter.
+"""
+NAMED = """
+Which came first, the boat or the bridge?
+    The boat | The bridge
+who would win batman or superman
+    Batman | Superman
+Online Dating: Finding Love or Killing Romance?
+    Finding love | Killing romance
+"""
+
+
+def _pairs(table: str) -> list[tuple[str, list[str]]]:
+    lines = [line.strip() for line in table.splitlines() if line.strip()]
+    return [(lines[i], lines[i + 1].split(" | ")) for i in range(0, len(lines), 2)]
+
+
+@pytest.mark.parametrize(("text", "expected"), _pairs(FRAMED + TYPED + TOPICS + SEVERAL))
+def test_what_is_asked(text: str, expected: list[str]) -> None:
+    found = frame(text)
+    assert [found.form, found.neutral, found.claim] == expected
+    assert found.negation
+
+
+@pytest.mark.parametrize(("text", "expected"), _pairs(STANDS_IN))
+def test_the_question_stands_in_where_no_statement_is_certain(text: str, expected: list[str]) -> None:
+    found = frame(text)
+    assert [found.form, found.neutral] == expected
+    assert (found.claim, found.negation, found.alternatives) == ("", "", ())
+
+
+@pytest.mark.parametrize(("text", "expected"), _pairs(DENIED))
+def test_denials(text: str, expected: list[str]) -> None:
+    assert frame(text).negation == expected[0]
+
+
+@pytest.mark.parametrize(("text", "expected"), _pairs(OFFERED))
+def test_alternatives_as_statements(text: str, expected: list[str]) -> None:
+    found = frame(text)
+    assert (found.form, list(found.alternatives), found.options) == ("choice", expected, ())
+
+
+@pytest.mark.parametrize(("text", "expected"), _pairs(NAMED))
+def test_alternatives_that_can_only_be_named(text: str, expected: list[str]) -> None:
+    found = frame(text)
+    assert (found.form, found.alternatives, list(found.options)) == ("choice", (), expected)
+    assert found.neutral.endswith("?")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Write a poem about autumn.", "Translate this text.", "Give me a recipe for soup.", "hello there", "thanks!"],
+)
+def test_instructions_and_greetings_have_no_sides(text: str) -> None:
+    assert frame(text).form == "none"
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("Who wrote the first novel?", "fact"),
+        ("How is bread made?", "fact"),
+        ("Did the town build a bridge in 1990? - YES", "fact"),
+        ("What should be done about sinking cities?", "open"),
+        ("Why is the price of bread so high?", "open"),
+        ("When is it right to break a promise?", "open"),
+        ("Why are barges a nuisance?", "polar"),
+    ],
+)
+def test_facts_are_told_from_open_questions(text: str, form: str) -> None:
+    assert frame(text).form == form
+    assert asks_for_fact(text) == (form == "fact" and "YES" not in text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SHOULD WE ABOLISH THE MONARCHY?", "Should we abolish the monarchy?"),
+        ("Did Bill Clinton End Welfare?", "Did Bill Clinton end welfare?"),
+        ("Is Jesus the Messiah?", "Is Jesus the Messiah?"),
+        ("Should England leave?", "Should England leave?"),
+        ("did the u.s. win in france", "did the U.S. win in France"),
+    ],
+)
+def test_headlines_get_the_case_of_sentences(text: str, expected: str) -> None:
+    assert lowered(text) == expected
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        Clause("the body", "is", "Positive movement"),
+        Clause("choices people", "do", "make contribute"),
+        Clause("shld zoos", "do", "be shut down"),
+        Clause("votes", "are", "cast on paper stored in a safe"),
+        Clause("this", "is", "fair? Discuss"),
+        Clause("the town or", "should", "pay"),
+        Clause("barge", "are", "slow"),
+        Clause("if barges", "are", "slow"),
+    ],
+)
+def test_what_is_no_certain_clause(clause: Clause) -> None:
+    assert not sound(clause)
+
+
+def test_what_is_a_certain_clause() -> None:
+    assert sound(Clause("the people who live here", "should", "pay"))
+    assert sound(Clause("free will", "is", "an illusion"))
+    assert is_sentence(words_of("If barges were faster we would not need trains"))
+    assert not is_sentence(words_of("The reasons that lie behind the strike"))
+    assert keeps_words("Does the town need any barges?", "The town needs some barges.")
+    assert not keeps_words("Does the town need barges?", "The barges need the town.")

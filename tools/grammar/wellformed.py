@@ -1,0 +1,213 @@
+"""The check before anything is searched: is this a clause of which statement and denial can be made with certainty?
+
+Where it is not, the question itself stands in for them, and its sides are Yes and No. So each test here errs towards
+'not certain'.
+"""
+
+import re
+from collections.abc import Sequence
+
+from tools.grammar.boundary import head_noun, opens_contact_clause, relative_positions
+from tools.grammar.casing import is_common
+from tools.grammar.clause import Clause
+from tools.grammar.finite import finite_verb
+from tools.grammar.inflect import base_form, is_gerund, is_participle, verb_strength
+from tools.grammar.lexicon import Word, words_of
+from tools.grammar.word_classes import (
+    ADVERBS,
+    AUXILIARIES,
+    BE,
+    CONJUNCTIONS,
+    DEGREES,
+    DO,
+    HAVE,
+    RELATIVES,
+    SUBJECT_PRONOUNS,
+    SUBORDINATORS,
+)
+
+_LONGEST = 60  # words of a statement
+_SAVE = re.compile(r"^(?:any|no)\w*\b.* but\b", re.I)  # 'anybody's business but our own'
+_STRAY = re.compile(r"[?!;]|: |\bor not\b|\bdiscuss$|\bagree or\b|\bw/|\bvs?\.?(?= )|\.\.\.", re.I)
+_TWO_SENTENCES = re.compile(
+    r"\b(?!(?i:gov|gen|sen|rep|rev|mrs|prof|pres|col|sgt|inc|etc|no|st|dr|mr|ms)\.)\w{2,}\. [A-Z]"
+)
+_CHANGED = frozenset("not no longer me my mine myself your yours yourself us or to have such anyone's".split())
+_NOMINATIVES = frozenset("they we he she".split())
+_MANY = frozenset(["are", "were", "do", "have"])
+_ANY_NUMBER = frozenset(
+    "i you we they there who that those these many most some all none what more fewer several both".split()
+)
+_COLLECTIVE = frozenset(
+    "people police women men children youth media data criteria staff cattle elderly poor rich young old press public "
+    "government team family majority minority number couple lot pair clergy folk sheep".split()
+)
+_ALSO_NOUNS = frozenset("will can might may must".split())
+
+
+def sound(clause: Clause) -> bool:
+    """Whether the clause reads as one: a subject that can be one, a verb phrase that fits its auxiliary, one number."""
+    subject, rest = words_of(clause.subject), words_of(clause.rest)
+    if not subject or not rest or len(subject) + len(rest) > _LONGEST:
+        return False
+    if (
+        _SAVE.search(clause.rest)
+        or _TWO_SENTENCES.search(clause.rest)
+        or _STRAY.search(f"{clause.subject} {clause.rest}")
+    ):
+        return False
+    if not balanced(clause.subject) or not balanced(clause.rest) or _stray_capitals(rest):
+        return False
+    unclear = subject[0].core in SUBORDINATORS | {"to"} or (clause.aux in BE and _offers(subject))
+    return not unclear and (
+        _names_something(subject)
+        and _fits(clause.aux, rest)
+        and _agrees(subject, clause.aux)
+        and not _garden_path(clause.aux, rest)
+    )
+
+
+def keeps_words(question: str, statement: str) -> bool:
+    """Whether the statement says the question's words in their order, and nothing else. Small words do not count, and a
+    verb counts in any form."""
+    return _content(question) == _content(statement)
+
+
+def _content(text: str) -> list[str]:
+    return [
+        base_form(w.core) or w.core
+        for w in words_of(text)
+        if w.core not in AUXILIARIES | SUBJECT_PRONOUNS | ADVERBS | _CHANGED and not w.determiner
+    ]
+
+
+def is_sentence(words: Sequence[Word], lead: str = "") -> bool:
+    """Whether a statement may stand as it was written: one sentence with a finite verb."""
+    text = " ".join(w.text for w in words)
+    if len(words) < 3 or len(words) > _LONGEST or _STRAY.search(text) or re.search(r"[.] ", text) or not balanced(text):
+        return False
+    if words[0].core in SUBORDINATORS or words[0].core == "when":
+        return sum(w.core in AUXILIARIES or w.tag in ("VBZ", "VBD") for w in words) > 0 and len(words) > 6
+    inside = relative_positions(words)
+    return finite_verb(words) is not None or any(
+        w.core in AUXILIARIES and i not in inside for i, w in enumerate(words) if i
+    )
+
+
+def balanced(text: str) -> bool:
+    """Whether every quotation mark and bracket is closed."""
+    opened = len(re.findall(r"(?<![\w)])'(?=\w)", text))
+    closed = len(re.findall(r"(?<=[^s\s])'(?!\w)|(?<=s)'(?!\w)", text)) if opened else 0
+    pairs = all(text.count(a) == text.count(b) for a, b in ("()", "[]"))
+    return text.count('"') % 2 == 0 and pairs and (not opened or closed >= opened)
+
+
+def coordinated(clause: Clause) -> bool:
+    """Whether another finite verb may be joined to the first ('infringes … and perpetuates'), so that a single 'not'
+    or a question would reach one of the two only."""
+    words = words_of(clause.rest)
+    for i, word in enumerate(words[1:-1], start=1):
+        after = next((k for k in range(i + 1, len(words)) if not words[k].adverb), i + 1)
+        if word.core == "but" or (word.core in CONJUNCTIONS and (word.closes or _finite(words, after))):
+            return True
+    return False
+
+
+def _finite(words: Sequence[Word], i: int) -> bool:
+    word = words[i]
+    if word.core in AUXILIARIES or word.tag in ("VBZ", "VBD", "VBP"):
+        return True
+    object_ = i + 1 < len(words) and words[i + 1].determiner
+    return bool(object_ and word.core.endswith("s") and base_form(word.core)) or word.core in SUBJECT_PRONOUNS
+
+
+def _stray_capitals(rest: Sequence[Word]) -> bool:
+    """Small words with a capital: a title that was not lowered, or a second sentence."""
+    if rest[0].adjective and rest[0].text[:1].isupper() and is_common(rest[0].text):
+        return True
+    return any(w.text[:1].isupper() and not w.text.isupper() and w.core in AUXILIARIES for w in rest)
+
+
+def _names_something(subject: Sequence[Word]) -> bool:
+    """Whether these words are a noun phrase: a head, nothing left open at its end, no verb outside its clauses."""
+    last = subject[-1]
+    if _left_open(subject) or _verb_inside(subject) or (len(subject) > 1 and opens_contact_clause(subject[-2], last)):
+        return False
+    if len(subject) > 1 and (last.core in ("will", "might") or (last.tag == "VBZ" and last.core.endswith("s"))):
+        return True  # 'free will', 'left turns'
+    first = subject[0]
+    stands = first.determiner or last.adjective or first.core in ("what", "those", "all", "more", "both")
+    return stands or any(
+        w.noun or w.core in SUBJECT_PRONOUNS or is_gerund(w.core) or w.tag in ("CD", "NNP", "PRP") for w in subject
+    )
+
+
+def _left_open(subject: Sequence[Word]) -> bool:
+    """Whether the last word asks for another one."""
+    last, several = subject[-1], len(subject) > 1
+    if last.determiner and last.core not in ("this", "that", "these", "those", "all", "some", "any", "each", "neither"):
+        return True
+    dangling = last.preposition and len(subject) == 2 and not is_participle(subject[0].core)
+    joins = last.core in CONJUNCTIONS or last.core in SUBORDINATORS or (last.core in DEGREES and several)
+    return joins or dangling or last.core in ("being", "be", "to", "not") or last.text.endswith((":", ";"))
+
+
+def _verb_inside(subject: Sequence[Word]) -> bool:
+    """Whether there is a finite verb outside the subject's own clauses, or a second clause behind a comma."""
+    if any(w.core in CONJUNCTIONS and subject[i].closes and len(subject) > 6 for i, w in enumerate(subject[1:])):
+        return True
+    if any(w.core in RELATIVES or w.core in ("what", "how", "whether", "why") for w in subject):
+        return False
+    return any(w.core in AUXILIARIES - _ALSO_NOUNS for w in subject)
+
+
+def _offers(subject: Sequence[Word]) -> bool:
+    """'graffiti vandalism or art': it is not clear whether the subject ends before the 'or'."""
+    at = next((i for i, word in enumerate(subject) if word.core == "or"), 0)
+    return at > 0 and subject[at - 1].noun and not any(word.preposition for word in subject[:at])
+
+
+def _fits(aux: str, rest: Sequence[Word]) -> bool:
+    """Whether what follows the auxiliary begins as it has to."""
+    i = 0
+    while (
+        i < len(rest) - 1
+        and (rest[i].adverb or rest[i].core in ("even", "all", "both", "each"))
+        and not verb_strength(rest[i].core)
+    ):
+        i += 1
+    first = rest[i]
+    if aux in BE:
+        return first.core not in AUXILIARIES | _NOMINATIVES
+    if aux in HAVE:
+        return is_participle(first.core) or first.tag in ("VBN", "VBD") or base_form(first.core) != ""
+    if aux == "ought":
+        return first.core == "to"
+    if aux in DO and first.core == "be":
+        return False
+    return bool(verb_strength(first.core)) and first.core not in SUBJECT_PRONOUNS
+
+
+def _agrees(subject: Sequence[Word], aux: str) -> bool:
+    """Whether 'are', 'do' and 'have' have a subject that may be plural; a wrong 'is' was meant as it was written."""
+    head = head_noun(subject)
+    if aux not in _MANY or head is None:
+        return True
+    if subject[0].core in ("it", "he", "she"):
+        return False
+    joined = any(w.core in ("and", "or", "nor", "&") or w.core in _ANY_NUMBER for w in subject)
+    irregular = head.tag in ("JJ", "CD", "NNP", "NNPS", "VBN", "VBG") or head.core in _COLLECTIVE
+    return joined or irregular or head.plural or head.core.endswith("s") or is_gerund(subject[0].core)
+
+
+def _garden_path(aux: str, rest: Sequence[Word]) -> bool:
+    """'Are votes cast here stored there': of two participles either may be the verb."""
+    if aux not in BE or not is_participle(rest[0].core):
+        return False
+    for i in range(2, len(rest) - 1):
+        later, before, after = rest[i], rest[i - 1], rest[i + 1]
+        again = later.tag in ("VBN", "VBD") and before.noun and after.preposition and rest[1].preposition
+        rated = later.core in DEGREES and after.adjective and (before.noun or before.tag == "CD")
+        if again or rated:
+            return True
+    return False
