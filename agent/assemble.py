@@ -282,15 +282,32 @@ def _balance(state: RunState) -> str:
     by_stance = {p["stance"]: coverage[p["id"]] for p in state["perspectives"] if p["stance"] != "other"}
     found = [p for p in state["perspectives"] if coverage[p["id"]]["status"] != "not_found"]
     others = [p for p in found if p["stance"] == "other"]
-    if len(by_stance) < 2 or len(others) == len(found):
-        return f"The sources found give {'one answer' if len(found) == 1 else f'{len(found)} different answers'}."
     claims = state.get("claims", [])
+    if len(by_stance) < 2 or len(others) == len(found):
+        return _answers(found, [p for p in found if coverage[p["id"]]["status"] != "leaning"])
     shown = {p["stance"]: [c for c in claims if c["perspective"] == p["id"]] for p in state["perspectives"]}
     cased = {stance for stance, mine in shown.items() if any(map(in_case, mine))}
     if {"supports", "opposes"} <= cased:
-        return _verdict(by_stance["supports"], by_stance["opposes"]) + _beside(others)
+        return _verdict(by_stance["supports"], by_stance["opposes"]) + _beside(
+            [p for p in others if coverage[p["id"]]["status"] != "leaning"]
+        )
     leaning = {stance for stance, mine in shown.items() if mine} - cased
-    return _one_sided(by_stance["supports"], by_stance["opposes"], cased, leaning) + _beside(others)
+    return _one_sided(by_stance["supports"], by_stance["opposes"], cased, leaning) + _beside(
+        [p for p in others if coverage[p["id"]]["status"] != "leaning"]
+    )
+
+
+def _answers(found: Sequence[Perspective], sure: Sequence[Perspective]) -> str:
+    """What is said of answers beside yes and no; those that are not sure are named for what they are."""
+    if not sure:
+        answers = "one answer" if len(found) == 1 else f"{len(found)} answers"
+        return (
+            f"No source found surely gives an answer. What may speak for {answers} is shown; read it before you use it."
+        )
+    if len(sure) < len(found):
+        rest = len(found) - len(sure)
+        return f"The sources found give {_count(len(sure), 'answer')}; what may speak for {rest} more is shown apart."
+    return f"The sources found give {'one answer' if len(found) == 1 else f'{len(found)} different answers'}."
 
 
 def _countering(outcome: Outcome, state: RunState, against: Target) -> str:

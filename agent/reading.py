@@ -97,7 +97,11 @@ async def _stances(brief: Brief, found: Sequence[Unit], seconds: float) -> NDArr
     if brief.contrary:
         return await stances_to(brief.judge, brief.perspective, brief.contrary, shown, seconds)
     support = await brief.judge.support([Pair(brief.perspective["statement"], text) for text in shown], seconds)
-    scores = [side_score(float(s), brief.support.get(u.passage.id)) for s, u in zip(support, found, strict=True)]
+    own = brief.perspective["statement"]  # a side that was mined is itself a sentence of a source
+    scores = [
+        1.0 if u.text == own else side_score(float(s), brief.support.get(u.passage.id))
+        for s, u in zip(support, found, strict=True)
+    ]
     return np.stack([np.array(scores, np.float64), np.full(len(found), np.nan)], axis=1)
 
 

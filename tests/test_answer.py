@@ -11,7 +11,7 @@ from providers import side
 
 from agent.answer import Answer, strength
 from agent.assemble import assemble, is_settled, summarise
-from agent.state import Claim, Coverage, FramingState, RunState
+from agent.state import Claim, Coverage, FramingState, RunState, Status, Tier
 from tools.passages import Passage
 
 FRAMING = FramingState(
@@ -24,8 +24,8 @@ def coverage(passages: int, sources: int, status: Any = None) -> Coverage:
     return Coverage(status=status, passages=passages, sources=sources, strongest=0.9, ids=[], copies=0)
 
 
-def claim(perspective: str, text: str, *passages: int, role: Any = "case") -> Claim:
-    return Claim(perspective=perspective, text=text, passages=list(passages), support=0.87654, role=role)
+def claim(perspective: str, text: str, *passages: int, role: Any = "case", tier: Tier = "case") -> Claim:
+    return Claim(perspective=perspective, text=text, passages=list(passages), support=0.87654, role=role, tier=tier)
 
 
 def state(claims: list[Claim], **more: Any) -> RunState:
@@ -154,17 +154,19 @@ def test_notes_tell_what_was_dropped_unjudged_and_unequal() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "passages", "sources", "word"),
+    ("status", "passages", "sources", "shown", "word"),
     [
-        ("supported", 5, 3, "strong"),
-        ("supported", 4, 4, "some"),
-        ("supported", 9, 2, "some"),
-        ("thin", 9, 1, "weak"),
-        ("not_found", 0, 0, "none"),
+        ("supported", 5, 3, 2, "strong"),
+        ("supported", 5, 3, 1, "some"),  # of strong evidence at least two claims can be shown
+        ("supported", 4, 4, 4, "some"),
+        ("supported", 9, 2, 4, "some"),
+        ("thin", 9, 1, 4, "weak"),
+        ("leaning", 0, 0, 0, "unsure"),
+        ("not_found", 0, 0, 0, "none"),
     ],
 )
-def test_words_for_evidence(status: str, passages: int, sources: int, word: str) -> None:
-    assert strength(status, passages, sources) == word
+def test_words_for_evidence(status: Status, passages: int, sources: int, shown: int, word: str) -> None:
+    assert strength(status, passages, sources, shown) == word
 
 
 @pytest.mark.parametrize(
@@ -182,10 +184,17 @@ def test_when_the_sources_found_agree(one: tuple[int, int], other: tuple[int, in
     assert is_settled(coverage(*one), coverage(*other)) is settled
 
 
-def summary(*found: tuple[Any, Coverage], outcome: Any = "answered", silent: tuple[int, ...] = ()) -> str:
+def summary(
+    *found: tuple[Any, Coverage],
+    outcome: Any = "answered",
+    silent: tuple[int, ...] = (),
+    beside: tuple[int, ...] = (),
+) -> str:
+    """silent: sides without a claim. beside: sides of which every claim merely leans."""
     sides = [side(i, f"S{i}.", stance) for i, (stance, _) in enumerate(found)]
     ledger = {f"p{i}": c for i, (_, c) in enumerate(found)}
-    claims = [claim(f"p{i}", f"Claim {i}.", i) for i, (_, c) in enumerate(found) if c["passages"] and i not in silent]
+    shown = [i for i, (_, c) in enumerate(found) if (c["passages"] or i in beside) and i not in silent]
+    claims = [claim(f"p{i}", f"Claim {i}.", i, tier="leaning" if i in beside else "case") for i in shown]
     return summarise(outcome, RunState(perspectives=sides, coverage=ledger, framing=FRAMING, claims=claims))
 
 
@@ -199,8 +208,10 @@ def test_the_summary_in_every_case() -> None:
         "The sources found agree for it: 16 passages from 4 sources, with dissent in 2 passages from 2 sources."
     )
     assert summary((yes, coverage(1, 1)), (no, coverage(8, 4))).startswith("The sources found agree against it")
-    assert summary((yes, none), (no, some)).startswith("Every source found argues against it")
-    assert summary((yes, some), (no, none)).startswith("Every source found argues for it")
+    assert summary((yes, none), (no, some)).startswith(
+        "Every source found that takes a side argues against it (3 passages from 2 sources); no case"
+    )
+    assert summary((yes, some), (no, none)).startswith("Every source found that takes a side argues for it")
     assert summary((yes, some), (no, some), (other, some)).endswith("Some propose something else beside yes and no.")
     assert summary((yes, some), (no, some), (other, some), (other, some)).endswith("other ways beside yes and no.")
     assert summary((yes, some), (no, some), (other, none)).count("beside") == 0
@@ -214,6 +225,40 @@ def test_the_summary_in_every_case() -> None:
     assert summary((yes, some), (no, some), (other, some), silent=(0, 1)).startswith("Neither yes nor no was found")
     assert "question of fact" in summary(outcome="no_sides")
     assert "Nothing was found" in summary(outcome="nothing_found")
+
+
+def test_the_summary_of_what_merely_leans() -> None:
+    yes, no, other = "supports", "opposes", "other"
+    some, leans = coverage(3, 2), coverage(0, 0, "leaning")
+    assert summary((yes, leans), (no, some), beside=(0,)) == (
+        "A case against it was found (3 passages from 2 sources). What may speak for the other side is shown apart."
+    )
+    assert summary((yes, some), (no, leans), beside=(1,)).startswith("A case for it was found (3 passages")
+    unsure = "No source found surely states either side. What may speak for {} is shown; read it before you use it."
+    assert summary((yes, leans), (no, leans), beside=(0, 1)) == unsure.format("each")
+    assert summary((yes, leans), (no, coverage(0, 0)), beside=(0,)) == unsure.format("yes")
+    assert summary((yes, coverage(0, 0)), (no, leans), beside=(1,)) == unsure.format("no")
+    # A claim of a third way is no case for yes or no.
+    assert summary((yes, leans), (no, leans), (other, some), beside=(0, 1)) == (
+        f"{unsure.format('each')} Some propose something else beside yes and no."
+    )
+
+
+def test_the_ledger_tells_the_leaning_passages_apart_and_counts_none_of_them() -> None:
+    leans = Coverage(status="leaning", passages=0, sources=0, strongest=0.0, ids=[], copies=0, leaning=[2, 3])
+    found = {"p1": coverage(7, 3), "p2": leans, "p3": coverage(0, 0)}
+    claims = [claim("p1", "One.", 1, role="thesis"), claim("p2", "Two.", 2, tier="leaning")]
+    answer = made(state(claims, coverage=found, drafts=claims))
+    assert [(c.status, c.strength, c.passages, c.sources, c.leaning) for c in answer.coverage] == [
+        ("supported", "some", 7, 3, 0),  # one claim shown is too little to be strong
+        ("leaning", "unsure", 0, 0, 2),
+        ("not_found", "none", 0, 0, 0),
+    ]
+    assert [[c.tier for c in s.claims] for s in answer.perspectives] == [["case"], ["leaning"], []]
+    more = [*claims, claim("p1", "Four.", 4)]
+    assert made(state(more, coverage=found, drafts=more)).coverage[0].strength == "strong"
+    shown = [claims[0], claim("p1", "Four.", 4, tier="leaning"), claims[1]]
+    assert made(state(shown, coverage=found, drafts=shown)).coverage[0].strength == "some"
 
 
 def test_the_published_schema_is_the_models() -> None:

@@ -18,6 +18,7 @@ from agent.run_store import Event
 from agent.runs import Runs
 from agent.settings import Settings
 from agent.state import Claim, RunState
+from evals.instant import InstantWriter
 from tools.errors import InputError, ProviderError, RunError, StoreError
 from tools.judges.judge import Pair
 from tools.store.database import Database
@@ -69,7 +70,7 @@ async def test_only_uncovered_sides_are_searched_again_and_only_so_often(setting
     assert [(c.perspective, c.status) for c in answer.coverage] == [("p1", "supported"), ("p2", "not_found")]
     queries = answer.coverage[1].queries
     assert len(queries) == len(set(queries)) > (1 if rounds else 0)
-    assert answer.summary.startswith("Every source found argues for it")
+    assert answer.summary.startswith("Every source found that takes a side argues for it")
 
 
 async def test_the_pair_budget_is_kept_and_what_stayed_unjudged_is_counted(settings: Settings) -> None:
@@ -83,9 +84,10 @@ async def test_the_pair_budget_is_kept_and_what_stayed_unjudged_is_counted(setti
 
 
 async def test_what_only_leans_to_a_side_is_named(settings: Settings) -> None:
+    expander = ScriptedExpander(side(1), side(2))  # without contraries: a sentence has to be as sure as the judge says
     judge = ScriptedJudge(lambda pair: 0.5)
     judge.sentence_threshold = 0.9
-    async with door(settings, build(judge=judge)) as runs:
+    async with door(settings, build(judge=judge, expander=expander, quoter=InstantWriter())) as runs:
         answer, _ = await run(runs, max_rounds=0)
     assert answer.outcome == "nothing_found"
     assert [(c.status, c.passages > 2) for c in answer.coverage] == [("thin", True)] * 2
@@ -121,7 +123,7 @@ async def test_a_failing_branch_gives_a_note_and_the_rest_goes_on(settings: Sett
 
 async def test_of_a_branch_the_queries_that_were_answered_count(settings: Settings) -> None:
     def fails(query: str) -> None:
-        if query.startswith("arguments against"):
+        if query.startswith("reasons why"):
             raise ProviderError("no answer.")
 
     async with door(settings, build(judge=ScriptedJudge(against), before_search=fails)) as runs:
@@ -268,10 +270,31 @@ async def test_what_does_not_hold_is_replaced_once_by_what_does(settings: Settin
 
 async def test_a_claim_that_does_not_serve_its_side_is_dropped(settings: Settings) -> None:
     judge = ScriptedJudge(lambda pair: 0.9 if "stands" in pair.text else 0.1)  # passages pass, sentences do not
-    async with door(settings, build(judge=judge)) as runs:
+    made = build(judge=judge, writer=InstantWriter(), expander=ScriptedExpander(side(1), side(2)))
+    async with door(settings, made) as runs:
         answer, events = await run(runs)
     assert of_kind(events, "verified")[0]["held"] == 0
     assert answer.outcome == "nothing_found"
+
+
+class Misplacing:
+    """Puts the first sentence of each passage under the side against."""
+
+    async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
+        claims, _ = await InstantWriter().write(brief)
+        return (claims if brief.perspective["stance"] == "opposes" else []), []
+
+
+async def test_a_quotation_that_speaks_for_the_other_side_is_dropped(settings: Settings) -> None:
+    async with door(settings, build(judge=ScriptedJudge(against), writer=Misplacing())) as runs:
+        answer, events = await run(runs, max_rounds=0)
+    [told] = of_kind(events, "verified")
+    assert (told["held"], told["dropped"] > 2) == (0, True)
+    assert not any(s.claims for s in answer.perspectives)
+    # Where nothing tells the sides apart, quoting them is no wrong.
+    async with door(settings, build(judge=ScriptedJudge(lambda _: 0.9), writer=Misplacing())) as runs:
+        _, events = await run(runs, max_rounds=0)
+    assert (of_kind(events, "verified")[0]["held"] > 2, of_kind(events, "verified")[0]["dropped"]) == (True, 0)
 
 
 # Review

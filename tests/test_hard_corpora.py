@@ -18,6 +18,7 @@ from tools.cache import VectorCache
 from tools.diversity.names import DIALS
 from tools.errors import InputError
 from tools.ingest.ingest import Ingester
+from tools.judges.judge import Pair
 from tools.passages import SourceDocument
 
 __all__ = ["instant_template", "settings"]
@@ -32,10 +33,15 @@ CORPORA = {
 }
 
 
+def plainly_for(pair: Pair) -> float:
+    """What is no mere word speaks for towns with bridges."""
+    return 0.9 if len(pair.text.split()) > 3 and " not " not in pair.statement else 0.0
+
+
 @pytest.mark.parametrize("name", CORPORA)
 @pytest.mark.parametrize("selection", ["coverage", "mmr", "dkmips", "greedyplus"])
 async def test_the_agent_answers_or_says_that_nothing_was_found(name: str, selection: str, settings: Settings) -> None:
-    made = build(judge=ScriptedJudge(lambda pair: 0.9 if len(pair.text.split()) > 3 else 0.0))
+    made = build(judge=ScriptedJudge(plainly_for))
     async with door(settings, made) as runs:
         ingester = Ingester(runs.store, runs.providers.search, runs.providers.search.encoder)
         ingester.ingest([SourceDocument(f"d{i}", text) for i, text in enumerate(CORPORA[name])], "hard")

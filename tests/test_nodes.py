@@ -11,7 +11,7 @@ from agent.grounding import verbatim
 from agent.nodes.judge import covered, leaning, pair_budget, worth_most
 from agent.nodes.review import reviewed
 from agent.nodes.select import independent_first
-from agent.nodes.write import comparable_room, once
+from agent.nodes.write import comparable_room, in_room, once
 from agent.options import RunOptions
 from agent.state import Claim, Coverage
 from tools.errors import InputError
@@ -134,6 +134,13 @@ def test_no_side_with_a_case_has_more_than_two_claims_beyond_another_one(claims:
     assert not cases or max(cases) - min(cases) <= 2
 
 
+def test_the_room_is_for_the_case_and_what_leans_stands_beside_it() -> None:
+    claims = [Claim(**{**claim(f"{n}."), "tier": tier}) for n, tier in enumerate(["case", "leaning", "case", "case"])]
+    assert [c["text"] for c in in_room(claims, 2)] == ["0.", "2.", "1."]
+    assert [c["text"] for c in in_room(claims, 0)] == ["1."]
+    assert [c["text"] for c in in_room([claim("A."), claim("B.")], 1)] == ["A."]  # without a tier it is of the case
+
+
 def test_a_sentence_stands_under_the_side_that_it_supports_most() -> None:
     claims = [claim("A.", "p1", 0.6), claim("B.", "p1"), claim("A.", "p2", 0.8), claim("A.", "p3", 0.8)]
     assert [(c["text"], c["perspective"]) for c in once(claims)] == [("B.", "p1"), ("A.", "p2")]
@@ -196,12 +203,30 @@ def test_a_verified_claim_counts_its_passage_and_a_side_without_one_is_thin() ->
 
     passages = {i: Passage(i, f"d{i}", "c", "text", publisher=f"P{i}") for i in range(1, 4)}
     before = Coverage(status="supported", passages=2, sources=2, strongest=0.8, ids=[1, 2], copies=0)
-    assert with_passages(before, [3], passages)["passages"] == 3
-    assert with_passages(before, [3], passages)["status"] == "supported"
-    assert with_passages(before, [], passages)["status"] == "thin"
+    assert with_passages(before, [3], [], passages)["passages"] == 3
+    assert with_passages(before, [3], [], passages)["status"] == "supported"
+    assert with_passages(before, [], [], passages)["status"] == "thin"
     nothing = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[], copies=0)
-    assert with_passages(nothing, [], passages)["status"] == "not_found"
-    assert with_passages(nothing, [2], passages)["status"] == "thin"
+    assert with_passages(nothing, [], [], passages)["status"] == "not_found"
+    assert with_passages(nothing, [2], [], passages)["status"] == "thin"
+
+
+def test_what_merely_leans_is_no_part_of_the_counts() -> None:
+    from agent.nodes.verify import with_passages
+
+    passages = {i: passage(i, f"P{i}") for i in range(1, 5)}
+    nothing = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[], copies=0, leaning=[])
+    beside = with_passages(nothing, [], [2, 3, 2], passages)
+    assert (beside["status"], beside["passages"], beside["sources"]) == ("leaning", 0, 0)
+    assert (beside["ids"], beside["leaning"]) == ([], [2, 3])
+    # What a claim of the case cites leans no more; passages that were known to lean go on doing so.
+    known = Coverage(status="thin", passages=1, sources=1, strongest=0.8, ids=[1], copies=0, leaning=[4, 2])
+    both = with_passages(known, [2], [3, 2], passages)
+    assert (both["status"], both["ids"], both["leaning"]) == ("supported", [1, 2], [4, 3])
+    assert (both["passages"], both["sources"]) == (2, 2)
+    # Evidence of which only something beside the case can be shown makes no case.
+    enough = Coverage(status="supported", passages=2, sources=2, strongest=0.8, ids=[1, 2], copies=0, leaning=[])
+    assert with_passages(enough, [], [3], passages)["status"] == "thin"
 
 
 def test_branches_share_what_is_left_of_the_budget() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agent.state import FramingState
-from tools.grammar import evened, frame, same_polarity
+from tools.grammar import Framing, evened, frame, same_polarity
 
 _FOLLOW_UP = re.compile(
     r"^(?:and |but |ok(?:ay)?,? |so )*(?:what|how) about (?P<focus>.+?)\??$|^(?:and|but)\s+(?P<rest>.+?)\??$",
@@ -36,10 +36,15 @@ def _frame(question: str, earlier: Sequence[str]) -> FramingState:
         neutral=framing.neutral,
         claim=framing.claim,
         negation=framing.negation,
-        alternatives=list(framing.alternatives),
+        alternatives=list(framing.alternatives) or [_chosen(framing, option) for option in framing.options],
         topic=framing.topic,
         focus=focus,
     )
+
+
+def _chosen(framing: Framing, option: str) -> str:
+    """An alternative that could not be made a statement, as a line that says what is chosen."""
+    return f"{framing.topic}: {option[:1].lower()}{option[1:]}." if framing.topic else f"{framing.neutral} {option}."
 
 
 def make_standalone(question: str, earlier: str) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from agent.state import FramingState, Perspective
+from agent.state import FramingState, Perspective, asked_as
 from tools.grammar.clause import lower_first
 
 _FUNCTION_WORDS = frozenset(
@@ -11,6 +11,7 @@ _FUNCTION_WORDS = frozenset(
     "did not no it its this that these those by with as at from than then there their they who which what how so such "
     "have has had more most very into about over under only all any some".split()
 )
+_REASON = re.compile(r",? (?:because|since|so that|as long as)\b", re.IGNORECASE)
 _DENIALS = frozenset("not no never cannot nothing nobody none neither nor without".split())
 _ANGLES = ("evidence that {statement}", "reasons why {statement}", "{keywords}")
 _COUNTERS = ("{topic}", "doubts and evidence against {topic}")
@@ -22,7 +23,7 @@ class EmbeddedRequerier:
     wrong one ('benefits of smoking bans' where the side is that smoking should not be banned)."""
 
     async def queries(self, perspective: Perspective, framing: FramingState, tried: Sequence[str]) -> list[str]:
-        statement = perspective["statement"].rstrip(" .?!")
+        statement = _REASON.split(asked_as(perspective["statement"]))[0].rstrip(" .?!")
         words = keywords(statement)
         angles, topic = _ANGLES, ""
         if framing["form"] == "counter":
