@@ -71,26 +71,26 @@ class ScriptedExpander:
 
 
 class ReadingWriter:
-    """Quotes all that was read for a side: what is sure as its case, what leans beside it."""
+    """Quotes of each passage the first words that were read as a side's case, and of the others those that lean."""
 
     async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
         reading = brief.reading
         assert reading is not None
         tiers: dict[Tier, NDArray[np.bool_]] = {"case": reading.case, "leaning": reading.leaning}
-        claims = [
-            Claim(
-                perspective=brief.perspective["id"],
-                text=quote["text"],
-                shown=quote["shown"],
-                passages=[quote["passage"]],
-                support=quote["support"],
-                role="case",
-                tier=tier,
-            )
-            for tier, of_it in tiers.items()
-            for quote in map(reading.quote, np.flatnonzero(of_it))
-        ]
-        return claims[: brief.limit], claims[brief.limit :]
+        first: dict[int, Claim] = {}
+        for tier, of_it in tiers.items():
+            for quote in map(reading.quote, np.flatnonzero(of_it)):
+                claim = Claim(
+                    perspective=brief.perspective["id"],
+                    text=quote["text"],
+                    shown=quote["shown"],
+                    passages=[quote["passage"]],
+                    support=quote["support"],
+                    role="case",
+                    tier=tier,
+                )
+                first.setdefault(quote["passage"], claim)
+        return [*first.values()][: brief.limit], [*first.values()][brief.limit :]
 
 
 def with_judge(providers: Providers, settings: Settings, judge: Any) -> Providers:

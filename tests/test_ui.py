@@ -13,9 +13,11 @@ from providers import ScriptedJudge, build
 from streamlit.testing.v1 import AppTest
 
 from agent.commands import session
+from agent.rendering.words import MAY_SPEAK
 from agent.run_store import RunStore
 from agent.runs import Runs
 from agent.settings import Settings
+from tools.judges.judge import Pair
 from tools.store.database import Database
 from ui.door import Door
 
@@ -29,9 +31,9 @@ def page(settings: Settings, models_dir: Path, monkeypatch: pytest.MonkeyPatch) 
 
     (settings.data_dir / "cache").symlink_to(models_dir)
 
-    def score(_: object) -> float:
+    def score(pair: Pair) -> float:
         time.sleep(0.005)
-        return 0.9
+        return 0.1 if " not " in pair.statement else 0.9
 
     monkeypatch.setattr(session, "Runs", partial(Runs, build=build(judge=ScriptedJudge(score))))
     monkeypatch.setattr(session, "index_samples", lambda *_: None)
@@ -91,7 +93,7 @@ def until(app: AppTest, there: Callable[[AppTest], object]) -> AppTest:
 
 
 def answered(app: AppTest) -> bool:
-    return "case for it was found" in html(app)
+    return "takes a side argues for it" in html(app)
 
 
 def test_ask_watch_and_see_the_sides(page: Callable[..., AppTest]) -> None:
@@ -105,6 +107,23 @@ def test_ask_watch_and_see_the_sides(page: Callable[..., AppTest]) -> None:
     again = page(run=shown_run(app))  # a reload, or the link in another browser
     assert answered(again)
     assert f"<h1>{QUESTION}</h1>" in html(again)
+
+
+def test_what_may_speak_for_a_side_stands_apart_from_its_case(
+    page: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undecided = build(judge=ScriptedJudge(lambda _: 0.9))  # every text is for either side, and so for none surely
+    monkeypatch.setattr(session, "Runs", partial(Runs, build=undecided))
+    app = until(ask(page(), QUESTION), lambda a: "No source found surely states either side." in html(a))
+    shown = html(app)
+    assert shown.count(">unsure: ") == 2
+    # Words stand under one side only: all of these under the same, as it comes.
+    assert shown.count(f'<p class="sm-small sm-apart">{MAY_SPEAK}</p>') == 1
+    assert shown.count("Nothing that was found surely argues for this side.") == 1
+    assert 'class="sm-claim leaning"' in shown
+    assert 'class="sm-claim case"' not in shown
+    assert 'class="sm-claim thesis"' not in shown
+    assert not app.expander  # nothing is told of what the sources of a side without a case say
 
 
 def test_what_cannot_be_asked_is_said_and_nothing_is_lost(page: Callable[..., AppTest]) -> None:

@@ -315,14 +315,14 @@ async def test_an_engine_that_answers_one_side_only(settings: Settings, engine: 
 async def test_one_query_that_is_answered_is_enough_for_an_engine_that_was_named(
     settings: Settings, engine: SearchServer, site: WebServer
 ) -> None:
-    engine.on("alternatives", Trouble(body="{}"))
+    engine.on("reasons why", Trouble(body="{}"))
     engine.otherwise(lambda _: two_sides(site))
     judge = ScriptedJudge(lambda pair: 0.9 if "easy" in pair.statement or "help" in pair.text else 0.1)
     expander = ScriptedExpander(side(1, "Bridges are easy."), side(2, "Bridges help everybody."))
     made = with_web(engine, made=build(judge=judge, expander=expander), required=True)
     async with door(settings, made) as runs:
         answer = await run(runs, pages=1, max_rounds=1)  # too few for two sides, enough for the one that is left
-    assert len(engine.requests) == 2
+    assert len(engine.requests) == 3
     assert answer.outcome == "answered"
     assert answer.usage.pages == 1
     assert len(notes(answer, "degraded")) == 1
@@ -358,8 +358,8 @@ async def test_an_engine_that_is_down_is_not_asked_again(settings: Settings, eng
 async def test_of_two_queries_the_one_that_hangs_does_not_keep_the_other_from_its_pages(
     settings: Settings, engine: SearchServer, site: WebServer
 ) -> None:
-    engine.on("benefits", Trouble(hang=5))
-    engine.on("should build bridges", [])
+    engine.on("evidence that", Trouble(hang=5))
+    engine.on("Towns should build bridges", [])
     engine.otherwise(lambda query: two_sides(site) if "not" not in query else [])
     made = with_web(engine, engine_seconds=5.0)
     async with door(settings, made) as runs:

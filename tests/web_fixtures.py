@@ -45,8 +45,8 @@ def prose(seed: int, word: str = "help", sentences: int = 10) -> str:
 
 
 def by_word(pair: Pair) -> float:
-    """What helps speaks for a statement, what harms for its negation."""
-    return 0.9 if ("harm" if " not " in pair.statement else "help") in pair.text else 0.1
+    """What helps speaks for a statement, what harms for its negation, and all else for neither."""
+    return 0.9 if ("harm" if " not " in pair.statement else "help") in pair.text else 0.01
 
 
 def at(site: WebServer, host: str, path: str) -> str:
