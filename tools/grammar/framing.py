@@ -85,15 +85,27 @@ def _taken(reading: Reading, text: str) -> Framing:
         return found
     if title and reading.asks and not _asks(body):
         return Framing("polar", sentence(text), topic=title)
-    earlier = [_after_title(g)[1] for g in reading.given if g.endswith("?")]
-    found = _framed(body, reading)
-    needed = referred(found, (title, *reading.given))
-    if earlier and _opens_polar(earlier[0]) and not (needed and needed.framing):
-        return _framed(earlier[0], Reading(earlier[0], asks=True, asked=True))
-    if needed:
-        parts = [sentence(g.rstrip(" ,;:"), "?" if g.endswith("?") else ".") for g in (*reading.given, body)]
-        return needed.framing or _standing_in(" ".join(parts), found, reading)
+    return _in_context(title, body, reading)
 
+
+def _in_context(title: str, body: str, reading: Reading) -> Framing:
+    """The question with its pronouns filled in; where that is not certain, an earlier question or all of the text."""
+    heading = title and not reading.text.startswith(f"{title}: ")
+    things = (*(() if heading else (title,)), *reading.given)
+    found = _framed(body, reading)
+    if not title and not reading.given:
+        return found
+    needed = referred(found, things)
+    if needed and needed.framing:
+        return needed.framing
+    earlier = next((_after_title(g)[1] for g in reading.given if g.endswith("?")), "")
+    if earlier and _opens_polar(earlier):
+        found = _framed(earlier, Reading(earlier, asks=True, asked=True))
+        needed = referred(found, things)
+    if needed:
+        before = [*([f"{title}."] if heading else ()), *reading.given]
+        parts = [sentence(g.rstrip(" ,;:"), "?" if g.endswith("?") else ".") for g in (*before, body)]
+        return _standing_in(" ".join(parts), found, reading)
     return replace(found, topic=found.topic or title)
 
 
@@ -135,6 +147,8 @@ def _framed(text: str, reading: Reading) -> Framing:
     words = words_of(inner)
     if not words:
         return Framing("none", sentence(text))
+    if words[0].core in ("need", "dare") and reading.asks:  # fronted, and of no form that a statement has
+        return Framing("polar", sentence(text), topic=join(words[1:]))
     if len(words) > 3 and _presumes(words):
         words = words[1:]
     imperative = words[0].core == "do" and words[1:2] and words[1].core == "not" and not reading.asks
