@@ -184,9 +184,7 @@ def _predicate_start(words: Sequence[Word], i: int) -> float:
         return IMPOSSIBLE if word.text[0].isupper() and words[i - 1].text[0].isupper() else 3.0
     if right is not None and right.core in ("day", "week", "month", "year", "night", "time") and word.core != "a":
         return IMPOSSIBLE
-    if word.core in ("anything", "something", "nothing", "everything"):
-        return 3.0
-    if word.core == "of" and right is not None and right.core in ("any", "no", "much", "little", "great", "some"):
+    if _sure_start(word, right):
         return 3.0
     if word.core == "being":
         return 2.7 if right is not None and right.adjective and not any(w.preposition for w in words[:i]) else 0.4
@@ -216,8 +214,17 @@ def _predicate_start(words: Sequence[Word], i: int) -> float:
     if word.preposition and word.core != "of":
         return 0.6
     if word.core == "to" and right is not None:
-        return 3.0 if right.core == "blame" else 0.3
+        return 0.3
     return IMPOSSIBLE
+
+
+def _sure_start(word: Word, right: Word | None) -> bool:
+    """'is anything but …', 'is of no use', 'are to blame'."""
+    follows = right.core if right is not None else ""
+    of = word.core == "of" and follows in ("any", "no", "much", "little", "great", "some")
+    return (
+        of or word.core in ("anything", "something", "nothing", "everything") or (word.core, follows) == ("to", "blame")
+    )
 
 
 def _gerund_score(word: Word, right: Word | None) -> float:
