@@ -135,7 +135,8 @@ def _framed(text: str, reading: Reading) -> Framing:
     flip = denies(text)
     if inner != text and not lead:
         lead, inner = lead_of(inner)
-    inner = _POINT.sub(r"\1 there any \2 \3", _ANYTHING_WRONG.sub(r"\1 there anything \2", inner))
+    inner = _ANYTHING_WRONG.sub(r"\1 there anything \2", inner)
+    inner = _POINT.sub(r"\1 there any \2 \3", inner).replace(" any point of ", " any point in ")
     if inner[:1] in "\"'" and inner.count(inner[:1]) == 2 and inner.endswith(inner[:1]):
         inner = inner[1:-1]
     words = words_of(inner)

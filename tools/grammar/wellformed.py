@@ -150,6 +150,8 @@ def _names_something(subject: Sequence[Word]) -> bool:
 def _left_open(subject: Sequence[Word]) -> bool:
     """Whether the last word asks for another one."""
     last, several = subject[-1], len(subject) > 1
+    if last.adverb and last.text.endswith(","):
+        return True
     if last.determiner and last.core not in ("this", "that", "these", "those", "all", "some", "any", "each", "neither"):
         return True
     dangling = last.preposition and len(subject) == 2 and not is_participle(subject[0].core)
