@@ -17,7 +17,7 @@ from tools.grammar.boundary import (
     right_of_verb,
 )
 from tools.grammar.inflect import base_form, is_gerund, is_participle, verb_strength
-from tools.grammar.lexicon import Word
+from tools.grammar.lexicon import Word, lookup
 from tools.grammar.word_classes import (
     ADVERBS,
     BE,
@@ -166,7 +166,12 @@ def _predicate_score(words: Sequence[Word], i: int, aux: str) -> float:
     value = _predicate_start(words, i)
     if value <= IMPOSSIBLE:
         return value
-    after_noun = (left.noun and not (i == 1 and is_gerund(left.core))) or left.core in SUBJECT_PRONOUNS or left.closes
+    coined = i > 1 and words[i - 2].core == "to" and left.text.islower() and not lookup(left.core)  # 'to defund'
+    after_noun = (
+        (left.noun and not coined and not (i == 1 and is_gerund(left.core)))
+        or left.core in SUBJECT_PRONOUNS
+        or left.closes
+    )
     attributive = word.adjective and i + 1 < len(words) and words[i + 1].noun and not word.closes
     after_infinitive = i > 1 and words[i - 2].core == "to"
     if not after_noun:
