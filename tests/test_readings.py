@@ -48,6 +48,8 @@ What, if anything, is wrong with inherited wealth?
 TYPED = """
 Are Calls To Close The Port Justified?
     polar | Are calls to close the port justified? | Calls to close the port are justified.
+Are Demands To Deplatform The Speaker Fair?
+    polar | Are demands to deplatform the speaker fair? | Demands to deplatform the speaker are fair.
 Why We Should Abolish Daylight Saving Time
     claim | Should we abolish daylight saving time? | We should abolish daylight saving time.
 Has Feminism Gone Too Far?

@@ -13,7 +13,7 @@ from tools.grammar.framed import Framing, sentence
 from tools.grammar.inflect import is_gerund, is_participle, verb_strength
 from tools.grammar.lexicon import Word, join, lookup, words_of
 from tools.grammar.wellformed import sound
-from tools.grammar.word_classes import AUXILIARIES, BE, CONJUNCTIONS, DO, SUBJECT_PRONOUNS
+from tools.grammar.word_classes import AUXILIARIES, BE, CONJUNCTIONS, DEGREES, DO, SUBJECT_PRONOUNS
 
 _OR = re.compile(r",?\s+(?:or|vs\.?|v\.?|versus)\s+", re.I)
 _BETTER = re.compile(
@@ -273,9 +273,10 @@ def _predicates(words: list[Word], at: int) -> int | None:
     nouns = first[0].determiner and (second[0].determiner or second[0].adjective)
     plain = not any(word.preposition or word.core == "to" for word in first)
     mixed = plain and len(first) <= 4 and (second[0].determiner or len(second) <= 4)
-    if gerunds or nouns or mixed:
+    makes = is_gerund(first[0].core) and not gerunds  # 'making us safer or just more afraid'
+    if not makes and (gerunds or nouns or mixed):
         return 0
-    alike = len(second) == 1 and all(
-        w.adjective or is_participle(w.core) or w.core == "together" for w in (first[-1], *second)
-    )
+    described = [first[-1], second[-1]]
+    bare = all(word.adverb or word.core in DEGREES for word in second[:-1]) and (makes or len(second) == 1)
+    alike = bare and all(w.adjective or is_participle(w.core) or w.core == "together" for w in described)
     return at - 1 if alike else None

@@ -103,13 +103,20 @@ def right_of_verb(words: Sequence[Word], i: int) -> float:
     return 0.6 if right.plural or right.adjective or right.adverb or is_participle(right.core) else 0.2
 
 
+_SINGULAR = frozenset(["data", "news", "media"])
+
+
 def takes_are(phrase: Sequence[Word]) -> bool:
     """Whether a noun phrase is plural: 'zoos', 'cats and dogs'; 'data', 'ethics' and 'news' are not."""
     head = head_noun(phrase)
     if head is None or (is_gerund(phrase[0].core) and "-" not in phrase[0].core):
         return False
     joined = any(word.core in ("and", "&") for word in phrase)
-    return joined or (head.plural and not head.core.endswith("ics") and head.core not in ("data", "news", "media"))
+    return (
+        joined
+        or head.core in ("people", "police")
+        or (head.plural and not head.core.endswith("ics") and head.core not in _SINGULAR)
+    )
 
 
 def head_noun(subject: Sequence[Word]) -> Word | None:

@@ -45,7 +45,7 @@ def lowered(text: str) -> str:
     if text.isupper() and len(words) > 2:
         return _shouted(text)
     if text.islower():
-        text = re.sub(r"\b(?:[a-z]\.){2,}", lambda m: m[0].upper(), text)
+        text = re.sub(r"\b(?:[a-z]\.){2,}|(?<=the )(?:us|usa|uk|eu|un)\b", lambda m: m[0].upper(), text)
         return " ".join(_named(word) for word in text.split())
     if not _is_title(words) or _only_names(text, words):
         return text

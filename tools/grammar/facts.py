@@ -7,7 +7,7 @@ _WEIGHING = re.compile(
     r"effective|responsible|to blame|justif\w+|solve|fix|improve|reduce|make|deal with|handle|address|tackle|prevent|"
     r"think of|arguments?|"
     r"case (?:for|against)|pros|cons|advantages|drawbacks|benefits|harms|risks|worth|balance|matter|why|can|could|"
-    r"would|we|you|one)\b",
+    r"would|we|us|you|one)\b",
     re.IGNORECASE,
 )
 _FACT = re.compile(
@@ -16,7 +16,7 @@ _FACT = re.compile(
     r"|how (?:is|are|was|were) .+(?:ed|made|built|grown|born|written)\W*"
     r"|how (?:do|does|did) .+ (?:works?|begin|start|form|happen|spread)\W*"
     r"|(?:what|which) (?:\w+ )?(?:do|does|did|year|date|day|country|city|language)\b.*"
-    r"|what (?:is|was) (?:the )?[\w-]+ of (?:the )?[A-Z].*"
+    r"|what (?:is|was) (?:the )?[\w-]+ of (?:the )?(?-i:[A-Z]).*"
     r"|what (?:is|was|are|were) (?!the\b)[\w-]+(?: [\w-]+){0,2}\W*"
     r"|what (?:causes|caused|happens|happened)\b.*",
     re.IGNORECASE,

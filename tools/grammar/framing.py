@@ -7,7 +7,6 @@ builds statement, denial and question, and `wellformed` decides whether they can
 
 import re
 from dataclasses import replace
-from itertools import islice
 
 from tools.grammar.alternatives import choices, comparison, named_choice, predicates, split_clauses, with_article
 from tools.grammar.boundary import takes_are
@@ -16,6 +15,7 @@ from tools.grammar.facts import asks_for_fact
 from tools.grammar.finite import finite_verb
 from tools.grammar.framed import Form, Framing, asked_plainly, sentence
 from tools.grammar.inflect import base_form, is_gerund, verb_strength
+from tools.grammar.leads import WH, after_title, lead_of
 from tools.grammar.lexicon import Word, is_word, join, lookup, words_of
 from tools.grammar.openers import asks_opinion, denies, inner_claim, person_swapped, rating, strip_tail
 from tools.grammar.pronouns import referred
@@ -26,16 +26,12 @@ from tools.grammar.wellformed import coordinated, is_sentence, keeps_words, soun
 from tools.grammar.word_classes import (
     AUXILIARIES,
     BE,
-    CONJUNCTIONS,
     DO,
     EFFECTS,
-    PREPOSITIONS,
     RATINGS,
     SUBJECT_PRONOUNS,
-    SUBORDINATORS,
 )
 
-_WH = re.compile(r"(?:what|which|who|whom|whose|when|where|why|how)(?:'s|'re)?\b", re.I)
 _ASKS_OPENLY = re.compile(r"(?:explain|describe|discuss|compare|list|name|fix|solve)\b", re.I)
 _INSTRUCTS = re.compile(
     r"(?:please |can you |could you )*"
@@ -49,8 +45,6 @@ _VERDICT = re.compile(
     r"pros? (?:or|and|vs\.?) cons?|(?:the )?debate|thoughts|good idea or bad idea)\W*$",
     re.I,
 )
-_LEADS = PREPOSITIONS | SUBORDINATORS | {"to", "now", "today", "according", "nowadays", "once", "currently", "given"}
-_MOST_COMMAS = 6  # a clause that introduces a question has no more
 _POINT = re.compile(r"what (is|are|was|were) the (\w+),? if any,? (of|in|to|for|between)\b", re.I)
 _ANYTHING_WRONG = re.compile(
     r"what,? if anything,? (is|are|was|were) (wrong|right|good|bad|special|lost|gained)\b", re.I
@@ -76,7 +70,7 @@ def frame(question: str) -> Framing:
 
 def _taken(reading: Reading, text: str) -> Framing:
     """The framing of what was read; where a pronoun has no certain referent, all of the text stands in."""
-    title, body = _after_title(reading.text)
+    title, body = after_title(reading.text)
     if title and _VERDICT.match(body):
         return _answered(worth(title), "polar")
     if title and (items := named_choice(title, body)):
@@ -85,22 +79,34 @@ def _taken(reading: Reading, text: str) -> Framing:
         return found
     if title and reading.asks and not _asks(body):
         return Framing("polar", sentence(text), topic=title)
-    earlier = [_after_title(g)[1] for g in reading.given if g.endswith("?")]
-    found = _framed(body, reading)
-    needed = referred(found, (title, *reading.given))
-    if earlier and _opens_polar(earlier[0]) and not (needed and needed.framing):
-        return _framed(earlier[0], Reading(earlier[0], asks=True, asked=True))
-    if needed:
-        parts = [sentence(g.rstrip(" ,;:"), "?" if g.endswith("?") else ".") for g in (*reading.given, body)]
-        return needed.framing or _standing_in(" ".join(parts), found, reading)
+    return _in_context(title, body, reading)
 
+
+def _in_context(title: str, body: str, reading: Reading) -> Framing:
+    """The question with its pronouns filled in; where that is not certain, an earlier question or all of the text."""
+    heading = title and not reading.text.startswith(f"{title}: ")
+    things = (*(() if heading else (title,)), *reading.given)
+    found = _framed(body, reading)
+    if not title and not reading.given:
+        return found
+    needed = referred(found, things)
+    if needed and needed.framing:
+        return needed.framing
+    earlier = next((after_title(g)[1] for g in reading.given if g.endswith("?")), "")
+    if earlier and _opens_polar(earlier):
+        found = _framed(earlier, Reading(earlier, asks=True, asked=True))
+        needed = referred(found, things)
+    if needed:
+        before = [*([f"{title}."] if heading else ()), *reading.given]
+        parts = [sentence(g.rstrip(" ,;:"), "?" if g.endswith("?") else ".") for g in (*before, body)]
+        return _standing_in(" ".join(parts), found, reading)
     return replace(found, topic=found.topic or title)
 
 
 def _asks(text: str) -> bool:
     """Whether the text is worded as a question or at least as a clause."""
     words = words_of(text)
-    return bool(_WH.match(text)) or any(word.core in AUXILIARIES for word in words) or finite_verb(words) is not None
+    return bool(WH.match(text)) or any(word.core in AUXILIARIES for word in words) or finite_verb(words) is not None
 
 
 def _opens_polar(text: str) -> bool:
@@ -120,7 +126,7 @@ def _framed(text: str, reading: Reading) -> Framing:
     if not text:
         return Framing("none", "")
     text, tagged = strip_tail(text)
-    lead, text = _lead(text)
+    lead, text = lead_of(text)
     if not lead and (thing := weighed(text)):
         return _answered(thing, "polar")
     if items := comparison(text):
@@ -128,20 +134,23 @@ def _framed(text: str, reading: Reading) -> Framing:
     inner = inner_claim(text)
     flip = denies(text)
     if inner != text and not lead:
-        lead, inner = _lead(inner)
-    inner = _POINT.sub(r"\1 there any \2 \3", _ANYTHING_WRONG.sub(r"\1 there anything \2", inner))
+        lead, inner = lead_of(inner)
+    inner = _ANYTHING_WRONG.sub(r"\1 there anything \2", inner)
+    inner = _POINT.sub(r"\1 there any \2 \3", inner).replace(" any point of ", " any point in ")
     if inner[:1] in "\"'" and inner.count(inner[:1]) == 2 and inner.endswith(inner[:1]):
         inner = inner[1:-1]
     words = words_of(inner)
     if not words:
         return Framing("none", sentence(text))
+    if words[0].core in ("need", "dare") and reading.asks:  # fronted, and of no form that a statement has
+        return Framing("polar", sentence(text), topic=join(words[1:]))
     if len(words) > 3 and _presumes(words):
         words = words[1:]
     imperative = words[0].core == "do" and words[1:2] and words[1].core == "not" and not reading.asks
     if words[0].core in AUXILIARIES and len(words) > 2 and not imperative:
         return _polar(words, lead, flip, reading.how)
     since = words[0].core == "when" and not reading.asks and len(words) > 6 and words[1].core not in AUXILIARIES
-    if (_WH.match(inner) and not since) or _ASKS_OPENLY.match(inner):
+    if (WH.match(inner) and not since) or _ASKS_OPENLY.match(inner):
         return _open(f"{lead} {text}".strip(), words)
     polar = reading.asked or tagged or (inner != text and words_of(text)[0].core in AUXILIARIES)
     return _claimed(words, lead, text, "polar" if polar else "claim", flip, reading)
@@ -245,46 +254,12 @@ def _stated(words: list[Word], lead: str, reported: bool) -> Clause | None:
     return Clause(join(words), "should", "be supported", lead) if reported and first.tag != "SYM" else None
 
 
-def _lead(text: str) -> tuple[str, str]:
-    """'In a democracy, should …' as its lead (comma included) and the clause that it introduces."""
-    opening = words_of(text)
-    if not opening or opening[0].core in AUXILIARIES or (_WH.match(text) and opening[0].core not in _LEADS):
-        return "", text
-    introduces = opening[0].core in _LEADS
-    for match in islice(re.finditer(r",\s+", text), _MOST_COMMAS):
-        rest = text[match.end() :]
-        after = words_of(rest)
-        inverted = len(after) > 2 and after[0].core in AUXILIARIES and not verb_strength(after[1].core)
-        asks = inverted or (introduces and bool(_WH.match(rest)))
-        begins = bool(after) and after[0].core not in CONJUNCTIONS and not is_gerund(after[0].core)
-        states = introduces and begins and from_statement(after) is not None
-        if asks or states:
-            return text[: match.start() + 1], rest
-    return "", text
-
-
-def _after_title(text: str) -> tuple[str, str]:
-    """'Brexit: was it a good choice?' as title and question; the title is empty where there is none."""
-    match = re.search(r"(?<=\w)(?:: | [–—-] )", text)
-    if not match and text.endswith("?") and text.count(",") == 1 and len(text.split()) < 7:
-        match = re.search(rf"(?<=\w), (?!(?:or|and|vs|{'|'.join(AUXILIARIES)})\b)", strip_tail(text.rstrip(" ?"))[0])
-    if not match:
-        return "", text
-    title, body = text[: match.start()], text[match.end() :]
-    head = words_of(title)
-    if not head or len(head) > 8 or not body.strip(" ?.!") or head[0].core in AUXILIARIES or _WH.match(title):
-        return "", text
-    if re.search(r"\b(?:or|vs?\.?|versus)\b", title, re.I) and words_of(body)[0].core not in AUXILIARIES:
-        return "", text
-    return title.strip(), body.strip()
-
-
 def _titled(title: str, body: str) -> Framing | None:
     """'Open source: the best way to develop software?' asks whether the one is the other."""
     predicate = with_article(body.rstrip(" ?.!"))
     words = words_of(predicate)
     clause = Clause(lower_first(title), "are" if takes_are(words_of(title)) else "is", predicate)
-    asks = words[0].core in AUXILIARIES or any(_WH.match(word.core) for word in words)
+    asks = words[0].core in AUXILIARIES or any(WH.match(word.core) for word in words)
     if asks or not predicates(words) or not sound(clause):
         return None
     return _answered(clause, "polar")
@@ -297,7 +272,7 @@ def _foreign(words: list[Word]) -> bool:
 
 
 def _open_topic(words: list[Word]) -> str:
-    content = [word for word in words if not (_WH.match(word.core) or word.core in AUXILIARIES)]
+    content = [word for word in words if not (WH.match(word.core) or word.core in AUXILIARIES)]
     while content and (content[0].determiner or content[0].adverb or content[0].preposition):
         content.pop(0)
     return join(content).strip(" ?.!,;:")

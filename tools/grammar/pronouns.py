@@ -37,19 +37,20 @@ class Referred:
 
 
 def referred(found: Framing, given: Sequence[str]) -> Referred | None:
-    """Whether the framing's subject is a pronoun, and the framing with the pronoun's referent from `given`."""
-    if any(given) and (ends := _AT_END.search(found.neutral)):
+    """Of a question that something came before: whether it leans on that, and the framing with the pronoun's referent
+    from `given`."""
+    if (ends := _AT_END.search(found.neutral)) is not None:
         word = "they" if ends["word"].lower() == "them" else ends["word"].lower()
         thing = next(filter(None, (_thing(g, word) for g in reversed(given) if g)), "")
         return Referred(_ending(found, thing) if thing and not _ASKED.match(found.neutral) else None)
-    if any(given) and _POINTS_BACK.search(found.neutral):
+    if _POINTS_BACK.search(found.neutral):
         return Referred(None)
     match = _ASKED.match(found.neutral)
-    if not match or _EXPLETIVE.match(found.neutral) or (given and not any(given)):
+    if not match or _EXPLETIVE.match(found.neutral):
         return None
     word = match["word"].lower()
     if _noun_follows(found.neutral[match.end() :]) and word in ("this", "that", "these", "those"):
-        return Referred(None) if any(given) and word in ("this", "these") else None
+        return Referred(None) if word in ("this", "these") else None
     thing = next(filter(None, (_thing(g, word) for g in reversed(given) if g)), "")
     return Referred(_with(found, thing) if thing else None)
 
@@ -61,7 +62,7 @@ def _noun_follows(rest: str) -> bool:
 
 def _thing(text: str, word: str) -> str:
     """What the pronoun can stand for in the text: the only noun phrase of its number, or the subject of a copula."""
-    words = words_of(re.split(r"[;:]\s+", text.rstrip(" ?.!:"))[-1])
+    words = words_of(re.split(r"[;:]\s+| – ", text.rstrip(" ?.!:"))[-1])
     if not words or word in ("he", "she"):
         return ""
     if words[0].core in AUXILIARIES:

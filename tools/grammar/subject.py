@@ -17,7 +17,7 @@ from tools.grammar.boundary import (
     right_of_verb,
 )
 from tools.grammar.inflect import base_form, is_gerund, is_participle, verb_strength
-from tools.grammar.lexicon import Word
+from tools.grammar.lexicon import Word, lookup
 from tools.grammar.word_classes import (
     ADVERBS,
     BE,
@@ -166,7 +166,12 @@ def _predicate_score(words: Sequence[Word], i: int, aux: str) -> float:
     value = _predicate_start(words, i)
     if value <= IMPOSSIBLE:
         return value
-    after_noun = (left.noun and not (i == 1 and is_gerund(left.core))) or left.core in SUBJECT_PRONOUNS or left.closes
+    coined = i > 1 and words[i - 2].core == "to" and left.text.islower() and not lookup(left.core)  # 'to defund'
+    after_noun = (
+        (left.noun and not coined and not (i == 1 and is_gerund(left.core)))
+        or left.core in SUBJECT_PRONOUNS
+        or left.closes
+    )
     attributive = word.adjective and i + 1 < len(words) and words[i + 1].noun and not word.closes
     after_infinitive = i > 1 and words[i - 2].core == "to"
     if not after_noun:
@@ -184,9 +189,7 @@ def _predicate_start(words: Sequence[Word], i: int) -> float:
         return IMPOSSIBLE if word.text[0].isupper() and words[i - 1].text[0].isupper() else 3.0
     if right is not None and right.core in ("day", "week", "month", "year", "night", "time") and word.core != "a":
         return IMPOSSIBLE
-    if word.core in ("anything", "something", "nothing", "everything"):
-        return 3.0
-    if word.core == "of" and right is not None and right.core in ("any", "no", "much", "little", "great", "some"):
+    if _sure_start(word, right):
         return 3.0
     if word.core == "being":
         return 2.7 if right is not None and right.adjective and not any(w.preposition for w in words[:i]) else 0.4
@@ -216,8 +219,17 @@ def _predicate_start(words: Sequence[Word], i: int) -> float:
     if word.preposition and word.core != "of":
         return 0.6
     if word.core == "to" and right is not None:
-        return 3.0 if right.core == "blame" else 0.3
+        return 0.3
     return IMPOSSIBLE
+
+
+def _sure_start(word: Word, right: Word | None) -> bool:
+    """'is anything but …', 'is of no use', 'are to blame'."""
+    follows = right.core if right is not None else ""
+    of = word.core == "of" and follows in ("any", "no", "much", "little", "great", "some")
+    return (
+        of or word.core in ("anything", "something", "nothing", "everything") or (word.core, follows) == ("to", "blame")
+    )
 
 
 def _gerund_score(word: Word, right: Word | None) -> float:

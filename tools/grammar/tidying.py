@@ -34,6 +34,7 @@ def tidy(question: str) -> str:
     if text.startswith('"') and text.endswith('"') and '""' in text:  # as a table writes a text with quotation marks
         text = text[1:-1].replace('""', '"')
     text = re.sub(r"\s*--+\s*", " – ", text)
+    text = re.sub(r"(?<=\w) : ", " – ", text)  # a heading, not a thing that the question is about
     text = re.sub(r" +(?=[?!,.;:](?:\s|$))", "", text)
     text = re.sub(r"(?<=\$) (?=\d)", "", text)
     text = _without_brackets(text)

@@ -72,6 +72,8 @@ def is_topic(words: Sequence[Word]) -> bool:
     """Whether the words are a bare noun phrase that people could take sides on."""
     if len(words) > _LONGEST_TOPIC or not all(_known(w) for w in words):
         return False
+    if any(word.closes for word in words[:-1]):
+        return False
     head = head_noun(words)
     kinds = all(
         w.noun or w.adjective or w.preposition or w.determiner or w.core in ("and", "&", "to") or is_gerund(w.core)

@@ -58,12 +58,15 @@ def sound(clause: Clause) -> bool:
         return False
     if not balanced(clause.subject) or not balanced(clause.rest) or _stray_capitals(rest):
         return False
+    if clause.rest.count(",") == 1 and re.search(r", (?:or|nor)\b", clause.rest):
+        return False
     unclear = subject[0].core in SUBORDINATORS | {"to"} or (clause.aux in BE and _offers(subject))
     return not unclear and (
         _names_something(subject)
         and _fits(clause.aux, rest)
         and _agrees(subject, clause.aux)
         and not _garden_path(clause.aux, rest)
+        and not (clause.aux not in BE | HAVE and _two_verbs(subject))
     )
 
 
@@ -85,6 +88,8 @@ def is_sentence(words: Sequence[Word], lead: str = "") -> bool:
     """Whether a statement may stand as it was written: one sentence with a finite verb."""
     text = " ".join(w.text for w in words)
     if len(words) < 3 or len(words) > _LONGEST or _STRAY.search(text) or re.search(r"[.] ", text) or not balanced(text):
+        return False
+    if words[0].core in ("never", "always"):
         return False
     if words[0].core in SUBORDINATORS or words[0].core == "when":
         return sum(w.core in AUXILIARIES or w.tag in ("VBZ", "VBD") for w in words) > 0 and len(words) > 6
@@ -145,6 +150,8 @@ def _names_something(subject: Sequence[Word]) -> bool:
 def _left_open(subject: Sequence[Word]) -> bool:
     """Whether the last word asks for another one."""
     last, several = subject[-1], len(subject) > 1
+    if last.adverb and last.text.endswith(","):
+        return True
     if last.determiner and last.core not in ("this", "that", "these", "those", "all", "some", "any", "each", "neither"):
         return True
     dangling = last.preposition and len(subject) == 2 and not is_participle(subject[0].core)
@@ -159,6 +166,13 @@ def _verb_inside(subject: Sequence[Word]) -> bool:
     if any(w.core in RELATIVES or w.core in ("what", "how", "whether", "why") for w in subject):
         return False
     return any(w.core in AUXILIARIES - _ALSO_NOUNS for w in subject)
+
+
+def _two_verbs(subject: Sequence[Word]) -> bool:
+    """'kids play | tackle football': the last word of the subject may well be the verb."""
+    if len(subject) > 2 and opens_contact_clause(subject[-3], subject[-2]):
+        return False
+    return len(subject) > 1 and subject[-2].plural and verb_strength(subject[-1].core) >= 2.5
 
 
 def _offers(subject: Sequence[Word]) -> bool:
@@ -177,6 +191,8 @@ def _fits(aux: str, rest: Sequence[Word]) -> bool:
     ):
         i += 1
     first = rest[i]
+    if aux in BE and first.preposition and len(rest) == 2 and rest[1].adjective and not rest[1].noun:
+        return False  # 'is sleeping in | healthy'
     if aux in BE:
         return first.core not in AUXILIARIES | _NOMINATIVES
     if aux in HAVE:
@@ -206,7 +222,8 @@ def _garden_path(aux: str, rest: Sequence[Word]) -> bool:
         return False
     for i in range(2, len(rest) - 1):
         later, before, after = rest[i], rest[i - 1], rest[i + 1]
-        again = later.tag in ("VBN", "VBD") and before.noun and after.preposition and rest[1].preposition
+        goes_on = after.preposition or after.adverb
+        again = later.tag in ("VBN", "VBD") and before.noun and goes_on and rest[1].preposition
         rated = later.core in DEGREES and after.adjective and (before.noun or before.tag == "CD")
         if again or rated:
             return True
