@@ -17,7 +17,7 @@ from agent.models import Models, RunJudge
 from agent.providers import Brief
 from agent.state import Perspective, Quote, asked_as
 from tools.judges.judge import Pair, side_score
-from tools.judges.quoting import Quoting, context, grounds_of, leanings, sureness
+from tools.judges.quoting import context, grounds_of, leanings, sureness, tiers
 from tools.passages import Passage, Sentence
 from tools.text.quotable import Unit, units
 
@@ -155,9 +155,8 @@ async def _reading(
     about = _about(brief, found, nearness)
     sure = sureness(features, grounds, quoting) if brief.contrary else stances[:, 0]
     fit = about & (serves(stances) if brief.contrary else np.ones(len(found), bool))
-    with np.errstate(invalid="ignore"):
-        case = fit & (sure >= _least(brief, quoting, "case")) & ~(features[:, 0] < 0)
-        leaning = fit & ~case & (sure >= _least(brief, quoting, "leaning"))
+    shown = tiers(features, grounds, quoting) if brief.contrary else _by_statement(brief, sure)
+    case, leaning = fit & shown["case"], fit & shown["leaning"]
     rank = _ranked(brief, found, sure, nearness)
     return Reading(found, features, grounds, sure, about, case, leaning, rank, vectors, known[2])
 
@@ -177,11 +176,10 @@ def _grounds(
     return np.array([of[u.passage.id] for u in found], np.float64).reshape(len(found), 3)
 
 
-def _least(brief: Brief, quoting: Quoting, tier: str) -> float:
-    """The probability from which words are of a tier; a side without a contrary is judged by its statement alone."""
-    if brief.contrary:
-        return quoting.case if tier == "case" else quoting.leaning
-    return brief.judge.sentence_threshold if tier == "case" else math.inf
+def _by_statement(brief: Brief, sure: NDArray[np.float64]) -> dict[str, NDArray[np.bool_]]:
+    """The tiers of a side without a contrary, which is judged by its statement alone and has no second one."""
+    with np.errstate(invalid="ignore"):
+        return {"case": sure >= brief.judge.sentence_threshold, "leaning": np.zeros(len(sure), bool)}
 
 
 async def _vectors(models: Models, found: Sequence[Unit]) -> NDArray[np.float32]:

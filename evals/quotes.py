@@ -35,7 +35,7 @@ from evals.answering.asking import ask_all, in_force
 from evals.answering.cases import SAMPLES_SET, SIDES, Case, load_cases
 from evals.answering.plan import PLAIN, Ask
 from evals.answering.verdicts import with_gold_verdicts
-from evals.metrics.quoting import Curve, Question, curve, fit, operating_points
+from evals.metrics.quoting import TIERS, Curve, Question, Tier, curve, fit, operating_points
 from evals.records import Records
 from tools.errors import InputError
 from tools.judges.quoting import FILE, Quoting, load_quoting
@@ -71,12 +71,12 @@ def run(args: argparse.Namespace) -> int:
         quoting = fit([q for questions in read.values() for q in questions])
         if args.out:
             args.out.write_text(json.dumps(asdict(quoting), indent=1) + "\n", encoding="utf-8")
-    curves = {name: curve(questions, quoting) for name, questions in read.items()}
+    curves = {name: {tier: curve(questions, quoting, tier) for tier in TIERS} for name, questions in read.items()}
     points = {name: operating_points(questions, quoting, args.seed) for name, questions in read.items()}
     if args.json:
         told = {
             "quoting": asdict(quoting),
-            "curves": {n: [asdict(p) for p in c] for n, c in curves.items()},
+            "curves": {n: {tier: [asdict(p) for p in c] for tier, c in by.items()} for n, by in curves.items()},
             "points": points,
         }
         sys.stdout.write(json.dumps(told, indent=2) + "\n")
@@ -169,16 +169,20 @@ def _restored(row: dict[str, Any]) -> Question:
     )
 
 
-def _table(quoting: Quoting, curves: dict[str, Curve], counts: dict[str, int], points: dict[str, Any]) -> str:
-    weights = f"own {quoting.own:g}, passage {quoting.passage:g}, document {quoting.document:g}"
-    lines = [f"{weights}; case from {quoting.case:g}, leaning from {quoting.leaning:g}"]
-    for name, found in curves.items():
-        lines += ["", f"{name}, {counts[name]} questions", "from    right  (quotations)  sides   both  missing"]
-        lines += [
-            f"{p.probability:.2f}  {p.right:7.1%}  {p.quoted:12}  {p.sides:5.0%}  {p.both:5.0%}  {p.missing:7.0%}"
-            for p in found
-        ]
-        for tier, told in points[name].items():
+def _table(
+    quoting: Quoting, curves: dict[str, dict[Tier, Curve]], counts: dict[str, int], points: dict[str, Any]
+) -> str:
+    lines = [", ".join(f"{name} {value:g}" for name, value in asdict(quoting).items())]
+    heads = {"case": "case, from", "leaning": "either tier, leaning from"}
+    for name, tiers in curves.items():
+        lines += ["", f"{name}, {counts[name]} questions"]
+        for tier, found in tiers.items():
+            lines.append(f"{heads[tier]:<26}  right  (quotations)  sides   both  missing")
+            lines += [
+                f"{p.probability:>26.2f} {p.right:6.1%}  {p.quoted:12}  {p.sides:5.0%}  {p.both:5.0%}  {p.missing:7.0%}"
+                for p in found
+            ]
+            told = points[name][tier]
             parts = (f"{k} {v['value']:.0%} [{v['interval'][0]:.0%}, {v['interval'][1]:.0%}]" for k, v in told.items())
-            lines.append(f"{tier}: {', '.join(parts)}")
+            lines.append(f"in force: {', '.join(parts)}")
     return "\n".join(lines) + "\n"

@@ -1,8 +1,7 @@
 """What documents answer for a side: reading their sentences, theses and evidence, and what the answer makes of them."""
 
-import math
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -11,22 +10,19 @@ from providers import ScriptedJudge, build, side
 
 from agent.answer import Answer
 from agent.assemble import assemble
-from agent.embedded.writing import EmbeddedWriter
-from agent.models import Models
+from agent.embedded.writing import MOST_LEANING, EmbeddedWriter
 from agent.providers import Brief
-from agent.reading import Reading, read
+from agent.reading import Reading
 from agent.rendering.markdown import to_markdown
 from agent.rendering.terminal import to_terminal
 from agent.rendering.words import said
-from agent.responses import apart, confirmed, respond
+from agent.responses import apart, respond
 from agent.settings import Settings
 from agent.state import Claim, Coverage, Dropped, FramingState, Quote, Response, RunState
 from evals.instant import InstantWriter
-from tools.cache import VectorCache
-from tools.encoders.encoder import MiniLM
-from tools.judges.judge import Pair
 from tools.passages import Passage
-from tools.worker import Worker
+from tools.responses.evidence import MOST
+from tools.text.quotable import Unit
 
 __all__ = ["instant_template", "settings"]
 
@@ -44,7 +40,7 @@ PASSAGES = [
 ]
 
 
-def brief(judge: Any, **changes: Any) -> Brief:
+def brief(**changes: Any) -> Brief:
     given: dict[str, Any] = {
         "perspective": side(1, YES, "supports"),
         "contrary": "",
@@ -52,49 +48,9 @@ def brief(judge: Any, **changes: Any) -> Brief:
         "passages": PASSAGES,
         "support": {1: 0.9, 2: 0.8},
         "limit": 4,
-        "judge": judge,
+        "judge": None,
     }
     return Brief(**{**given, **changes})
-
-
-@pytest.fixture
-def judge() -> ScriptedJudge:
-    return ScriptedJudge(lambda pair: 0.1 if pair.text == DEAR else 0.7)
-
-
-@pytest.fixture
-def models(encoder: MiniLM, judge: ScriptedJudge, tmp_path: Path) -> Models:
-    return Models(encoder, judge, Worker(), VectorCache(tmp_path / "cache.db"))
-
-
-# Reading
-
-
-async def test_a_sentence_counts_with_its_passage_and_one_that_leans_by_its_passage(
-    models: Models, judge: ScriptedJudge
-) -> None:
-    reading = await read(models, brief(models.judge()))
-    assert reading.sentences == [FERRY, LEANS, "", PAYS, ""]
-    # (0.7 + 0.9) / 2; the passage's own; nothing; (0.7 + 0.8) / 2
-    assert reading.support[[0, 1, 3]] == pytest.approx([0.8, 0.9, 0.75])
-    assert np.isnan(reading.support[[2, 4]]).all()
-    assert reading.fit.tolist() == [True, False, False, True, False]
-    assert [p.text for p in judge.pairs] == [FERRY, PAYS]  # no pair more than the writer needs
-
-
-async def test_unjudged_every_sentence_has_what_its_passage_has(models: Models, judge: ScriptedJudge) -> None:
-    reading = await read(models, brief(models.judge(), support={1: 0.9}), judged=False)
-    assert reading.support[[0, 1]].tolist() == [0.9, 0.9]
-    assert math.isnan(reading.support[3])  # its passage was not judged either
-    assert not judge.pairs
-
-
-async def test_the_writer_asks_the_judge_nothing_new(models: Models, judge: ScriptedJudge) -> None:
-    given = brief(models.judge())
-    respond(given, await read(models, given))
-    asked = list(judge.pairs)
-    await EmbeddedWriter(models).write(given)
-    assert judge.pairs == asked == [Pair(YES, FERRY), Pair(YES, PAYS)]
 
 
 # Theses, evidence, groups
@@ -102,64 +58,90 @@ async def test_the_writer_asks_the_judge_nothing_new(models: Models, judge: Scri
 TEXTS = ["Bridges carry a town.", "Bridges last.", "Ferries freeze.", "They sink.", "Tunnels flood.", "Towns pay."]
 
 
-def reading_of(*rows: tuple[int, str, float, float, bool]) -> Reading:
-    """From rows of document, text, support, angle to the question in degrees, whether it stands alone; every document
-    has one passage, of a publisher of its own but for the last two, who share one."""
-    documents, texts, support, angles, alone = zip(*rows, strict=True)
-    sources = {d: f"paper {min(d, 3)}" for d in documents}
-    passages = [Passage(d, f"d{d}", "mine", "", f"Title {d}", publisher=sources[d]) for d in documents]
-    radians = np.radians(np.array(angles))
+class Row(NamedTuple):
+    """Words of a document, with one passage to a document. angle: to the question, in degrees. case: whether they are
+    sure enough for the side's case; else they lean to it."""
+
+    document: int
+    text: str
+    sure: float
+    angle: float
+    case: bool = True
+    shown: str = ""
+    positions: tuple[int, ...] = ()
+
+
+def reading_of(*rows: Row) -> Reading:
+    """Every document has a publisher of its own but for those from the third on, who share one."""
+    passages = {
+        r.document: Passage(r.document, f"d{r.document}", "mine", "", "", "", f"{min(r.document, 3)}") for r in rows
+    }
+    units = [Unit(passages[r.document], r.text, r.shown or r.text, r.positions or (i,)) for i, r in enumerate(rows)]
+    radians = np.radians(np.array([r.angle for r in rows]))
     # what is beside the question has two directions, above and below 0°
     vectors = np.stack([np.cos(radians), np.sin(radians)], axis=1).astype(np.float32)
-    mask = np.array(alone)
-    rank = np.array(support, np.float64)
-    return Reading(list(texts), passages, mask, mask, rank, rank, vectors, np.array([1.0, 0.0], np.float32))
+    sure, case = np.array([r.sure for r in rows]), np.array([r.case for r in rows])
+    nothing, question = np.zeros((len(rows), 3)), np.array([1.0, 0.0], np.float32)
+    return Reading(units, nothing, nothing, sure, np.ones_like(case), case, ~case, sure, vectors, question)
 
 
-def test_each_document_has_a_thesis_and_evidence_by_its_nearness(judge: ScriptedJudge) -> None:
-    rows = [
-        (1, TEXTS[0], 0.9, 10.0, True),  # 0.985 + 0.9
-        (1, TEXTS[1], 0.6, 40.0, True),  # 30° from the thesis
-        (1, TEXTS[3], 0.8, 15.0, False),  # 5°, and leans: 'They'
-        (1, TEXTS[4], 0.4, 10.0, True),  # below the threshold
-    ]
-    found = respond(brief(judge), reading_of(*rows))
+def test_each_document_has_a_thesis_and_evidence_by_its_nearness() -> None:
+    found = respond(
+        brief(),
+        reading_of(
+            Row(1, TEXTS[0], 0.9, 10.0),  # 0.985 + 0.9
+            Row(1, TEXTS[1], 0.6, 40.0),  # 30° from the thesis
+            Row(1, TEXTS[3], 0.8, 15.0, shown="They [bridges] sink."),  # 5°
+            Row(1, TEXTS[4], 0.4, 10.0, case=False),  # nearest of all
+        ),
+    )
     assert [r["thesis"]["text"] for r in found] == [TEXTS[0]]
-    assert [(q["text"], q["shown"]) for q in found[0]["evidence"]] == [
-        (TEXTS[3], "They [bridges] sink."),
-        (TEXTS[1], ""),
+    assert found[0]["evidence"] == [
+        Quote(text=TEXTS[3], shown="They [bridges] sink.", passage=1, support=0.8),
+        Quote(text=TEXTS[1], shown="", passage=1, support=0.6),
     ]
-    assert found[0]["evidence"][0] == Quote(text=TEXTS[3], shown="They [bridges] sink.", passage=1, support=0.8)
 
 
-def test_what_supports_the_contrary_more_is_neither_thesis_nor_evidence(judge: ScriptedJudge) -> None:
-    rows = [(1, TEXTS[0], 0.8, 10.0, True), (2, TEXTS[1], 0.8, 10.0, True)]
-    found = respond(brief(judge, opposing={1: 0.85, 2: 0.7}), reading_of(*rows))
-    assert [r["thesis"]["text"] for r in found] == [TEXTS[1]]
+def test_a_document_that_merely_leans_answers_nothing() -> None:
+    leaning, sure = Row(1, TEXTS[0], 0.7, 0.0, case=False), Row(2, TEXTS[1], 0.8, 10.0)
+    assert [r["thesis"]["text"] for r in respond(brief(), reading_of(leaning, sure))] == [TEXTS[1]]
+    assert respond(brief(), reading_of(leaning)) == []
 
 
-def test_what_nothing_can_make_stand_alone_is_no_evidence(judge: ScriptedJudge) -> None:
-    rows = [(1, TEXTS[3], 0.8, 15.0, False), (1, TEXTS[0], 0.9, 10.0, True)]  # nothing before it, and no title
-    reading = reading_of(*rows)
-    reading.passages[:] = [Passage(1, "d1", "mine", "")] * 2
-    assert [r["evidence"] for r in respond(brief(judge), reading)] == [[]]
+def test_words_that_are_quoted_already_are_no_evidence_for_themselves() -> None:
+    both = f"{TEXTS[0]} {TEXTS[3]}"
+    found = respond(
+        brief(),
+        reading_of(
+            Row(1, TEXTS[0], 0.9, 10.0, positions=(0,)),
+            Row(1, both, 0.8, 12.0, positions=(0, 1)),  # the thesis with the sentence after it
+            Row(1, TEXTS[1], 0.7, 20.0, positions=(3, 4)),
+            Row(1, TEXTS[2], 0.7, 25.0, positions=(4,)),
+        ),
+    )
+    assert [q["text"] for q in found[0]["evidence"]] == [TEXTS[1]]
 
 
-def test_groups_with_more_sources_come_first_then_the_surer(judge: ScriptedJudge) -> None:
+def test_of_a_long_document_only_the_nearest_evidence_is_told() -> None:
+    rows = [Row(1, f"{n} bridges.", 0.6, 10.0 + n) for n in range(1, MOST + 4)]
+    found = respond(brief(), reading_of(Row(1, TEXTS[0], 0.99, 10.0), *rows))
+    assert [q["text"] for q in found[0]["evidence"]] == [f"{n} bridges." for n in range(1, MOST + 1)]
+
+
+def test_groups_with_more_sources_come_first_then_the_surer() -> None:
     rows = [
-        (1, TEXTS[0], 0.6, 30.0, True),
-        (2, TEXTS[1], 0.6, 20.0, True),
-        (3, TEXTS[4], 0.9, -30.0, True),
-        (4, TEXTS[5], 0.9, -20.0, True),  # of the same publisher as 3
+        Row(1, TEXTS[0], 0.6, 30.0),
+        Row(2, TEXTS[1], 0.6, 20.0),
+        Row(3, TEXTS[4], 0.9, -30.0),
+        Row(4, TEXTS[5], 0.9, -20.0),  # of the same publisher as 3
     ]
-    found = respond(brief(judge), reading_of(*rows))
+    found = respond(brief(), reading_of(*rows))
     assert [(r["group"], r["thesis"]["text"]) for r in found] == [
         (0, TEXTS[0]),
         (0, TEXTS[1]),
         (1, TEXTS[4]),
         (1, TEXTS[5]),
     ]
-    assert respond(brief(judge), reading_of((1, TEXTS[0], 0.6, 30.0, False))) == []
 
 
 def quote(text: str, support: float, shown: str = "", passage: int = 1) -> Quote:
@@ -190,63 +172,83 @@ def test_a_sentence_stands_under_one_side_only() -> None:
 # What the writer makes of them
 
 
-async def test_mended_evidence_is_judged_as_it_is_shown(models: Models, judge: ScriptedJudge) -> None:
-    said_so, dubious = quote(LEANS, 0.9, f"[{FERRY}] {LEANS}"), quote("It sinks.", 0.9, DEAR)
-    found = [response("p1", quote(FERRY, 0.8), quote(PAYS, 0.6), dubious, said_so)]
-    kept = await confirmed(brief(models.judge()), found)
-    # (0.7 + 0.9) / 2; of the other (0.1 + 0.9) / 2, which is just as much as is needed
-    assert [(q["text"], q["support"]) for q in kept[0]["evidence"]] == [
-        (PAYS, 0.6),
-        ("It sinks.", pytest.approx(0.5)),
-        (LEANS, pytest.approx(0.8)),
+async def written(given: Brief) -> tuple[list[Claim], list[Claim]]:
+    nothing: Any = None  # what was read needs no model
+    return await EmbeddedWriter(nothing).write(given)
+
+
+def told(claims: Sequence[Claim]) -> list[tuple[str, str]]:
+    return [(c["text"], c.get("tier", "")) for c in claims]
+
+
+async def test_a_case_is_quoted_as_it_is_shown_and_what_leans_is_left_out() -> None:
+    reading = reading_of(
+        Row(1, TEXTS[0], 0.8, 0.0),
+        Row(2, TEXTS[3], 0.9, 120.0, shown="They [bridges] sink."),
+        Row(3, TEXTS[4], 0.7, 240.0, case=False),
+    )
+    claims, spares = await written(brief(reading=reading))
+    assert claims == [
+        Claim(
+            perspective="p1",
+            text=TEXTS[3],
+            shown="They [bridges] sink.",
+            passages=[2],
+            support=0.9,
+            role="case",
+            tier="case",
+        ),
+        Claim(perspective="p1", text=TEXTS[0], shown="", passages=[1], support=0.8, role="case", tier="case"),
     ]
-    kept = await confirmed(brief(models.judge(), support={1: 0.8}), found)
-    assert [q["text"] for q in kept[0]["evidence"]] == [PAYS, LEANS]
-    assert [p.text for p in judge.pairs] == [DEAR, f"[{FERRY}] {LEANS}"]
-    assert kept[0]["thesis"] == found[0]["thesis"]
+    assert spares == []
 
 
-async def written(models: Models, given: Brief) -> list[Claim]:
-    return (await EmbeddedWriter(models).write(given))[0]
+async def test_beside_one_claim_what_may_speak_for_the_side_is_quoted_too() -> None:
+    leaning = [Row(n, TEXTS[n], 0.9 - n / 10, 60.0 * n, case=False) for n in range(1, 6)]
+    claims, spares = await written(brief(reading=reading_of(Row(9, TEXTS[0], 0.8, 0.0), *leaning)))
+    assert MOST_LEANING == 3  # of which the case has one
+    assert told(claims) == [(TEXTS[0], "case"), (TEXTS[1], "leaning"), (TEXTS[2], "leaning")]
+    claims, spares = await written(brief(reading=reading_of(*leaning), limit=1))
+    assert told(claims) == [(TEXTS[n], "leaning") for n in (1, 2, 3)]  # the limit is of the case
+    assert spares == []
 
 
-async def test_evidence_that_was_made_to_stand_alone_fills_the_room_that_is_left(models: Models) -> None:
-    first = brief(models.judge())
-    answered = await confirmed(first, respond(first, await read(models, first)))
-    shown = f"[{FERRY}] {LEANS}"
-    assert [(q["text"], q["shown"]) for r in answered for q in r["evidence"]] == [(LEANS, shown)]
-    claims = await written(models, brief(models.judge(), responses=answered))
-    assert [(c["text"], c["shown"]) for c in claims] == [(FERRY, ""), (PAYS, ""), (LEANS, shown)]
-    assert claims[2]["support"] == pytest.approx(0.8)  # its own, not its passage's
-    assert len(await written(models, brief(models.judge(), responses=answered, limit=2))) == 2
+async def test_what_leans_repeats_nothing_of_the_case() -> None:
+    # 40° from the case is too near: cos 40° = 0.77; 50° is not: cos 50° = 0.64
+    rows = Row(1, TEXTS[0], 0.8, 0.0), Row(2, TEXTS[1], 0.7, 40.0, case=False), Row(3, TEXTS[2], 0.6, -50.0, case=False)
+    assert told((await written(brief(reading=reading_of(*rows))))[0]) == [(TEXTS[0], "case"), (TEXTS[2], "leaning")]
 
 
-async def test_a_side_is_never_made_of_such_evidence_alone(models: Models) -> None:
-    given = brief(models.judge(), passages=[Passage(1, "ferries", "mine", LEANS, title="The ferry")])
-    answered = [response("p1", quote(FERRY, 0.8), quote(LEANS, 0.9, f"[The ferry] {LEANS}"))]
-    assert await written(models, brief(models.judge(), passages=given.passages, responses=answered)) == []
-
-
-async def test_of_one_publisher_another_group_comes_before_the_same_document_again(
-    encoder: MiniLM, tmp_path: Path
-) -> None:
-    again = "Bridges over rivers should be built by towns that want children at school in winter."
-    sure = ScriptedJudge(lambda pair: {FERRY: 0.9, again: 0.8, PAYS: 0.7}[pair.text])
-    models = Models(encoder, sure, Worker(), VectorCache(tmp_path / "cache.db"))
-    passages = [
-        Passage(1, "a", "mine", f"{FERRY} {again}", publisher="Post"),
-        Passage(2, "b", "mine", PAYS, publisher="Post"),
+async def test_of_one_passage_no_words_are_quoted_twice_and_none_more_than_twice() -> None:
+    rows = [
+        Row(1, TEXTS[0], 0.9, 0.0, positions=(0,)),
+        Row(1, TEXTS[1], 0.8, 60.0, positions=(0, 1)),  # overlaps the first
+        Row(1, TEXTS[2], 0.7, 120.0, positions=(2,)),
+        Row(1, TEXTS[3], 0.6, 180.0, positions=(3,)),  # a third of one passage
     ]
-    alike = brief(models.judge(), passages=passages, limit=2, support={1: 0.9, 2: 0.9})
-    assert [c["text"] for c in await written(models, alike)] == [FERRY, again]
-    answered = [response("p1", quote(FERRY, 0.9)), response("p1", quote(PAYS, 0.8, passage=2), group=1)]
-    apart_ = brief(models.judge(), passages=passages, limit=2, support={1: 0.9, 2: 0.9}, responses=answered)
-    assert [c["text"] for c in await written(models, apart_)] == [FERRY, PAYS]
+    claims, spares = await written(brief(reading=reading_of(*rows)))
+    assert [c["text"] for c in (*claims, *spares)] == [TEXTS[0], TEXTS[2]]
+
+
+async def test_a_case_of_more_than_its_room_leaves_spares() -> None:
+    rows = [Row(n, TEXTS[n], 0.9 - n / 10, 60.0 * n) for n in range(6)]
+    claims, spares = await written(brief(reading=reading_of(*rows), limit=2))
+    assert [c["text"] for c in claims] == TEXTS[:2]
+    assert [c["text"] for c in spares] == TEXTS[2:5]  # three of them
+    assert {c["tier"] for c in (*claims, *spares)} == {"case"}
+
+
+async def test_of_one_publisher_another_group_comes_before_the_same_document_again() -> None:
+    reading = reading_of(Row(3, FERRY, 0.9, 0.0), Row(3, "Again.", 0.8, 60.0), Row(4, PAYS, 0.7, 120.0))
+    assert [c["text"] for c in (await written(brief(reading=reading, limit=2)))[0]] == [FERRY, "Again."]
+    answered = [response("p1", quote(FERRY, 0.9, passage=3)), response("p1", quote(PAYS, 0.8, passage=4), group=1)]
+    apart_ = brief(reading=reading, limit=2, responses=answered)
+    assert [c["text"] for c in (await written(apart_))[0]] == [FERRY, PAYS]
 
 
 @pytest.mark.parametrize("quotes", [True, False])
 async def test_the_judge_reads_sentences_for_a_writer_that_quotes_only(settings: Settings, quotes: bool) -> None:
-    judge = ScriptedJudge(lambda _: 0.9)
+    judge = ScriptedJudge(lambda pair: 0.1 if " not " in pair.statement else 0.9)
     async with door(settings, build(judge=judge, quoter=None if quotes else InstantWriter())) as runs:
         made = await runs.answer(await runs.start(QUESTION))
     groups = made.perspectives[0].groups

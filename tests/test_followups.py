@@ -356,8 +356,8 @@ SAID = [
 
 
 async def written(encoder: MiniLM, folder: Path, framing: FramingState) -> list[str]:
-    """The sentences for 'Towns need no bridge', of judged ones that all support it alike."""
-    judge = ScriptedJudge(lambda _: 0.9)
+    """The sentences for 'Towns need no bridge', of judged ones that all support it alike, and its contrary not."""
+    judge = ScriptedJudge(lambda pair: 0.9 if "no bridge" in pair.statement else 0.1)
     models = Models(encoder, judge, Worker(), VectorCache(folder / "cache.db"))
     passages = [Passage(n, f"d{n}", "mine", text) for n, text in enumerate(SAID, start=1)]
     brief = Brief(
@@ -415,7 +415,7 @@ async def test_the_run_searches_for_the_contrary_side_alone_and_says_to_what_it_
     assert point.rstrip(".") in reply.summary
     assert [len(e.data["sides"]) for e in events if e.kind == "sides"] == [1]
     assert (goes_on.neutral_question, goes_on.focus, goes_on.against) == (QUESTION, "the arches", None)
-    assert goes_on.summary.startswith("On the arches, a case for it was found")
+    assert goes_on.summary.startswith("On the arches, every source found that takes a side argues for it")
     assert again.against is not None
     assert again.against.text in {c.text for s in goes_on.perspectives for c in s.claims}
 

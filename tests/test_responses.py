@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tools.responses.evidence import find_evidence, likelihood, mendable, mended, ranked
+from tools.responses.evidence import antecedent_added, find_evidence, likelihood, mended, ranked
 from tools.responses.groups import (
     Group,
     by_kmeans,
@@ -287,19 +287,28 @@ def test_without_what_was_added_the_words_are_the_documents(before: str, sentenc
 
 
 @pytest.mark.parametrize(
-    ("sentence", "found"),
+    ("before", "sentence", "shown"),
     [
-        ("It leaves whole families on the wrong bank for weeks.", True),
-        ("“Their price has fallen in every year since the war.”", True),
-        ("These rules would hurt the smallest shops in town most.", True),
-        ("That's a price which no small town can pay.", True),
-        ("It is important to keep the ferry in every winter.", False),  # leans on nothing: `stands_alone` decides
-        ("It costs much.", False),  # too short, whatever it means
-        ("They have, however, never closed a single bridge.", False),  # leans on more than its opening
-        ("It helps you and me to cross the river at night.", False),
-        ("Bridges last for as long as a town looks after them.", False),
-        ("However, they left the town to its ferries.", False),
+        (
+            "The night ferry runs twice.",
+            "It leaves whole families on the wrong bank for weeks.",
+            "It [the night ferry] leaves whole families on the wrong bank for weeks.",
+        ),
+        (
+            "In 2019, the ferry was closed.",
+            "“Its price has fallen in every year since the war.”",
+            "“Its [the ferry's] price has fallen in every year since the war.”",
+        ),
+        ("The mayor wants a ban.", "It would hurt the smallest shops in town.", ""),  # the mayor, or the ban
+        ("", "It would hurt the smallest shops in town.", ""),
+        ("The night ferry runs twice.", "It is important to keep a boat for the winter.", ""),  # stands for none
+        ("The night ferry runs twice.", "It’s a price which no small town can pay.", ""),
+        ("The night ferry runs twice.", "This price is one which no small town can pay.", ""),
+        ("The night ferry runs twice.", "However, it leaves families on the wrong bank.", ""),
+        # leans on more than its first word
+        ("The night ferry runs twice.", "It would need this approach in every small town.", ""),
+        ("The night ferry runs twice.", "Bridges last for as long as a town looks after them.", ""),
     ],
 )
-def test_what_lacks_its_opening_word_only_can_be_mended(sentence: str, found: bool) -> None:
-    assert mendable(sentence) is found
+def test_what_an_opening_pronoun_surely_stands_for_is_added(before: str, sentence: str, shown: str) -> None:
+    assert antecedent_added(sentence, before) == shown

@@ -5,6 +5,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,15 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from evals.metrics.ratios import Ratio
-from tools.judges.quoting import Floats, Quoting, sureness
+from tools.judges.quoting import Floats, Quoting, sureness, tiers
 
 STEPS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 MOST = 3
 """Quotations of a side, each of another document, as the embedded writer shows them where they only lean."""
-CASE_RIGHT, LEANING_RIGHT = 0.95, 0.82
+CASE_RIGHT, LEANING_RIGHT = 0.95, 0.81
+_COMMON = 20  # quotations
+Tier = Literal["case", "leaning"]
+TIERS: tuple[Tier, ...] = ("case", "leaning")
 AGAINST_ITSELF = -0.4
 
 
@@ -40,7 +44,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What would be shown from a probability on; see `evals/quotes.py` for the measures. quoted: how many."""
+    """What would be shown of a tier from a probability on; see `evals/quotes.py` for the measures. quoted: how many."""
 
     probability: float
     right: float
@@ -53,13 +57,17 @@ class Point:
 Curve = list[Point]
 
 
-def curve(questions: Sequence[Question], quoting: Quoting) -> Curve:
+def curve(questions: Sequence[Question], quoting: Quoting, tier: Tier) -> Curve:
     """A point for each of STEPS."""
-    return [_point(questions, quoting, least) for least in STEPS]
+    return [_point(questions, _from(quoting, tier, least), tier, least) for least in STEPS]
 
 
-def _point(questions: Sequence[Question], quoting: Quoting, least: float) -> Point:
-    found = measures(questions, quoting, least)
+def _from(quoting: Quoting, tier: Tier, least: float) -> Quoting:
+    return replace(quoting, case=least) if tier == "case" else replace(quoting, leaning=least)
+
+
+def _point(questions: Sequence[Question], quoting: Quoting, tier: Tier, least: float) -> Point:
+    found = measures(questions, quoting, tier)
     return Point(
         probability=least,
         right=found["right"].value,
@@ -70,42 +78,43 @@ def _point(questions: Sequence[Question], quoting: Quoting, least: float) -> Poi
     )
 
 
-def measures(questions: Sequence[Question], quoting: Quoting, least: float) -> dict[str, Ratio]:
-    """right, sides, both and missing where everything from a probability on is shown."""
+def measures(questions: Sequence[Question], quoting: Quoting, tier: Tier) -> dict[str, Ratio]:
+    """right, sides, both and missing of the case, or of both tiers together ('leaning')."""
     rows: dict[str, list[tuple[str, float, float]]] = {name: [] for name in ("right", "sides", "both", "missing")}
     for q in questions:
-        sure = {sign: sureness(sign * q.features, q.grounds, quoting) for sign in (1, -1)}
-        verdicts = [_picked(q, sign, sure[sign], least) for sign in (1, -1)]
-        shown = [any(side == sign for side in sides) for sign, sides in zip((1, -1), verdicts, strict=True)]
-        known = [(sign, side) for sign, sides in zip((1, -1), verdicts, strict=True) for side in sides if side]
+        verdicts = {sign: _picked(q, sign, quoting, tier) for sign in (1, -1)}
+        shown = [sign in sides for sign, sides in verdicts.items()]
+        known = [(sign, side) for sign, sides in verdicts.items() for side in sides if side]
+        without = [bool(_picked(q, sign, quoting, tier, left_out=sign)) for sign in (1, -1)]
         rows["right"].append((q.key, sum(sign == side for sign, side in known), len(known)))
         rows["sides"].append((q.key, sum(shown), 2))
         rows["both"].append((q.key, float(all(shown)), 1))
-        without = [bool(_picked(q, sign, sure[sign], least, left_out=sign)) for sign in (1, -1)]
         rows["missing"].append((q.key, sum(without), 2))
     return {name: Ratio.of(of) for name, of in rows.items()}
 
 
-def _picked(q: Question, sign: int, sure: Floats, least: float, left_out: int = 0) -> list[int]:
+def _picked(q: Question, sign: int, quoting: Quoting, tier: Tier, left_out: int = 0) -> list[int]:
     """The known sides of the documents that would be quoted for a side: the best of each, at most MOST of them."""
-    fit = (sure >= least) & (sign * q.features[:, 0] >= AGAINST_ITSELF)
-    if left_out:
-        fit &= q.sides != left_out
+    features = sign * q.features
+    shown = tiers(features, q.grounds, quoting)
+    fit = shown["case"] if tier == "case" else shown["case"] | shown["leaning"]
+    fit &= (features[:, 0] >= AGAINST_ITSELF) & ((q.sides != left_out) | (left_out == 0))
+    rank = sureness(features, q.grounds, quoting) * q.rank
     picked: dict[str, int] = {}
-    for i in sorted(np.flatnonzero(fit), key=lambda i: -float(sure[i] * q.rank[i])):
+    for i in sorted(np.flatnonzero(fit), key=lambda i: -float(rank[i])):
         if len(picked) < MOST:
             picked.setdefault(q.documents[i], int(q.sides[i]))
     return list(picked.values())
 
 
-def operating_points(questions: Sequence[Question], quoting: Quoting, seed: int) -> dict[str, dict[str, object]]:
+def operating_points(questions: Sequence[Question], quoting: Quoting, seed: int) -> dict[Tier, dict[str, object]]:
     """The measures with their 95 % intervals at the two probabilities in force."""
     return {
         tier: {
             name: {"value": ratio.value, "interval": ratio.interval(seed), "of": ratio.total}
-            for name, ratio in measures(questions, quoting, least).items()
+            for name, ratio in measures(questions, quoting, tier).items()
         }
-        for tier, least in (("case", quoting.case), ("leaning", quoting.leaning))
+        for tier in TIERS
     }
 
 
@@ -132,7 +141,8 @@ def fit(questions: Sequence[Question], own: float = 0.26, passage: float = 0.3) 
     fitted = [*(scale * shares), *speaks.coef_[0], speaks.intercept_[0]]
     weights = {name: round(float(w), 4) for name, w in zip(names, fitted, strict=True)}
     made = Quoting(**weights, case=0.5, leaning=0.5)
-    return replace(made, case=_lowest(questions, made, CASE_RIGHT), leaning=_lowest(questions, made, LEANING_RIGHT))
+    made = replace(made, case=_lowest(questions, made, "case", CASE_RIGHT))
+    return replace(made, leaning=_lowest(questions, made, "leaning", LEANING_RIGHT))
 
 
 def _known(questions: Sequence[Question], shares: Floats) -> Iterator[tuple[Floats, Floats, Floats]]:
@@ -143,12 +153,13 @@ def _known(questions: Sequence[Question], shares: Floats) -> Iterator[tuple[Floa
         yield q.features[known] @ shares, q.sides[known].astype(float), weight
 
 
-def _lowest(questions: Sequence[Question], quoting: Quoting, wanted: float) -> float:
-    """The lowest probability, in hundredths, from which on as many stand right at every higher one that is common."""
+def _lowest(questions: Sequence[Question], quoting: Quoting, tier: Tier, wanted: float) -> float:
+    """The lowest probability above one half, in hundredths, from which on as many stand right at every higher one that
+    is common."""
     least = 0.99
-    for step in range(99, 29, -1):
-        right = measures(questions, quoting, step / 100)["right"]
-        if right.total >= 20 and right.value < wanted:
+    for step in range(99, 50, -1):
+        right = measures(questions, _from(quoting, tier, step / 100), tier)["right"]
+        if right.total >= _COMMON and right.value < wanted:
             break
         least = step / 100
     return least

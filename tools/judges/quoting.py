@@ -24,6 +24,8 @@ from tools.errors import ModelError
 
 Floats = NDArray[np.float64]
 FILE = Path(__file__).parents[1] / "weights" / "quoting.json"
+SPEAKS = 0.5
+"""Probability from which words are taken to speak to the dispute."""
 CENTRAL = 5
 _EXTREME = 0.002
 """Probabilities are taken to lie at least so far from 0 and 1; a judge's certainty beyond that is no more certain."""
@@ -34,7 +36,9 @@ class Quoting:
     """Weights of the three leanings; of what tells whether words speak to the dispute, with their offset; and the
     probabilities from which words are shown.
 
-    case: as the side's case. leaning: as what may speak for it. All are fitted by `python -m evals quotes --fit`.
+    case: that they speak to the dispute and argue for the side, as its case. leaning: that they argue for the side, as
+    what may speak for it, where they speak to the dispute at all (SPEAKS). All are fitted by
+    `python -m evals quotes --fit`.
     """
 
     own: float
@@ -103,6 +107,14 @@ def grounds_of(vectors: Floats, nearness: Floats, judged: Floats) -> Floats:
     centre = vectors[first].mean(axis=0)
     centre = centre / max(float(np.linalg.norm(centre)), 1e-9)
     return np.stack([vectors @ centre, nearness - nearness[first].mean(), judged], axis=1).astype(np.float64)
+
+
+def tiers(features: Floats, grounds: Floats, quoting: Quoting) -> dict[str, NDArray[np.bool_]]:
+    """Which texts are sure enough for the first side's case, and which for what may speak for it, (n,); never both."""
+    with np.errstate(invalid="ignore"):  # what was not judged is in neither
+        case = (sureness(features, grounds, quoting) >= quoting.case) & (features[:, 0] >= 0)
+        leaning = (taking_side(features, quoting) >= quoting.leaning) & (speaking(grounds, quoting) >= SPEAKS)
+    return {"case": case, "leaning": leaning & ~case}
 
 
 def sureness(features: Floats, grounds: Floats, quoting: Quoting) -> Floats:

@@ -1,0 +1,120 @@
+"""What of a text is prose: headings, captions, list marks and references tried line by line, judged by reading."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools.text.prose import is_heading, prose, without_mark
+from tools.text.sentences import split_sentences
+
+HEADINGS = """
+Arguments against the ban
+WHY BRIDGES PAY!
+3. Costs and benefits
+Bridges pay, say those who build them
+**The cost of it all**
+# Bridges pay for themselves.
+| Year | Bridges | Ferries |
+Figure 3: The river before the bridge was built.
+Fig. 2. Boats lie idle in the harbour.
+Table 1 shows what bridges cost.
+Chart 2 shows how prices fell.
+Photo: Boats lie idle in the old harbour of Dover.
+Source: Office of Statistics, 2019.
+Image: the harbour by night.
+https://example.org/bridges
+www.example.org/bridges
+[3] Smith J. Bridges of the north. 2010.
+12. Smith, J. (2010). Bridges of the north.
+The council said no [3]
+"""
+
+SENTENCES = """
+Bridges pay for themselves.
+Do bridges pay for themselves?
+The rule has three aims:
+The council said no.[3]
+The council said no [3, 4].
+“Bridges pay for themselves.”
+2. Bridges pay for themselves within a few years.
+- Bridges pay for themselves.
+Table talk is cheap in this town.
+Box offices close early on Sundays.
+Pictures of the river hang in every hall.
+Source code that nobody outside can read is hard to trust.
+Image rights belong to whoever sits for the picture.
+**Bridges pay for themselves.**
+A ferry that runs only by day leaves the night to those who own a car of their own
+"""
+
+MARKS = [
+    ("- Bridges pay.", "Bridges pay."),
+    ("• Bridges pay.", "Bridges pay."),
+    ("– Bridges pay.", "Bridges pay."),
+    ("> > Bridges pay.", "Bridges pay."),
+    ("## Bridges pay.", "Bridges pay."),
+    ("2. Bridges pay.", "Bridges pay."),
+    ("(a) Bridges pay.", "Bridges pay."),
+    ("iv. Bridges pay.", "Bridges pay."),
+    ("1) - Bridges pay.", "Bridges pay."),
+    ("**Bridges pay.", "Bridges pay."),
+    ("I say that bridges pay.", "I say that bridges pay."),
+    ("2019. A year of floods.", "2019. A year of floods."),
+    ("-5 degrees is too cold for a ferry.", "-5 degrees is too cold for a ferry."),
+    ("A bridge pays.", "A bridge pays."),
+    ("-", "-"),
+    ("", ""),
+]
+
+
+def lines(table: str) -> list[str]:
+    return table.strip().split("\n")
+
+
+@pytest.mark.parametrize("line", lines(HEADINGS))
+def test_what_is_no_sentence_of_its_text(line: str) -> None:
+    assert is_heading(line)
+
+
+@pytest.mark.parametrize("line", lines(SENTENCES))
+def test_what_is_a_sentence_of_its_text(line: str) -> None:
+    assert not is_heading(line)
+
+
+@pytest.mark.parametrize(("line", "words"), MARKS)
+def test_the_marks_of_lists_and_replies_are_no_words(line: str, words: str) -> None:
+    assert without_mark(line) == words
+
+
+def test_a_line_of_fourteen_words_without_an_end_is_a_heading_and_a_longer_one_is_none() -> None:
+    fourteen = " ".join(["Bridges"] * 14)
+    assert is_heading(fourteen)
+    assert not is_heading(f"{fourteen} pay")
+    assert is_heading(fourteen.upper() + "!")
+    assert not is_heading(f"{fourteen} pay".upper() + "!")
+
+
+def test_prose_is_the_sentences_without_the_rest() -> None:
+    text = "Why bridges pay\nBridges pay. They last.\n- Towns grow.\nFigure 1. A bridge by night\n[1] Smith J. Bridges. 2010."
+    assert prose(text) == "Bridges pay. They last. Towns grow."
+    assert prose("Bridges pay.  They\tlast.") == "Bridges pay. They last."
+
+
+@pytest.mark.parametrize("text", ["Why bridges pay", "# Bridges.\n| a | b |", "", "\n"])
+def test_a_text_without_any_prose_stays_as_it_is(text: str) -> None:
+    assert prose(text) == text
+
+
+@given(st.lists(st.sampled_from([*lines(HEADINGS), *lines(SENTENCES)]), max_size=6).map("\n".join))
+def test_every_sentence_is_of_the_text_and_in_its_order(text: str) -> None:
+    kept = [without_mark(s) for s in split_sentences(text) if not is_heading(s)]
+    assert prose(text) == (" ".join(kept) or text)
+    at = 0
+    for sentence in kept:
+        at = text.index(sentence, at) + len(sentence)
+
+
+@given(st.text(max_size=200))
+def test_any_text_has_its_prose(text: str) -> None:
+    assert bool(prose(text)) == bool(text)
+    assert len(prose(text)) <= len(text)
