@@ -187,6 +187,7 @@ class Answer(_Part):
     """The answer to one question.
 
     `focus` is what a follow-up narrows its question to, such as "the cost"; `against` is what it wants argued against.
+    `wider_question` is what the sides answer where the sources found do not speak of the very thing that was asked.
     """
 
     schema_version: Literal["1.0"] = SCHEMA_VERSION
@@ -194,6 +195,7 @@ class Answer(_Part):
     question: str
     neutral_question: str
     focus: str = ""
+    wider_question: str = ""
     against: Countered | None = None
     outcome: Outcome
     summary: str

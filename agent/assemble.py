@@ -36,6 +36,7 @@ from agent.state import (
     busy_seconds,
     in_case,
 )
+from tools.grammar.clause import lower_first
 from tools.passages import Passage
 from tools.store.store import SAMPLES
 
@@ -92,7 +93,8 @@ def assemble(
     return Answer(
         run_id=run_id,
         question=state["question"],
-        neutral_question=state["framing"]["neutral"],
+        neutral_question=state["framing"].get("narrow") or state["framing"]["neutral"],
+        wider_question=state["framing"]["neutral"] if "narrow" in state["framing"] else "",
         focus="" if against else state["framing"]["focus"],
         against=against,
         outcome=outcome,
@@ -272,6 +274,9 @@ def summarise(outcome: Outcome, state: RunState) -> str:
             return f"No sentence was found{on} that makes a case by itself, for any side of this question."
         return f"Nothing was found{on} that makes a case for any side of this question."
     said = _balance(state)
+    if aspect := state["framing"].get("aspect"):
+        wider = state["framing"]["neutral"].rstrip("?")
+        return f"The sources found do not speak of {aspect}. On the wider question, {lower_first(wider)}: {said}"
     silent = any(f["stage"] == "select" and f.get("kind") == "scope" for f in state.get("failures", []))
     on = f"By what comes nearest to {focus}" if silent else f"On {focus}"
     return f"{on}, {said[0].lower()}{said[1:]}" if focus else said

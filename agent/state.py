@@ -56,7 +56,9 @@ class Target(TypedDict):
 class FramingState(TypedDict):
     """What the question asks, as `tools.grammar.Framing` plus what the thread adds to it.
 
-    Of the form 'counter' it asks for what contradicts `claim`, as near to the point of `focus` as there is.
+    Of the form 'counter' it asks for what contradicts `claim`, as near to the point of `focus` as there is. Where the
+    sources did not speak of the `aspect` that a narrow question asks for, it is the wider one, and `narrow` is the
+    neutral form of the question as it was asked.
     """
 
     form: str
@@ -66,6 +68,8 @@ class FramingState(TypedDict):
     alternatives: list[str]
     topic: str
     focus: str
+    narrow: NotRequired[str]
+    aspect: NotRequired[str]
 
 
 class Standing(TypedDict):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from agent.run_store import Event
 
@@ -95,5 +95,9 @@ def _take_side(side: SideProgress, event: Event) -> None:
         side.state, side.passages, side.pages = "found", int(data["passages"]), int(data.get("pages", 0))
     elif event.kind == "judged":
         side.state, side.passages = data["status"], int(data["passages"])
-    elif event.kind == "claim" and data["text"] not in side.claims:  # a stage that is done again tells it again
-        side.claims.append(str(data["text"]))
+    elif event.kind == "claim" and (words := _words(data)) not in side.claims:  # a stage done again tells it again
+        side.claims.append(words)
+
+
+def _words(claim: dict[str, Any]) -> str:
+    return str(claim["text"]) if claim.get("tier", "case") == "case" else f"May speak for it: {claim['text']}"

@@ -52,7 +52,7 @@ def node(providers: Providers) -> Stage[RunState]:
 
         def tell(claims: Sequence[Claim]) -> None:
             for claim in claims:
-                report(runtime, "claim", side=claim["perspective"], text=as_read(claim))
+                report(runtime, "claim", side=claim["perspective"], text=as_read(claim), tier=claim.get("tier", "case"))
 
         def checked(holding: list[Claim], failing: list[Dropped]) -> None:
             held.extend(holding)

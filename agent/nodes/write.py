@@ -26,6 +26,7 @@ from agent.state import (
     contrary_statements,
     in_case,
 )
+from agent.width import at_its_width, narrow_of
 from tools.errors import DeadlineError, JudgeError
 
 _READING = 0.8  # of the time for writing; what is not read by then is not quoted, and the rest is written up
@@ -35,7 +36,7 @@ def node(providers: Providers) -> Stage[RunState]:
     async def write(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
         options, sides = options_of(runtime), state["perspectives"]
         try:
-            written, failures = await _written(providers, state, options)
+            written, briefs, failures = await _written(providers, state, options)
         except JudgeError as exc:
             return replaced(providers, exc)
         cases = {side: written[side].claims for side in written}
@@ -44,6 +45,8 @@ def node(providers: Providers) -> Stage[RunState]:
         report(runtime, "written", claims=len(drafts))
         counted = {side: w.coverage for side, w in written.items() if w.coverage}
         return RunState(
+            framing=briefs[0].framing if briefs else state["framing"],
+            perspectives=[b.perspective for b in briefs] or sides,
             drafts=drafts,
             spares=[c for w in written.values() for c in w.spares],
             responses=apart([r for w in written.values() for r in w.responses], drafts),
@@ -70,8 +73,9 @@ class _Written:
 
 async def _written(
     providers: Providers, state: RunState, options: RunOptions
-) -> tuple[dict[str, _Written], list[Failure]]:
-    """For each side what was written in time, and what was not. Raises JudgeError.
+) -> tuple[dict[str, _Written], list[Brief], list[Failure]]:
+    """For each side what was written in time; the briefs, of the wider question where the sources only speak to that;
+    and what was not written in time. Raises JudgeError.
 
     A writer that quotes has the passages of all sides read for it, sentence by sentence. While a chat model writes,
     they are read by the verdicts on them.
@@ -80,16 +84,20 @@ async def _written(
     briefs = [await brief_of(providers, state, side, options.claims_per_side) for side in sides]
     quotes = providers.quoter is None
     left = time_left(options, "write", time.time())
+    readings: list[Reading] = []
     reading = asyncio.create_task(read_sides(models, briefs, _READING * left, judged=quotes))
     try:
         if quotes:
             readings = await in_time(options, "write", reading)
+            if narrow := narrow_of(state["framing"]):
+                closer = at_its_width(models, briefs, readings, narrow, _READING * left)
+                briefs, readings = await in_time(options, "write", closer)
             briefs = [_read(brief, found) for brief, found in zip(briefs, readings, strict=True)]
         asked = (in_time(options, "write", providers.writer.write(brief)) for brief in briefs)
         cases = await asyncio.gather(*asked, return_exceptions=True)
-        readings = await reading
+        readings = readings if quotes else await reading
     except DeadlineError as exc:
-        return {}, [Failure(stage="write", message=f"The answer was not written: {exc}")]
+        return {}, [], [Failure(stage="write", message=f"The answer was not written: {exc}")]
     finally:
         reading.cancel()
     written: dict[str, _Written] = {}
@@ -103,7 +111,7 @@ async def _written(
             responses = brief.responses or await asyncio.to_thread(respond, brief, found)
             coverage = counted(state["coverage"][side["id"]], found) if quotes else None
             written[side["id"]] = _Written(*case, list(responses), coverage)
-    return written, failures
+    return written, briefs, failures
 
 
 def _read(brief: Brief, reading: Reading) -> Brief:

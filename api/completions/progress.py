@@ -32,7 +32,8 @@ class Progress:
         if event.kind == "judged":
             return f"{self._side(event)}: {count(data['passages'], 'passage')} in support."
         if event.kind == "claim":
-            return f"{self._side(event)}, verified: {data['text']}"
+            sure = "verified" if data.get("tier", "case") == "case" else "may speak for it"
+            return f"{self._side(event)}, {sure}: {data['text']}"
         return ""
 
     def _side(self, event: Event) -> str:

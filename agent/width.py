@@ -1,0 +1,79 @@
+"""Narrow questions: one that asks for a single effect ('Do phone bans cut bullying?') is answered by what speaks of it.
+
+Where nothing does, the wider dispute about the same subject is answered, and the answer says so.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.aspects import speaking_of
+from agent.models import Models
+from agent.providers import Brief
+from agent.reading import Reading, read_sides
+from agent.state import FramingState, Perspective
+from tools.grammar.width import Narrow, narrowed
+
+_SPEAKS_OF = 0.45  # cosine of a sentence to the effect from which it speaks of it in other words
+
+
+def narrow_of(framing: FramingState) -> Narrow | None:
+    """The effect that a question with two plain sides asks for; None for any other question."""
+    if framing["form"] not in ("polar", "claim") or not framing["claim"] or framing["focus"]:
+        return None
+    return narrowed(framing["claim"])
+
+
+async def at_its_width(
+    models: Models, briefs: Sequence[Brief], readings: Sequence[Reading], narrow: Narrow, seconds: float
+) -> tuple[list[Brief], list[Reading]]:
+    """The briefs and readings at the question's own width, or, where that leaves nothing to show for either side, those
+    of the wider one. Raises JudgeError."""
+    effect = (await models.encode([narrow.aspect]))[0]
+    own = [_speaking(reading, narrow.aspect, effect) if _faces(brief) else reading
+           for brief, reading in zip(briefs, readings, strict=True)]  # fmt: skip
+    facing = [r for brief, r in zip(briefs, own, strict=True) if _faces(brief)]
+    if any((r.case | r.leaning).any() for r in facing):
+        return list(briefs), own
+    wider = [_widened(brief, narrow) for brief in briefs]
+    return wider, await read_sides(models, wider, seconds)
+
+
+def _faces(brief: Brief) -> bool:
+    """Whether the side is one of the two that the question itself has."""
+    return brief.perspective["origin"] == "question" and brief.perspective["stance"] in ("supports", "opposes")
+
+
+def _speaking(reading: Reading, aspect: str, effect: NDArray[np.float32]) -> Reading:
+    """Only what speaks of the effect, by itself or with the sentences beside it in its passage."""
+    words = speaking_of(aspect)
+    near = reading.vectors @ effect >= _SPEAKS_OF
+    own = np.array([bool(words.search(u.text)) for u in reading.units], bool) | near
+    passages = {u.passage.id for u, yes in zip(reading.units, own, strict=True) if yes}
+    within = np.array([u.passage.id in passages for u in reading.units], bool)
+    return replace(reading, case=reading.case & own, leaning=(reading.leaning | reading.case & ~own) & within)
+
+
+def _widened(brief: Brief, narrow: Narrow) -> Brief:
+    if not _faces(brief):
+        return brief
+    sides = (narrow.claim, narrow.negation)
+    own, contrary = sides if brief.perspective["stance"] == "supports" else sides[::-1]
+    side = Perspective(**{**brief.perspective, "statement": own})
+    return replace(brief, perspective=side, contrary=contrary, framing=widened(brief.framing, narrow))
+
+
+def widened(framing: FramingState, narrow: Narrow) -> FramingState:
+    """The framing of the wider question."""
+    return FramingState(
+        **{
+            **framing,
+            "neutral": narrow.question,
+            "claim": narrow.claim,
+            "negation": narrow.negation,
+            "narrow": framing["neutral"],
+            "aspect": narrow.aspect,
+        }
+    )
