@@ -32,8 +32,14 @@ class EmbeddedWriter:
         if len(case) >= _A_CASE:
             return case[: brief.limit], case[brief.limit :]
         most = len(picked) + MOST_LEANING - len(case)
-        beside = _pick(reading, np.flatnonzero(reading.leaning), groups, most, picked)[len(picked) :]
+        beside = _pick(reading, np.flatnonzero(_elsewhere(reading)), groups, most, picked)[len(picked) :]
         return [*case, *(_claim(brief, reading, i, "leaning") for i in beside)], []
+
+
+def _elsewhere(reading: Reading) -> NDArray[np.bool_]:
+    """What may speak for the side in passages that hold nothing for its case: what others hold is counted there."""
+    ids = np.array([u.passage.id for u in reading.units], np.int64)
+    return np.asarray(reading.leaning & ~np.isin(ids, ids[reading.case]))
 
 
 def _pick(
