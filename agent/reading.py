@@ -155,7 +155,7 @@ async def _reading(
     about = _about(brief, found, nearness)
     sure = sureness(features, grounds, quoting) if brief.contrary else stances[:, 0]
     fit = about & (serves(stances) if brief.contrary else np.ones(len(found), bool))
-    shown = tiers(features, grounds, quoting) if brief.contrary else _by_statement(brief, sure)
+    shown = tiers(sure, fit, features[:, 0], quoting) if brief.contrary else _by_statement(brief, sure)
     case, leaning = fit & shown["case"], fit & shown["leaning"]
     rank = _ranked(brief, found, sure, nearness)
     return Reading(found, features, grounds, sure, about, case, leaning, rank, vectors, known[2])

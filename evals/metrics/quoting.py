@@ -18,7 +18,8 @@ from tools.judges.quoting import Floats, Quoting, sureness, tiers
 STEPS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 MOST = 3
 """Quotations of a side, each of another document, as the embedded writer shows them where they only lean."""
-CASE_RIGHT, LEANING_RIGHT = 0.95, 0.81
+CASE_RIGHT, LEANING_RIGHT = 0.96, 0.86
+LEAST_RIGHT = 0.82
 _COMMON = 20  # quotations
 Tier = Literal["case", "leaning"]
 TIERS: tuple[Tier, ...] = ("case", "leaning")
@@ -63,7 +64,7 @@ def curve(questions: Sequence[Question], quoting: Quoting, tier: Tier) -> Curve:
 
 
 def _from(quoting: Quoting, tier: Tier, least: float) -> Quoting:
-    return replace(quoting, case=least) if tier == "case" else replace(quoting, leaning=least)
+    return replace(quoting, case=least) if tier == "case" else replace(quoting, leaning=least, least=least)
 
 
 def _point(questions: Sequence[Question], quoting: Quoting, tier: Tier, least: float) -> Point:
@@ -96,10 +97,11 @@ def measures(questions: Sequence[Question], quoting: Quoting, tier: Tier) -> dic
 def _picked(q: Question, sign: int, quoting: Quoting, tier: Tier, left_out: int = 0) -> list[int]:
     """The known sides of the documents that would be quoted for a side: the best of each, at most MOST of them."""
     features = sign * q.features
-    shown = tiers(features, q.grounds, quoting)
+    allowed = (features[:, 0] >= AGAINST_ITSELF) & ((q.sides != left_out) | (left_out == 0))
+    sure = sureness(features, q.grounds, quoting)
+    shown = tiers(sure, allowed, features[:, 0], quoting)
     fit = shown["case"] if tier == "case" else shown["case"] | shown["leaning"]
-    fit &= (features[:, 0] >= AGAINST_ITSELF) & ((q.sides != left_out) | (left_out == 0))
-    rank = sureness(features, q.grounds, quoting) * q.rank
+    rank = sure * q.rank
     picked: dict[str, int] = {}
     for i in sorted(np.flatnonzero(fit), key=lambda i: -float(rank[i])):
         if len(picked) < MOST:
@@ -140,9 +142,10 @@ def fit(questions: Sequence[Question], own: float = 0.26, passage: float = 0.3) 
     names = ("own", "passage", "document", "centre", "nearness", "judged", "offset")
     fitted = [*(scale * shares), *speaks.coef_[0], speaks.intercept_[0]]
     weights = {name: round(float(w), 4) for name, w in zip(names, fitted, strict=True)}
-    made = Quoting(**weights, case=0.5, leaning=0.5)
+    made = Quoting(**weights, case=0.5, leaning=0.5, least=0.5)
     made = replace(made, case=_lowest(questions, made, "case", CASE_RIGHT))
-    return replace(made, leaning=_lowest(questions, made, "leaning", LEANING_RIGHT))
+    leaning, least = (_lowest(questions, made, "leaning", right) for right in (LEANING_RIGHT, LEAST_RIGHT))
+    return replace(made, leaning=leaning, least=least)
 
 
 def _known(questions: Sequence[Question], shares: Floats) -> Iterator[tuple[Floats, Floats, Floats]]:
@@ -154,10 +157,10 @@ def _known(questions: Sequence[Question], shares: Floats) -> Iterator[tuple[Floa
 
 
 def _lowest(questions: Sequence[Question], quoting: Quoting, tier: Tier, wanted: float) -> float:
-    """The lowest probability above one half, in hundredths, from which on as many stand right at every higher one that
+    """The lowest probability, in hundredths, from which on as many stand right at every higher one that
     is common."""
     least = 0.99
-    for step in range(99, 50, -1):
+    for step in range(99, 29, -1):
         right = measures(questions, _from(quoting, tier, step / 100), tier)["right"]
         if right.total >= _COMMON and right.value < wanted:
             break

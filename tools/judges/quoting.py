@@ -24,8 +24,6 @@ from tools.errors import ModelError
 
 Floats = NDArray[np.float64]
 FILE = Path(__file__).parents[1] / "weights" / "quoting.json"
-SPEAKS = 0.5
-"""Probability from which words are taken to speak to the dispute."""
 CENTRAL = 5
 _EXTREME = 0.002
 """Probabilities are taken to lie at least so far from 0 and 1; a judge's certainty beyond that is no more certain."""
@@ -36,9 +34,9 @@ class Quoting:
     """Weights of the three leanings; of what tells whether words speak to the dispute, with their offset; and the
     probabilities from which words are shown.
 
-    case: that they speak to the dispute and argue for the side, as its case. leaning: that they argue for the side, as
-    what may speak for it, where they speak to the dispute at all (SPEAKS). All are fitted by
-    `python -m evals quotes --fit`.
+    case, leaning, least: the probability that words speak to the dispute and argue for the side, from which they are of
+    its case; from which they may speak for it; and from which the surest of them are shown where nothing else is. All
+    are fitted by `python -m evals quotes --fit`.
     """
 
     own: float
@@ -50,6 +48,7 @@ class Quoting:
     offset: float
     case: float
     leaning: float
+    least: float
 
 
 def leanings(stances: Floats) -> tuple[Floats, Floats]:
@@ -109,12 +108,18 @@ def grounds_of(vectors: Floats, nearness: Floats, judged: Floats) -> Floats:
     return np.stack([vectors @ centre, nearness - nearness[first].mean(), judged], axis=1).astype(np.float64)
 
 
-def tiers(features: Floats, grounds: Floats, quoting: Quoting) -> dict[str, NDArray[np.bool_]]:
-    """Which texts are sure enough for the first side's case, and which for what may speak for it, (n,); never both."""
-    with np.errstate(invalid="ignore"):  # what was not judged is in neither
-        case = (sureness(features, grounds, quoting) >= quoting.case) & (features[:, 0] >= 0)
-        leaning = (taking_side(features, quoting) >= quoting.leaning) & (speaking(grounds, quoting) >= SPEAKS)
-    return {"case": case, "leaning": leaning & ~case}
+def tiers(sure: Floats, fit: NDArray[np.bool_], lean: Floats, quoting: Quoting) -> dict[str, NDArray[np.bool_]]:
+    """Which texts are of a side's case, and which may speak for it, (n,); never both.
+
+    sure: of `sureness`, NaN for what was not judged. fit: which may be shown at all. lean: of each itself; what leans
+    to the other side is of no case. Where nothing is of either, the surest from `least` on may speak for the side.
+    """
+    known = np.nan_to_num(sure) * fit
+    case = (known >= quoting.case) & (np.nan_to_num(lean, nan=-1.0) >= 0)
+    leaning = (known >= quoting.leaning) & ~case
+    if len(known) and not (case | leaning).any() and known.max() >= quoting.least:
+        leaning[int(np.argmax(known))] = True
+    return {"case": case, "leaning": leaning}
 
 
 def sureness(features: Floats, grounds: Floats, quoting: Quoting) -> Floats:
