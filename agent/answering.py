@@ -4,11 +4,12 @@ import asyncio
 import contextlib
 
 from agent.answer import Answer
-from agent.assemble import assemble, leaning
+from agent.assemble import assemble
 from agent.options import RunOptions
 from agent.providers import Providers
 from agent.samples import nearest_questions
 from agent.state import RunState, quotes_of
+from agent.summary import unquoted
 from tools.errors import DeadlineError
 
 
@@ -19,8 +20,8 @@ async def answer_of(run_id: str, state: RunState, options: RunOptions, providers
     cited = {i for c in state.get("claims", []) for i in c["passages"]}
     explained = {r["passage"] for r in state.get("reasons", [])}
     said = {q["passage"] for r in state.get("responses", []) for q in quotes_of(r)}
-    unquoted = {i for ids in leaning(state).values() for i in ids}
-    passages = await asyncio.to_thread(providers.store.passages, cited | explained | said | unquoted)
+    leaning = {i for ids in unquoted(state).values() for i in ids}
+    passages = await asyncio.to_thread(providers.store.passages, cited | explained | said | leaning)
     nearest: list[str] = []
     if not cited:
         with contextlib.suppress(DeadlineError):  # a courtesy that an answer does not wait for

@@ -31,20 +31,16 @@ from agent.state import (
     Reason,
     Response,
     RunState,
-    Stance,
-    Target,
     busy_seconds,
     in_case,
 )
-from tools.grammar.clause import lower_first
+from agent.summary import count, summarise, unquoted
 from tools.passages import Passage
 from tools.store.store import SAMPLES
 
 _FEW_UNJUDGED = 5  # pairs: so few change nothing
-_LOOKED_AT, _TO_READ = 9, 3  # of the passages that lean to a side, those that documents are named from; and of these
+_TO_READ = 3  # documents that are named of a side without a sentence to quote
 _UNREAD_SHOWN = 3
-SETTLED_PASSAGES, SETTLED_SOURCES, SETTLED_RATIO = 8, 4, 8
-"""'The sources found agree': at least so many passages and sources on one side, and so many times the other's."""
 
 
 @dataclass
@@ -99,7 +95,7 @@ def assemble(
         against=against,
         outcome=outcome,
         summary=summarise(outcome, state),
-        perspectives=sides if outcome in ("answered", "retrieved") or leaning(state) else [],
+        perspectives=sides if outcome in ("answered", "retrieved") or unquoted(state) else [],
         plain=plain,
         citations=list(numbering.citations.values()),
         coverage=[_line(p, state, claims) for p in state["perspectives"]],
@@ -252,147 +248,11 @@ def _line(side: Perspective, state: RunState, claims: Sequence[Claim]) -> Covera
     )
 
 
-# Words
-
-
-def summarise(outcome: Outcome, state: RunState) -> str:
-    """One or two sentences on what the sources found say, from counts alone."""
-    if outcome == "no_sides":
-        return (
-            "This looks like a question of fact, without sides to take. Steelman is for contentious questions: "
-            "it finds the strongest sourced case for every side."
-        )
-    if "against" in state:
-        return _countering(outcome, state, state["against"])
-    focus = state["framing"]["focus"]
-    if outcome == "retrieved":
-        covered = sum(c["passages"] > 0 for c in state["coverage"].values())
-        return f"Passages that support {covered} of {_count(len(state['coverage']), 'side')}; nothing was written."
-    if outcome == "nothing_found":
-        on = f" on {focus}" if focus else ""
-        if leaning(state):
-            return f"No sentence was found{on} that makes a case by itself, for any side of this question."
-        return f"Nothing was found{on} that makes a case for any side of this question."
-    said = _balance(state)
-    if aspect := state["framing"].get("aspect"):
-        wider = state["framing"]["neutral"].rstrip("?")
-        return f"The sources found do not speak of {aspect}. On the wider question, {lower_first(wider)}: {said}"
-    silent = any(f["stage"] == "select" and f.get("kind") == "scope" for f in state.get("failures", []))
-    on = f"By what comes nearest to {focus}" if silent else f"On {focus}"
-    return f"{on}, {said[0].lower()}{said[1:]}" if focus else said
-
-
-def _balance(state: RunState) -> str:
-    coverage = state["coverage"]
-    by_stance = {p["stance"]: coverage[p["id"]] for p in state["perspectives"] if p["stance"] != "other"}
-    found = [p for p in state["perspectives"] if coverage[p["id"]]["status"] != "not_found"]
-    others = [p for p in found if p["stance"] == "other"]
-    claims = state.get("claims", [])
-    if len(by_stance) < 2 or len(others) == len(found):
-        return _answers(found, [p for p in found if coverage[p["id"]]["status"] != "leaning"])
-    shown = {p["stance"]: [c for c in claims if c["perspective"] == p["id"]] for p in state["perspectives"]}
-    cased = {stance for stance, mine in shown.items() if any(map(in_case, mine))}
-    if {"supports", "opposes"} <= cased:
-        return _verdict(by_stance["supports"], by_stance["opposes"]) + _beside(
-            [p for p in others if coverage[p["id"]]["status"] != "leaning"]
-        )
-    leaning = {stance for stance, mine in shown.items() if mine} - cased
-    return _one_sided(by_stance["supports"], by_stance["opposes"], cased, leaning) + _beside(
-        [p for p in others if coverage[p["id"]]["status"] != "leaning"]
-    )
-
-
-def _answers(found: Sequence[Perspective], sure: Sequence[Perspective]) -> str:
-    """What is said of answers beside yes and no; those that are not sure are named for what they are."""
-    if not sure:
-        answers = "one answer" if len(found) == 1 else f"{len(found)} answers"
-        return (
-            f"No source found surely gives an answer. What may speak for {answers} is shown; read it before you use it."
-        )
-    if len(sure) < len(found):
-        rest = len(found) - len(sure)
-        return f"The sources found give {_count(len(sure), 'answer')}; what may speak for {rest} more is shown apart."
-    return f"The sources found give {'one answer' if len(found) == 1 else f'{len(found)} different answers'}."
-
-
-def _countering(outcome: Outcome, state: RunState, against: Target) -> str:
-    """To what the answer replies, and whether anything was found to reply with."""
-    said = f"“{against['text'].rstrip('. ')}”"
-    what = f"{said} ({against['publisher']})" if against["publisher"] else said
-    if outcome == "nothing_found":
-        return f"Nothing was found that speaks against {what}."
-    counted = [c for c in state["coverage"].values() if c["passages"]]
-    weight = f" The contrary view has {' and '.join(map(_weight, counted))}." if counted else ""
-    return f"This is the strongest that was found against {what}; what comes nearest to its point stands first.{weight}"
-
-
-def _one_sided(for_it: Coverage, against: Coverage, cased: set[Stance], leaning: set[Stance]) -> str:
-    """What is said where at most one of the two sides has a case. leaning: sides with words that may speak for them."""
-    if not cased - {"other"}:
-        return _unsure(leaning - {"other"})
-    word, one, other, rest = (
-        ("for", for_it, against, "opposes") if "supports" in cased else ("against", against, for_it, "supports")
-    )
-    if rest in leaning:
-        return f"A case {word} it was found ({_weight(one)}). What may speak for the other side is shown apart."
-    if other["passages"]:
-        lean = "leans" if other["passages"] == 1 else "lean"
-        without = f"{_weight(other)} {lean} the other way without a sentence to quote."
-        return f"A case {word} it was found ({_weight(one)}); {without}"
-    return (
-        f"Every source found that takes a side argues {word} it ({_weight(one)}); no case for the other side was found."
-    )
-
-
-def _unsure(leaning: set[Stance]) -> str:
-    """What is said where neither of the two sides has a case."""
-    if not leaning:
-        return "Neither yes nor no was found in words that could be quoted."
-    which = "each" if len(leaning) > 1 else "yes" if "supports" in leaning else "no"
-    return f"No source found surely states either side. What may speak for {which} is shown; read it before you use it."
-
-
-def _verdict(for_it: Coverage, against: Coverage) -> str:
-    for word, one, other in (("for", for_it, against), ("against", against, for_it)):
-        if is_settled(one, other):
-            return f"The sources found agree {word} it: {_weight(one)}, with dissent in {_weight(other)}."
-    return f"The sources found disagree: {_weight(for_it)} for, {_weight(against)} against."
-
-
-def is_settled(one: Coverage, other: Coverage) -> bool:
-    """Whether what was found leans so far to one side that the answer says the sources agree. Never 'true'."""
-    enough = one["passages"] >= SETTLED_PASSAGES and one["sources"] >= SETTLED_SOURCES
-    return enough and one["passages"] >= SETTLED_RATIO * other["passages"]
-
-
-def _weight(coverage: Coverage) -> str:
-    return f"{_count(coverage['passages'], 'passage')} from {_count(coverage['sources'], 'source')}"
-
-
-def _beside(others: Sequence[Perspective]) -> str:
-    return (
-        f" Some propose {'something else' if len(others) == 1 else 'other ways'} beside yes and no." if others else ""
-    )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def leaning(state: RunState) -> dict[str, list[int]]:
-    """The passages that speak most for each side that has no sentence to quote, best first."""
-    if "drafts" not in state or "against" in state:
-        return {}
-    quoted = {c["perspective"] for c in state.get("claims", [])}
-    found = {side: c["ids"][:_LOOKED_AT] for side, c in state.get("coverage", {}).items() if side not in quoted}
-    return {side: ids for side, ids in found.items() if ids}
-
-
 def _to_read(state: RunState, passages: dict[int, Passage]) -> list[Note]:
     """Where to read what leans to a side without a sentence to quote."""
     notes = []
     names = {p["id"]: p["name"] for p in state["perspectives"]}
-    for side, ids in leaning(state).items():
+    for side, ids in unquoted(state).items():
         sources = dict.fromkeys(_named(passages[i]) for i in ids if i in passages)
         if sources:
             text = f"To read on ‘{names[side]}’, which has no sentence to quote: {'; '.join([*sources][:_TO_READ])}."
@@ -417,7 +277,7 @@ def _notes(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
         notes.append(
             Note(
                 kind="unjudged",
-                text=f"{_count(state['unjudged'], 'pair')} of side and passage stayed unjudged, past the budget.",
+                text=f"{count(state['unjudged'], 'pair')} of side and passage stayed unjudged, past the budget.",
             )
         )
     room = [len(s.claims) for s in sides if s.stance != "other"]
@@ -445,6 +305,6 @@ def _what_happened(state: RunState) -> list[Note]:
         notes.append(Note(kind="scope", text=f"{what} could not be read: {', '.join([*shown, *more])}."))
     if dropped := len(state.get("dropped", [])):
         was = "was" if dropped == 1 else "were"
-        text = f"{_count(dropped, 'sentence')} did not pass verification and {was} left out."
+        text = f"{count(dropped, 'sentence')} did not pass verification and {was} left out."
         notes.append(Note(kind="dropped", text=text))
     return notes

@@ -10,7 +10,8 @@ from conftest import ROOT
 from providers import side
 
 from agent.answer import Answer, strength
-from agent.assemble import assemble, is_settled, summarise
+from agent.assemble import assemble
+from agent.summary import is_settled, summarise
 from agent.state import Claim, Coverage, FramingState, RunState, Status, Tier
 from tools.passages import Passage
 
