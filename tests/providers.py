@@ -79,7 +79,7 @@ class ReadingWriter:
         tiers: dict[Tier, NDArray[np.bool_]] = {"case": reading.case, "leaning": reading.leaning}
         first: dict[int, Claim] = {}
         for tier, of_it in tiers.items():
-            for quote in map(reading.quote, np.flatnonzero(of_it)):
+            for quote in (reading.quote(int(i)) for i in np.flatnonzero(of_it)):
                 claim = Claim(
                     perspective=brief.perspective["id"],
                     text=quote["text"],

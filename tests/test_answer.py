@@ -11,8 +11,8 @@ from providers import side
 
 from agent.answer import Answer, strength
 from agent.assemble import assemble
-from agent.summary import is_settled, summarise
 from agent.state import Claim, Coverage, FramingState, RunState, Status, Tier
+from agent.summary import is_settled, summarise
 from tools.passages import Passage
 
 FRAMING = FramingState(

@@ -2,11 +2,14 @@
 
 import asyncio
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from model_server import ModelServer, Reply
+from numpy.typing import NDArray
+from providers import ScriptedJudge
 
 from agent.models import Models
 from evals.instant import InstantEncoder, InstantJudge
@@ -73,3 +76,53 @@ async def test_a_model_elsewhere_is_not_asked_where_nothing_may_leave() -> None:
     model = ChatModel("m", url="http://203.0.113.9/v1")
     with using(Allowance(offline=True)), pytest.raises(ProviderDownError, match="leave"):
         await model.ask("", "Frame this.", FramedQuestion)
+
+
+class BothSides:
+    """Tells both sides of a text by one reading; of some it says nothing."""
+
+    name = "both-sides"
+    threshold = sentence_threshold = 0.5
+
+    def __init__(self) -> None:
+        self.asked: list[list[Pair]] = []
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        return self.stances(pairs)[:, 0]
+
+    def stances(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        self.asked.append(list(pairs))
+        return np.array([[np.nan, 0.1] if p.text == "?" else [0.8, 0.1] for p in pairs], np.float32)
+
+
+async def test_a_judge_of_both_sides_is_asked_once_and_remembered_as_such(tmp_path: Path) -> None:
+    inner = BothSides()
+    judge = Models(InstantEncoder(), inner, Worker(), VectorCache(tmp_path / "cache.db")).judge()
+    pairs = [Pair("yes", text, "no") for text in ("a", "b", "a", "?")]
+    found = await judge.stances(pairs)
+    assert found[:3] == pytest.approx(np.array([[0.8, 0.1]] * 3))
+    assert np.isnan(found[3]).any()
+    assert inner.asked == [[pairs[0], pairs[1], pairs[3]]]  # a text that comes twice is read once
+    again = await judge.stances(pairs)
+    assert again[:3].tolist() == found[:3].tolist()
+    assert inner.asked[1:] == [[pairs[3]]]  # what was not told is asked again
+    # What a text supports is another question than both its sides, and so is the contrary statement.
+    assert (await judge.support(pairs[:1])).tolist() == pytest.approx([0.8])
+    await judge.stances([Pair("no", "a", "yes")])
+    assert inner.asked[2:] == [[pairs[0]], [Pair("no", "a", "yes")]]
+    assert (await judge.stances([])).shape == (0, 2)
+
+
+async def test_a_judge_of_one_statement_is_asked_about_the_contrary_too(tmp_path: Path) -> None:
+    judge = ScriptedJudge(lambda pair: 0.8 if pair.statement == "yes" else 0.3)
+    asked = Models(InstantEncoder(), judge, Worker(), VectorCache(tmp_path / "cache.db")).judge()
+    found = await asked.stances([Pair("yes", "a", "no"), Pair("no", "b", "yes")])
+    assert found == pytest.approx(np.array([[0.8, 0.3], [0.3, 0.8]]))
+    assert judge.pairs == [
+        Pair("yes", "a", "no"),
+        Pair("no", "b", "yes"),
+        Pair("no", "a", "yes"),
+        Pair("yes", "b", "no"),
+    ]
+    await asked.support([Pair("no", "a", "yes")])
+    assert len(judge.pairs) == 4  # either answer is known by itself

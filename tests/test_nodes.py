@@ -13,7 +13,7 @@ from agent.nodes.review import reviewed
 from agent.nodes.select import independent_first
 from agent.nodes.write import comparable_room, in_room, once
 from agent.options import RunOptions
-from agent.state import Claim, Coverage
+from agent.state import Claim, Coverage, Tier
 from tools.errors import InputError
 from tools.passages import Passage
 
@@ -135,7 +135,8 @@ def test_no_side_with_a_case_has_more_than_two_claims_beyond_another_one(claims:
 
 
 def test_the_room_is_for_the_case_and_what_leans_stands_beside_it() -> None:
-    claims = [Claim(**{**claim(f"{n}."), "tier": tier}) for n, tier in enumerate(["case", "leaning", "case", "case"])]
+    tiers: tuple[Tier, ...] = ("case", "leaning", "case", "case")
+    claims = [Claim(**{**claim(f"{n}."), "tier": tier}) for n, tier in enumerate(tiers)]
     assert [c["text"] for c in in_room(claims, 2)] == ["0.", "2.", "1."]
     assert [c["text"] for c in in_room(claims, 0)] == ["1."]
     assert [c["text"] for c in in_room([claim("A."), claim("B.")], 1)] == ["A."]  # without a tier it is of the case

@@ -20,13 +20,14 @@ from agent.answer import (
     CoverageLine,
     Note,
     Usage,
+    strength,
 )
 from agent.rendering.files import check_ending, write_answer
 from agent.rendering.html import to_html
 from agent.rendering.markdown import escape, to_markdown
 from agent.rendering.terminal import to_terminal
 from agent.rendering.word import to_docx
-from agent.rendering.words import ADD_SOURCES, plain
+from agent.rendering.words import ADD_SOURCES, MAY_SPEAK, hole, label, named, plain, strength_of
 from tools.errors import InputError, StoreError
 
 HOSTILE = [
@@ -217,6 +218,124 @@ def test_the_sides_of_a_question_without_yes_and_no_are_its_answers() -> None:
     beside, sided = answer_with("x").perspectives
     for perspectives, heading in (([beside, sided], "## Other: x"), ([beside], "## Answer: x")):
         assert heading in to_markdown(answer_with("x", perspectives=perspectives))
+
+
+# What may speak for a side
+
+SURE = AnswerClaim(text="A bridge joins both halves.", citations=[1])
+OPEN = AnswerClaim(text="It lasts.", citations=[1], tier="leaning", shown="It [a bridge] lasts.")
+MAYBE = AnswerClaim(text="Towns change with bridges.", citations=[1], tier="leaning")
+
+
+def leaning_answer(*claims: AnswerClaim, status: Any = "thin", passages: int = 1) -> Answer:
+    """One side with these claims, two passages of which lean to it."""
+    answer = answer_with("Bridges")
+    given = {"id": "p1", "name": "For", "statement": "Build.", "stance": "supports", "status": status}
+    one = AnswerPerspective.model_validate({**given, "claims": list(claims)})
+    words = {"thin": "weak", "leaning": "unsure", "supported": "some"}[status]
+    counts = {"status": status, "strength": words, "passages": passages, "sources": passages, "leaning": 2}
+    line = answer.coverage[0].model_copy(update={**counts, "copies": 0})
+    return answer.model_copy(update={"perspectives": [one], "coverage": [line], "plain": []})
+
+
+def test_what_leans_stands_below_the_case_in_the_terminal() -> None:
+    shown = to_terminal(leaning_answer(SURE, OPEN, MAYBE), 100, bold=False).splitlines()
+    at = next(i for i, line in enumerate(shown) if line.strip() == MAY_SPEAK)
+    assert [line.strip() for line in shown[at - 1 : at + 3]] == [
+        '• "A bridge joins both halves." [1]',
+        MAY_SPEAK,
+        '◦ "It [a bridge] lasts." [1]',
+        '◦ "Towns change with bridges." [1]',
+    ]
+
+
+def test_what_leans_stands_below_the_case_in_markdown() -> None:
+    shown = to_markdown(leaning_answer(SURE, OPEN, MAYBE))
+    assert (
+        "- “A bridge joins both halves.” [1]\n\n"
+        f"*{MAY_SPEAK}*\n\n"
+        "- “It \\[a bridge\\] lasts.” [1]\n"
+        "- “Towns change with bridges.” [1]\n"
+    ) in shown
+
+
+def test_what_leans_stands_below_the_case_in_html() -> None:
+    tree = lxml_html.document_fromstring(to_html(leaning_answer(SURE, OPEN, MAYBE)).encode())
+    case, beside = tree.findall(".//ul")[:2]
+    assert [li.text_content() for li in case] == ["“A bridge joins both halves.” [1]"]
+    assert (beside.get("class"), [li.text_content() for li in beside]) == (
+        "leaning",
+        ["“It [a bridge] lasts.” [1]", "“Towns change with bridges.” [1]"],
+    )
+    assert beside.getprevious().text_content() == MAY_SPEAK
+
+
+def test_what_leans_stands_below_the_case_in_word() -> None:
+    import docx
+
+    paragraphs = docx.Document(io.BytesIO(to_docx(leaning_answer(SURE, OPEN, MAYBE)))).paragraphs
+    at = next(i for i, p in enumerate(paragraphs) if p.text == MAY_SPEAK)
+    assert [(p.text, p.style.name) for p in paragraphs[at - 1 : at + 3] if p.style] == [
+        ("“A bridge joins both halves.” [1]", "List Bullet"),
+        (MAY_SPEAK, "Normal"),
+        ("“It [a bridge] lasts.” [1]", "List Bullet 2"),
+        ("“Towns change with bridges.” [1]", "List Bullet 2"),
+    ]
+
+
+def test_without_anything_that_leans_no_word_is_lost_on_it() -> None:
+    answer = leaning_answer(SURE)
+    shown = [to_terminal(answer, 100, bold=False), to_markdown(answer), to_html(answer)]
+    assert not any(MAY_SPEAK in text for text in shown)
+
+
+def test_a_side_of_which_all_leans_is_unsure_and_nothing_of_it_is_counted() -> None:
+    answer = leaning_answer(OPEN, MAYBE, status="leaning", passages=0)
+    for shown in (to_terminal(answer, 100, bold=False), to_markdown(answer), to_html(answer)):
+        assert "unsure: 2 passages that may speak for it" in shown
+        assert "0 passages" not in shown
+        assert "No passage was found" not in shown
+    silent = to_markdown(leaning_answer(status="leaning", passages=0))
+    assert "Nothing that was found surely argues for this side." in silent
+    assert MAY_SPEAK not in silent
+
+
+@pytest.mark.parametrize(
+    ("status", "passages", "sources", "leaning", "shown", "told", "gap"),
+    [
+        ("not_found", 0, 0, 0, 0, "not found", "No passage was found that makes this case."),
+        ("leaning", 0, 0, 1, 1, "unsure: 1 passage that may speak for it", ""),
+        ("thin", 1, 1, 3, 1, "weak: 1 passage, 1 source", "Too little for a case: a single passage."),
+        ("supported", 4, 3, 3, 4, "some: 4 passages, 3 sources", ""),
+    ],
+)
+def test_the_words_for_a_side_count_its_case_alone(
+    status: Any, passages: int, sources: int, leaning: int, shown: int, told: str, gap: str
+) -> None:
+    line = CoverageLine(
+        perspective="p1",
+        status=status,
+        strength=strength(status, passages, sources, shown),
+        passages=passages,
+        sources=sources,
+        copies=0,
+        strongest=0.9,
+        queries=[],
+        leaning=leaning,
+    )
+    assert (strength_of(line, shown), hole(line, shown)) == (told, gap)
+
+
+def test_the_sides_of_a_question_that_stands_in_are_yes_and_no() -> None:
+    given = {"id": "p1", "status": "thin", "claims": []}
+    yes, no = (
+        AnswerPerspective.model_validate({**given, "name": n, "statement": f"{n}: Is it so?", "stance": s})
+        for n, s in (("Yes", "supports"), ("No", "opposes"))
+    )
+    answer = answer_with("x", perspectives=[yes, no])
+    assert [(label(answer, s), named(s)) for s in (yes, no)] == [("Yes", "Is it so?"), ("No", "Is it so?")]
+    plainly = yes.model_copy(update={"name": "For", "statement": "Yes: it is so."})
+    assert (label(answer, plainly), named(plainly)) == ("For", "Yes: it is so.")
 
 
 def test_a_hole_says_what_was_looked_for() -> None:

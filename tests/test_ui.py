@@ -112,7 +112,7 @@ def test_ask_watch_and_see_the_sides(page: Callable[..., AppTest]) -> None:
 def test_what_may_speak_for_a_side_stands_apart_from_its_case(
     page: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    undecided = build(judge=ScriptedJudge(lambda pair: 0.5 if " not " in pair.statement else 0.6))
+    undecided = build(judge=ScriptedJudge(lambda pair: 0.5 if " not " in pair.statement else 0.65))
     monkeypatch.setattr(session, "Runs", partial(Runs, build=undecided))
     app = until(
         ask(page(), QUESTION), lambda a: "No source found surely states either side. What may speak for yes" in html(a)

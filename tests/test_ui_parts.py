@@ -254,6 +254,27 @@ def test_evidence_for_each_side_in_words() -> None:
     ]
 
 
+def test_what_may_speak_for_a_side_is_no_bar_but_a_word() -> None:
+    leans = {"status": "leaning", "strength": "unsure", "passages": 0, "sources": 0, "leaning": 3}
+    lines = [ANSWER.coverage[0].model_copy(update={"leaning": 9}), line("p2", 0, 0).model_copy(update=leans)]
+    answer = ANSWER.model_copy(update={"coverage": [*lines, *ANSWER.coverage[2:]]})
+    assert [(b.amount, b.words) for b in ledger.evidence_bars(answer)][:2] == [
+        (3, "3 passages, 2 sources"),
+        (0, "none sure, 3 may speak for it"),
+    ]
+
+
+def test_a_side_of_which_all_leans_is_unsure_while_it_is_watched() -> None:
+    told = events(
+        ("sides", {"sides": SIDES}),
+        ("judged", {"side": "p1", "status": "leaning", "passages": 0, "sources": 0}),
+        ("claim", {"side": "p1", "text": "A.", "tier": "leaning"}),
+        ("claim", {"side": "p1", "text": "B.", "tier": "case"}),
+    )
+    one = progress_of(told).sides["p1"]
+    assert (one.words, one.claims) == ("unsure", ["May speak for it: A.", "B."])
+
+
 def test_a_picture_says_how_much_of_it_is_left_out() -> None:
     many = [judged("p1", n, n / 1000) for n in range(1, 200)]
     for evidence, said in ((many, True), (EVIDENCE, False)):

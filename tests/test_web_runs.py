@@ -21,6 +21,7 @@ from agent.runs import Runs
 from agent.settings import Settings
 from tools.errors import ProviderDownError, RunError
 from tools.ingest.ingest import Ingester
+from tools.judges.judge import Pair
 from tools.passages import SourceDocument
 from tools.store.store import SAMPLES, Store
 from tools.store.web_passages import WEB
@@ -38,6 +39,11 @@ def two_sides(site: WebServer, count: int = 4) -> list[Found]:
         Found(publish(site, f"site{i}.example", f"/{i}", prose(i, "harm" if i % 2 else "help"), publisher=f"Press {i}"))
         for i in range(count)
     ]
+
+
+def for_it(pair: Pair) -> float:
+    """Everything speaks for a statement, and nothing for its negation."""
+    return 0.1 if " not " in pair.statement else 0.9
 
 
 def notes(answer: Answer, kind: str) -> list[str]:
@@ -265,7 +271,7 @@ async def test_a_run_goes_on_without_an_engine_that_fails_and_says_so(
     trouble, why = BAD_ENGINES[name]
     engine.otherwise(lambda _: trouble)
     began = time.monotonic()
-    one_sided = ScriptedJudge(lambda pair: 0.1 if " not " in pair.statement else 0.9)
+    one_sided = ScriptedJudge(for_it)
     async with door(settings, with_web(engine, one_sided, engine_seconds=0.3 if name == "hang" else 0.7)) as runs:
         answer = await run(runs, max_rounds=1, deadline_seconds=6.0)
     assert time.monotonic() - began < 4
@@ -294,7 +300,7 @@ async def test_an_engine_that_was_named_and_answers_nothing_is_an_error(
 
 async def test_an_engine_that_was_named_and_found_nothing_is_no_error(settings: Settings, engine: SearchServer) -> None:
     engine.otherwise(lambda _: [])
-    always = ScriptedJudge(lambda pair: 0.9)
+    always = ScriptedJudge(for_it)
     async with door(settings, with_web(engine, always, required=True)) as runs:
         answer = await run(runs)
     assert answer.outcome == "answered"
@@ -377,7 +383,7 @@ async def test_where_the_web_fails_what_the_collection_had_still_counts(
             raise ProviderDownError("the encoder is away.")
 
     def building(settings: Settings, store: Store) -> Providers:
-        providers = with_web(engine, ScriptedJudge(lambda pair: 0.9))(settings, store)
+        providers = with_web(engine, ScriptedJudge(for_it))(settings, store)
         assert providers.web is not None
         failing: Any = Failing()
         return replace(providers, web=replace(providers.web, models=failing))
@@ -392,7 +398,7 @@ async def test_where_the_web_fails_what_the_collection_had_still_counts(
 
 async def test_the_budget_of_calls_ends_the_searches(settings: Settings, engine: SearchServer, site: WebServer) -> None:
     engine.otherwise(lambda _: two_sides(site))
-    always = ScriptedJudge(lambda pair: 0.9)
+    always = ScriptedJudge(for_it)
     async with door(settings, with_web(engine, always)) as runs:
         answer = await run(runs, max_calls=0)
     assert not engine.requests
@@ -446,7 +452,7 @@ async def test_a_web_that_has_only_bad_pages_leaves_the_collection(
     settings: Settings, engine: SearchServer, site: WebServer
 ) -> None:
     engine.otherwise(lambda _: [Found(at(site, f"bad{i}.example", f"/missing{i}")) for i in range(20)])
-    always = ScriptedJudge(lambda pair: 0.9)
+    always = ScriptedJudge(for_it)
     async with door(settings, with_web(engine, always, required=True)) as runs:
         answer = await run(runs)
     assert answer.outcome == "answered"

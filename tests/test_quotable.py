@@ -1,0 +1,199 @@
+"""What of a passage can be quoted, and how it is shown: passages judged by reading, and any text at all."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.grounding import verbatim
+from tools.passages import Passage
+from tools.text.quotable import LONGEST, LONGEST_PAIR, SHORTEST, Unit, units
+from tools.text.sentences import clean
+
+CLEAR = """
+Bridges let farmers sell what they grow on both banks.
+In 2019, Finland opened the world's first permanent store for spent nuclear fuel.
+Bridges pay for themselves within ten years.[3]
+Bridges pay for themselves within ten years (Smith, 2010, p. 3).
+The council [3] says that bridges pay for themselves.
+The figures at www.example.org show that bridges pay for themselves.
+I think that a bridge would help everybody in the town.
+You should never pay more than a third of your income for rent.
+It is important to keep a boat for the winter.
+There is no boat for the winter in this town.
+“A rule for all is easier to keep than many rules.”
+No bridge pays for itself within ten years.
+Many people pay for bridges that these people never cross.
+Nearly five thousand people cross it.
+"""
+
+REFUSED = """
+Is the bridge worth its price?
+Bridges always pay off.
+Why bridges pay for themselves
+bridges pay for themselves within ten years of trade.
+Bridges pay (as the council says for themselves.
+Bridges pay for themselves, says the council:
+Home News Sport Weather Travel Culture Shop Jobs Games Login Now.
+Read more about the bridges in our archive.
+Sign up for letters about bridges and what they cost.
+Thank you for reading this long letter of mine.
+Photo: boats lie idle in the old harbour of Dover.
+© 2019 The Gazette and the people who write it.
+This site uses cookies, which you accept by going on.
+[12] Smith J. Bridges of the north and what they cost.
+"""
+
+UNCLEAR = """
+It would hurt the smallest shops in town.
+They say that the rule would hurt small shops.
+This is why nobody in the town takes the boat.
+Critics of this approach say that the money is lost.
+The second reason is that the river freezes in winter.
+Another reason is that the roads are already full.
+According to them, the rule hurts the small shops most.
+"""
+
+SHOWN = [
+    # An opening connective is left out, as an editor would.
+    ("But the ferry stops whenever the river freezes over.", "[T]he ferry stops whenever the river freezes over."),
+    ("And schools lose more than they gain by it.", "[S]chools lose more than they gain by it."),
+    ("However, the ferry stops whenever the river freezes.", "[T]he ferry stops whenever the river freezes."),
+    ("For example, a bridge in Dover pays for itself.", "[A] bridge in Dover pays for itself."),
+    ("In fact, Dover has built a bridge that pays for itself.", "Dover has built a bridge that pays for itself."),
+    ("- So, the ferry stops whenever the river freezes.", "[T]he ferry stops whenever the river freezes."),
+    # Too little would be left.
+    ("On the other hand, ferries freeze in winter.", "On the other hand, ferries freeze in winter."),
+    # What a pronoun surely stands for is added.
+    (
+        "The night ferry runs twice. It leaves whole families on the wrong bank.",
+        "It [the night ferry] leaves whole families on the wrong bank.",
+    ),
+    ("The boats are old. Their crews leave in every storm.", "Their [the boats'] crews leave in every storm."),
+    (
+        "In the north\n- The boats are old.\n- They sink in every storm that comes.",
+        "They [the boats] sink in every storm that comes.",
+    ),
+    # Where it is not sure, the sentence before is quoted too.
+    (
+        "The mayor wants a ban on every ferry. It would hurt the smallest shops.",
+        "The mayor wants a ban on every ferry. It would hurt the smallest shops.",
+    ),
+    (
+        "But the mayor wants a ban on every ferry. It would hurt the smallest shops.",
+        "[T]he mayor wants a ban on every ferry. It would hurt the smallest shops.",
+    ),
+    (
+        "The ferry is old and slow.\nThis is why nobody takes the boat any more.",
+        "The ferry is old and slow. This is why nobody takes the boat any more.",
+    ),
+]
+
+
+def lines(table: str) -> list[str]:
+    return table.strip().split("\n")
+
+
+def of(text: str) -> list[Unit]:
+    return units(Passage(1, "d", "c", text))
+
+
+@pytest.mark.parametrize("sentence", lines(CLEAR))
+def test_is_quoted_as_it_stands(sentence: str) -> None:
+    [unit] = of(sentence)
+    assert (unit.text, unit.shown, unit.positions, unit.clear) == (sentence, sentence, (0,), True)
+
+
+@pytest.mark.parametrize("sentence", lines(REFUSED))
+def test_is_not_quoted(sentence: str) -> None:
+    assert of(sentence) == []
+
+
+@pytest.mark.parametrize("sentence", lines(UNCLEAR))
+def test_can_only_be_guessed_at_by_itself(sentence: str) -> None:
+    assert [(u.text, u.shown, u.clear) for u in of(sentence)] == [(sentence, sentence, False)]
+
+
+@pytest.mark.parametrize(("text", "shown"), SHOWN)
+def test_is_shown_so_that_it_is_understood(text: str, shown: str) -> None:
+    last = of(text)[-1]
+    assert last.shown == shown
+    assert verbatim(last.text, text)
+    assert "[" not in last.text
+    assert last.clear is (not shown.startswith("On the other hand"))
+
+
+def test_a_sentence_is_quoted_with_what_it_leans_on_and_that_also_by_itself() -> None:
+    text = "Ferries are slow in every winter. The mayor wants a ban on every boat. It would hurt the smallest shops."
+    assert [(u.text, u.positions) for u in of(text)] == [
+        ("Ferries are slow in every winter.", (0,)),
+        ("The mayor wants a ban on every boat.", (1,)),
+        ("The mayor wants a ban on every boat. It would hurt the smallest shops.", (1, 2)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "What it would cost\n",  # a heading
+        "What would a ban on every ferry cost us?",  # no statement
+        "The mayor wants it.",  # too short to be quoted
+        "They want a ban on every ferry.",  # leans on another one itself
+        "The mayor wants a ban on every ferry.\n# What it costs\n",
+    ],
+)
+def test_what_no_reader_is_helped_by_is_not_put_before_a_sentence(before: str) -> None:
+    last = of(f"{before} This would hurt the smallest shops in town.")[-1]
+    assert (last.text, last.clear) == ("This would hurt the smallest shops in town.", False)
+
+
+def test_the_limits_of_length() -> None:
+    def sentence(words: int, first: str = "Rivers") -> str:
+        return " ".join([first, *["flow"] * (words - 1)]) + "."
+
+    longest = [bool(of(sentence(n))) for n in (LONGEST, LONGEST + 1)]
+    assert longest == [True, False]
+    # After the first of its words a sentence has five more.
+    assert [bool(of(sentence(n))) for n in (SHORTEST, SHORTEST + 1)] == [False, True]
+    pairs = [of(f"{sentence(30)} {sentence(n, 'This')}")[-1].positions for n in (LONGEST_PAIR - 30, LONGEST_PAIR - 29)]
+    assert pairs == [(0, 1), (1,)]
+
+
+SENTENCES = [
+    *lines(CLEAR),
+    *lines(REFUSED),
+    *lines(UNCLEAR),
+    *(text for text, _ in SHOWN),
+    "The night ferry runs twice.",
+    "It\u00a0leaves  whole families on the\twrong bank.",
+    "But it leaves whole families on the wrong bank.",
+]
+
+
+GAPS = [" ", "\n", "  ", "\n\n- ", "\n2. "]
+
+
+@given(st.lists(st.tuples(st.sampled_from(SENTENCES), st.sampled_from(GAPS)), max_size=8))
+def test_what_is_quoted_stands_word_for_word_in_the_passage(parts: list[tuple[str, str]]) -> None:
+    text = "".join(f"{sentence}{gap}" for sentence, gap in parts)
+    found = of(text)
+    for unit in found:
+        assert verbatim(unit.text, text)
+        assert unit.positions == tuple(sorted(set(unit.positions)))
+        assert len(unit.text.split()) <= LONGEST_PAIR
+        # Without what was added, and with the capital that was put, nothing else was changed.
+        left = re.sub(r" \[[^\]]+\](?! says)", "", unit.shown) if " [" not in unit.text else unit.shown
+        assert re.sub(r"^\[(\w)\]", lambda m: m[1].lower(), left) == unit.text
+    assert [u.positions[-1] for u in found] == sorted({u.positions[-1] for u in found})  # a sentence has one reading
+
+
+@given(st.text(max_size=300))
+def test_of_any_text_only_what_stands_there_is_quoted(text: str) -> None:
+    cleaned = clean(text)
+    assert all(verbatim(u.text, cleaned) for u in of(cleaned))
+
+
+def test_odd_texts() -> None:
+    for text in ("", "\n", ".", "((((", "A" * 10_000 + ".", "it " * 10_000 + ".", "[" * 5_000):
+        assert of(text) == []

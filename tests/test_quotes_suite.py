@@ -1,0 +1,307 @@
+"""The suite `quotes`: its measures worked by hand, its fit, runs over a tiny set, the gold judge."""
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from agent_fixtures import instant_template, settings
+from providers import ScriptedJudge, build
+from test_answers_suite import TOPICS, sided, write_set
+
+from agent.settings import Settings
+from agent.state import FramingState
+from evals import quotes
+from evals.__main__ import main
+from evals.answering.cases import load_cases
+from evals.answering.verdicts import GoldJudge, with_gold_verdicts
+from evals.metrics.quoting import (
+    CASE_RIGHT,
+    LEANING_RIGHT,
+    MOST,
+    STEPS,
+    TIERS,
+    Question,
+    curve,
+    fit,
+    measures,
+    operating_points,
+)
+from tools.errors import InputError
+from tools.judges.judge import Pair
+from tools.judges.quoting import Quoting, load_quoting
+from tools.store.database import Database
+from tools.store.store import Store
+
+__all__ = ["instant_template", "settings"]
+
+# Only the words themselves count, and all speak to the dispute (by an offset of 30): how sure of the first side a part
+# is that leans by x is 1 / (1 + e^-x), of the second 1 / (1 + e^x).
+OWN = Quoting(own=1, passage=0, document=0, centre=0, nearness=0, judged=0, offset=30, case=0.9, leaning=0.6, least=0.6)
+SURE = 3.0  # of 0.953
+LIKELY = 1.0  # of 0.731
+
+
+def question(*parts: tuple[float, str, int], key: str = "q", rank: tuple[float, ...] = ()) -> Question:
+    """From how each part leans, its document, and the side that this is known for."""
+    leans, documents, sides = zip(*parts, strict=True) if parts else ((), (), ())
+    features = np.zeros((len(parts), 3))
+    features[:, 0] = leans
+    ranks = np.array(rank) if rank else np.ones(len(parts))
+    return Question(key, features, np.zeros((len(parts), 3)), ranks, tuple(documents), np.array(sides, int))
+
+
+def values(found: dict[str, Any]) -> dict[str, float]:
+    return {name: ratio.value for name, ratio in found.items()}
+
+
+def test_the_measures_by_hand() -> None:
+    one = question((SURE, "a", 1), (SURE, "b", -1), (-SURE, "c", -1), (LIKELY, "d", 1), (SURE, "e", 0), key="one")
+    other = question((SURE, "f", 1), (-LIKELY, "g", -1), key="other")
+    found = measures([one, other], OWN, "case")
+    # For: a right, b wrong, e of no known side; against: c right. Of the other question f, and nothing against.
+    assert (found["right"].value, found["right"].total) == (3 / 4, 4)
+    assert (found["sides"].value, found["sides"].total) == (3 / 4, 4)
+    assert (found["both"].value, found["both"].total) == (1 / 2, 2)
+    # Without its own documents only the side for of the first question would be shown: b and e are left to it.
+    assert (found["missing"].value, found["missing"].total) == (1 / 4, 4)
+    lower = measures([one, other], OWN, "leaning")
+    # For: of a, b and e, which come first, three is all that is shown; d waits. Against: c, and g.
+    assert MOST == 3
+    assert values(lower) == {"right": 4 / 5, "sides": 1.0, "both": 1.0, "missing": 1 / 4}
+
+
+def test_a_document_is_quoted_once_and_by_its_best_part() -> None:
+    q = question((SURE, "a", 1), (SURE, "a", 1), (SURE, "b", -1))
+    assert measures([q], OWN, "case")["right"].total == 2
+    # Four documents for three places: the rank, times how sure it is, says which of them has to wait.
+    parts = [(SURE, name, known) for name, known in (("a", 1), ("b", 1), ("c", 1), ("d", -1))]
+    assert measures([question(*parts, rank=(1, 1, 1, 0.5))], OWN, "case")["right"].value == 1
+    assert measures([question(*parts, rank=(0.5, 1, 1, 1))], OWN, "case")["right"].value == pytest.approx(2 / 3)
+
+
+def test_words_against_a_side_are_not_quoted_for_it_whatever_their_company() -> None:
+    document = replace(OWN, own=0, document=1)
+    parts = [(-0.3, "a", 1), (-0.5, "b", 1)]
+    q = question(*parts)
+    q.features[:, 2] = 5.0
+    # Beside the case stands what leans against it by no more than 0.4; in the case nothing does.
+    for turned in (q, replace(q, features=-q.features, sides=-q.sides)):
+        assert measures([turned], document, "leaning")["right"].total == 1
+        assert measures([turned], document, "case")["right"].total == 0
+
+
+def test_of_a_side_without_more_the_surest_document_is_quoted() -> None:
+    q = question((0.3, "a", 1), (0.2, "b", -1), (-0.1, "c", -1))  # of 0.574, 0.550 and 0.525
+    assert measures([q], OWN, "leaning")["right"].total == 0
+    one = measures([q], replace(OWN, least=0.54), "leaning")
+    assert (one["right"].value, one["right"].total, one["sides"].value) == (1, 1, 1 / 2)
+    both = measures([q], replace(OWN, least=0.52), "leaning")
+    assert (both["right"].value, both["right"].total, both["both"].value) == (1, 2, 1)
+    assert measures([q], replace(OWN, least=0.52), "case")["right"].total == 0
+
+
+def test_exchanged_sides_have_the_same_figures() -> None:
+    one = question((SURE, "a", 1), (SURE, "b", -1), (-SURE, "c", -1), (LIKELY, "d", 1), (SURE, "e", 0))
+    turned = replace(one, features=-one.features, sides=-one.sides)
+    for tier in TIERS:
+        figures = [values(measures([q], OWN, tier)) for q in (one, turned)]
+        assert figures[0] == figures[1]
+
+
+def test_a_question_without_anything_to_quote_counts_as_two_sides_without() -> None:
+    found = measures([question(), question((SURE, "a", 1))], OWN, "case")
+    assert (found["sides"].value, found["both"].value, found["missing"].value) == (1 / 4, 0, 0)
+    assert found["right"].total == 1
+    assert np.isnan(measures([question()], OWN, "case")["right"].value)
+
+
+def test_the_curve_falls_where_less_is_quoted() -> None:
+    points = curve([question((SURE, "a", 1), (LIKELY, "b", -1), (-LIKELY, "c", -1))], OWN, "case")
+    assert [p.probability for p in points] == list(STEPS)
+    # 0.731 is shown from 0.5, 0.55, … 0.7; 0.953 from all of them
+    assert [p.quoted for p in points] == [3] * 5 + [1] * 5
+    assert [p.right for p in points] == [pytest.approx(2 / 3)] * 5 + [1.0] * 5
+    assert [p.both for p in points] == [1.0] * 5 + [0.0] * 5
+    # What is sure enough for the case is shown from wherever on the rest may stand beside it.
+    low = replace(OWN, case=0.6)
+    assert [p.quoted for p in curve([question((LIKELY, "a", 1))], low, "leaning")] == [1] * 10
+
+
+def test_the_probabilities_in_force_are_told_with_their_intervals() -> None:
+    questions = [question((SURE, "a", 1), (-LIKELY, "b", -1), key=str(n)) for n in range(4)]
+    points = operating_points(questions, OWN, 1)
+    assert list(points) == ["case", "leaning"]
+    assert points["case"]["sides"] == {"value": 0.5, "interval": (0.5, 0.5), "of": 8}
+    assert points["leaning"]["sides"] == {"value": 1.0, "interval": (1.0, 1.0), "of": 8}
+
+
+def made_up(count: int, seed: int = 1, noise: float = 1.0) -> list[Question]:
+    """Questions whose documents lean their way, those of no known side lying apart from the dispute."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for n in range(count):
+        sides = rng.choice([-1, 0, 1], 12)
+        features = sides[:, None] * 2.0 + rng.normal(0, noise, (12, 3))
+        grounds = np.where(sides[:, None] != 0, 0.8, 0.2) + rng.normal(0, 0.1, (12, 3))
+        found.append(Question(str(n), features, grounds, np.ones(12), tuple(f"{n}-{i}" for i in range(12)), sides))
+    return found
+
+
+def test_the_fit_keeps_the_shares_and_finds_what_is_right_often_enough() -> None:
+    questions = made_up(40)
+    fitted = fit(questions, own=0.25, passage=0.25)
+    assert fitted.own == pytest.approx(fitted.passage, abs=1e-3)
+    assert fitted.document == pytest.approx(2 * fitted.own, abs=1e-3)
+    assert min(fitted.own, fitted.centre, fitted.nearness, fitted.judged) > 0 > fitted.offset
+    assert fitted.least <= fitted.leaning <= fitted.case
+    assert measures(questions, fitted, "case")["right"].value >= CASE_RIGHT
+    assert measures(questions, fitted, "leaning")["right"].value >= LEANING_RIGHT
+    assert fit([replace(q, features=-q.features, sides=-q.sides) for q in questions], 0.25, 0.25) == fitted
+    loud = fit(made_up(40, noise=6.0), own=0.25, passage=0.25)
+    assert loud.own < fitted.own  # leanings that say less count less
+
+
+# The suite
+
+
+def options(*given: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    quotes.add_arguments(parser)
+    return parser.parse_args([*given])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_set(tmp_path / "set")
+    return tmp_path / "set"
+
+
+@pytest.fixture
+def asked(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[Pair]:
+    """The pairs that were judged, of runs over the instant providers."""
+    judge = ScriptedJudge(sided)
+    monkeypatch.setattr(quotes, "build_providers", build(judge))
+    monkeypatch.setattr(quotes, "load_settings", lambda: settings)
+    return judge.pairs
+
+
+def test_a_set_is_asked_and_told(
+    folder: Path, asked: list[Pair], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["quotes", "--data", str(folder), "--set", "towns_2way", "--keep", str(folder / "kept.jsonl")]
+    assert main([*command, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["quoting"] == {name: getattr(load_quoting(), name) for name in told["quoting"]}
+    assert list(told["curves"]["towns_2way"]) == list(TIERS)
+    points = told["curves"]["towns_2way"]["case"]
+    assert [p["probability"] for p in points] == list(STEPS)
+    assert points[0]["right"] == points[0]["sides"] == points[0]["both"] == 1
+    assert points[0]["quoted"] >= 2 * len(TOPICS)
+    assert told["points"]["towns_2way"]["leaning"]["both"]["of"] == len(TOPICS)
+    assert asked
+    with monkeypatch.context() as patched:
+        patched.delattr(quotes, "build_providers")
+        assert main(command) == 0  # what was read is kept, and nobody is asked again
+    table = capsys.readouterr().out.splitlines()
+    assert table[2] == "towns_2way, 4 questions"
+    assert table[4].split() == ["0.50", "100.0%", str(points[0]["quoted"]), "100%", "100%", "0%"]
+    assert [line.split(":")[0] for line in table if ":" in line] == ["in force"] * 2
+    assert len(table) == 3 + 2 * (1 + len(STEPS) + 1)
+    assert main([*command, "--limit", "2"]) == 0  # what is asked otherwise is asked
+    assert (folder / "kept.jsonl").read_text().count("\n") == 2
+    assert "towns_2way, 2 questions" in capsys.readouterr().out
+
+
+def test_what_is_fitted_is_written_where_it_is_wanted(
+    folder: Path, asked: list[Pair], capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = folder / "quoting.json"
+    command = ["quotes", "--data", str(folder), "--set", "towns_2way", "--json"]
+    assert main([*command, "--fit", "--out", str(out)]) == 0
+    assert load_quoting(out) == Quoting(**json.loads(capsys.readouterr().out)["quoting"])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--limit", "0"], "--limit has to be 1 or more, not 0"),
+        (["--parallel", "0"], "--parallel has to be 1 or more, not 0"),
+        (["--out", "x.json"], "--out is for what --fit finds"),
+        (["--set", "elsewhere"], "Give its folder as --data"),
+    ],
+)
+def test_wrong_options_are_refused(given: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        quotes.run(options(*given))
+
+
+# The gold judge
+
+
+def framing(topic: str, alternatives: tuple[str, ...] = ()) -> FramingState:
+    return FramingState(
+        form="polar",
+        neutral=f"Should towns build {topic}?",
+        claim=f"Towns should build {topic}.",
+        negation=f"Towns should not build {topic}.",
+        alternatives=list(alternatives),
+        topic=topic,
+        focus="",
+    )
+
+
+FOR = "Bridges let farmers sell what they grow on both banks."
+AGAINST = "Bridges harm birds that nest in the reeds below."
+OTHERS = "Ferries harm swimmers with wash and noise."
+
+
+def test_the_gold_judge_knows_the_sides_of_the_questions_that_it_was_told_of(folder: Path) -> None:
+    gold = GoldJudge(load_cases(folder, "towns_2way"))
+    yes, no = framing("bridges")["claim"], framing("bridges")["negation"]
+    texts = [FOR, AGAINST, OTHERS, "Something else.", f"“{FOR.upper()}”"]
+    assert gold.score([Pair(yes, t, no) for t in texts]).tolist() == pytest.approx([0.03] * 5)  # it knows nobody yet
+    gold.note("Should towns build bridges?", framing("bridges"))
+    gold.note("Should towns build castles?", framing("castles"))  # is not of the set
+    rows = gold.stances([Pair(yes, t, no) for t in texts])
+    known = [(0.97, 0.03), (0.03, 0.97), (0.03, 0.03), (0.03, 0.03), (0.97, 0.03)]
+    assert rows.tolist() == [pytest.approx(row) for row in known]
+    assert gold.stances([Pair(no, t, yes) for t in texts]) == pytest.approx(rows[:, ::-1])
+    assert gold.score([Pair(no, AGAINST, yes)]).tolist() == pytest.approx([0.97])
+    assert gold.stances([Pair("Towns should build castles.", FOR, "")]).tolist() == [pytest.approx((0.03, 0.03))]
+    assert gold.stances([]).shape == (0, 2)
+
+
+def test_of_two_alternatives_the_first_is_the_side_for(folder: Path) -> None:
+    gold = GoldJudge(load_cases(folder, "towns_2way"))
+    gold.note("Should towns build bridges?", framing("bridges", ("Bridges are better.", "Ferries are better.")))
+    assert set(gold.sides) == {"Bridges are better.", "Ferries are better."}
+    assert gold.score([Pair("Bridges are better.", FOR), Pair("Ferries are better.", FOR)]).tolist() == pytest.approx(
+        [0.97, 0.03]
+    )
+
+
+def test_a_document_of_both_sides_is_known_for_neither(folder: Path) -> None:
+    chosen = load_cases(folder, "towns_2way")
+    shared = frozenset({"bridges-pro-0"})
+    case = next(c for c in chosen.cases if "bridges" in c.question)
+    gold = GoldJudge(replace(chosen, cases=[replace(case, gold={"supports": shared, "opposes": shared})]))
+    gold.note(case.question, framing("bridges"))
+    assert gold.stances([Pair(framing("bridges")["claim"], FOR)]).tolist() == [pytest.approx((0.03, 0.03))]
+
+
+async def test_with_gold_verdicts_the_framer_tells_the_judge(folder: Path, settings: Settings) -> None:
+    chosen = load_cases(folder, "towns_2way")
+    database = Database(settings.database_path)
+    try:
+        providers = with_gold_verdicts(build(), chosen)(settings, Store(database))
+        judge = providers.models.judge()
+        assert judge.name == "gold-judge-towns_2way"
+        framed = await providers.framer.frame("Should towns build bridges?", [])
+        rows = await judge.stances([Pair(framed["claim"], FOR, framed["negation"])])
+        assert rows.tolist() == [pytest.approx((0.97, 0.03))]
+    finally:
+        database.close()

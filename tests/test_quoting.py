@@ -1,0 +1,194 @@
+"""How surely words argue for a side, worked by hand; exchanged sides exchange everything."""
+
+import json
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools.errors import ModelError
+from tools.judges.quoting import (
+    CENTRAL,
+    FILE,
+    Quoting,
+    context,
+    grounds_of,
+    leanings,
+    load_quoting,
+    speaking,
+    sureness,
+    taking_side,
+    tiers,
+)
+
+QUOTING = Quoting(
+    own=1.0,
+    passage=0.5,
+    document=0.25,
+    centre=2.0,
+    nearness=1.0,
+    judged=1.0,
+    offset=-1.0,
+    case=0.8,
+    leaning=0.4,
+    least=0.2,
+)
+NAN = float("nan")
+probabilities = st.floats(0, 1)
+stances = st.lists(st.tuples(probabilities, probabilities), min_size=1, max_size=9)
+
+
+def table(*rows: tuple[float, ...]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return np.array(rows, np.float64)
+
+
+def test_a_leaning_is_the_difference_of_the_log_odds() -> None:
+    lean, weight = leanings(table((0.5, 0.5), (0.8, 0.2), (0.2, 0.8), (0.9, 0.5), (0.9, 0.9)))
+    # ln 4 - ln 1/4 = 2.7726; ln 9 - ln 1 = 2.1972
+    assert lean == pytest.approx([0, 2.7726, -2.7726, 2.1972, 0], abs=1e-4)
+    assert weight == pytest.approx([0.5, 0.8, 0.8, 0.9, 0.9])  # that it argues for both says that it argues
+
+
+def test_no_certainty_counts_beyond_two_in_a_thousand() -> None:
+    lean, weight = leanings(table((1.0, 0.0), (0.998, 0.002), (0.0, 0.0)))
+    assert lean == pytest.approx([12.4252, 12.4252, 0], abs=1e-4)  # 2 ln 499
+    assert weight == pytest.approx([0.998, 0.998, 0.002])
+
+
+def test_what_was_not_judged_leans_nowhere() -> None:
+    lean, weight = leanings(table((NAN, NAN), (0.8, NAN), (0.8, 0.2)))
+    assert np.isnan(lean).tolist() == [True, True, False]
+    assert np.isnan(weight).tolist() == [True, True, False]
+
+
+def test_the_context_is_the_mean_weighted_by_how_much_each_argues() -> None:
+    lean, weight = np.array([1.0, 3.0, -2.0, NAN, NAN]), np.array([0.5, 1.0, 0.8, NAN, NAN])
+    found = context(lean, weight, ["a", "a", "b", "b", "c"])
+    # (0.5 * 1 + 1 * 3) / 1.5; of what is known of b, -2; of c nothing is known
+    assert found == pytest.approx([2.3333, 2.3333, -2, -2, 0], abs=1e-4)
+
+
+def test_the_three_leanings_are_added_and_make_a_probability() -> None:
+    # 1 * 1 + 0.5 * 2 - 0.25 * 1 = 1.75; 1 / (1 + e^-1.75) = 0.8520
+    found = taking_side(table((1, 2, -1), (0, 0, 0), (0, 0, 8), (-1e6, 0, 0)), QUOTING)
+    assert found == pytest.approx([0.8520, 0.5, 0.8808, 0], abs=1e-4)
+
+
+def test_whether_words_speak_to_the_dispute_has_an_offset() -> None:
+    # 2 * 0.5 - 0.2 + 0.9 - 1 = 0.7; -1
+    assert speaking(table((0.5, -0.2, 0.9), (0, 0, 0)), QUOTING) == pytest.approx([0.6682, 0.2689], abs=1e-4)
+
+
+def test_sure_is_what_speaks_to_the_dispute_and_takes_the_side() -> None:
+    features, grounds = table((1, 2, -1), (NAN, 0, 0)), table((0.5, -0.2, 0.9), (0.5, -0.2, 0.9))
+    found = sureness(features, grounds, QUOTING)
+    assert found[0] == pytest.approx(0.8520 * 0.6682, abs=1e-4)
+    assert np.isnan(found[1])
+
+
+def told(sure: list[float], fit: list[bool] | None = None, lean: list[float] | None = None) -> list[list[bool]]:
+    found = tiers(np.array(sure), np.array(fit or [True] * len(sure)), np.array(lean or [1.0] * len(sure)), QUOTING)
+    return [found["case"].tolist(), found["leaning"].tolist()]
+
+
+def test_the_tiers_part_what_is_sure_from_what_leans() -> None:
+    assert told([0.95, 0.8, 0.79, 0.4, 0.39]) == [[True, True, False, False, False], [False, False, True, True, False]]
+    # What leans to the other side by itself is of no case, however sure its passage makes it; nor is the unknown.
+    assert told([0.95, 0.95, 0.95], lean=[0.0, -0.1, NAN]) == [[True, False, False], [False, True, True]]
+    assert told([0.95, 0.9, NAN], fit=[False, True, True]) == [[False, True, False], [False] * 3]
+
+
+def test_where_nothing_else_is_shown_the_surest_may_speak_for_the_side() -> None:
+    assert QUOTING.least == 0.2
+    assert told([0.3, 0.35, 0.1]) == [[False] * 3, [False, True, False]]
+    assert told([0.3, 0.35, 0.1], fit=[True, False, True]) == [[False] * 3, [True, False, False]]
+    assert told([0.19, 0.1]) == told([NAN, 0.0]) == [[False] * 2, [False] * 2]
+    assert told([0.9, 0.3]) == [[True, False], [False, False]]
+    assert told([0.5, 0.3]) == [[False, False], [True, False]]
+    assert told([]) == [[], []]
+
+
+def test_the_grounds_of_two_passages() -> None:
+    found = grounds_of(table((1, 0), (0, 1)), np.array([0.8, 0.4]), np.array([0.9, 0.0]))
+    # Their middle lies at 45°, of cosine 0.7071 to both; their mean nearness is 0.6.
+    assert found.ravel() == pytest.approx([0.7071, 0.2, 0.9, 0.7071, -0.2, 0], abs=1e-4)
+
+
+def test_the_middle_is_that_of_the_nearest_five() -> None:
+    assert CENTRAL == 5
+    vectors = table(*[(0.0, 1.0)] * 2, *[(1.0, 0.0)] * 5)
+    nearness = np.array([0.1, 0.2, 0.6, 0.6, 0.7, 0.8, 0.8])
+    found = grounds_of(vectors, nearness, np.zeros(7))
+    assert found[:, 0].tolist() == [0, 0, 1, 1, 1, 1, 1]
+    # (0.6 + 0.6 + 0.7 + 0.8 + 0.8) / 5 = 0.7
+    assert found[:, 1] == pytest.approx([-0.6, -0.5, -0.1, -0.1, 0, 0.1, 0.1])
+
+
+def test_without_passages_there_are_no_grounds_and_opposite_ones_have_no_middle() -> None:
+    assert grounds_of(np.zeros((0, 4)), np.zeros(0), np.zeros(0)).shape == (0, 3)
+    assert sureness(np.zeros((0, 3)), np.zeros((0, 3)), QUOTING).shape == (0,)
+    assert grounds_of(table((1, 0), (-1, 0)), np.ones(2), np.ones(2))[:, 0].tolist() == [0, 0]
+
+
+@given(stances, st.data())
+def test_exchanged_sides_exchange_everything(rows: list[tuple[float, float]], data: st.DataObject) -> None:
+    groups = data.draw(st.lists(st.sampled_from("ab"), min_size=len(rows), max_size=len(rows)))
+    one, other = table(*rows), table(*rows)[:, ::-1]
+    made = []
+    for given_ in (one, other):
+        lean, weight = leanings(given_)
+        around = context(lean, weight, groups)
+        made.append((lean, weight, around, taking_side(np.stack([lean, around, around], axis=1), QUOTING)))
+    (lean, weight, around, sure), (lean2, weight2, around2, sure2) = made
+    assert lean2 == pytest.approx(-lean)
+    assert weight2 == pytest.approx(weight)
+    assert around2 == pytest.approx(-around)
+    assert sure + sure2 == pytest.approx(np.ones(len(rows)))
+
+
+@given(stances)
+def test_a_group_leans_no_farther_than_its_members(rows: list[tuple[float, float]]) -> None:
+    lean, weight = leanings(table(*rows))
+    around = context(lean, weight, ["one"] * len(rows))
+    assert len(set(around.tolist())) == 1
+    assert min(lean) - 1e-9 <= around[0] <= max(lean) + 1e-9
+
+
+# The stored weights
+
+
+def test_the_stored_weights_say_what_they_have_to() -> None:
+    stored = load_quoting()
+    assert stored == load_quoting(FILE)
+    assert min(stored.own, stored.passage, stored.document) > 0  # no leaning speaks against itself
+    assert min(stored.centre, stored.nearness, stored.judged) > 0
+    assert 0.5 < stored.case < 1
+    assert 0 < stored.least <= stored.leaning < stored.case
+
+
+def test_weights_are_read_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "quoting.json"
+    path.write_text(json.dumps({**asdict(QUOTING), "more": "is left unread"}))
+    assert load_quoting(path) == QUOTING
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Quoting)])
+def test_a_weight_that_is_missing_is_named(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "quoting.json"
+    path.write_text(json.dumps({k: v for k, v in asdict(QUOTING).items() if k != name}))
+    with pytest.raises(ModelError, match=f"quoting.json.*{name}"):
+        load_quoting(path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"own": "much"}', '{"own": null}'])
+def test_weights_that_are_none_are_told(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "quoting.json"
+    path.write_text(text)
+    with pytest.raises(ModelError, match="cannot be read"):
+        load_quoting(path)
+    with pytest.raises(ModelError, match="cannot be read"):
+        load_quoting(tmp_path / "missing.json")

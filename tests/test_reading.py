@@ -1,0 +1,310 @@
+"""The passages of contrary sides, read once for both: what is sure, what leans, what speaks for the other side."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from providers import ScriptedJudge, side
+
+from agent.models import Models, RunJudge
+from agent.nodes.write import counted
+from agent.providers import Brief
+from agent.reading import Reading, read_sides, stances_to
+from agent.state import Coverage, FramingState, Perspective
+from tools.cache import VectorCache
+from tools.encoders.encoder import MiniLM
+from tools.judges.judge import Pair
+from tools.passages import Passage
+from tools.worker import Worker
+
+YES = "Towns should build bridges over their rivers."
+NO = "Towns should not build bridges over their rivers."
+QUESTION = "Should towns build bridges over their rivers?"
+FRAMING = FramingState(form="polar", neutral=QUESTION, claim=YES, negation=NO, alternatives=[], topic="", focus="")
+SIDES = [side(1, YES, "supports", "p2"), side(2, NO, "opposes", "p1")]
+
+GOOD = "A bridge over the river joins both halves of a town."
+BETTER = "Towns with a bridge over their river trade twice as much."
+BAD = "A bridge over the river costs a small town more than it earns."
+WORSE = "Bridges over the river bring lorries into the middle of a town."
+BOTH = "A bridge over the river changes a town within a few years."
+AWAY = "Recipes for apple cake ask for butter and three fresh eggs."
+
+Score = Callable[[str], tuple[float, float]]
+
+
+def plainly(text: str) -> tuple[float, float]:
+    """Sure of what is good or bad about bridges; of the rest it is not."""
+    if GOOD in text or BETTER in text:
+        return 0.95, 0.02
+    return (0.02, 0.95) if BAD in text or WORSE in text else (0.5, 0.5)
+
+
+class Stances:
+    """A judge that tells both sides of a text by one reading; it knows them by the statement for."""
+
+    threshold = sentence_threshold = 0.5
+
+    def __init__(self, score: Score = plainly, seconds: float = 0.0) -> None:
+        self.name = f"stances-{id(self)}-{time.monotonic()}"
+        self.asked: list[Pair] = []
+        self._score, self._seconds = score, seconds
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        return self.stances(pairs)[:, 0]
+
+    def stances(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        time.sleep(self._seconds * len(pairs))
+        self.asked += pairs
+        rows = [self._score(p.text) if " not " not in p.statement else self._score(p.text)[::-1] for p in pairs]
+        return np.array(rows, np.float32).reshape(len(pairs), 2)
+
+
+@pytest.fixture
+def made(encoder: MiniLM, tmp_path: Path) -> Callable[[Any], Models]:
+    return lambda judge: Models(encoder, judge, Worker(), VectorCache(tmp_path / "cache.db"))
+
+
+def passage(number: int, *sentences: str, document: str = "") -> Passage:
+    return Passage(number, document or f"d{number}", "mine", " ".join(sentences), publisher=f"Paper {number}")
+
+
+def briefs(
+    judge: RunJudge, *passages: Sequence[Passage], sides: Sequence[Perspective] = SIDES, **more: Any
+) -> list[Brief]:
+    """One for each side with its passages."""
+    statements = {p["id"]: p["statement"] for p in sides}
+    return [
+        Brief(
+            **{
+                "perspective": perspective,
+                "contrary": statements.get(perspective["contrary"], ""),
+                "framing": FRAMING,
+                "passages": list(given),
+                "support": {p.id: 0.9 for p in given},
+                "limit": 4,
+                "judge": judge,
+                **more,
+            }
+        )
+        for perspective, given in zip(sides, passages, strict=True)
+    ]
+
+
+def texts(reading: Reading, which: NDArray[np.bool_]) -> list[str]:
+    return [u.text for u, yes in zip(reading.units, which, strict=True) if yes]
+
+
+async def test_contrary_sides_are_read_together_and_each_part_once(made: Callable[[Any], Models]) -> None:
+    judge = Stances()
+    models = made(judge)
+    shared = passage(2, BETTER)
+    given = briefs(models.judge(), [passage(1, GOOD), shared], [shared, passage(3, BAD, WORSE)])
+    one, other = await read_sides(models, given)
+    # A passage of both is read once, and each side is told of the passages of both.
+    assert [u.text for u in one.units] == [u.text for u in other.units] == [GOOD, BETTER, BAD, WORSE]
+    assert judge.asked == [Pair(YES, text, NO) for text in (GOOD, BETTER, BAD, WORSE)]
+    assert other.features == pytest.approx(-one.features)
+    assert other.grounds.shape == one.grounds.shape == (4, 3)
+    assert texts(one, one.case | one.leaning) == [GOOD, BETTER]
+    assert texts(other, other.case | other.leaning) == [BAD, WORSE]
+    again = await read_sides(models, given[::-1])
+    for before, after in zip((other, one), again, strict=True):
+        sure = dict(zip([u.text for u in before.units], before.sure, strict=True))
+        assert [sure[u.text] for u in after.units] == pytest.approx(after.sure.tolist())
+    assert len(judge.asked) == 4  # nothing hangs on which side is read first, and nothing is asked twice
+
+
+async def test_a_judge_of_single_statements_is_asked_about_both(made: Callable[[Any], Models]) -> None:
+    judge = ScriptedJudge(lambda pair: plainly(pair.text)[" not " in pair.statement])
+    models = made(judge)
+    one, other = await read_sides(models, briefs(models.judge(), [passage(1, GOOD)], [passage(2, BAD)]))
+    assert judge.pairs == [Pair(YES, GOOD, NO), Pair(YES, BAD, NO), Pair(NO, GOOD, YES), Pair(NO, BAD, YES)]
+    assert (texts(one, one.case), texts(other, other.case)) == ([GOOD], [BAD])
+
+
+async def test_sides_without_a_contrary_are_read_by_themselves(made: Callable[[Any], Models]) -> None:
+    judge = ScriptedJudge(lambda pair: 0.9 if pair.text == GOOD else 0.3)
+    models = made(judge)
+    sides = [side(1, YES), side(2, "Towns should keep their ferries.")]
+    given = briefs(models.judge(), [passage(1, GOOD, BAD)], [passage(1, GOOD, BAD)], sides=sides)
+    one, other = await read_sides(models, given)
+    assert {p.statement for p in judge.pairs} == {s["statement"] for s in sides}
+    # A sentence counts with its passage: (0.9 + 0.9) / 2, (0.3 + 0.9) / 2
+    assert one.sure == pytest.approx([0.9, 0.6])
+    assert texts(one, one.case) == [GOOD, BAD]
+    assert not one.leaning.any()  # without a contrary nothing is known to lean
+    assert not np.isnan(other.sure).any()
+    judge.sentence_threshold = 0.7
+    [strict] = await read_sides(models, briefs(models.judge(), [passage(1, GOOD, BAD)], sides=sides[:1]))
+    assert texts(strict, strict.case) == [GOOD]
+
+
+async def test_what_is_sure_what_leans_and_what_is_neither(made: Callable[[Any], Models]) -> None:
+    def score(text: str) -> tuple[float, float]:
+        return (0.65, 0.45) if BOTH in text else plainly(text)
+
+    models = made(Stances(score))
+    one, other = await read_sides(
+        models, briefs(models.judge(), [passage(1, GOOD), passage(2, BOTH)], [passage(3, BAD), passage(4, AWAY)])
+    )
+    assert (texts(one, one.case), texts(one, one.leaning)) == ([GOOD], [BOTH])
+    assert texts(other, other.case) == [BAD]
+    assert not (one.case & one.leaning).any()
+    assert not one.about[3]
+    assert not (one.case | one.leaning | other.case | other.leaning)[3]  # of something else, whatever the judge says
+    assert np.all((one.sure >= 0) & (one.sure <= 1))
+    assert np.all(one.sure + other.sure <= 1 + 1e-9)
+
+
+async def test_what_speaks_for_the_other_side_is_refused_in_whatever_company(made: Callable[[Any], Models]) -> None:
+    company = [GOOD, BETTER, "The bridge over the river carries a town to work.", BAD]
+
+    def score(text: str) -> tuple[float, float]:
+        return (0.3, 0.6) if text == BAD else (0.95, 0.02)  # leans by ln 3/7 - ln 3/2 = -1.25 to the other side
+
+    models = made(Stances(score))
+    one, other = await read_sides(models, briefs(models.judge(), [passage(1, *company)], []))
+    assert texts(one, one.case) == company[:3]
+    assert one.sure[3] > one.sure[:3].min() * 0.8  # its company speaks for it all the same
+    assert not one.leaning[3]
+    assert not other.case.any()
+
+
+async def test_what_the_words_leave_open_their_passage_and_document_tell(made: Callable[[Any], Models]) -> None:
+    models = made(Stances())
+    given = [
+        passage(1, BOTH, GOOD, document="good"),
+        passage(2, "A bridge over the river is what a town sees first.", document="good"),
+        passage(3, "A bridge over the river is what a town hears at night.", BAD),
+    ]
+    [one, _] = await read_sides(models, briefs(models.judge(), given, []))
+    by_text = dict(zip([u.text for u in one.units], one.features, strict=True))
+    assert by_text[BOTH][0] == pytest.approx(0, abs=1e-6)
+    # ln 19 + ln 49 = 6.836 of its company, of weight 0.95 to 0.5: 6.836 * 0.95 / 1.45 = 4.479
+    assert by_text[BOTH][1] == pytest.approx(4.479, abs=1e-3)
+    # with another sentence of the document that is open too: 6.836 * 0.95 / 1.95 = 3.330
+    assert by_text[given[1].text] == pytest.approx([0, 0, 3.330], abs=1e-3)
+    sure = dict(zip([u.text for u in one.units], one.sure, strict=True))
+    assert sure[BOTH] > sure[given[1].text] > sure["A bridge over the river is what a town hears at night."]
+
+
+async def test_what_is_not_judged_in_time_cannot_be_quoted(made: Callable[[Any], Models]) -> None:
+    judge = Stances(seconds=0.05)
+    models = made(judge)
+    given = [passage(n, f"{GOOD[:-1]} of {n} houses.") for n in range(40)]
+    pair = briefs(models.judge(), given, [])
+    began = time.monotonic()
+    one, other = await read_sides(models, pair, 1.0)
+    assert time.monotonic() - began < 1.9  # 40 * 0.05 and more would be needed
+    unread = np.isnan(one.sure)
+    assert 0 < unread.sum() == np.isnan(other.sure).sum() < 40
+    for reading in (one, other):
+        assert not (reading.case | reading.leaning)[unread].any()
+    nothing, _ = await read_sides(made(Stances()), pair, 0.0)
+    assert np.isnan(nothing.sure).sum() >= unread.sum()
+    assert all(math.isfinite(x) for x in one.features[:, 1:].ravel())
+
+
+async def test_without_the_judge_passages_lend_their_parts_what_was_said_of_them(made: Callable[[Any], Models]) -> None:
+    judge = Stances()
+    models = made(judge)
+    given = [passage(1, GOOD), passage(2, BETTER)]
+    pair = briefs(models.judge(), given, given, support={1: 0.9}, opposing={1: 0.1})
+    [one] = await read_sides(models, pair[:1], judged=False)
+    assert judge.asked == []
+    assert one.features[0] == pytest.approx([2 * math.log(9)] * 3)
+    assert np.isnan(one.sure).tolist() == [False, True]  # of the second nothing was said
+    assert texts(one, one.case) == [GOOD]
+
+
+async def test_nothing_to_read_is_read_too(made: Callable[[Any], Models]) -> None:
+    judge = Stances()
+    models = made(judge)
+    assert await read_sides(models, []) == []
+    one, other = await read_sides(models, briefs(models.judge(), [], [passage(1, "Why bridges pay")]))
+    assert (one.units, other.units, judge.asked) == ([], [], [])
+    assert one.features.shape == one.grounds.shape == (0, 3)
+    assert one.case.shape == other.leaning.shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (side(1, YES, "supports", "p2"), side(2, NO, "opposes", "p1")),
+        (side(1, YES, "other", "p2"), side(2, NO, "other", "p1")),
+    ],
+)
+async def test_both_sides_ask_the_same_and_are_told_the_contrary(
+    made: Callable[[Any], Models], one: Perspective, other: Perspective
+) -> None:
+    judge = Stances()
+    models = made(judge)
+    first = await stances_to(models.judge(), one, other["statement"], [GOOD, BAD])
+    second = await stances_to(models.judge(), other, one["statement"], [GOOD, BAD])
+    assert first == pytest.approx(np.array([[0.95, 0.02], [0.02, 0.95]]))
+    assert second == pytest.approx(first[:, ::-1])
+    assert judge.asked == [Pair(one["statement"], text, other["statement"]) for text in (GOOD, BAD)]
+
+
+async def test_of_a_question_that_stands_in_for_a_statement_the_question_is_asked(
+    made: Callable[[Any], Models],
+) -> None:
+    judge = Stances()
+    models = made(judge)
+    yes, no = side(1, f"Yes: {QUESTION}", "supports", "p2"), side(2, f"No: {QUESTION}", "opposes", "p1")
+    for mine, contrary in ((yes, no), (no, yes)):
+        await stances_to(models.judge(), mine, contrary["statement"], [GOOD])
+    assert [p.statement for p in judge.asked] == [QUESTION]
+
+
+async def test_a_quotation_is_shown_as_it_was_judged(made: Callable[[Any], Models]) -> None:
+    judge = Stances(lambda _: (0.95, 0.02))
+    models = made(judge)
+    text = f"But {GOOD[0].lower()}{GOOD[1:]} It also brings the whole valley to the market of the town."
+    one, _ = await read_sides(models, briefs(models.judge(), [passage(1, text)], []))
+    assert [p.text for p in judge.asked] == [u.shown for u in one.units]
+    first = one.quote(0)
+    assert (first["text"], first["shown"], first["passage"]) == (GOOD[0].lower() + GOOD[1:], f"[A]{GOOD[1:]}", 1)
+    assert first["support"] == one.sure[0]
+    plain, _ = await read_sides(models, briefs(models.judge(), [passage(2, BETTER)], []))
+    assert plain.quote(0)["shown"] == ""
+
+
+# What is counted of it
+
+
+async def test_only_passages_that_hold_words_for_the_case_are_counted_and_each_text_once(
+    made: Callable[[Any], Models],
+) -> None:
+    def score(text: str) -> tuple[float, float]:
+        return (0.65, 0.45) if BOTH in text else plainly(text)
+
+    models = made(Stances(score))
+    words = [GOOD, BETTER, BOTH, AWAY, BETTER, BAD]
+    given = [passage(n, text) for n, text in enumerate(words, start=1)]
+    one, other = await read_sides(models, briefs(models.judge(), given, []))
+    before = Coverage(status="supported", passages=6, sources=6, strongest=0.99, ids=[1, 2, 3, 4, 5, 6], copies=2)
+    found = counted(before, one)
+    assert sorted(found["ids"]) in ([1, 2], [1, 5])  # 5 is a copy of 2
+    assert (found["status"], found["passages"], found["sources"]) == ("supported", 2, 2)
+    assert found["leaning"] == [3]
+    assert found["strongest"] == pytest.approx(np.nanmax(one.sure[one.case]))
+    assert found["copies"] == 2
+    against = counted(before, other)
+    assert [*against["ids"], *against["leaning"]] == [6]
+    assert against["passages"] == len(against["ids"])
+
+
+async def test_a_side_of_which_all_merely_leans_has_no_counts(made: Callable[[Any], Models]) -> None:
+    models = made(Stances(lambda _: (0.65, 0.5)))
+    one, _ = await read_sides(models, briefs(models.judge(), [passage(1, BOTH), passage(2, GOOD)], []))
+    before = Coverage(status="supported", passages=2, sources=2, strongest=0.9, ids=[1, 2], copies=1)
+    found = counted(before, one)
+    assert sorted(found.pop("leaning")) == [1, 2]
+    assert found == Coverage(status="leaning", passages=0, sources=0, strongest=0.0, ids=[], copies=0)
