@@ -44,7 +44,11 @@ def _frame(question: str, earlier: Sequence[str]) -> FramingState:
 
 def _chosen(framing: Framing, option: str) -> str:
     """An alternative that could not be made a statement, as a line that says what is chosen."""
-    return f"{framing.topic}: {option[:1].lower()}{option[1:]}." if framing.topic else f"{framing.neutral} {option}."
+    return (
+        f"{framing.topic[:1].upper()}{framing.topic[1:]}: {option[:1].lower()}{option[1:]}."
+        if framing.topic
+        else f"{framing.neutral} {option}."
+    )
 
 
 def make_standalone(question: str, earlier: str) -> tuple[str, str]:

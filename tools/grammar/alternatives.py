@@ -18,7 +18,7 @@ from tools.grammar.word_classes import AUXILIARIES, BE, CONJUNCTIONS, DEGREES, D
 _OR = re.compile(r",?\s+(?:or|vs\.?|v\.?|versus)\s+", re.I)
 _BETTER = re.compile(
     r"^(?:which|what|who)(?: one)?(?: of the two)? (?:is|are|was|were) "
-    r"(?P<how>better|worse|more [\w-]+|\w+er)(?: \w+)?\s*[,:;?–-]?\s+(?P<items>.+)$"
+    r"(?P<how>better|worse|more [\w-]+|\w+er|preferable)(?: \w+)?\s*[,:;?–-]?\s+(?P<items>.+)$"
     r"|^(?P<items2>.+?)\s*[,:;?–-]\s*(?:which|what|who)(?: one)?(?: \w+)? (?:is|are|was|were) "
     r"(?P<how2>[\w-]+(?: \w+)?)$"
     r"|^(?:do|would) you (?:prefer|like|rather have) (?P<items4>.+)$",
@@ -31,6 +31,11 @@ _NAMED_BEFORE = re.compile(
 _WHO = re.compile(
     r"^(?P<asked>(?:which|who|what) (?:\w+ ){1,4}?)(?P<items>(?:the |an? )?[\w-]+ (?:or|vs\.?|versus) .+)$", re.I
 )
+_DESCRIBED = re.compile(
+    r"^(?:what|which) (?:shape|colou?r|size|sort|kind|type)(?: of [\w-]+)? (?:is|are) (?P<thing>(?!it\b|they\b)[^,:]+?)\s*[,:–-]\s+"
+    r"(?P<items>.+)$",
+    re.I,
+)
 _PRONOUNS = frozenset("it they he she this that these those".split())
 _DELIBERATING = frozenset("we i you one people society".split())
 _MORE = re.compile(r"(?:better|worse|\w+er|more|less)\b.*", re.I)
@@ -40,6 +45,9 @@ _NO_CHOICE = frozenset("not less more other so otherwise both even any all anyth
 def comparison(text: str) -> Framing | None:
     """The framing of a bare choice ('Cats or dogs', 'Which is better: tea or coffee'). `text` has no question mark."""
     how, items, match = "better", text, _BETTER.match(text)
+    if asked := _DESCRIBED.match(text):
+        if found := _described(text, asked["thing"], _parts(asked["items"])):
+            return found
     if match:
         found = {key.rstrip("234"): value for key, value in match.groupdict().items() if value}
         how, items = found.get("how", "better").lower(), found["items"]
@@ -55,9 +63,21 @@ def comparison(text: str) -> Framing | None:
     if len(parts) == 2 and len(first) == 1 and first[0].adjective and len(second) == 2 and second[1].noun:
         parts[0] = f"{parts[0]} {second[1].text}"  # 'public or private schools'
     if not all(_nominal(words_of(part)) for part in parts):
-        return Framing("choice", sentence(text), options=_capitals(parts), topic=" or ".join(parts))
+        return Framing("choice", sentence(text), options=_capitals(parts))
     statements = tuple(_preferred(part, [other for other in parts if other != part], how) for part in parts)
     return Framing("choice", sentence(text), alternatives=statements, topic=" or ".join(parts))
+
+
+def _described(text: str, thing: str, parts: list[str]) -> Framing | None:
+    """'What shape is the world, round or flat?' asks which of the two it is."""
+    first = words_of(thing)[0]
+    if not parts or first.adjective or first.adverb or first.core in ("better", "worse", "best"):
+        return None
+    be = "are" if takes_are(words_of(thing)) else "is"
+    if all(len(part.split()) == 1 for part in parts) and not any(words_of(part)[0].plural for part in parts):
+        stated = tuple(Clause(lower_first(thing), be, lower_first(part)).statement() for part in parts)
+        return Framing("choice", sentence(text), alternatives=stated, topic=thing)
+    return Framing("choice", sentence(text), options=_capitals(parts), topic=thing)
 
 
 def named_choice(title: str, body: str) -> Framing | None:
@@ -72,7 +92,8 @@ def named_choice(title: str, body: str) -> Framing | None:
         parts[0] = join([*first, *second[1:]])  # 'good or bad for us'
     clauses = [Clause(thing, be, with_article(part)) for part in parts]
     neutral = sentence(f"{be} {thing} {' or '.join(c.rest for c in clauses)}")
-    if all(predicates(words_of(c.rest)) and sound(c) for c in clauses):
+    fit = all(predicates(words_of(c.rest)) for c in clauses) or all(_mass(words_of(c.rest)) for c in clauses)
+    if fit and all(sound(c) for c in clauses):
         return Framing("choice", neutral, alternatives=tuple(c.statement() for c in clauses), topic=title)
     return Framing("choice", sentence(f"{title}: {lower_first(body)}"), options=_capitals(parts), topic=title)
 
@@ -172,6 +193,11 @@ def predicates(words: Sequence[Word]) -> bool:
     return described or (last.plural and not verb_strength(last.core) >= 3) or (first.adverb and len(words) == 2)
 
 
+def _mass(words: Sequence[Word]) -> bool:
+    """'justice', 'progress': one noun that takes no article."""
+    return len(words) == 1 and words[0].tag == "NN" and not is_counted(words[0].core)
+
+
 def with_article(part: str, always: bool = False) -> str:
     """'blessing' as 'a blessing', where the noun is one that is counted."""
     part = lower_first(part)
@@ -185,10 +211,10 @@ def with_article(part: str, always: bool = False) -> str:
 
 def _preferred(item: str, others: list[str], how: str) -> str:
     verb = "are" if takes_are(words_of(item)) else "is"
-    comparative = re.search(r"(?:er|worse|^more \w+|^less \w+)$", how) is not None
+    comparative = re.search(r"(?:er|worse|preferable|^more \w+|^less \w+)$", how) is not None
     names = all(re.search(r"(?:^|\s)[A-Z]", one) for one in (item, *others))
     other = others[0] if names else lower_first(others[0])
-    than = f" than {other}" if comparative and len(others) == 1 else ""
+    than = f" {'to' if how == 'preferable' else 'than'} {other}" if comparative and len(others) == 1 else ""
     return f"{item[:1].upper()}{item[1:]} {verb} {how}{than}."
 
 

@@ -8,6 +8,7 @@ from tools.grammar.word_classes import (
     AUXILIARIES,
     CONJUNCTIONS,
     DEGREES,
+    INTRANSITIVE,
     PREPOSITIONS,
     QUANTIFIERS,
     RELATIVES,
@@ -83,6 +84,16 @@ def opens_contact_clause(before: Word, word: Word) -> bool:
     """'the choices people make': a subject right after a noun has its own verb behind it."""
     again = word.core in ("they", "we", "he", "she") or (word.core == "people" and before.plural)
     return again and before.noun and not before.closes
+
+
+def compound_verb(words: Sequence[Word], i: int) -> bool:
+    """'carbon capture | work': a noun that could be a verb, between a singular noun and what can be the verb as well."""
+    if not 0 < i < len(words) - 1 or not words[i].noun or words[i].plural or words[i].closes:
+        return False
+    before, after = words[i - 1], words[i + 1]
+    ends = i + 2 == len(words) or words[i + 2].preposition or words[i + 2].adverb or words[i + 2].core in DEGREES
+    plain = before.noun and not before.plural and before.text.islower() and not before.closes
+    return bool(plain and ends and after.core in INTRANSITIVE)
 
 
 def right_of_verb(words: Sequence[Word], i: int) -> float:

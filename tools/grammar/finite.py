@@ -51,6 +51,8 @@ def _finite_score(words: Sequence[Word], i: int) -> float:
         return IMPOSSIBLE
     subject = left_of(words, i)
     singular = not subject.plural and subject.core not in ("i", "you", "we", "they")
+    if word.plural and i + 1 < len(words) and words[i + 1].tag == "VBZ":
+        return IMPOSSIBLE  # 'banning bags pushes up prices'
     if word.plural and i + 2 < len(words) and verb_strength(words[i + 1].core) >= 1 and words[i + 2].plural:
         return IMPOSSIBLE  # 'beauty contests harm women'
     base = base_form(word.core) if word.core not in ("being", "been") else ""

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from tools.grammar.alternatives import choices, comparison, named_choice, predicates, split_clauses, with_article
 from tools.grammar.boundary import takes_are
+from tools.grammar.chat import topic_of
 from tools.grammar.clause import Clause, from_question, from_statement, lower_first
 from tools.grammar.facts import asks_for_fact
 from tools.grammar.finite import finite_verb
@@ -20,6 +21,7 @@ from tools.grammar.lexicon import Word, is_word, join, lookup, words_of
 from tools.grammar.openers import asks_opinion, denies, inner_claim, person_swapped, rating, strip_tail
 from tools.grammar.pronouns import referred
 from tools.grammar.reading import Reading, read
+from tools.grammar.requests import about, asks_for_sides, requested
 from tools.grammar.tidying import tidy, unquoted, without_scare_quotes
 from tools.grammar.weighing import is_topic, weighed, worth
 from tools.grammar.wellformed import coordinated, is_sentence, keeps_words, sound
@@ -62,16 +64,43 @@ def frame(question: str) -> Framing:
         return Framing("none", sentence(text))
     reading = read(text)
     reading = replace(reading, text=without_scare_quotes(reading.text))
+    shown, reading = _shown(reading)
+    if shown:
+        return shown
     if not reading.text or _INSTRUCTS.match(reading.text) or (text.endswith("!") and len(words) < 3):
         return Framing("none", sentence(text))
     found = _taken(reading, text)
     return Framing("fact", found.neutral, topic=found.topic) if reading.answered and found.form == "polar" else found
 
 
+def _shown(reading: Reading) -> tuple[Framing | None, Reading]:
+    """The framing of a request to be shown what speaks for a thing and against it; or what another request asks."""
+    text = reading.text.rstrip(" ?.!")
+    before, _, request = text.rpartition(", ")
+    if before and asks_for_sides(request):
+        thing = topic_of(before)
+        return (_answered(worth(thing), "polar") if thing else Framing("open", sentence(text))), reading
+    asked = requested(text)
+    if not asked:
+        return None, reading
+    if thing := weighed(re.sub(r"^(?:about|of|on) ", "", asked), requested=True):
+        return _answered(thing, "polar"), reading
+    if (thing_named := about(asked)) and is_topic(words_of(thing_named)):
+        return _answered(worth(thing_named), "polar"), reading
+    if not re.search(r"\b(?:me|us|I|you)\b", text):
+        return None, reading
+    if WH.match(asked) or re.match(r"(?:whether|if)\b", asked):
+        asked = re.sub(r"^if\b", "whether", asked)
+        return None, replace(reading, text=asked, asked=True)
+    if text[:1] in "iI" and text[1:2] in " '":
+        return Framing("open", sentence(text), topic=asked), reading
+    return None, reading
+
+
 def _taken(reading: Reading, text: str) -> Framing:
     """The framing of what was read; where a pronoun has no certain referent, all of the text stands in."""
     title, body = after_title(reading.text)
-    if title and _VERDICT.match(body):
+    if title and (_VERDICT.match(body) or asks_for_sides(body)):
         return _answered(worth(title), "polar")
     if title and (items := named_choice(title, body)):
         return items
@@ -87,6 +116,9 @@ def _in_context(title: str, body: str, reading: Reading) -> Framing:
     heading = title and not reading.text.startswith(f"{title}: ")
     things = (*(() if heading else (title,)), *reading.given)
     found = _framed(body, reading)
+    if reading.told:
+        text = " ".join([sentence(reading.given[-1], "."), sentence(body)])
+        return Framing("open" if found.form == "fact" else found.form, text, topic=_story_topic(reading))
     if not title and not reading.given:
         return found
     needed = referred(found, things)
@@ -101,6 +133,10 @@ def _in_context(title: str, body: str, reading: Reading) -> Framing:
         parts = [sentence(g.rstrip(" ,;:"), "?" if g.endswith("?") else ".") for g in (*before, body)]
         return _standing_in(" ".join(parts), found, reading)
     return replace(found, topic=found.topic or title)
+
+
+def _story_topic(reading: Reading) -> str:
+    return _open_topic(words_of(reading.text.rstrip(" ?")))
 
 
 def _asks(text: str) -> bool:
@@ -152,7 +188,8 @@ def _framed(text: str, reading: Reading) -> Framing:
     since = words[0].core == "when" and not reading.asks and len(words) > 6 and words[1].core not in AUXILIARIES
     if (WH.match(inner) and not since) or _ASKS_OPENLY.match(inner):
         return _open(f"{lead} {text}".strip(), words)
-    polar = reading.asked or tagged or (inner != text and words_of(text)[0].core in AUXILIARIES)
+    own = reading.framed and not reading.quoted and not reading.asks
+    polar = (reading.asked and not own) or tagged or (inner != text and words_of(text)[0].core in AUXILIARIES)
     return _claimed(words, lead, text, "polar" if polar else "claim", flip, reading)
 
 
@@ -207,11 +244,15 @@ def _claimed(words: list[Word], lead: str, text: str, form: Form, flip: bool, re
     """The framing of a statement, an imperative or a bare topic."""
     reported = join(words) != text
     clause = _stated(words, lead, reported)
+    if (reading.framed or reading.quoted) and _parallel(words):
+        return _quoted(words)
     if clause is None:
         if is_topic(words):
             return _answered(worth(join(words)), "polar")
         if not reading.asks and is_sentence(words):
             return _as_stated(words, lead, form, reading)
+        if (reading.framed or reading.quoted) and len(words) > 3:
+            return _quoted(words)
         known = sum(is_word(w.core) for w in words) >= 0.6 * len(words) and len(words) > 2
         fragment: Form = ("polar" if reading.asks else "open") if known else "none"
         return Framing(fragment, sentence(text), topic=join(words))
@@ -222,6 +263,18 @@ def _claimed(words: list[Word], lead: str, text: str, form: Form, flip: bool, re
     if sound(clause) and not (coordinated(clause) and not clause.denied):
         return _answered(replace(clause, denied=clause.denied != flip), form, asks_opinion(text))
     return _as_stated(words, lead, form, reading)
+
+
+def _parallel(words: list[Word]) -> bool:
+    """'Two legs good, four legs bad': a maxim of two halves without a verb that ties them."""
+    at = [i for i, word in enumerate(words) if word.closes]
+    halved = len(at) == 1 and at[0] + 1 == len(words) / 2
+    return halved and not any(w.core in AUXILIARIES | SUBJECT_PRONOUNS for w in words)
+
+
+def _quoted(words: list[Word]) -> Framing:
+    text = sentence(join(words), "").strip('"')
+    return Framing("polar", f'Is this true: "{text}"?', topic=join(words))
 
 
 def _as_stated(words: list[Word], lead: str, form: Form, reading: Reading) -> Framing:

@@ -13,7 +13,7 @@ ECHO = re.compile(rf"(?:and |but )?{_AUX}(?: not)? {_PRONOUN}(?: not)?(?: all| r
 """'Is it?', 'Do they?': asks whether what was said is so."""
 _TAIL = re.compile(
     rf"\s*,?\s*\bor not$|\s*,\s*{_AUX}(?: not)? {_PRONOUN}(?: not)?(?: think| agree)?$|"
-    r"\s*,\s*(?:right|no|correct|yes or no|agree|true or false|agree or disagree|am i right|eh)$",
+    r"\s*,\s*(?:right|no|correct|yes or no|agree|true or (?:false|nah|not)|agree or disagree|am i right|eh)$",
     re.I,
 )
 _THINK = (
@@ -44,17 +44,18 @@ _OPENERS: tuple[str, ...] = (
     r"(?:(?:accept|admit|concede|grant|agree|believe|think) that |(?:believe|think) (?!in\b|that\b|so\b|of\b|about\b))",
     r"are you (?:not )?(?:strongly )?(?:in favou?r of|for|against|opposed to) ",
     r"this house (?:believes?|holds|is of the opinion|thinks?) (?:that )?",
-    rf"(?:i|we|some|many|people|others|(?:some|many|most) people|(?!{_AUX}\b)(?:(?:some|many|most|several) )?"
+    rf"(?:i|we|they|some|many|people|others|(?:some|many|most) people|(?!{_AUX}\b)(?:(?:some|many|most|several) )?"
     r"(?:[\w-]+ )?[\w-]+s) (?:firmly |strongly |often |do |sometimes )?"
-    r"(?:think|believe|say|argue|claim|feel|am convinced|contend|insist) (?:that )?",
+    r"(?:think|believe|say|argue|claim|feel|reckon|am convinced|contend|insist|keep (?:on )?saying|are saying) (?:that )?",
     r"in my (?:opinion|view),? ",
     r"(?:resolved|motion|debate|question|claim|topic|discuss)[:,] (?:that )?",
     r"(?:can|could|would) (?:you|we) (?:please )?(?:tell me|explain|say|discuss|discuss|know) (?:whether|if) ",
-    r"(?:i wonder|i was wondering|i want to know|i would like to know|tell me|do you know|please discuss|discuss) "
+    r"(?:i wonder|i was wondering|i want to know|i would like to know|tell me|do you know|please discuss|discuss|"
+    r"i (?:cannot|do not|am not|could not) (?:really )?(?:decide|know|sure|tell|work out|make up my mind)) "
     r"(?:whether|if) ",
     r"whether (?:or not )?",
     r"(?:hi|hello|hey|so|well|ok|okay|please|honestly|seriously)[,!]? (?=\w+ \w+)",
-    r"(?:surely|clearly|obviously|of course|undoubtedly),? ",
+    r"(?:so )?(?:surely|clearly|obviously|of course|undoubtedly|apparently),? ",
     r"(?:but|and|so) (?=(?:is|are|should|do|does|can|will|would)\b)",
 )
 _OPENER = re.compile("|".join(f"(?:{opener})" for opener in _OPENERS), re.I)

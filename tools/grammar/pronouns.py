@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tools.grammar.boundary import head_noun, takes_are
 from tools.grammar.clause import from_question, from_statement, lower_first
 from tools.grammar.framed import Framing
-from tools.grammar.inflect import is_participle
+from tools.grammar.inflect import is_gerund, is_participle
 from tools.grammar.lexicon import words_of
 from tools.grammar.word_classes import AUXILIARIES, BE
 
@@ -41,7 +41,7 @@ def referred(found: Framing, given: Sequence[str]) -> Referred | None:
     from `given`."""
     if (ends := _AT_END.search(found.neutral)) is not None:
         word = "they" if ends["word"].lower() == "them" else ends["word"].lower()
-        thing = next(filter(None, (_thing(g, word) for g in reversed(given) if g)), "")
+        thing = next(filter(None, (thing_in(g, word) for g in reversed(given) if g)), "")
         return Referred(_ending(found, thing) if thing and not _ASKED.match(found.neutral) else None)
     if _POINTS_BACK.search(found.neutral):
         return Referred(None)
@@ -51,7 +51,7 @@ def referred(found: Framing, given: Sequence[str]) -> Referred | None:
     word = match["word"].lower()
     if _noun_follows(found.neutral[match.end() :]) and word in ("this", "that", "these", "those"):
         return Referred(None) if word in ("this", "these") else None
-    thing = next(filter(None, (_thing(g, word) for g in reversed(given) if g)), "")
+    thing = next(filter(None, (thing_in(g, word) for g in reversed(given) if g)), "")
     return Referred(_with(found, thing) if thing else None)
 
 
@@ -60,7 +60,7 @@ def _noun_follows(rest: str) -> bool:
     return bool(words) and (words[0].noun and not words[0].possessive) and len(words) > 1
 
 
-def _thing(text: str, word: str) -> str:
+def thing_in(text: str, word: str) -> str:
     """What the pronoun can stand for in the text: the only noun phrase of its number, or the subject of a copula."""
     words = words_of(re.split(r"[;:]\s+| – ", text.rstrip(" ?.!:"))[-1])
     if not words or word in ("he", "she"):
@@ -82,7 +82,12 @@ def _thing(text: str, word: str) -> str:
 def _agreeing(thing: str, word: str) -> str:
     words = words_of(thing)
     head = head_noun(words)
-    if head is None or not head.noun or len(words) > 8 or words[-1].core in ("today", "now", "nowadays"):
+    if (
+        head is None
+        or not (head.noun or is_gerund(head.core))
+        or len(words) > 8
+        or words[-1].core in ("today", "now", "nowadays")
+    ):
         return ""
     return lower_first(thing) if takes_are(words) == (word in _PLURAL) else ""
 

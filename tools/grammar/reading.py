@@ -6,8 +6,10 @@ A *frame* asks for a discussion and says nothing of the matter: 'Discuss.', 'Do 
 import re
 from dataclasses import dataclass
 
+from tools.grammar.chat import plainer, put_together, spliced
 from tools.grammar.lexicon import words_of
 from tools.grammar.openers import ECHO
+from tools.grammar.requests import asks_for_sides, plainly_asked, requested
 from tools.grammar.tidying import unquoted
 
 _SAYS = r"(?:said|says|wrote|writes|argued|argues|claimed|claims|according to|remarked|declared|once)"
@@ -27,7 +29,8 @@ _FRAME = re.compile(
     r"|(?:if|and if) (?:so|not|yes|no),? .*"
     r"|what (?:do|would) (?:you|people|we) (?:all )?(?:think|say|reckon|make)\b.*|what (?:are|is) your .*"
     r"|(?:any |your )?(?:thoughts|opinions?|views?|comments?)(?: (?:on|about) (?:this|that|it))?\W*"
-    r"|(?:yes or no|true or false|fact or fiction|right or wrong|am i right|am i wrong|right|no|thanks|thank you)\W*",
+    r"|(?:yes or no|true or false|fact or fiction|right or wrong|am i (?:right|wrong)|right|no|"
+    r"fair(?: enough| point)?|true|false|correct|surely|makes? sense|who agrees|anyone agree|thanks|thank you)\W*",
     re.I,
 )
 _STILL_TRUE = re.compile(
@@ -40,7 +43,7 @@ _STILL_TRUE = re.compile(
 )
 _ENDS_FRAMED = re.compile(
     r"(?:[\s,;.?!–—-]+|: )(?!(?<=: )(?:yes or no|thoughts))(?:(?:do you )?agree(?: or disagree)?|discuss|true or false|"
-    r"yes or no|thoughts|cmv|am i wrong|right or wrong|what do you think|fact or fiction|myth or reality)\W*$",
+    r"yes or no|thoughts|(?<=, )fair|cmv|am i wrong|right or wrong|what do you think|fact or fiction|myth or reality)\W*$",
     re.I,
 )
 _AND_MORE = re.compile(r",? (?:and|but),? (?:if (?:so|not)\b,?|why\b|how\b|to what extent|in what)[^,]*\?$", re.I)
@@ -55,7 +58,8 @@ class Reading:
     """`text` is what is at issue, a question if `asks`. `asked` says that an answer is asked for, be it by a frame.
 
     `given` is what came before it, in full sentences. `how` is a frame's adverb ('Is this still true?'), `answered`
-    says that the answer was given with the question.
+    says that the answer was given with the question, `told` that a story before it could not be joined to it, `framed`
+    that a frame was there, `quoted` that it is about a quotation.
     """
 
     text: str
@@ -64,6 +68,9 @@ class Reading:
     given: tuple[str, ...] = ()
     how: str = ""
     answered: bool = False
+    told: bool = False
+    framed: bool = False
+    quoted: bool = False
 
 
 def read(text: str) -> Reading:
@@ -79,13 +86,28 @@ def read(text: str) -> Reading:
     if quote and parts[0] == quote:
         parts[0] = unquoted(quote) if not re.search(r'["]', quote) else quote.replace('"', "'")
         if len(parts) == 1:
-            return Reading(quote.rstrip(" .,;:"), quote.endswith("?"), framed, (), how)
+            return Reading(quote.rstrip(" .,;:"), quote.endswith("?"), framed, (), how, framed=True, quoted=True)
     last = parts[-1]
     last = _OTHERS.sub("", _AND_MORE.sub("?", last))
     tail = _ENDS_FRAMED.sub("", last) if len(words_of(last)) > 2 else last
+    tail = plainer(plainly_asked(tail))
     asks = tail.rstrip("\"')").endswith("?") or (tail != last and last.endswith("?"))
     framed = framed or (tail != last and not re.search(r"discuss\W*$", last, re.I))
-    return Reading(tail, asks, asks or framed, tuple(parts[:-1]), how, answered)
+    story, question = ("", tail) if quote or requested(tail) else spliced(tail)
+    if story and (alone := put_together(story, question)):
+        return Reading(alone, asks=True, asked=True, how=how, answered=answered)
+    given = (*parts[:-1], story) if story else tuple(parts[:-1])
+    return Reading(
+        question,
+        asks or bool(story),
+        asks or framed or bool(story),
+        given,
+        how,
+        answered,
+        bool(story),
+        framed,
+        bool(quote),
+    )
 
 
 def _sentences(text: str) -> list[str]:
@@ -110,7 +132,7 @@ def _without_frames(parts: list[str]) -> tuple[list[str], bool, str]:
     while len(parts) > 1:
         last = parts[-1]
         true = _STILL_TRUE.fullmatch(last)
-        if not (true or _FRAME.fullmatch(last) or ECHO.fullmatch(last)):
+        if not (true or _FRAME.fullmatch(last) or ECHO.fullmatch(last) or asks_for_sides(last)):
             break
         if true and parts[-2].endswith("?"):
             break

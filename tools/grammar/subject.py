@@ -11,6 +11,7 @@ from tools.grammar.boundary import (
     EVIDENCE,
     IMPOSSIBLE,
     can_close,
+    compound_verb,
     head_noun,
     left_of,
     relative_positions,
@@ -98,6 +99,8 @@ def _base_verb_score(words: Sequence[Word], i: int, aux: str) -> float:
         value += _agreement(words[:i], aux)
     if any(earlier.core in SUBORDINATORS for earlier in words[1:i]):
         value -= 3.0
+    if i > 1 and words[i - 1].core in SUBJECT_PRONOUNS and verb_strength(words[i - 2].core):
+        value -= 3.0  # 'help anyone | learn'
     if _inside_compound(words, i):
         value -= 2.5
     return value - 0.15 * i
@@ -105,6 +108,8 @@ def _base_verb_score(words: Sequence[Word], i: int, aux: str) -> float:
 
 def _inside_compound(words: Sequence[Word], i: int) -> bool:
     """'the gender pay gap exist': a noun that could be a verb, while a surer verb closes the question."""
+    if compound_verb(words, i):
+        return True
     last = words[-1]
     between = words[i + 1 : -1]
     return (

@@ -10,49 +10,68 @@ from collections.abc import Sequence
 from tools.grammar.boundary import head_noun, takes_are
 from tools.grammar.clause import Clause, lower_first
 from tools.grammar.finite import finite_verb
-from tools.grammar.inflect import is_gerund, is_participle, verb_strength
-from tools.grammar.lexicon import Word, is_noun_by_ending, is_word, lookup, words_of
-from tools.grammar.word_classes import SUBJECT_PRONOUNS
+from tools.grammar.inflect import base_form, is_gerund, is_participle, participle, verb_strength
+from tools.grammar.lexicon import Word, is_noun_by_ending, is_word, join, lookup, words_of
+from tools.grammar.word_classes import POLICIES, SUBJECT_PRONOUNS
 
 _LONGEST = 12  # words of what is weighed
 _LONGEST_TOPIC = 6
-_ADJECTIVES = r"(?:(?:main|biggest|greatest|key|major|strongest|best|important|potential|possible|real|alleged) )*"
+_SIDED = r"(?:for (?:and|&|or|/) against|for and the (?:\w+ )?(?:case|arguments?|points?|reasons?) against|pro and con)"
+_ADJECTIVES = (
+    r"(?:(?:main|biggest|greatest|key|major|strongest|best|important|potential|possible|real|alleged|usual|common|"
+    r"different|opposing|competing|good|solid|various) )*"
+)
 _POINTS = (
     r"(?:benefits?|advantages?|merits?|virtues?|upsides?|strengths?|pros?|positives|"
-    r"problems?|drawbacks?|disadvantages?|downsides?|harms?|risks?|dangers?|weaknesses|flaws|cons?|negatives|"
+    r"objections?|criticisms?|opposition|problems?|drawbacks?|disadvantages?|downsides?|harms?|risks?|dangers?|weaknesses|flaws|cons?|negatives|"
     r"(?:(?:positive|negative|good|bad|harmful|beneficial) (?:effects?|sides?|points?|aspects?|things?)))"
 )
 _RATING = r"(?:(?:so|very|really) )?(?:good|bad|great|harmful|beneficial|wrong|right|terrible)"
 _DISPUTES = (
-    r"(?:perspectives?|debates?|controvers(?:y|ies)|disputes?|arguments?|ethics|morality|opinions?|views?|thoughts|"
-    r"discussions?|conversation|question|issue|(?:both|all|two|different) sides)"
+    r"(?:perspectives?|debates?|controvers(?:y|ies)|disputes?|arguments?|ethics|morality|opinions?|views?|viewpoints?|"
+    r"thoughts|points of view|positions?|cases?|discussions?|conversation|question|issue|row|fuss|disagreements?|story|"
+    r"points|facts|(?:(?:both|all|two|different|the) )+sides?)"
+)
+_ON = r"(?:on|over|about|of|around|surrounding|regarding|concerning|to|for|in|behind|with)"
+_SIDES = r"(?:supporters|opponents|critics|fans|defenders|backers|advocates|proponents|champions|enemies|sceptics)"
+_SAY = (
+    r"(?:say|says|think|argue|argues|believe|claim|feel|disagree|disagrees|differ|saying|arguing|fight|argue so much)"
 )
 _WEIGHED = re.compile(
     r"(?:(?:what (?:is|are|were)|list|name|explain|describe|discuss|give me|show me|tell me(?: about)?) )?"
-    r"(?:(?:some|all|any) (?:of )?)?(?:the )?(?:"
-    rf"{_ADJECTIVES}{_POINTS}(?:,? (?:and|or|vs\.?|versus|&)(?: the)? {_POINTS})? (?:of|with|to having|about|to) |"
-    rf"{_ADJECTIVES}(?:arguments?|reasons?|case)(?: (?:for|against),? (?:and|or))? (?:for|against|in favou?r of) |"
-    rf"(?:great |big |new )?{_DISPUTES} (?:on|over|about|of|around|surrounding|regarding|concerning|for and against) "
-    r")(?:the (?P<named>.+) (?:debate|controversy|issue|question|argument)|(?P<thing>.+))"
+    r"(?:(?:both|some|all|any) (?:of )?)?(?:the )?(?:"
+    rf"{_ADJECTIVES}{_POINTS}(?:,? (?:and|or|vs\.?|versus|&)(?: the)? {_POINTS})? (?:of|with|to having|about|to|for|on) |"
+    rf"{_ADJECTIVES}(?:arguments?|reasons?|case|cases|points)(?: (?:for|against),? (?:and|or)(?: the case)?)? "
+    r"(?:for|against|in favou?r of) |"
+    rf"(?:the )?{_ADJECTIVES}(?:great |big |new |whole )*{_DISPUTES}(?: (?:of|in|on|to) (?:the |this )?{_DISPUTES})?"
+    rf" (?:{_SIDED}|(?!for |to |in |with ){_ON}) |"
+    rf"(?:both|all|the two) sides (?:in|to) (?:the )?|"
+    rf"{_ADJECTIVES}(?:arguments?|points|case|views?) (?:\w+ ){{0,2}}(?:by|from|of) (?:[\w-]+ ){{1,5}}?(?:of|on|about|over) |"
+    rf"(?:\w+ )?{_SIDED},?:?(?: (?:on|of|about))? "
+    r")(?:the (?P<named>.+?) (?:debate|controversy|issue|question|argument|row)|(?P<thing>.+))"
+    rf"|what (?:would|do|might|can|could) (?:[\w-]+ ){{0,4}}?{_SIDES} of (?P<backed>.+) (?:each )?{_SAY}"
+    rf"|what (?:can|could|might|may) be said (?:{_SIDED}|for|against|about|in favou?r of) (?P<said>.+)"
+    rf"|(?:what|how|why)(?: (?!(?:i|we|you|it|that|this)\b)[\w-]+){{1,6}}? {_SAY} (?:about )?"
+    rf"(?:{_SIDED}|about|on|over|for|against) (?P<disputed>.+)"
     rf"|what (?:is|are) {_RATING} (?:about|with) (?P<blamed>.+)"
     rf"|what makes (?P<made>.+?) {_RATING}"
     r"|are you (?:for|against|in favou?r of|opposed to) (?P<held>(?!\w+ing ).+)"
     r"|(?:pros? (?:and|&|or|/) cons?|for (?:and|or) against|for/against): ?(?P<after>.+)"
     r"|(?:the )?(?P<listed>.+?),?:? (?:pros (?:and|&|or) cons|advantages and disadvantages|"
-    r"benefits and (?:risks|drawbacks|harms)|debate|controversy|for (?:and|or) against)",
+    r"benefits and (?:risks|drawbacks|harms)|debate|controversy|for (?:and|or) against|(?:both|all) sides)",
     re.I,
 )
 
 
-def weighed(text: str) -> Clause | None:
+def weighed(text: str, requested: bool = False) -> Clause | None:
     """'Nuclear power is good' for any text that asks what speaks for nuclear power, or against it, or both.
 
-    `text` comes without its question mark. None for any other text.
+    `text` comes without its question mark. What is `requested` is a thing and no statement. None for any other text.
     """
     match = _WEIGHED.fullmatch(text)
     thing = next(filter(None, match.groups()), "") if match else ""
     words = words_of(thing)
-    if not 0 < len(words) <= _LONGEST or words[0].core in SUBJECT_PRONOUNS or _states(words):
+    if not 0 < len(words) <= _LONGEST or words[0].core in SUBJECT_PRONOUNS or (_states(words) and not requested):
         return None
     if words[0].core in ("whether", "how", "why", "what", "if", "who") or thing[-1] in ",;:":
         return None
@@ -60,12 +79,36 @@ def weighed(text: str) -> Clause | None:
 
 
 def worth(thing: str) -> Clause:
-    """'X is good'; of somebody or something with a name of two words or more, that it deserves praise."""
+    """'X is good'; of somebody or something with a name of two words or more, that it deserves praise; of something that
+    is to be done, that it should be done."""
     words = words_of(thing)
-    several = takes_are(words)
+    if policy := _policy(words):
+        return policy
     if len(words) > 1 and all(w.text[:1].isupper() for w in words):
-        return Clause(thing, "do" if several else "does", "deserve praise")
-    return Clause(lower_first(thing), "are" if several else "is", "a good thing")
+        return Clause(thing, "do" if takes_are(words) else "does", "deserve praise")
+    return thing_is_good(thing)
+
+
+def thing_is_good(thing: str) -> Clause:
+    """'X is a good thing', 'Xs are a good thing'."""
+    return Clause(lower_first(thing), "are" if takes_are(words_of(thing)) else "is", "a good thing")
+
+
+def _policy(words: Sequence[Word]) -> Clause | None:
+    """'banning cars in cities' as 'cars should be banned in cities', where it is plain what is to be done to what."""
+    base = base_form(words[0].core) if is_gerund(words[0].core) else ""
+    if base not in POLICIES and not base.endswith(("ise", "ize", "ify")):
+        return None
+    end = next((i for i, w in enumerate(words) if i and (w.preposition or w.core in ("to", "and"))), len(words))
+    thing, rest = list(words[1:end]), list(words[end:])
+    plain = thing and thing[-1].noun and not any(w.closes or w.core in ("up", "down", "off") or w.adverb for w in thing)
+    if (
+        not plain
+        or any(w.core in ("to", "and", "or", "for") for w in rest)
+        or (base == "raise" and not thing[0].determiner)
+    ):
+        return None
+    return Clause(join(thing), "should", f"be {participle(base)} {join(rest)}".strip())
 
 
 def is_topic(words: Sequence[Word]) -> bool:
@@ -93,7 +136,7 @@ def _known(word: Word) -> bool:
 def _states(words: Sequence[Word]) -> bool:
     """'vaccines outweigh the risks' states something; 'energy drinks' and 'genetically modified food' are things."""
     at = finite_verb(words)
-    if at is None or (at == len(words) - 1 and words[at].noun):
+    if at is None or (at == len(words) - 1 and (words[at].noun or words[at - 1].adjective)):
         return False
     if is_gerund(words[0].core) and not verb_strength(words[at].core) >= 3:
         return False

@@ -21,6 +21,7 @@ from tools.grammar.word_classes import (
     DEGREES,
     DO,
     HAVE,
+    INTRANSITIVE,
     RELATIVES,
     SUBJECT_PRONOUNS,
     SUBORDINATORS,
@@ -29,6 +30,13 @@ from tools.grammar.word_classes import (
 _LONGEST = 60  # words of a statement
 _SAVE = re.compile(r"^(?:any|no)\w*\b.* but\b", re.I)  # 'anybody's business but our own'
 _STRAY = re.compile(r"[?!;]|: |\bor not\b|\bdiscuss$|\bagree or\b|\bw/|\bvs?\.?(?= )|\.\.\.", re.I)
+_SPLICED = re.compile(
+    r", (?:(?:what|why|how) (?:is|are|do|does)|is|are|do|does|should|will|can) (?:not )?"
+    r"(?:it|they|we|you|i|that|this)\b|, (?:give|show|tell|help) (?:me|us)\b"
+    r"|, (?:surely|obviously|i think|tbh) (?:that|it|this|they|there|we) \w|, (?!\w+ing\b)\w+ (?:it|them|him|us|me)\b",
+    re.I,
+)
+_CONCLUDES = re.compile(r", (?:so|thus|hence|therefore|then)\b", re.I)
 _TWO_SENTENCES = re.compile(
     r"\b(?!(?i:gov|gen|sen|rep|rev|mrs|prof|pres|col|sgt|inc|etc|no|st|dr|mr|ms)\.)\w{2,}\. [A-Z]"
 )
@@ -53,7 +61,7 @@ def sound(clause: Clause) -> bool:
     if (
         _SAVE.search(clause.rest)
         or _TWO_SENTENCES.search(clause.rest)
-        or _STRAY.search(f"{clause.subject} {clause.rest}")
+        or any(found.search(f"{clause.subject} {clause.rest}") for found in (_STRAY, _SPLICED, _CONCLUDES))
     ):
         return False
     if not balanced(clause.subject) or not balanced(clause.rest) or _stray_capitals(rest):
@@ -66,7 +74,7 @@ def sound(clause: Clause) -> bool:
         and _fits(clause.aux, rest)
         and _agrees(subject, clause.aux)
         and not _garden_path(clause.aux, rest)
-        and not (clause.aux not in BE | HAVE and _two_verbs(subject))
+        and not (clause.aux not in BE | HAVE and (_two_verbs(subject) or _hidden_verb(subject, rest)))
     )
 
 
@@ -87,7 +95,14 @@ def _content(text: str) -> list[str]:
 def is_sentence(words: Sequence[Word], lead: str = "") -> bool:
     """Whether a statement may stand as it was written: one sentence with a finite verb."""
     text = " ".join(w.text for w in words)
-    if len(words) < 3 or len(words) > _LONGEST or _STRAY.search(text) or re.search(r"[.] ", text) or not balanced(text):
+    if (
+        len(words) < 3
+        or len(words) > _LONGEST
+        or _STRAY.search(text)
+        or _SPLICED.search(text)
+        or re.search(r"[.] ", text)
+        or not balanced(text)
+    ):
         return False
     if words[0].core in ("never", "always"):
         return False
@@ -173,6 +188,14 @@ def _two_verbs(subject: Sequence[Word]) -> bool:
     if len(subject) > 2 and opens_contact_clause(subject[-3], subject[-2]):
         return False
     return len(subject) > 1 and subject[-2].plural and verb_strength(subject[-1].core) >= 2.5
+
+
+def _hidden_verb(subject: Sequence[Word], rest: Sequence[Word]) -> bool:
+    """'carbon | capture work': the verb may as well be the next word."""
+    if len(rest) < 2 or rest[0].adverb or rest[1].core not in INTRANSITIVE or not verb_strength(rest[1].core):
+        return False
+    ends = len(rest) == 2 or rest[2].preposition or rest[2].adverb or rest[2].core in DEGREES
+    return bool(ends and subject[-1].noun and not subject[-1].plural)
 
 
 def _offers(subject: Sequence[Word]) -> bool:

@@ -1,0 +1,98 @@
+"""Requests: 'give me both sides on zoos', 'I need the main points for and against zoos', 'explain the row over zoos'.
+
+A request is told by its words: what leads up to the thing is nothing but words of asking and of showing.
+"""
+
+import re
+from collections.abc import Sequence
+
+from tools.grammar.lexicon import Word, join, words_of
+
+_WISHES = frozenset("want need like love looking look trying try hoping seeking interested after curious".split())
+_SHOWS = frozenset(
+    "give show tell walk talk run take lay set spell outline list present provide summarise summarize explain describe "
+    "compare argue steelman discuss help understand know hear see read learn get find sketch weigh make break teach "
+    "send bring share offer state".split()
+)
+_ORDERS = _SHOWS - frozenset(
+    "help know hear see read learn get find understand break run go make bring weigh".split()
+) | {"help", "make"}
+_POLITE = frozenset("any can could would will please just kindly so ok okay hi hello hey".split())
+_SMALL = frozenset(
+    "any chance i we i'd i'll would could can will you me us to for in a an the quick brief short please just kindly really am is "
+    "are be so hi hello hey ok okay thanks out up down over through about man myself more some something both of with "
+    "overview summary rundown breakdown balanced neutral fair unbiased impartial honest".split()
+)
+_ENDS = re.compile(r"[\s,.!]+(?:please|pls|plz|thanks|thank you|thx|cheers)(?: in advance)?\W*$", re.I)
+_MANY = re.compile(r"(?:what|why|how)\b", re.I)
+_TASK = re.compile(
+    r"(?:(?:i|we) )?(?:am |are |have |have got |got |need |must |had )?(?:to )?(?:write |writing |doing |do |preparing |"
+    r"working on )?(?:an?|my|our|this) (?:\w+ ){0,2}?(?:essay|debate|paper|presentation|report|speech|project|"
+    r"assignment|article|talk|discussion|argument|dissertation|coursework)(?: \w+)? (?:on|about|over|regarding) "
+    r"(?P<thing>.+?)(?:,| -| –|\.|;| and| so| but| where| for which)\s.*?"
+    r"\b(?:points?|arguments?|sides?|views?|pros|cases?|evidence|reasons?|opinions?|ideas|sources)\b.*",
+    re.I,
+)
+
+
+def plainly_asked(text: str) -> str:
+    """The text without thanks at its end."""
+    return _ENDS.sub("", text)
+
+
+def requested(text: str) -> str:
+    """What a request asks to be shown ('the main points for and against zoos'), or '' where the text is none."""
+    if task := _TASK.fullmatch(text):
+        return f"the case for and against {task['thing']}"
+    words = words_of(text)
+    last = _end_of_asking(words)
+    if last and words[last - 1].core == "to":  # 'I want to leave'
+        return ""
+    asking = {word.core for word in words[:last]}
+    first = words[0].core if words else ""
+    wishes = first in (
+        "i",
+        "we",
+        "i'd",
+        "looking",
+        "interested",
+        "curious",
+        "would",
+        "need",
+        "want",
+        "wanting",
+    ) and bool(asking & _WISHES)
+    orders = first in _ORDERS or (first in _POLITE and bool(asking & (_ORDERS | _SHOWS)))
+    return join(words[last:]) if last < len(words) and (wishes or orders) else ""
+
+
+def _end_of_asking(words: Sequence[Word]) -> int:
+    """Index of the first word that is none of asking; what shows and what is shown may share 'the' and 'both'."""
+    end = 0
+    while end < len(words) and words[end].core in _WISHES | _SHOWS | _SMALL:
+        end += 1
+    while end and words[end - 1].core in ("the", "a", "an", "both", "some", "more", "of", "quick", "brief", "about"):
+        end -= 1
+    return end
+
+
+def about(asked: str) -> str:
+    """The thing of 'about zoos', or ''."""
+    match = re.fullmatch(r"(?:about|of|on) (?:the )?(?P<thing>[^,;:?]+)", asked, re.I)
+    return match["thing"] if match and not re.match(r"how|why|what|when|where|whether|who", match["thing"]) else ""
+
+
+_OF_SIDES = frozenset(
+    "both all two the each every side sides case cases point points argument arguments view views for and against pros "
+    "cons on from of to best strongest main please it this that".split()
+)
+
+
+def asks_for_sides(text: str) -> bool:
+    """'Give me both sides.': a request that names no thing."""
+    words = words_of(text)
+    return (
+        len(words) > 1
+        and bool({w.core for w in words} & {"sides", "side", "arguments", "pros", "points", "case"})
+        and all(w.core in _OF_SIDES | _SHOWS | _WISHES | _SMALL for w in words)
+    )
