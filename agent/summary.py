@@ -32,7 +32,7 @@ def summarise(outcome: Outcome, state: RunState) -> str:
     said = _balance(state)
     if aspect := state["framing"].get("aspect"):
         wider = state["framing"]["neutral"].rstrip("?")
-        return f"The sources found do not speak of {aspect}. On the wider question, {lower_first(wider)}: {said}"
+        return f"The sources found do not speak of {aspect} in so many words. On the wider question, {lower_first(wider)}: {said}"
     silent = any(f["stage"] == "select" and f.get("kind") == "scope" for f in state.get("failures", []))
     on = f"By what comes nearest to {focus}" if silent else f"On {focus}"
     return f"{on}, {said[0].lower()}{said[1:]}" if focus else said

@@ -3,10 +3,12 @@
 Where nothing does, the wider dispute about the same subject is answered, and the answer says so.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import snowballstemmer
 from numpy.typing import NDArray
 
 from agent.aspects import speaking_of
@@ -16,7 +18,8 @@ from agent.reading import Reading, read_sides
 from agent.state import FramingState, Perspective
 from tools.grammar.width import Narrow, narrowed
 
-_SPEAKS_OF = 0.45  # cosine of a sentence to the effect from which it speaks of it in other words
+_EMPTY = frozenset("better worse more most less many much good that this with from than very".split())
+_SPEAKS_OF = 0.4  # cosine of a sentence to the effect from which it speaks of it in other words
 
 
 def narrow_of(framing: FramingState) -> Narrow | None:
@@ -48,12 +51,18 @@ def _faces(brief: Brief) -> bool:
 
 def _speaking(reading: Reading, aspect: str, effect: NDArray[np.float32]) -> Reading:
     """Only what speaks of the effect, by itself or with the sentences beside it in its passage."""
-    words = speaking_of(aspect)
-    near = reading.vectors @ effect >= _SPEAKS_OF
-    own = np.array([bool(words.search(u.text)) for u in reading.units], bool) | near
+    words, stems = speaking_of(aspect), _stems(aspect)
+    named = [bool(words.search(u.text)) or bool(stems & _stems(u.text)) for u in reading.units]
+    own = np.array(named, bool) | (reading.vectors @ effect >= _SPEAKS_OF)
     passages = {u.passage.id for u, yes in zip(reading.units, own, strict=True) if yes}
     within = np.array([u.passage.id in passages for u in reading.units], bool)
     return replace(reading, case=reading.case & own, leaning=(reading.leaning | reading.case & ~own) & within)
+
+
+def _stems(text: str) -> frozenset[str]:
+    """The stems of its longer words: 'bullied' and 'bullying' have one."""
+    words = [w for w in re.findall(r"[^\W\d_]{4,}", text.casefold()) if w not in _EMPTY]
+    return frozenset(snowballstemmer.stemmer("english").stemWords(words))
 
 
 def _widened(brief: Brief, narrow: Narrow) -> Brief:
