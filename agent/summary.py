@@ -31,8 +31,9 @@ def summarise(outcome: Outcome, state: RunState) -> str:
         return f"Nothing was found{on} that makes a case for any side of this question."
     said = _balance(state)
     if aspect := state["framing"].get("aspect"):
-        wider = state["framing"]["neutral"].rstrip("?")
-        return f"The sources found do not speak of {aspect} in so many words. On the wider question, {lower_first(wider)}: {said}"
+        wider = lower_first(state["framing"]["neutral"].rstrip("?"))
+        silent_on = f"The sources found do not speak of {aspect} in so many words."
+        return f"{silent_on} On the wider question, {wider}: {said}"
     silent = any(f["stage"] == "select" and f.get("kind") == "scope" for f in state.get("failures", []))
     on = f"By what comes nearest to {focus}" if silent else f"On {focus}"
     return f"{on}, {said[0].lower()}{said[1:]}" if focus else said
@@ -95,6 +96,8 @@ def _one_sided(for_it: Coverage, against: Coverage, cased: set[Stance], leaning:
         lean = "leans" if other["passages"] == 1 else "lean"
         without = f"{_weight(other)} {lean} the other way without a sentence to quote."
         return f"A case {word} it was found ({_weight(one)}); {without}"
+    if other.get("leaning"):
+        return f"A case {word} it was found ({_weight(one)}); nothing that was found surely argues for the other side."
     return (
         f"Every source found that takes a side argues {word} it ({_weight(one)}); no case for the other side was found."
     )

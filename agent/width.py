@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import snowballstemmer
+import snowballstemmer  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from agent.aspects import speaking_of

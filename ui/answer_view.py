@@ -12,6 +12,7 @@ from agent.rendering.words import (
     MAY_SPEAK,
     beside,
     case,
+    cased,
     closing,
     hole,
     line_of,
@@ -92,7 +93,7 @@ def turned(answer: Answer) -> Answer:
 
 def _card(answer: Answer, side: AnswerPerspective, evidence: Sequence[Evidence], passages: dict[int, Passage]) -> None:
     line = line_of(answer, side)
-    strength = strength_of(line, len(side.claims))
+    strength = strength_of(line, cased(side))
     st.html(f'<div class="sm-head"><b>{text(stance(answer, side))}</b><span>{text(strength)}</span></div>')
     behind = ledger.sources_behind(side, evidence)
     own = quoted_head(side)
@@ -107,7 +108,7 @@ def _card(answer: Answer, side: AnswerPerspective, evidence: Sequence[Evidence],
         st.html(f'<p class="sm-small sm-apart">{text(MAY_SPEAK)}</p>')
         for number, claim in enumerate(leaning):
             cited(f'<p class="sm-claim leaning">{text(said(claim))}</p>', claim.citations, f"leaning-{number}")
-    if gap := hole(line, len(side.claims)):
+    if gap := hole(line, side):
         st.html(f'<p class="sm-small">{text(gap)}</p>')
     if side.groups:
         with st.expander("What its sources say"):

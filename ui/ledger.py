@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from agent.answer import Answer, AnswerPerspective, CoverageLine
 from agent.evidence import Evidence
-from agent.rendering.words import count, line_of
+from agent.rendering.words import cased, count, line_of
 from agent.rendering.words import label as stance_label
 from ui.shown import label
 
@@ -83,7 +83,7 @@ def evidence_bars(answer: Answer) -> list[Bar]:
     bars = []
     for side, short in zip(answer.perspectives, names(answer).values(), strict=True):
         line = line_of(answer, side)
-        bars.append(Bar(short, side.stance, "passages", line.passages, _in_words(line, len(side.claims))))
+        bars.append(Bar(short, side.stance, "passages", line.passages, _in_words(line, cased(side))))
     return bars
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from agent.answer import Answer
 from agent.evidence import Evidence
-from agent.rendering.words import line_of, looked_for, strength_of
+from agent.rendering.words import cased, line_of, looked_for, strength_of
 from ui import ledger, say
 from ui.shown import text
 from ui.style import INK, STANCES
@@ -168,7 +168,7 @@ def _not_found(answer: Answer) -> str:
     for side in answer.perspectives:
         line = line_of(answer, side)
         if line.status != "supported":
-            strength = strength_of(line, len(side.claims))
+            strength = strength_of(line, cased(side))
             tried = f"<br>{text(looked_for(answer, side, line))}" if looked_for(answer, side, line) else ""
             lines.append(f"<li><b>{text(side.statement)}</b> {text(strength)}{tried}</li>")
     if not answer.perspectives:

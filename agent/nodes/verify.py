@@ -198,16 +198,19 @@ class _Checker:
         """
         found: set[tuple[str, str]] = set()
         contrary = contrary_statements(self.state)
-        for side in self.state.get("perspectives", []):
-            mine = [c for c in claims if c["perspective"] == side["id"]]
+
+        async def of(side: Perspective) -> None:
+            mine = [c for c in claims if c["perspective"] == side["id"] and c["passages"]]
             if not contrary[side["id"]]:
                 sure = await self._sure(mine)
-                found |= {key for key, score in sure.items() if score >= self.judge.sentence_threshold}
-                continue
+                found.update(key for key, score in sure.items() if score >= self.judge.sentence_threshold)
+                return
             texts = [as_read(c) for c in mine]
             stances = await stances_to(self.judge, side, contrary[side["id"]], texts, self.seconds())
             verdicts = serves(stances)
-            found |= {(c["perspective"], c["text"]) for c, yes in zip(mine, verdicts, strict=True) if yes}
+            found.update((c["perspective"], c["text"]) for c, yes in zip(mine, verdicts, strict=True) if yes)
+
+        await asyncio.gather(*map(of, self.state.get("perspectives", [])))
         return found
 
     async def _sure(self, claims: Sequence[Claim]) -> dict[tuple[str, str], float]:
@@ -247,6 +250,6 @@ def thesis_first(claims: list[Claim]) -> list[Claim]:
             marked.append(claim)
             continue
         role: Literal["thesis", "case"] = "case" if claim["perspective"] in led or not in_case(claim) else "thesis"
-        led.add(claim["perspective"])
+        led |= {claim["perspective"]} if in_case(claim) else set()
         marked.append(Claim(**{**claim, "role": role}))
     return marked

@@ -8,6 +8,7 @@ from agent.rendering.words import (
     MAY_SPEAK,
     beside,
     case,
+    cased,
     closing,
     head,
     hole,
@@ -62,7 +63,7 @@ def _side(answer: Answer, side: AnswerPerspective) -> str:
     line = line_of(answer, side)
     parts = [
         f"<h2>{label(answer, side)}: {escape(head(side))}</h2>",
-        f'<p class="how">{escape(strength_of(line, len(side.claims)))}</p>',
+        f'<p class="how">{escape(strength_of(line, cased(side)))}</p>',
     ]
     parts += [f'<p class="thesis">{_claim(c)}</p>' for c in case(side) if c.role == "thesis"]
     bullets = [f"<li>{_claim(c)}</li>" for c in case(side) if c.role != "thesis"]
@@ -70,7 +71,7 @@ def _side(answer: Answer, side: AnswerPerspective) -> str:
     if leaning := beside(side):
         parts.append(f'<p class="how">{escape(MAY_SPEAK)}</p>')
         parts += ['<ul class="leaning">', *(f"<li>{_claim(c)}</li>" for c in leaning), "</ul>"]
-    if gap := hole(line, len(side.claims)):
+    if gap := hole(line, side):
         parts.append(f"<p>{escape(gap)}</p>")
     if tried := looked_for(answer, side, line):
         parts.append(f'<p class="how">{escape(tried)}</p>')

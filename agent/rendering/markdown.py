@@ -8,6 +8,7 @@ from agent.rendering.words import (
     MAY_SPEAK,
     beside,
     case,
+    cased,
     closing,
     hole,
     label,
@@ -70,13 +71,13 @@ def _side(answer: Answer, side: AnswerPerspective) -> list[str]:
     line = line_of(answer, side)
     own = quoted_head(side)
     head = escape(named(side)) + (f" {numbers(own)}" if own else "")
-    lines = [f"## {label(answer, side)}: {head}", "", f"*{strength_of(line, len(side.claims))}*", ""]
+    lines = [f"## {label(answer, side)}: {head}", "", f"*{strength_of(line, cased(side))}*", ""]
     thesis = [f"{_claim(c)}\n" for c in case(side) if c.role == "thesis"]
     bullets = [f"- {_claim(c)}" for c in case(side) if c.role != "thesis"]
     lines += thesis + bullets + ([""] if bullets else [])
     if leaning := beside(side):
         lines += [f"*{MAY_SPEAK}*", "", *(f"- {_claim(c)}" for c in leaning), ""]
-    if gap := hole(line, len(side.claims)):
+    if gap := hole(line, side):
         lines += [gap, ""]
     if tried := looked_for(answer, side, line):
         lines += [escape(tried), ""]

@@ -8,6 +8,7 @@ from agent.rendering.words import (
     MAY_SPEAK,
     beside,
     case,
+    cased,
     closing,
     head,
     hole,
@@ -76,7 +77,7 @@ def _side(page: _Page, answer: Answer, side: AnswerPerspective) -> None:
     tag = "NOT FOUND" if line.status == "not_found" else label(answer, side).upper()
     page.line()
     lines = textwrap.wrap(head(side), page.width - _INDENT - 2) or [""]
-    how = strength_of(line, len(side.claims)) if line.status != "not_found" else ""
+    how = strength_of(line, cased(side)) if line.status != "not_found" else ""
     page.line(page.strong(f"{tag:<{_INDENT}}{lines[0]}"))
     for more in lines[1:]:
         page.line(page.strong(" " * _INDENT + more))
@@ -91,7 +92,7 @@ def _side(page: _Page, answer: Answer, side: AnswerPerspective) -> None:
         page.wrap(MAY_SPEAK, _INDENT)
         for claim in leaning:
             page.bullet(_quoted(claim), mark="◦ ")
-    if gap := hole(line, len(side.claims)):
+    if gap := hole(line, side):
         page.wrap(gap, _INDENT)
     if tried := looked_for(answer, side, line):
         page.wrap(tried, _INDENT)

@@ -9,6 +9,7 @@ from agent.rendering.words import (
     MAY_SPEAK,
     beside,
     case,
+    cased,
     closing,
     head,
     hole,
@@ -43,14 +44,14 @@ def to_docx(answer: Answer) -> bytes:
     for side in answer.perspectives:
         line = line_of(answer, side)
         document.add_heading(_xml(f"{label(answer, side)}: {head(side)}"), 1)
-        document.add_paragraph(strength_of(line, len(side.claims))).runs[0].italic = True
+        document.add_paragraph(strength_of(line, cased(side))).runs[0].italic = True
         for claim in case(side):
             document.add_paragraph(_claim(claim), style=None if claim.role == "thesis" else "List Bullet")
         if leaning := beside(side):
             document.add_paragraph(MAY_SPEAK).runs[0].italic = True
             for claim in leaning:
                 document.add_paragraph(_claim(claim), style="List Bullet 2")
-        if gap := hole(line, len(side.claims)):
+        if gap := hole(line, side):
             document.add_paragraph(gap)
         if tried := looked_for(answer, side, line):
             document.add_paragraph(_xml(tried))

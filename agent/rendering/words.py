@@ -95,6 +95,11 @@ def case(side: AnswerPerspective) -> list[AnswerClaim]:
     return [c for c in side.claims if c.text != side.statement and c.tier == "case"]
 
 
+def cased(side: AnswerPerspective) -> int:
+    """How many claims of the side's case are shown; what merely leans its way is none."""
+    return sum(c.tier == "case" for c in side.claims)
+
+
 def beside(side: AnswerPerspective) -> list[AnswerClaim]:
     """What may speak for the side, to be shown apart from its case."""
     return [c for c in side.claims if c.text != side.statement and c.tier == "leaning"]
@@ -140,16 +145,17 @@ def strength_of(line: CoverageLine, shown: int) -> str:
     return f"{line.strength}: {counts}{copies}"
 
 
-def hole(line: CoverageLine, shown: int) -> str:
+def hole(line: CoverageLine, side: AnswerPerspective) -> str:
     """The honest line for a side without a case; empty where there is one."""
     if line.status == "not_found":
         return "No passage was found that makes this case."
     if line.status == "leaning":
-        return "" if shown else "Nothing that was found surely argues for this side."
-    if shown == 0:
+        return "" if side.claims else "Nothing that was found surely argues for this side."
+    if not cased(side):
         return "Passages lean this way, but none holds a sentence that states the case by itself."
     if line.status == "thin":
-        return "Too little for a case: " + ("a single passage." if line.passages == 1 else "one source only.")
+        few = "a single passage" if line.passages == 1 else "one source only" if line.sources == 1 else ""
+        return f"Too little for a case: {few}." if few else ""
     return ""
 
 

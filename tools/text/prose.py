@@ -12,14 +12,16 @@ _HEADING_WORDS = 14
 """A line of at most so many words that ends without a mark is a heading, a caption or an item of a list."""
 _ENDS = re.compile(r"[.!?…:;,][\"'”’)\]]*(?:\s*\[\d[\d,\s–-]*\])*$")
 _MARK = re.compile(
-    r"^(?:(?:[-*+•‣▪·–—>]|#{1,6}|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])\s+)+(?=\S)|^(?:[*_]{1,2})(?=\S)", re.IGNORECASE
+    r"^(?:(?:[-*+•‣▪·–—>]|#{1,6}|\(?\d{1,2}[.)]|\(?(?:[a-z]\)|[ivx]{2,4}[.)]))\s+)+(?=\S)|^[*_]{1,2}(?=\S)"
 )
+_NUMBER = re.compile(r"\(?(?:\d{1,4}|[a-z]|[ivx]{2,4})[.)]*")
 _CAPTION = re.compile(
     r"^(?:(?:figure|fig\.?|table|chart|box|exhibit)\s+\d+|(?:photo(?:graph)?|image|picture|source|credit|caption)s?\s*:)",
     re.IGNORECASE,
 )
 _REFERENCE_LINE = re.compile(
-    r"^(?:\[\d+\]|\d{1,3}\.)\s+[A-Z][\w'’-]+,?\s+(?:[A-Z]\.|et al|and\b)|^https?://\S+$|^www\.\S+$"
+    r"^(?:\[\d+\]|\d{1,3}\.)\s+[A-Z][\w'’-]+,?\s+(?:[A-Z]\b\.?|et al)|^\[\d+\]\s+[A-Z][\w'’-]+ and [A-Z]|"
+    r"^https?://\S+$|^www\.\S+$"
 )
 
 
@@ -29,6 +31,8 @@ def is_heading(line: str) -> bool:
     line: one of `split_sentences`, which ends sentences at line breaks too.
     """
     words = line.split()
+    if _NUMBER.fullmatch(line):  # of a list, cut off from its item
+        return True
     if _CAPTION.match(line) or _REFERENCE_LINE.match(line) or line.startswith(("#", "|")):
         return True
     if line.isupper() and len(words) <= _HEADING_WORDS:

@@ -14,20 +14,22 @@ from tools.text.prose import is_heading, without_mark
 from tools.text.sentences import split_sentences
 from tools.text.standalone import is_prose, leans_back
 
-SHORTEST, LONGEST, LONGEST_PAIR = 5, 60, 75
+SHORTEST, LONGEST, LONGEST_PAIR = 6, 60, 75
 """Words of a sentence, and of two together, that may be quoted."""
 
 _SPACES = re.compile(r"\s+")
+# What joins a sentence to the one before and says nothing itself: 'otherwise' and 'nor' say something, and 'but for',
+# 'so far' and 'yet to' are something else.
 _CONNECTIVE = re.compile(
-    r"^(?:but|and|so|yet|or|nor|also|however|moreover|furthermore|besides|additionally|similarly|likewise|therefore|thus|"
+    r"^(?:(?:but|and|so|yet|also|however|moreover|furthermore|besides|additionally|similarly|likewise|therefore|thus|"
     r"hence|consequently|accordingly|nevertheless|nonetheless|still|indeed|in fact|of course|after all|finally|lastly|"
-    r"overall|first(?:ly)?|second(?:ly)?|third(?:ly)?|next|then|meanwhile|instead|in addition|in short|in other words|"
+    r"overall|first(?:ly)?|second(?:ly)?|third(?:ly)?|next|then|meanwhile|in addition|in short|in other words|"
     r"in conclusion|in turn|as a result|by contrast|in contrast|on the contrary|on the other hand|on the one hand|"
-    r"at the same time|for example|for instance|what is more|even so|well|yes|no|again|conversely|rather|otherwise)"
-    r"(?:,\s+|\s+(?=(?:I|we|the|a|an|if|when|no|not|every|each|all|many|most|some|there is|there are|it is)\b)|:\s+)",
+    r"at the same time|for example|for instance|what is more|even so|well|yes|no|again)(?:,\s+|:\s+)|"
+    r"(?:but|and)\s+(?!for\b|so\b|yet\b|still\b|not\b|also\b)(?=\w)|"
+    r"(?:so|yet)\s+(?=(?:I|we|the|a|an|there is|there are|it is)\b))",
     re.IGNORECASE,
 )
-_BARE = re.compile(r"^(?:but|and|so|yet)\s+(?=\w)", re.IGNORECASE)
 _OPENS = re.compile(r"^[\"'“‘(\[]*[A-Z0-9£$€]")
 _ENDS = re.compile(r"[.!][\"'”’)\]]*(?:\s*(?:\[[\d,\s–-]+\]|\([^()]{0,60}\)))*$")
 _FURNITURE = re.compile(
@@ -98,7 +100,7 @@ def _quotable(sentence: str, longest: int) -> bool:
 def _with_the_one_before(passage: Passage, leading: str, sentence: str) -> str:
     """The two sentences as they stand in the passage, or '' where that helps no reader."""
     first = without_mark(leading)
-    if not first or len(first.split()) + len(sentence.split()) > LONGEST_PAIR:
+    if not first or without_mark(sentence) != sentence or len(first.split()) + len(sentence.split()) > LONGEST_PAIR:
         return ""
     if not _quotable(first, LONGEST) or leans_back(_without_connective(first)):
         return ""
@@ -107,7 +109,7 @@ def _with_the_one_before(passage: Passage, leading: str, sentence: str) -> str:
 
 
 def _without_connective(sentence: str) -> str:
-    match = _CONNECTIVE.match(sentence) or _BARE.match(sentence)
+    match = _CONNECTIVE.match(sentence)
     rest = sentence[match.end() :] if match else ""
     return rest if len(rest.split()) >= SHORTEST else sentence
 
