@@ -99,7 +99,7 @@ def is_sentence(words: Sequence[Word], lead: str = "") -> bool:
         len(words) < 3
         or len(words) > _LONGEST
         or _STRAY.search(text)
-        or _SPLICED.search(text)
+        or spliced_clauses(text)
         or re.search(r"[.] ", text)
         or not balanced(text)
     ):
@@ -120,6 +120,11 @@ def balanced(text: str) -> bool:
     closed = len(re.findall(r"(?<=[^s\s])'(?!\w)|(?<=s)'(?!\w)", text)) if opened else 0
     pairs = all(text.count(a) == text.count(b) for a, b in ("()", "[]"))
     return text.count('"') % 2 == 0 and pairs and (not opened or closed >= opened)
+
+
+def spliced_clauses(text: str) -> bool:
+    """Whether a comma alone joins two clauses: 'they shut the pool, that is a shame'."""
+    return re.search(r", (?:that|this) is\b", text, re.I) is not None or _SPLICED.search(text) is not None
 
 
 def coordinated(clause: Clause) -> bool:

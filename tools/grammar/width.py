@@ -72,9 +72,8 @@ def _aspect(rest: Sequence[Word]) -> str:
         return ""
     core, after = rest[at].core, rest[at + 1].core
     verb = core if core in CHANGES or core in _NEEDS or core in _MAKES else base_form(core)
-    if verb == "help" and (after == "to" or base_form(after) == "" and after in CHANGES):
-        inner = _aspect(rest[at + 2 if after == "to" else at + 1 :])
-        return inner
+    if verb == "help" and (after == "to" or (base_form(after) == "" and after in CHANGES)):
+        return _aspect(rest[at + 2 if after == "to" else at + 1 :])
     if verb in _NEEDS and after not in _NEEDS[verb]:
         return ""
     if verb not in CHANGES and verb not in _NEEDS and verb not in _MAKES:
