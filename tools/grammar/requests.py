@@ -21,8 +21,8 @@ _ORDERS = _SHOWS - frozenset("help know hear see read learn get find understand 
 }
 _POLITE = frozenset("any can could would will please just kindly so ok okay hi hello hey".split())
 _SMALL = frozenset(
-    "any chance someone anyone i we i'd i'll would could can will you me us to for in a an the quick brief short please "
-    "just kindly really am is "
+    "any chance someone anyone i we i'd i'll would could can will you me us to for in a an the quick brief short "
+    "please just kindly really am is "
     "are be so hi hello hey ok okay thanks out up down over through about man myself more some something both "
     "of with "
     "overview summary rundown breakdown balanced neutral fair unbiased impartial honest".split()
