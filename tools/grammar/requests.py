@@ -28,6 +28,12 @@ _SMALL = frozenset(
     "overview summary rundown breakdown balanced neutral fair unbiased impartial honest".split()
 )
 _ENDS = re.compile(r"[\s,.!]+(?:please|pls|plz|thanks|thank you|thx|cheers)(?: in advance)?\W*$", re.I)
+_WANTED = re.compile(
+    r"(?=(?:\S+ ){0,4}(?:me|us|I|I'd|we|lets)\b)(?:[\w']+ ){1,5}?"
+    r"(?P<sides>(?:the )?(?:\w+ )?(?:both sides|pros and cons|(?:arguments?|points|case|reasons) for and against) .+)",
+    re.I,
+)
+"""Whatever somebody does about both sides, he asks for them."""
 _PURPOSE = re.compile(
     r"(?: and (?:the )?(?:\w+ )?(?:case|arguments?|points|reasons?) against(?: it| them)?"
     r"| for (?:(?:my|a|an|the|our) )?(?:class|school|essay|homework|debate|presentation|work|me|us)"
@@ -54,6 +60,8 @@ def requested(text: str) -> str:
     """What a request asks to be shown ('the main points for and against zoos'), or '' where the text is none."""
     if task := _TASK.fullmatch(text):
         return f"the case for and against {task['thing']}"
+    if wanted := _WANTED.fullmatch(text):
+        return wanted["sides"]
     words = words_of(text)
     last = _end_of_asking(words)
     if last and words[last - 1].core == "to":  # 'I want to leave'
