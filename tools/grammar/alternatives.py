@@ -73,7 +73,7 @@ def comparison(text: str) -> Framing | None:
 
 
 def _described(text: str, thing: str, parts: list[str]) -> Framing | None:
-    """'What shape is the world, round or flat?' asks which of the two it is."""
+    """'What colour is the boat, red or green?' asks which of the two it is."""
     first = words_of(thing)[0]
     if not parts or first.adjective or first.adverb or first.core in ("better", "worse", "best"):
         return None

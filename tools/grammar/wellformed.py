@@ -196,7 +196,7 @@ def _two_verbs(subject: Sequence[Word]) -> bool:
 
 
 def _hidden_verb(subject: Sequence[Word], rest: Sequence[Word]) -> bool:
-    """'carbon | capture work': the verb may as well be the next word."""
+    """'paper | bin work': the verb may as well be the next word."""
     if len(rest) < 2 or rest[0].adverb or rest[1].core not in INTRANSITIVE or not verb_strength(rest[1].core):
         return False
     ends = len(rest) == 2 or rest[2].preposition or rest[2].adverb or rest[2].core in DEGREES

@@ -1,6 +1,6 @@
 """A claim about one effect of a thing, and the wider dispute about the thing itself.
 
-'Phone bans cut bullying.' is about bullying; wider is the question whether phone bans are a good thing.
+'Ferries cut pollution.' is about pollution; wider is the question whether ferries are a good thing.
 """
 
 from collections.abc import Sequence
