@@ -144,6 +144,10 @@ Critics say that fog blocks the river and spoils the view.
     It is not true that fog blocks the river and spoils the view.
 """
 OFFERED = """
+What colour is the boat, red or green?
+    The boat is red. | The boat is green.
+Which is preferable, sailing or rowing?
+    Sailing is preferable to rowing. | Rowing is preferable to sailing.
 Cloud Seeding: Blessing or Curse?
     Cloud seeding is a blessing. | Cloud seeding is a curse.
 Is a canal worth the money or a waste?
@@ -172,20 +176,63 @@ Online Dating: Finding Love or Killing Romance?
     Finding love | Killing romance
 """
 
+REQUESTED = """
+I need the best points for and against night ferries
+    polar | Are night ferries a good thing? | Night ferries are a good thing.
+could someone lay out both sides of the row over kites
+    polar | Are kites a good thing? | Kites are a good thing.
+I'd like to hear the case for and the case against closing canals
+    polar | Should canals be closed? | Canals should be closed.
+talk me through what sailors and farmers each say about dams, please
+    polar | Are dams a good thing? | Dams are a good thing.
+we have a class debate about kites, give me arguments for both sides
+    polar | Are kites a good thing? | Kites are a good thing.
+Kites. Give me both sides.
+    polar | Are kites a good thing? | Kites are a good thing.
+I want to know if kites are safe
+    polar | Are kites safe? | Kites are safe.
+"""
+CHATTED = """
+they shut the pool again, shouldnt pools be free tho
+    polar | Should pools be free? | Pools should be free.
+the mayor wants to drain the canal, isnt that a bit mad or what
+    polar | Is draining the canal a bit mad? | Draining the canal is a bit mad.
+my mate reckons barges are slow, is he right
+    polar | Are barges slow? | Barges are slow.
+we were talking about kites last night, do they even fly in rain
+    polar | Do kites fly in rain? | Kites fly in rain.
+is it just me or are barges slow
+    polar | Are barges slow? | Barges are slow.
+Ferries are slow. Fair?
+    claim | Are ferries slow? | Ferries are slow.
+Ferries are slow, so we should scrap them. Thoughts?
+    claim | Is it true that ferries are slow, so we should scrap them? | Ferries are slow, so we should scrap them.
+Does price control work in towns?
+    polar | Does price control work in towns? | Price control works in towns.
+"""
+CHATTED_STANDS_IN = """
+my landlord sold the boat, is it even legal
+    polar | My landlord sold the boat. Is it legal?
+"Slow to start, slow to stop." Discuss.
+    polar | Is this true: "Slow to start, slow to stop"?
+Will the heat pump work in winter?
+    polar | Will the heat pump work in winter?
+"""
+
 
 def _pairs(table: str) -> list[tuple[str, list[str]]]:
     lines = [line.strip() for line in table.splitlines() if line.strip()]
     return [(lines[i], lines[i + 1].split(" | ")) for i in range(0, len(lines), 2)]
 
 
-@pytest.mark.parametrize(("text", "expected"), _pairs(FRAMED + TYPED + TOPICS + SEVERAL))
+@pytest.mark.parametrize(("text", "expected"), _pairs(FRAMED + TYPED + TOPICS + SEVERAL + REQUESTED + CHATTED))
 def test_what_is_asked(text: str, expected: list[str]) -> None:
     found = frame(text)
     assert [found.form, found.neutral, found.claim] == expected
     assert found.negation
 
 
-@pytest.mark.parametrize(("text", "expected"), _pairs(STANDS_IN))
+@pytest.mark.parametrize(("text", "expected"), _pairs(STANDS_IN + CHATTED_STANDS_IN))
 def test_the_question_stands_in_where_no_statement_is_certain(text: str, expected: list[str]) -> None:
     found = frame(text)
     assert [found.form, found.neutral] == expected

@@ -24,7 +24,11 @@ _BETTER = re.compile(
     r"|^(?:do|would) you (?:prefer|like|rather have) (?P<items4>.+)$",
     re.I,
 )
-_NAMED_AFTER = re.compile(r"^(?P<asked>(?:which|what|who|when|where|how)\b.+?)\s*[,:;?–-]+\s+(?P<items>[^,].*)$", re.I)
+_NAMED_AFTER = re.compile(
+    r"^(?P<asked>(?:which|what|who|when|where|"
+    r"how)\b.+?)\s*[,:;?–-]+\s+(?P<items>[^,].*)$",
+    re.I,
+)
 _NAMED_BEFORE = re.compile(
     r"^(?P<items>[^:?]+ (?:or|vs\.?|versus) [^:?]+?)\s*[:;,–-]\s+(?P<asked>(?:which|what|who|where)\b.+)$", re.I
 )
@@ -32,7 +36,8 @@ _WHO = re.compile(
     r"^(?P<asked>(?:which|who|what) (?:\w+ ){1,4}?)(?P<items>(?:the |an? )?[\w-]+ (?:or|vs\.?|versus) .+)$", re.I
 )
 _DESCRIBED = re.compile(
-    r"^(?:what|which) (?:shape|colou?r|size|sort|kind|type)(?: of [\w-]+)? (?:is|are) (?P<thing>(?!it\b|they\b)[^,:]+?)\s*[,:–-]\s+"
+    r"^(?:what|which) (?:shape|colou?r|size|sort|kind|type)(?: of [\w-]+)? (?:is|are) (?P<thing>(?!it\b|"
+    r"they\b)[^,:]+?)\s*[,:–-]\s+"
     r"(?P<items>.+)$",
     re.I,
 )
@@ -45,9 +50,8 @@ _NO_CHOICE = frozenset("not less more other so otherwise both even any all anyth
 def comparison(text: str) -> Framing | None:
     """The framing of a bare choice ('Cats or dogs', 'Which is better: tea or coffee'). `text` has no question mark."""
     how, items, match = "better", text, _BETTER.match(text)
-    if asked := _DESCRIBED.match(text):
-        if found := _described(text, asked["thing"], _parts(asked["items"])):
-            return found
+    if (asked := _DESCRIBED.match(text)) and (described := _described(text, asked["thing"], _parts(asked["items"]))):
+        return described
     if match:
         found = {key.rstrip("234"): value for key, value in match.groupdict().items() if value}
         how, items = found.get("how", "better").lower(), found["items"]
@@ -62,14 +66,14 @@ def comparison(text: str) -> Framing | None:
     first, second = words_of(parts[0]), words_of(parts[1])
     if len(parts) == 2 and len(first) == 1 and first[0].adjective and len(second) == 2 and second[1].noun:
         parts[0] = f"{parts[0]} {second[1].text}"  # 'public or private schools'
-    if not all(_nominal(words_of(part)) for part in parts):
+    if len(set(parts)) < len(parts) or not all(_nominal(words_of(part)) for part in parts):
         return Framing("choice", sentence(text), options=_capitals(parts))
     statements = tuple(_preferred(part, [other for other in parts if other != part], how) for part in parts)
     return Framing("choice", sentence(text), alternatives=statements, topic=" or ".join(parts))
 
 
 def _described(text: str, thing: str, parts: list[str]) -> Framing | None:
-    """'What shape is the world, round or flat?' asks which of the two it is."""
+    """'What colour is the boat, red or green?' asks which of the two it is."""
     first = words_of(thing)[0]
     if not parts or first.adjective or first.adverb or first.core in ("better", "worse", "best"):
         return None

@@ -87,7 +87,7 @@ def opens_contact_clause(before: Word, word: Word) -> bool:
 
 
 def compound_verb(words: Sequence[Word], i: int) -> bool:
-    """'carbon capture | work': a noun that could be a verb, between a singular noun and what can be the verb as well."""
+    """'paper bin | work': a noun that could be a verb, between a singular noun and what may be the verb too."""
     if not 0 < i < len(words) - 1 or not words[i].noun or words[i].plural or words[i].closes:
         return False
     before, after = words[i - 1], words[i + 1]

@@ -10,13 +10,14 @@ from itertools import islice
 from tools.grammar.boundary import takes_are
 from tools.grammar.clause import from_question
 from tools.grammar.finite import finite_verb
-from tools.grammar.inflect import base_form, gerund, is_gerund, verb_strength
+from tools.grammar.inflect import gerund, is_gerund, verb_strength
 from tools.grammar.lexicon import Word, join, words_of
 from tools.grammar.openers import strip_tail
 from tools.grammar.pronouns import thing_in
 from tools.grammar.word_classes import (
     AUXILIARIES,
     BE,
+    DEGREES,
     DO,
     HAVE,
     PREPOSITIONS,
@@ -26,7 +27,8 @@ from tools.grammar.word_classes import (
 )
 
 _TAIL = re.compile(
-    r"(?<=\w)[\s,]+(?:or (?:what|(?<!yes or )(?<!true or )(?:nah|naw|no|not)|am i (?:wrong|mad|crazy)|is it just me|something)|tho(?:ugh)?|then|lol|lmao|"
+    r"(?<=\w)[\s,]+(?:or (?:what|(?<!yes or )(?<!true or )(?:nah|naw|no|not)|am i (?:wrong|mad|crazy)|is it "
+    r"just me|something)|tho(?:ugh)?|then|lol|lmao|"
     r"tbh|imo|imho|ngl|smh|innit|eh|huh|mate|guys|please|pls|anyway|idk|these days then)(?=\W*$)",
     re.I,
 )
@@ -37,28 +39,33 @@ _FILLER = re.compile(
 )
 _JUST_ME = re.compile(
     r"(?:is it (?:just|only) me(?:,? or|,? who thinks| that thinks)|"
-    r"am i (?:the only (?:one|person) (?:who|that) (?:thinks|believes|feels|finds)|(?:wrong|mad|crazy) (?:to think|or)))"
+    r"am i (?:the only (?:one|person) (?:who|that) (?:thinks|believes|feels|finds)|(?:wrong|mad|crazy) (?:to "
+    r"think|or)))"
     r"(?: that)? (?=\w+ \w)",
     re.I,
 )
 _TONE = re.compile(r"(?:^|\s)(?:imo|imho|tbh|ngl|lol|smh|lmao)\b", re.I)
 _PUZZLED = re.compile(r"^(?:I )?(?:really |just )?do not (?:get|understand|see) (?=(?:why|how) \w+ \w)", re.I)
 _EVEN = re.compile(
-    rf"(\b(?:{'|'.join(AUXILIARIES)}) (?:not )?(?:[\w'-]+ ){{1,5}}?)even (?=(?!if|though|when|an?\b|the|in|after|for|more|less|so)\w)",
+    rf"(\b(?:{'|'.join(AUXILIARIES)}) (?:not )?(?:[\w'-]+ ){{1,5}}?)even (?=(?!if|though|when|an?\b|the|in|"
+    rf"after|for|more|less|so)\w)",
     re.I,
 )
 _MOST_COMMAS = 6
 _TELLING = frozenset(
     "been got had tried bought heard saw read started went moved lost just dont kinda sorta not so".split()
 )
+_GIVEN = frozenset("considering assuming regarding concerning supposing speaking following including".split())
 _INTRODUCE = (PREPOSITIONS | SUBORDINATORS | {"to", "once", "according", "when"}) - {"like"}
 _REPORTED = re.compile(
-    r"(?:.*?\b)?(?:reckons?|says?|said|reads?|heard|hear|apparently|told|thinks?|claims?|claimed|keeps? (?:saying|telling \w+)|told (?:me|us)|swears?|insists?|"
+    r"(?:.*?\b)?(?:reckons?|says?|said|reads?|heard|hear|apparently|told|thinks?|claims?|claimed|keeps? "
+    r"(?:saying|telling \w+)|told (?:me|us)|swears?|insists?|"
     r"believes?)(?: that)? (?P<what>\w+ \w+.*)",
     re.I,
 )
 _ASSENT = re.compile(
-    rf"(?:{'|'.join(AUXILIARIES)})(?: not)? (?:they|he|she|it|this|that|there|i|we)(?: not)?(?: really| actually| even)?"
+    rf"(?:{'|'.join(AUXILIARIES)})(?: not)? (?:they|he|she|it|this|that|there|i|we)(?: not)?(?: really| "
+    rf"actually| even)?"
     r"(?: (?:got|have|had|having))?"
     r"(?: (?:a point|right|wrong|correct|true|legit|mad|crazy|on to something|onto something|(?:any|some|a bit of) "
     r"(?:truth|sense)(?: (?:to|in) (?:it|this|that))?))\W*",
@@ -71,12 +78,15 @@ _PLAN = re.compile(
     re.I,
 )
 _TOPIC = re.compile(
-    r".*\b(?:about|over) (?P<thing>[^,.;]+?)(?: (?:at|in|on|all|again|these|this|every|with|last|yesterday|today|tonight)\b.*)?",
+    r".*\b(?:about|over|debate|discuss|(?:deal|wrong|up) with) (?P<thing>[^,.;]+?)"
+    r"(?: (?:at|in|on|all|again|these|this|every|with|last|yesterday|"
+    r"today|tonight)\b.*)?",
     re.I,
 )
 _NEGATED = re.compile(rf"^({'|'.join(AUXILIARIES - {'cannot'})}) not (?!only|all|every)", re.I)
 _POINTING = re.compile(
-    r"\b(?P<word>it|they|them|this|that|these|those)\b(?! (?:said|kind|sort|way\b(?! (?:too|more|less|better|worse))))",
+    r"\b(?P<word>it|they|them|this|that|these|those)\b(?! (?:said|kind|sort|way\b(?! (?:too|more|less|better|"
+    r"worse))))",
     re.I,
 )
 
@@ -87,7 +97,7 @@ def plainer(text: str) -> str:
     for _ in range(3):
         text = _TAIL.sub("", text) if len(text.split()) > 3 else text
     text = _JUST_ME.sub("", _PUZZLED.sub("", text))
-    return _EVEN.sub(r"\1", text)
+    return _EVEN.sub(r"\1", re.sub(r" way (?=too \w+\W*$)", " ", text))
 
 
 def spliced(text: str) -> tuple[str, str]:
@@ -126,11 +136,22 @@ def _introduces(story: str) -> bool:
     first = words[0].core
     if first in SUBORDINATORS or first in ("when", "as", "since", "once", "given", "now"):
         return True
-    acts = finite_verb(words) is not None or words[0].tag in ("VBN", "VBD") or first in _TELLING or words[0].adjective
+    acts = (
+        finite_verb(words) is not None
+        or words[0].tag in ("VBN", "VBD")
+        or first in _TELLING
+        or words[0].adjective
+        or _told_of(words[0])
+    )
     if not acts or re.search(r"\b(?:or|vs?\.?|versus)\b", story):
         return True
     people = any(w.core in SUBJECT_PRONOUNS - {"it", "one"} for w in words[1:])
     return first in _INTRODUCE and not (people and not any(w.core in RELATIVES for w in words))
+
+
+def _told_of(word: Word) -> bool:
+    """'trying to save', and not 'considering the cost'."""
+    return is_gerund(word.core) and not word.preposition and word.core not in _GIVEN
 
 
 def begins_question(words: Sequence[Word], marked: bool = False) -> bool:
@@ -174,6 +195,8 @@ def _points(question: str, match: re.Match[str]) -> bool:
     if match["word"].lower() in ("that", "this", "these", "those") and after:
         before = words_of(question[: match.start()])
         asked = bool(before) and before[-1].core in AUXILIARIES | {"not"}
+        if after[0].core == "way" and after[1:2] and (after[1].core in DEGREES or after[1].tag == "JJR"):
+            return asked
         return asked and (len(after) == 1 or not (after[0].noun and not verb_strength(after[0].core)))
     first = re.match(r"\S+ (?:not )?it\b", question, re.I)
     return not (first and match.end() == first.end() and _expletive(question))
@@ -199,7 +222,11 @@ def _thing(story: str, word: str, question: str) -> str:
     if topic and takes_are(words_of(topic)) == several:
         return topic
     subject = thing_in(re.sub(r"^(?:.*\b(?:think|thinks|says?|reckons?) )?(?:that )?", "", story), word)
-    if subject and not re.match(r"(?:my|our|his|her|your|their|the (?:council|government))\b", subject, re.I):
+    if (
+        subject
+        and words_of(subject)[0].core not in _TELLING
+        and not re.match(r"(?:my|our|his|her|your|their|the (?:council|government))\b", subject, re.I)
+    ):
         return subject
     last = words_of(story)
     open_question = re.match(r"(?:what|how|which|where)\b", question, re.I)
@@ -221,6 +248,4 @@ def _doing(action: str) -> str:
     if is_gerund(words[0].core):
         return join(words)
     base = words[0].core
-    return (
-        f"{gerund(base)} {join(words[1:])}" if verb_strength(base) >= 1 and not base_form(base).startswith("be") else ""
-    )
+    return f"{gerund(base)} {join(words[1:])}" if verb_strength(base) >= 1 else ""

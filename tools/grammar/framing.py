@@ -9,8 +9,8 @@ import re
 from dataclasses import replace
 
 from tools.grammar.alternatives import choices, comparison, named_choice, predicates, split_clauses, with_article
+from tools.grammar.asked import answered, parallel, quoted, shown
 from tools.grammar.boundary import takes_are
-from tools.grammar.chat import topic_of
 from tools.grammar.clause import Clause, from_question, from_statement, lower_first
 from tools.grammar.facts import asks_for_fact
 from tools.grammar.finite import finite_verb
@@ -18,13 +18,13 @@ from tools.grammar.framed import Form, Framing, asked_plainly, sentence
 from tools.grammar.inflect import base_form, is_gerund, verb_strength
 from tools.grammar.leads import WH, after_title, lead_of
 from tools.grammar.lexicon import Word, is_word, join, lookup, words_of
-from tools.grammar.openers import asks_opinion, denies, inner_claim, person_swapped, rating, strip_tail
+from tools.grammar.openers import asks_opinion, denies, inner_claim, rating, strip_tail
 from tools.grammar.pronouns import referred
 from tools.grammar.reading import Reading, read
-from tools.grammar.requests import about, asks_for_sides, requested
+from tools.grammar.requests import asks_for_sides
 from tools.grammar.tidying import tidy, unquoted, without_scare_quotes
 from tools.grammar.weighing import is_topic, weighed, worth
-from tools.grammar.wellformed import coordinated, is_sentence, keeps_words, sound
+from tools.grammar.wellformed import coordinated, is_sentence, sound, spliced_clauses
 from tools.grammar.word_classes import (
     AUXILIARIES,
     BE,
@@ -64,44 +64,20 @@ def frame(question: str) -> Framing:
         return Framing("none", sentence(text))
     reading = read(text)
     reading = replace(reading, text=without_scare_quotes(reading.text))
-    shown, reading = _shown(reading)
-    if shown:
-        return shown
+    requested, reading = shown(reading)
+    if requested:
+        return requested
     if not reading.text or _INSTRUCTS.match(reading.text) or (text.endswith("!") and len(words) < 3):
         return Framing("none", sentence(text))
     found = _taken(reading, text)
     return Framing("fact", found.neutral, topic=found.topic) if reading.answered and found.form == "polar" else found
 
 
-def _shown(reading: Reading) -> tuple[Framing | None, Reading]:
-    """The framing of a request to be shown what speaks for a thing and against it; or what another request asks."""
-    text = reading.text.rstrip(" ?.!")
-    before, _, request = text.rpartition(", ")
-    if before and asks_for_sides(request):
-        thing = topic_of(before)
-        return (_answered(worth(thing), "polar") if thing else Framing("open", sentence(text))), reading
-    asked = requested(text)
-    if not asked:
-        return None, reading
-    if thing := weighed(re.sub(r"^(?:about|of|on) ", "", asked), requested=True):
-        return _answered(thing, "polar"), reading
-    if (thing_named := about(asked)) and is_topic(words_of(thing_named)):
-        return _answered(worth(thing_named), "polar"), reading
-    if not re.search(r"\b(?:me|us|I|you)\b", text):
-        return None, reading
-    if WH.match(asked) or re.match(r"(?:whether|if)\b", asked):
-        asked = re.sub(r"^if\b", "whether", asked)
-        return None, replace(reading, text=asked, asked=True)
-    if text[:1] in "iI" and text[1:2] in " '":
-        return Framing("open", sentence(text), topic=asked), reading
-    return None, reading
-
-
 def _taken(reading: Reading, text: str) -> Framing:
     """The framing of what was read; where a pronoun has no certain referent, all of the text stands in."""
     title, body = after_title(reading.text)
     if title and (_VERDICT.match(body) or asks_for_sides(body)):
-        return _answered(worth(title), "polar")
+        return answered(worth(title), "polar")
     if title and (items := named_choice(title, body)):
         return items
     if title and text.endswith("?") and (found := _titled(title, body)):
@@ -118,7 +94,7 @@ def _in_context(title: str, body: str, reading: Reading) -> Framing:
     found = _framed(body, reading)
     if reading.told:
         text = " ".join([sentence(reading.given[-1], "."), sentence(body)])
-        return Framing("open" if found.form == "fact" else found.form, text, topic=_story_topic(reading))
+        return Framing("open" if found.form in ("open", "fact") else "polar", text, topic=_story_topic(reading))
     if not title and not reading.given:
         return found
     needed = referred(found, things)
@@ -164,7 +140,7 @@ def _framed(text: str, reading: Reading) -> Framing:
     text, tagged = strip_tail(text)
     lead, text = lead_of(text)
     if not lead and (thing := weighed(text)):
-        return _answered(thing, "polar")
+        return answered(thing, "polar")
     if items := comparison(text):
         return items
     inner = inner_claim(text)
@@ -215,7 +191,7 @@ def _polar(words: list[Word], lead: str, flip: bool, how: str) -> Framing:
         return found
     if not sound(clause):
         return Framing("polar", sentence(unquoted(asked)), topic=clause.topic())
-    return _answered(replace(clause, denied=clause.denied != flip), "polar")
+    return answered(replace(clause, denied=clause.denied != flip), "polar")
 
 
 def _second_question(words: list[Word]) -> int:
@@ -227,14 +203,6 @@ def _second_question(words: list[Word]) -> int:
     return len(words)
 
 
-def _answered(clause: Clause, form: Form, opinion: bool = False) -> Framing:
-    spoken = person_swapped(clause, opinion)
-    neutral, stated = clause.question(), spoken.statement()
-    if not keeps_words(neutral, stated):
-        return Framing(form, neutral, topic=clause.topic())
-    return Framing(form, neutral, stated, spoken.denial(), topic=clause.topic())
-
-
 def _open(text: str, words: list[Word]) -> Framing:
     asked = sentence(text)
     return Framing("fact" if asks_for_fact(asked) else "open", asked, topic=_open_topic(words))
@@ -244,15 +212,15 @@ def _claimed(words: list[Word], lead: str, text: str, form: Form, flip: bool, re
     """The framing of a statement, an imperative or a bare topic."""
     reported = join(words) != text
     clause = _stated(words, lead, reported)
-    if (reading.framed or reading.quoted) and _parallel(words):
-        return _quoted(words)
+    if (reading.framed or reading.quoted) and parallel(words):
+        return quoted(words)
     if clause is None:
         if is_topic(words):
-            return _answered(worth(join(words)), "polar")
+            return answered(worth(join(words)), "polar")
         if not reading.asks and is_sentence(words):
             return _as_stated(words, lead, form, reading)
         if (reading.framed or reading.quoted) and len(words) > 3:
-            return _quoted(words)
+            return quoted(words)
         known = sum(is_word(w.core) for w in words) >= 0.6 * len(words) and len(words) > 2
         fragment: Form = ("polar" if reading.asks else "open") if known else "none"
         return Framing(fragment, sentence(text), topic=join(words))
@@ -260,21 +228,9 @@ def _claimed(words: list[Word], lead: str, text: str, form: Form, flip: bool, re
         clause = replace(clause, rest=f"{reading.how} {clause.rest}")
     if re.search(r"\beither\b", clause.rest) and (offered := choices(clause, clause.question())):
         return offered
-    if sound(clause) and not (coordinated(clause) and not clause.denied):
-        return _answered(replace(clause, denied=clause.denied != flip), form, asks_opinion(text))
+    if sound(clause) and not spliced_clauses(join(words)) and not (coordinated(clause) and not clause.denied):
+        return answered(replace(clause, denied=clause.denied != flip), form, asks_opinion(text))
     return _as_stated(words, lead, form, reading)
-
-
-def _parallel(words: list[Word]) -> bool:
-    """'Two legs good, four legs bad': a maxim of two halves without a verb that ties them."""
-    at = [i for i, word in enumerate(words) if word.closes]
-    halved = len(at) == 1 and at[0] + 1 == len(words) / 2
-    return halved and not any(w.core in AUXILIARIES | SUBJECT_PRONOUNS for w in words)
-
-
-def _quoted(words: list[Word]) -> Framing:
-    text = sentence(join(words), "").strip('"')
-    return Framing("polar", f'Is this true: "{text}"?', topic=join(words))
 
 
 def _as_stated(words: list[Word], lead: str, form: Form, reading: Reading) -> Framing:
@@ -315,7 +271,7 @@ def _titled(title: str, body: str) -> Framing | None:
     asks = words[0].core in AUXILIARIES or any(WH.match(word.core) for word in words)
     if asks or not predicates(words) or not sound(clause):
         return None
-    return _answered(clause, "polar")
+    return answered(clause, "polar")
 
 
 def _foreign(words: list[Word]) -> bool:

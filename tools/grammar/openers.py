@@ -13,7 +13,7 @@ ECHO = re.compile(rf"(?:and |but )?{_AUX}(?: not)? {_PRONOUN}(?: not)?(?: all| r
 """'Is it?', 'Do they?': asks whether what was said is so."""
 _TAIL = re.compile(
     rf"\s*,?\s*\bor not$|\s*,\s*{_AUX}(?: not)? {_PRONOUN}(?: not)?(?: think| agree)?$|"
-    r"\s*,\s*(?:right|no|correct|yes or no|agree|true or (?:false|nah|not)|agree or disagree|am i right|eh)$",
+    r"\s*,\s*(?:right|no|correct|yes or no|agree|true|true or (?:false|nah|not)|agree or disagree|am i right|eh)$",
     re.I,
 )
 _THINK = (
@@ -41,12 +41,14 @@ _OPENERS: tuple[str, ...] = (
     r"(?:true|correct|the case|a fact|right to say|fair to say|accurate)(?: to say)? (?:that )?(?!to\b|for\b)",
     r"is not it (?:true|correct|the case|a fact) that ",
     r"why (?:should|must|do|would|ought) (?:we|people|anybody|anyone|one|you|i) (?:not )?(?:to )?"
-    r"(?:(?:accept|admit|concede|grant|agree|believe|think) that |(?:believe|think) (?!in\b|that\b|so\b|of\b|about\b))",
+    r"(?:(?:accept|admit|concede|grant|agree|believe|think) that |(?:believe|think) (?!in\b|that\b|so\b|of\b|"
+    r"about\b))",
     r"are you (?:not )?(?:strongly )?(?:in favou?r of|for|against|opposed to) ",
     r"this house (?:believes?|holds|is of the opinion|thinks?) (?:that )?",
     rf"(?:i|we|they|some|many|people|others|(?:some|many|most) people|(?!{_AUX}\b)(?:(?:some|many|most|several) )?"
     r"(?:[\w-]+ )?[\w-]+s) (?:firmly |strongly |often |do |sometimes )?"
-    r"(?:think|believe|say|argue|claim|feel|reckon|am convinced|contend|insist|keep (?:on )?saying|are saying) (?:that )?",
+    r"(?:think|believe|say|argue|claim|feel|reckon|am convinced|contend|insist|keep (?:on )?saying|are saying) "
+    r"(?:that )?",
     r"in my (?:opinion|view),? ",
     r"(?:resolved|motion|debate|question|claim|topic|discuss)[:,] (?:that )?",
     r"(?:can|could|would) (?:you|we) (?:please )?(?:tell me|explain|say|discuss|discuss|know) (?:whether|if) ",
@@ -59,7 +61,11 @@ _OPENERS: tuple[str, ...] = (
     r"(?:but|and|so) (?=(?:is|are|should|do|does|can|will|would)\b)",
 )
 _OPENER = re.compile("|".join(f"(?:{opener})" for opener in _OPENERS), re.I)
-_HOUSE = re.compile(r"^this house (would|should|will|supports?|opposes?|regrets?|welcomes?|rejects?|wants? to) ", re.I)
+_HOUSE = re.compile(
+    r"^this house (would|should|will|supports?|opposes?|regrets?|welcomes?|rejects?|wants? to) "
+    r"",
+    re.I,
+)
 _ASKS_YOU = re.compile(r"^(?:do|did|would) you\b", re.I)
 _RATED = re.compile(r"(?:describe|rate|consider|regard|see|view|call) (?P<what>.+?) (?:as|to be) (?P<how>.+)", re.I)
 _AGAINST = re.compile(r"^are you (?:not )?(?:strongly )?(?:against|opposed to) ", re.I)

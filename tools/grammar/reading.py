@@ -15,13 +15,16 @@ from tools.grammar.tidying import unquoted
 _SAYS = r"(?:said|says|wrote|writes|argued|argues|claimed|claims|according to|remarked|declared|once)"
 _OPINION = r"(?:statement|view|claim|idea|assertion|opinion|proposition|argument|assessment|judgement|judgment|comment)"
 _TASK = (
-    r"(?:critically )?(?:discuss|debate|comment|evaluate|assess|consider|analy[sz]e|respond|examine|explain|elaborate|"
+    r"(?:critically )?(?:discuss|debate|comment|evaluate|assess|consider|analy[sz]e|respond|examine|explain|"
+    r"elaborate|"
     r"justify|give|support|use|refer|answer|illustrate|write|include)"
 )
 _FRAME = re.compile(
     rf"(?:please )?{_TASK}\b.*"
-    r"|(?:(?:to what extent|how far|how strongly|in what ways|why) )?(?:do|would|can|could|must|should) (?:you|we|one) "
-    r"(?:(?:personally|really|strongly|dis)? ?(?:agree|accept|concur|share)|think (?:so|this)|(?:support|believe) this)"
+    r"|(?:(?:to what extent|how far|how strongly|in what ways|why) )?(?:do|would|can|could|must|should) (?:you|"
+    r"we|one) "
+    r"(?:(?:personally|really|strongly|dis)? ?(?:agree|accept|concur|share)|think (?:so|this)|(?:support|"
+    r"believe) this)"
     r"\b.*"
     r"|(?:agree|disagree)(?: or (?:dis)?agree)?\W*"
     r"|(?:and |if so,? |if not,? )?(?:why|how)(?:,? (?:and|or) (?:how|why)(?: not)?| not)?"
@@ -42,8 +45,10 @@ _STILL_TRUE = re.compile(
     re.I,
 )
 _ENDS_FRAMED = re.compile(
-    r"(?:[\s,;.?!–—-]+|: )(?!(?<=: )(?:yes or no|thoughts))(?:(?:do you )?agree(?: or disagree)?|discuss|true or false|"
-    r"yes or no|thoughts|(?<=, )fair|cmv|am i wrong|right or wrong|what do you think|fact or fiction|myth or reality)\W*$",
+    r"(?:[\s,;.?!–—-]+|: )(?!(?<=: )(?:yes or no|thoughts))(?:(?:do you )?agree(?: or disagree)?|discuss|true "
+    r"or false|"
+    r"yes or no|thoughts|(?<=, )fair|cmv|am i wrong|right or wrong|what do you think|fact or fiction|myth or "
+    r"reality)\W*$",
     re.I,
 )
 _AND_MORE = re.compile(r",? (?:and|but),? (?:if (?:so|not)\b,?|why\b|how\b|to what extent|in what)[^,]*\?$", re.I)

@@ -10,23 +10,39 @@ from tools.grammar.lexicon import Word, join, words_of
 
 _WISHES = frozenset("want need like love looking look trying try hoping seeking interested after curious".split())
 _SHOWS = frozenset(
-    "give show tell walk talk run take lay set spell outline list present provide summarise summarize explain describe "
+    "give show tell walk talk run take lay set spell outline list present provide summarise summarize explain "
+    "describe "
     "compare argue steelman discuss help understand know hear see read learn get find sketch weigh make break teach "
     "send bring share offer state".split()
 )
-_ORDERS = _SHOWS - frozenset(
-    "help know hear see read learn get find understand break run go make bring weigh".split()
-) | {"help", "make"}
+_ORDERS = _SHOWS - frozenset("help know hear see read learn get find understand run go bring weigh".split()) | {
+    "help",
+    "make",
+}
 _POLITE = frozenset("any can could would will please just kindly so ok okay hi hello hey".split())
 _SMALL = frozenset(
-    "any chance i we i'd i'll would could can will you me us to for in a an the quick brief short please just kindly really am is "
-    "are be so hi hello hey ok okay thanks out up down over through about man myself more some something both of with "
+    "any chance someone anyone i we i'd i'll would could can will you me us to for in a an the quick brief short "
+    "please just kindly really am is "
+    "are be so hi hello hey ok okay thanks out up down over through about man myself more some something both "
+    "of with "
     "overview summary rundown breakdown balanced neutral fair unbiased impartial honest".split()
 )
 _ENDS = re.compile(r"[\s,.!]+(?:please|pls|plz|thanks|thank you|thx|cheers)(?: in advance)?\W*$", re.I)
-_MANY = re.compile(r"(?:what|why|how)\b", re.I)
+_WANTED = re.compile(
+    r"(?=(?:\S+ ){0,4}(?:me|us|I|I'd|we|lets)\b)(?:[\w']+ ){1,5}?"
+    r"(?P<sides>(?:the )?(?:\w+ )?(?:both sides|pros and cons|(?:arguments?|points|case|reasons) for and against) .+)",
+    re.I,
+)
+"""Whatever somebody does about both sides, he asks for them."""
+_PURPOSE = re.compile(
+    r"(?: and (?:the )?(?:\w+ )?(?:case|arguments?|points|reasons?) against(?: it| them)?"
+    r"| for (?:(?:my|a|an|the|our) )?(?:class|school|essay|homework|debate|presentation|work|me|us)"
+    r"(?: tomorrow| today)?)$",
+    re.I,
+)
 _TASK = re.compile(
-    r"(?:(?:i|we) )?(?:am |are |have |have got |got |need |must |had )?(?:to )?(?:write |writing |doing |do |preparing |"
+    r"(?:(?:i|we) )?(?:am |are |have |have got |got |need |must |had )?(?:to )?(?:write |writing |doing |do |"
+    r"preparing |"
     r"working on )?(?:an?|my|our|this) (?:\w+ ){0,2}?(?:essay|debate|paper|presentation|report|speech|project|"
     r"assignment|article|talk|discussion|argument|dissertation|coursework)(?: \w+)? (?:on|about|over|regarding) "
     r"(?P<thing>.+?)(?:,| -| –|\.|;| and| so| but| where| for which)\s.*?"
@@ -44,6 +60,8 @@ def requested(text: str) -> str:
     """What a request asks to be shown ('the main points for and against zoos'), or '' where the text is none."""
     if task := _TASK.fullmatch(text):
         return f"the case for and against {task['thing']}"
+    if wanted := _WANTED.fullmatch(text):
+        return wanted["sides"]
     words = words_of(text)
     last = _end_of_asking(words)
     if last and words[last - 1].core == "to":  # 'I want to leave'
@@ -62,8 +80,8 @@ def requested(text: str) -> str:
         "want",
         "wanting",
     ) and bool(asking & _WISHES)
-    orders = first in _ORDERS or (first in _POLITE and bool(asking & (_ORDERS | _SHOWS)))
-    return join(words[last:]) if last < len(words) and (wishes or orders) else ""
+    orders = first in _ORDERS or (first in _POLITE and bool(asking & _ORDERS))
+    return _PURPOSE.sub("", join(words[last:])) if last < len(words) and (wishes or orders) else ""
 
 
 def _end_of_asking(words: Sequence[Word]) -> int:
@@ -83,8 +101,10 @@ def about(asked: str) -> str:
 
 
 _OF_SIDES = frozenset(
-    "both all two the each every side sides case cases point points argument arguments view views for and against pros "
-    "cons on from of to best strongest main please it this that".split()
+    "both all two the each every side sides case cases point points argument arguments view views for and "
+    "against pros "
+    "cons on from of to best strongest main please it this that what do does people others they say think "
+    "argue".split()
 )
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from tools.grammar.boundary import head_noun, takes_are
-from tools.grammar.clause import Clause, lower_first
+from tools.grammar.clause import Clause, is_counted, lower_first
 from tools.grammar.finite import finite_verb
 from tools.grammar.inflect import base_form, is_gerund, is_participle, participle, verb_strength
 from tools.grammar.lexicon import Word, is_noun_by_ending, is_word, join, lookup, words_of
@@ -23,14 +23,17 @@ _ADJECTIVES = (
 )
 _POINTS = (
     r"(?:benefits?|advantages?|merits?|virtues?|upsides?|strengths?|pros?|positives|"
-    r"objections?|criticisms?|opposition|problems?|drawbacks?|disadvantages?|downsides?|harms?|risks?|dangers?|weaknesses|flaws|cons?|negatives|"
+    r"objections?|criticisms?|opposition|problems?|drawbacks?|disadvantages?|downsides?|harms?|risks?|dangers?|"
+    r"weaknesses|flaws|cons?|negatives|"
     r"(?:(?:positive|negative|good|bad|harmful|beneficial) (?:effects?|sides?|points?|aspects?|things?)))"
 )
 _RATING = r"(?:(?:so|very|really) )?(?:good|bad|great|harmful|beneficial|wrong|right|terrible)"
 _DISPUTES = (
-    r"(?:perspectives?|debates?|controvers(?:y|ies)|disputes?|arguments?|ethics|morality|opinions?|views?|viewpoints?|"
-    r"thoughts|points of view|positions?|cases?|discussions?|conversation|question|issue|row|fuss|disagreements?|story|"
-    r"points|facts|(?:(?:both|all|two|different|the) )+sides?)"
+    r"(?:perspectives?|debates?|controvers(?:y|ies)|disputes?|arguments?|ethics|morality|opinions?|views?|"
+    r"viewpoints?|"
+    r"thoughts|points of view|positions?|cases?|discussions?|conversation|question|issue|row|fuss|"
+    r"disagreements?|story|"
+    r"points|facts|(?:(?:both|all|two|either|different|the) )+sides?)"
 )
 _ON = r"(?:on|over|about|of|around|surrounding|regarding|concerning|to|for|in|behind|with)"
 _SIDES = r"(?:supporters|opponents|critics|fans|defenders|backers|advocates|proponents|champions|enemies|sceptics)"
@@ -40,19 +43,21 @@ _SAY = (
 _WEIGHED = re.compile(
     r"(?:(?:what (?:is|are|were)|list|name|explain|describe|discuss|give me|show me|tell me(?: about)?) )?"
     r"(?:(?:both|some|all|any) (?:of )?)?(?:the )?(?:"
-    rf"{_ADJECTIVES}{_POINTS}(?:,? (?:and|or|vs\.?|versus|&)(?: the)? {_POINTS})? (?:of|with|to having|about|to|for|on) |"
+    rf"{_ADJECTIVES}{_POINTS}(?:,? (?:and|or|vs\.?|versus|&)(?: the)? {_POINTS})? (?:of|with|to having|about|to|"
+    rf"for|on) |"
     rf"{_ADJECTIVES}(?:arguments?|reasons?|case|cases|points)(?: (?:for|against),? (?:and|or)(?: the case)?)? "
     r"(?:for|against|in favou?r of) |"
     rf"(?:the )?{_ADJECTIVES}(?:great |big |new |whole )*{_DISPUTES}(?: (?:of|in|on|to) (?:the |this )?{_DISPUTES})?"
     rf" (?:{_SIDED}|(?!for |to |in |with ){_ON}) |"
     rf"(?:both|all|the two) sides (?:in|to) (?:the )?|"
-    rf"{_ADJECTIVES}(?:arguments?|points|case|views?) (?:\w+ ){{0,2}}(?:by|from|of) (?:[\w-]+ ){{1,5}}?(?:of|on|about|over) |"
+    rf"{_ADJECTIVES}(?:arguments?|points|case|views?) (?:\w+ ){{0,2}}(?:by|from|of) (?:[\w-]+ ){{1,5}}?(?:of|on|"
+    rf"about|over) |"
     rf"(?:\w+ )?{_SIDED},?:?(?: (?:on|of|about))? "
     r")(?:the (?P<named>.+?) (?:debate|controversy|issue|question|argument|row)|(?P<thing>.+))"
     rf"|what (?:would|do|might|can|could) (?:[\w-]+ ){{0,4}}?{_SIDES} of (?P<backed>.+) (?:each )?{_SAY}"
     rf"|what (?:can|could|might|may) be said (?:{_SIDED}|for|against|about|in favou?r of) (?P<said>.+)"
     rf"|(?:what|how|why)(?: (?!(?:i|we|you|it|that|this)\b)[\w-]+){{1,6}}? {_SAY} (?:about )?"
-    rf"(?:{_SIDED}|about|on|over|for|against) (?P<disputed>.+)"
+    rf"(?:{_SIDED}|about|on|over|for|against|with) (?P<disputed>.+)"
     rf"|what (?:is|are) {_RATING} (?:about|with) (?P<blamed>.+)"
     rf"|what makes (?P<made>.+?) {_RATING}"
     r"|are you (?:for|against|in favou?r of|opposed to) (?P<held>(?!\w+ing ).+)"
@@ -75,12 +80,19 @@ def weighed(text: str, requested: bool = False) -> Clause | None:
         return None
     if words[0].core in ("whether", "how", "why", "what", "if", "who") or thing[-1] in ",;:":
         return None
-    return worth(thing)
+    named = (
+        match is not None
+        and match["named"] is not None
+        and len(words) > 1
+        and words[-1].tag == "NN"
+        and is_counted(words[-1].core)
+    )
+    return worth(f"the {thing}" if named else thing)
 
 
 def worth(thing: str) -> Clause:
-    """'X is good'; of somebody or something with a name of two words or more, that it deserves praise; of something that
-    is to be done, that it should be done."""
+    """'X is good'; of a name of two words or more, that it deserves praise; of what is to be done, that it should
+    be done."""
     words = words_of(thing)
     if policy := _policy(words):
         return policy
@@ -99,9 +111,12 @@ def _policy(words: Sequence[Word]) -> Clause | None:
     base = base_form(words[0].core) if is_gerund(words[0].core) else ""
     if base not in POLICIES and not base.endswith(("ise", "ize", "ify")):
         return None
-    end = next((i for i, w in enumerate(words) if i and (w.preposition or w.core in ("to", "and"))), len(words))
+    end = next(
+        (i for i, w in enumerate(words) if i and w.core != "of" and (w.preposition or w.core in ("to", "and"))),
+        len(words),
+    )
     thing, rest = list(words[1:end]), list(words[end:])
-    plain = thing and thing[-1].noun and not any(w.closes or w.core in ("up", "down", "off") or w.adverb for w in thing)
+    plain = thing and thing[-1].noun and not any(w.closes or w.preposition or w.adverb for w in thing)
     if (
         not plain
         or any(w.core in ("to", "and", "or", "for") for w in rest)

@@ -99,7 +99,7 @@ def is_sentence(words: Sequence[Word], lead: str = "") -> bool:
         len(words) < 3
         or len(words) > _LONGEST
         or _STRAY.search(text)
-        or _SPLICED.search(text)
+        or spliced_clauses(text)
         or re.search(r"[.] ", text)
         or not balanced(text)
     ):
@@ -120,6 +120,11 @@ def balanced(text: str) -> bool:
     closed = len(re.findall(r"(?<=[^s\s])'(?!\w)|(?<=s)'(?!\w)", text)) if opened else 0
     pairs = all(text.count(a) == text.count(b) for a, b in ("()", "[]"))
     return text.count('"') % 2 == 0 and pairs and (not opened or closed >= opened)
+
+
+def spliced_clauses(text: str) -> bool:
+    """Whether a comma alone joins two clauses: 'they shut the pool, that is a shame'."""
+    return re.search(r", (?:that|this) is\b", text, re.I) is not None or _SPLICED.search(text) is not None
 
 
 def coordinated(clause: Clause) -> bool:
@@ -191,7 +196,7 @@ def _two_verbs(subject: Sequence[Word]) -> bool:
 
 
 def _hidden_verb(subject: Sequence[Word], rest: Sequence[Word]) -> bool:
-    """'carbon | capture work': the verb may as well be the next word."""
+    """'paper | bin work': the verb may as well be the next word."""
     if len(rest) < 2 or rest[0].adverb or rest[1].core not in INTRANSITIVE or not verb_strength(rest[1].core):
         return False
     ends = len(rest) == 2 or rest[2].preposition or rest[2].adverb or rest[2].core in DEGREES

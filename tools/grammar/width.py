@@ -1,6 +1,6 @@
 """A claim about one effect of a thing, and the wider dispute about the thing itself.
 
-'Phone bans cut bullying.' is about bullying; wider is the question whether phone bans are a good thing.
+'Ferries cut pollution.' is about pollution; wider is the question whether ferries are a good thing.
 """
 
 from collections.abc import Sequence
@@ -73,8 +73,7 @@ def _aspect(rest: Sequence[Word]) -> str:
     core, after = rest[at].core, rest[at + 1].core
     verb = core if core in CHANGES or core in _NEEDS or core in _MAKES else base_form(core)
     if verb == "help" and (after == "to" or (base_form(after) == "" and after in CHANGES)):
-        inner = _aspect(rest[at + 2 if after == "to" else at + 1 :])
-        return inner
+        return _aspect(rest[at + 2 if after == "to" else at + 1 :])
     if verb in _NEEDS and after not in _NEEDS[verb]:
         return ""
     if verb not in CHANGES and verb not in _NEEDS and verb not in _MAKES:

@@ -29,23 +29,27 @@ EFFECTS = frozenset(
 )
 """Verbs that say of an effect whether it is good or bad."""
 CHANGES = EFFECTS | frozenset(
-    "reduce cut raise increase lower cause widen narrow bring save prevent encourage discourage boost slow accelerate "
+    "reduce cut raise increase lower cause widen narrow bring save prevent encourage discourage boost slow "
+    "accelerate "
     "curb promote protect decrease create deter fuel stop spread shrink limit fight tackle ease restrict stimulate "
     "erode drain disrupt distort crowd spoil kill break".split()
 )
 """Verbs that say what a thing does to another."""
 PEOPLE = frozenset(
-    "people man men woman women child children teenager boy girl kid adult parent mother father student pupil teacher "
-    "doctor nurse patient immigrant migrant refugee voter citizen worker employee employer boss manager landlord tenant "
+    "people man men woman women child children teenager boy girl kid adult parent mother father student pupil "
+    "teacher "
+    "doctor nurse patient immigrant migrant refugee voter citizen worker employee employer boss manager "
+    "landlord tenant "
     "owner driver cyclist politician minister president king queen prince police officer soldier farmer player fan "
     "critic supporter expert scientist lawyer judge billionaire millionaire celebrity youth elderly family tourist "
     "consumer customer banker leader member author writer artist actor singer criminal prisoner addict smoker vegan "
     "vegetarian christian muslim jew atheist liberal conservative democrat republican human person friend neighbour "
-    "neighbor influencer streamer gamer poor rich god buyer seller trader lender investor squatter".split()
+    "neighbor influencer streamer gamer poor rich god buyer seller trader lender investor squatter sailor".split()
 )
 INTRANSITIVE = frozenset("work matter exist fail last pay survive succeed happen count cost".split())
 POLICIES = frozenset(
-    "ban tax cap limit cut raise fund scrap axe close boycott lower abolish prohibit outlaw restrict subsidise subsidize "
+    "ban tax cap limit cut raise fund scrap axe close boycott lower abolish prohibit outlaw restrict subsidise "
+    "subsidize "
     "regulate introduce ration remove reduce increase extend reintroduce decriminalise tighten".split()
 )
 RATINGS = frozenset(

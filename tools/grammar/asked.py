@@ -1,0 +1,61 @@
+"""Framings that are made in one step: of a certain clause, of a request, of a maxim."""
+
+import re
+from dataclasses import replace
+
+from tools.grammar.chat import topic_of
+from tools.grammar.clause import Clause
+from tools.grammar.framed import Form, Framing, sentence
+from tools.grammar.leads import WH
+from tools.grammar.lexicon import Word, join, words_of
+from tools.grammar.openers import person_swapped
+from tools.grammar.reading import Reading
+from tools.grammar.requests import about, asks_for_sides, requested
+from tools.grammar.weighing import is_topic, weighed, worth
+from tools.grammar.wellformed import keeps_words
+from tools.grammar.word_classes import AUXILIARIES, SUBJECT_PRONOUNS
+
+
+def answered(clause: Clause, form: Form, opinion: bool = False) -> Framing:
+    spoken = person_swapped(clause, opinion)
+    neutral, stated = clause.question(), spoken.statement()
+    if not keeps_words(neutral, stated):
+        return Framing(form, neutral, topic=clause.topic())
+    return Framing(form, neutral, stated, spoken.denial(), topic=clause.topic())
+
+
+def shown(reading: Reading) -> tuple[Framing | None, Reading]:
+    """The framing of a request to be shown what speaks for a thing and against it; or what another request asks."""
+    text = reading.text.rstrip(" ?.!")
+    before, _, request = text.rpartition(", ")
+    if before and asks_for_sides(request):
+        thing = topic_of(before)
+        thing = thing or (before if is_topic(words_of(before)) else "")
+        return (answered(worth(thing), "polar") if thing else Framing("open", sentence(text))), reading
+    asked = requested(text)
+    if not asked:
+        return None, reading
+    if clause := weighed(re.sub(r"^(?:about|of|on) ", "", asked), requested=True):
+        return answered(clause, "polar"), reading
+    if (thing_named := about(asked)) and is_topic(words_of(thing_named)):
+        return answered(worth(thing_named), "polar"), reading
+    if not re.search(r"\b(?:me|us|I|you)\b", text):
+        return None, reading
+    if WH.match(asked) or re.match(r"(?:whether|if)\b", asked):
+        asked = re.sub(r"^if\b", "whether", asked)
+        return None, replace(reading, text=asked, asked=True)
+    if text[:1] in "iI" and text[1:2] in " '":
+        return Framing("open", sentence(text), topic=asked), reading
+    return None, reading
+
+
+def parallel(words: list[Word]) -> bool:
+    """'Two legs good, four legs bad': a maxim of two halves without a verb that ties them."""
+    at = [i for i, word in enumerate(words) if word.closes]
+    halved = len(at) == 1 and at[0] + 1 == len(words) / 2
+    return halved and not any(w.core in AUXILIARIES | SUBJECT_PRONOUNS for w in words)
+
+
+def quoted(words: list[Word]) -> Framing:
+    text = sentence(join(words), "").strip('"')
+    return Framing("polar", f'Is this true: "{text}"?', topic=join(words))
