@@ -5,7 +5,7 @@ import re
 import time
 import unicodedata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from lxml import html as lxml_html
@@ -27,7 +27,7 @@ from agent.rendering.html import to_html
 from agent.rendering.markdown import escape, to_markdown
 from agent.rendering.terminal import to_terminal
 from agent.rendering.word import to_docx
-from agent.rendering.words import ADD_SOURCES, MAY_SPEAK, hole, label, named, plain, strength_of
+from agent.rendering.words import ADD_SOURCES, MAY_SPEAK, cased, hole, label, named, plain, strength_of
 from tools.errors import InputError, StoreError
 
 HOSTILE = [
@@ -323,7 +323,12 @@ def test_the_words_for_a_side_count_its_case_alone(
         queries=[],
         leaning=leaning,
     )
-    assert (strength_of(line, shown), hole(line, shown)) == (told, gap)
+    tier: Literal["case", "leaning"] = "leaning" if status == "leaning" else "case"
+    claims = [AnswerClaim(text=f"C{n}.", citations=[1], tier=tier) for n in range(shown)]
+    side = AnswerPerspective(
+        id="p1", name="For", statement="It is so.", stance="supports", status=status, claims=claims
+    )
+    assert (strength_of(line, cased(side)), hole(line, side)) == (told, gap)
 
 
 def test_the_sides_of_a_question_that_stands_in_are_yes_and_no() -> None:

@@ -332,8 +332,8 @@ def test_an_expanded_query_for_each_side_that_the_grammar_knows(tmp_path: Path) 
     first = small(tmp_path).questions[0]
     assert len(expanded_queries(first)) == 2
     assert all(q.startswith(f"{first.question} ") for q in expanded_queries(first))
-    nameless = replace(first, question="Snails")
-    assert expanded_queries(nameless) == ["Snails"]
+    nameless = replace(first, question="How do snails sleep?")
+    assert expanded_queries(nameless) == ["How do snails sleep?"]
 
 
 class Sides:
