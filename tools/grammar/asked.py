@@ -10,10 +10,13 @@ from tools.grammar.leads import WH
 from tools.grammar.lexicon import Word, join, words_of
 from tools.grammar.openers import person_swapped
 from tools.grammar.reading import Reading
-from tools.grammar.requests import about, asks_for_sides, requested
+from tools.grammar.requests import about, asks_for_sides, of_both_sides, requested
 from tools.grammar.weighing import is_topic, weighed, worth
 from tools.grammar.wellformed import keeps_words
 from tools.grammar.word_classes import AUXILIARIES, SUBJECT_PRONOUNS
+
+_ORDERED = re.compile(r"(?:give|list|show|lay|outline|present|summari[sz]e)\b(?! (?:me|us)\b)", re.I)
+"""What opens an order to show something, and no claim."""
 
 
 def answered(clause: Clause, form: Form, opinion: bool = False) -> Framing:
@@ -34,19 +37,20 @@ def shown(reading: Reading) -> tuple[Framing | None, Reading]:
         return (answered(worth(thing), "polar") if thing else Framing("open", sentence(text))), reading
     asked = requested(text)
     if not asked:
-        return None, reading
-    if clause := weighed(re.sub(r"^(?:about|of|on) ", "", asked), requested=True):
-        return answered(clause, "polar"), reading
+        return (Framing("open", sentence(text)) if _ORDERED.match(text) else None), reading
+    for thing in (re.sub(r"^(?:about|of|on) ", "", asked), of_both_sides(asked)):
+        if clause := weighed(thing, requested=True):
+            return answered(clause, "polar"), reading
     if (thing_named := about(asked)) and is_topic(words_of(thing_named)):
         return answered(worth(thing_named), "polar"), reading
     if not re.search(r"\b(?:me|us|I|you)\b", text):
-        return None, reading
+        return (Framing("open", sentence(text), topic=asked) if _ORDERED.match(text) else None), reading
     if WH.match(asked) or re.match(r"(?:whether|if)\b", asked):
         asked = re.sub(r"^if\b", "whether", asked)
         return None, replace(reading, text=asked, asked=True)
     if text[:1] in "iI" and text[1:2] in " '":
         return Framing("open", sentence(text), topic=asked), reading
-    return None, reading
+    return (Framing("open", sentence(text), topic=asked) if _ORDERED.match(text) else None), reading
 
 
 def parallel(words: list[Word]) -> bool:

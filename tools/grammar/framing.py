@@ -70,6 +70,8 @@ def frame(question: str) -> Framing:
     if not reading.text or _INSTRUCTS.match(reading.text) or (text.endswith("!") and len(words) < 3):
         return Framing("none", sentence(text))
     found = _taken(reading, text)
+    if spliced_clauses(found.claim):  # a story and a question, of which no one statement can be made
+        found = replace(found, neutral=sentence(text) if reading.asks else found.neutral, claim="", negation="")
     return Framing("fact", found.neutral, topic=found.topic) if reading.answered and found.form == "polar" else found
 
 

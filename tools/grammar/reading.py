@@ -47,7 +47,7 @@ _STILL_TRUE = re.compile(
 _ENDS_FRAMED = re.compile(
     r"(?:[\s,;.?!–—-]+|: )(?!(?<=: )(?:yes or no|thoughts))(?:(?:do you )?agree(?: or disagree)?|discuss|true "
     r"or false|"
-    r"yes or no|thoughts|(?<=, )fair|cmv|am i wrong|right or wrong|what do you think|fact or fiction|myth or "
+    r"yes or no|true or not|is (?:that|this) (?:right|true|so|fair)|thoughts|(?<=, )fair|cmv|am i wrong|right or wrong|what do you think|fact or fiction|myth or "
     r"reality)\W*$",
     re.I,
 )

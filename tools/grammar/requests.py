@@ -29,11 +29,16 @@ _SMALL = frozenset(
 )
 _ENDS = re.compile(r"[\s,.!]+(?:please|pls|plz|thanks|thank you|thx|cheers)(?: in advance)?\W*$", re.I)
 _WANTED = re.compile(
-    r"(?=(?:\S+ ){0,4}(?:me|us|I|I'd|we|lets)\b)(?:[\w']+ ){1,5}?"
+    r"(?=(?:\S+ ){0,4}(?:me|us|I|I'd|we|lets)\b)(?:[\w']+ ){1,5}"
     r"(?P<sides>(?:the )?(?:\w+ )?(?:both sides|pros and cons|(?:arguments?|points|case|reasons) for and against) .+)",
     re.I,
 )
 """Whatever somebody does about both sides, he asks for them."""
+_BEFORE_SIDES = re.compile(
+    r"^.*?\b(?=(?:both sides|pros (?:and|&) cons|"
+    r"(?:arguments?|points|case|reasons) (?:both )?for (?:and|or) against)\b)",
+    re.I,
+)
 _PURPOSE = re.compile(
     r"(?: and (?:the )?(?:\w+ )?(?:case|arguments?|points|reasons?) against(?: it| them)?"
     r"| for (?:(?:my|a|an|the|our) )?(?:class|school|essay|homework|debate|presentation|work|me|us)"
@@ -49,6 +54,11 @@ _TASK = re.compile(
     r"\b(?:points?|arguments?|sides?|views?|pros|cases?|evidence|reasons?|opinions?|ideas|sources)\b.*",
     re.I,
 )
+
+
+def of_both_sides(asked: str) -> str:
+    """What is asked from 'both sides', 'pros and cons' and the like on: whatever stands before says how."""
+    return _BEFORE_SIDES.sub("", asked, count=1)
 
 
 def plainly_asked(text: str) -> str:

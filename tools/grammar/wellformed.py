@@ -36,6 +36,7 @@ _SPLICED = re.compile(
     r"|, (?:surely|obviously|i think|tbh) (?:that|it|this|they|there|we) \w|, (?!\w+ing\b)\w+ (?:it|them|him|us|me)\b",
     re.I,
 )
+_STORY = 5  # words before a comma that may be a clause of their own
 _CONCLUDES = re.compile(r", (?:so|thus|hence|therefore|then)\b", re.I)
 _TWO_SENTENCES = re.compile(
     r"\b(?!(?i:gov|gen|sen|rep|rev|mrs|prof|pres|col|sgt|inc|etc|no|st|dr|mr|ms)\.)\w{2,}\. [A-Z]"
@@ -123,8 +124,15 @@ def balanced(text: str) -> bool:
 
 
 def spliced_clauses(text: str) -> bool:
-    """Whether a comma alone joins two clauses: 'they shut the pool, that is a shame'."""
-    return re.search(r", (?:that|this) is\b", text, re.I) is not None or _SPLICED.search(text) is not None
+    """Whether a comma alone joins two clauses: 'they shut the pool, that is a shame'; the second is about a pronoun."""
+    if re.search(r", (?:that|this) is\b", text, re.I) or _SPLICED.search(text):
+        return True
+    before, comma, after = text.partition(", ")
+    first, second = words_of(before), words_of(after)
+    if not comma or len(first) < _STORY or not second or second[0].core not in SUBJECT_PRONOUNS:
+        return False
+    led = first[0].core in SUBORDINATORS or first[0].preposition or first[0].core.endswith("ing")
+    return not led and finite_verb(first) is not None and finite_verb(second) is not None
 
 
 def coordinated(clause: Clause) -> bool:
