@@ -45,10 +45,9 @@ _STILL_TRUE = re.compile(
     re.I,
 )
 _ENDS_FRAMED = re.compile(
-    r"(?:[\s,;.?!–—-]+|: )(?!(?<=: )(?:yes or no|thoughts))(?:(?:do you )?agree(?: or disagree)?|discuss|true "
-    r"or false|"
-    r"yes or no|true or not|is (?:that|this) (?:right|true|so|fair)|thoughts|(?<=, )fair|cmv|am i wrong|right or wrong|what do you think|fact or fiction|myth or "
-    r"reality)\W*$",
+    r"(?:[\s,;.?!–—-]+|: )(?!(?<=: )(?:yes or no|thoughts))(?:(?:do you )?agree(?: or disagree)?|discuss|"
+    r"true or (?:false|not)|is (?:that|this) (?:right|true|so|fair)|yes or no|thoughts|(?<=, )fair|cmv|am i wrong|"
+    r"right or wrong|what do you think|fact or fiction|myth or reality)\W*$",
     re.I,
 )
 _AND_MORE = re.compile(r",? (?:and|but),? (?:if (?:so|not)\b,?|why\b|how\b|to what extent|in what)[^,]*\?$", re.I)
