@@ -198,7 +198,7 @@ def _worth_countering(answer: Answer) -> list[int]:
     for side in answer.perspectives:
         facing = contrary_of(answer, side)
         cased = answer.against is not None or any(
-            s.claims for s in answer.perspectives if facing and s.name == facing["name"]
+            any(c.tier == "case" for c in s.claims) for s in answer.perspectives if facing and s.name == facing["name"]
         )
         own = [n for n in _numbered(answer) if (found := _claim_of(answer, n)) and found[0].id == side.id]
         if facing and cased and own:

@@ -5,6 +5,7 @@ What is sure makes the side's case; what merely leans its way may speak for it, 
 """
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from agent.followups import counter_rank
 from agent.models import Models, RunJudge
 from agent.providers import Brief
 from agent.state import Perspective, Quote, asked_as
-from tools.judges.judge import Pair, side_score
+from tools.judges.judge import UNJUDGED, Pair, side_score
 from tools.judges.quoting import context, grounds_of, leanings, sureness, tiers
 from tools.passages import Passage, Sentence
 from tools.text.quotable import Unit, units
@@ -68,12 +69,13 @@ async def read_sides(
     both; what is not judged within the seconds cannot be quoted. `judged`: the judge is asked about every part; else
     what it said of the passages counts. Raises JudgeError."""
     readings: dict[int, Reading] = {}
+    end = time.monotonic() + seconds
     for here, brief in enumerate(briefs):
         if here in readings:
             continue
         there = next((i for i, b in enumerate(briefs) if i > here and _opposed(brief, b)), None)
         found = _units([brief] if there is None else [brief, briefs[there]])
-        stances = await _stances(brief, found, seconds) if judged else _of_passages(brief, found)
+        stances = await _stances(brief, found, end - time.monotonic()) if judged else _of_passages(brief, found)
         features = _features(stances, found)
         readings[here] = await _reading(models, brief, found, features, stances)
         if there is not None:
@@ -121,7 +123,10 @@ async def stances_to(
 def _of_passages(brief: Brief, found: Sequence[Unit]) -> NDArray[np.float64]:
     """The same by what the judge said of the passages."""
     scores = [[judged.get(u.passage.id, np.nan) for judged in (brief.support, brief.opposing)] for u in found]
-    return np.array(scores, np.float64).reshape(len(found), 2)
+    both = np.array(scores, np.float64).reshape(len(found), 2)
+    known = ~np.isnan(both).all(axis=1)  # judged for one side alone, a passage is taken to say little of the other
+    both[known] = np.nan_to_num(both[known], nan=UNJUDGED)
+    return both
 
 
 def serves(stances: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -32,7 +32,7 @@ def summarise(outcome: Outcome, state: RunState) -> str:
     said = _balance(state)
     if aspect := state["framing"].get("aspect"):
         wider = lower_first(state["framing"]["neutral"].rstrip("?"))
-        silent_on = f"The sources found do not speak of {aspect} in so many words."
+        silent_on = f"Nothing was found on {aspect} that could be quoted."
         return f"{silent_on} On the wider question, {wider}: {said}"
     silent = any(f["stage"] == "select" and f.get("kind") == "scope" for f in state.get("failures", []))
     on = f"By what comes nearest to {focus}" if silent else f"On {focus}"
@@ -46,7 +46,8 @@ def _balance(state: RunState) -> str:
     others = [p for p in found if p["stance"] == "other"]
     claims = state.get("claims", [])
     if len(by_stance) < 2 or len(others) == len(found):
-        return _answers(found, [p for p in found if coverage[p["id"]]["status"] != "leaning"])
+        sure = {c["perspective"] for c in claims if in_case(c)}
+        return _answers(found, [p for p in found if p["id"] in sure])
     shown = {p["stance"]: [c for c in claims if c["perspective"] == p["id"]] for p in state["perspectives"]}
     cased = {stance for stance, mine in shown.items() if any(map(in_case, mine))}
     if {"supports", "opposes"} <= cased:
@@ -78,6 +79,8 @@ def _countering(outcome: Outcome, state: RunState, against: Target) -> str:
     what = f"{said} ({against['publisher']})" if against["publisher"] else said
     if outcome == "nothing_found":
         return f"Nothing was found that speaks against {what}."
+    if not any(map(in_case, state.get("claims", []))):
+        return f"No source found surely speaks against {what}. What may is shown; read it before you use it."
     counted = [c for c in state["coverage"].values() if c["passages"]]
     weight = f" The contrary view has {' and '.join(map(_weight, counted))}." if counted else ""
     return f"This is the strongest that was found against {what}; what comes nearest to its point stands first.{weight}"
@@ -98,9 +101,7 @@ def _one_sided(for_it: Coverage, against: Coverage, cased: set[Stance], leaning:
         return f"A case {word} it was found ({_weight(one)}); {without}"
     if other.get("leaning"):
         return f"A case {word} it was found ({_weight(one)}); nothing that was found surely argues for the other side."
-    return (
-        f"Every source found that takes a side argues {word} it ({_weight(one)}); no case for the other side was found."
-    )
+    return f"All that was found to make a case argues {word} it ({_weight(one)}); no case for the other side was found."
 
 
 def _unsure(leaning: set[Stance]) -> str:
@@ -121,7 +122,8 @@ def _verdict(for_it: Coverage, against: Coverage) -> str:
 def is_settled(one: Coverage, other: Coverage) -> bool:
     """Whether what was found leans so far to one side that the answer says the sources agree. Never 'true'."""
     enough = one["passages"] >= SETTLED_PASSAGES and one["sources"] >= SETTLED_SOURCES
-    return enough and one["passages"] >= SETTLED_RATIO * other["passages"]
+    doubt = other["passages"] + len(other.get("leaning", []))  # what may speak for the other side forbids 'agree' too
+    return enough and one["passages"] >= SETTLED_RATIO * doubt
 
 
 def _weight(coverage: Coverage) -> str:

@@ -38,15 +38,23 @@ async def at_its_width(
     own = [_speaking(reading, narrow.aspect, effect) if _faces(brief) else reading
            for brief, reading in zip(briefs, readings, strict=True)]  # fmt: skip
     facing = [r for brief, r in zip(briefs, own, strict=True) if _faces(brief)]
-    if any((r.case | r.leaning).any() for r in facing):
+    unread = any(np.isnan(r.sure).any() for r in facing)
+    if len(facing) != 2 or unread or any(map(_shows, facing)):
         return list(briefs), own
     wider = [_widened(brief, narrow) for brief in briefs]
-    return wider, await read_sides(models, wider, seconds)
+    read = await read_sides(models, wider, seconds)
+    answers = any(_shows(r) for brief, r in zip(wider, read, strict=True) if "narrow" in brief.framing)
+    return (wider, read) if answers else (list(briefs), own)
+
+
+def _shows(reading: Reading) -> bool:
+    return bool((reading.case | reading.leaning).any())
 
 
 def _faces(brief: Brief) -> bool:
-    """Whether the side is one of the two that the question itself has."""
-    return brief.perspective["origin"] == "question" and brief.perspective["stance"] in ("supports", "opposes")
+    """Whether the side is one of the two that the question itself has, and faces the other."""
+    own = brief.framing["claim"], brief.framing["negation"]  # a person may have changed a side
+    return brief.perspective["statement"] in own and brief.contrary in own
 
 
 def _speaking(reading: Reading, aspect: str, effect: NDArray[np.float32]) -> Reading:

@@ -210,9 +210,9 @@ def test_the_summary_in_every_case() -> None:
     )
     assert summary((yes, coverage(1, 1)), (no, coverage(8, 4))).startswith("The sources found agree against it")
     assert summary((yes, none), (no, some)).startswith(
-        "Every source found that takes a side argues against it (3 passages from 2 sources); no case"
+        "All that was found to make a case argues against it (3 passages from 2 sources); no case"
     )
-    assert summary((yes, some), (no, none)).startswith("Every source found that takes a side argues for it")
+    assert summary((yes, some), (no, none)).startswith("All that was found to make a case argues for it")
     assert summary((yes, some), (no, some), (other, some)).endswith("Some propose something else beside yes and no.")
     assert summary((yes, some), (no, some), (other, some), (other, some)).endswith("other ways beside yes and no.")
     assert summary((yes, some), (no, some), (other, none)).count("beside") == 0

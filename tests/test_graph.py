@@ -70,7 +70,7 @@ async def test_only_uncovered_sides_are_searched_again_and_only_so_often(setting
     assert [(c.perspective, c.status) for c in answer.coverage] == [("p1", "supported"), ("p2", "not_found")]
     queries = answer.coverage[1].queries
     assert len(queries) == len(set(queries)) > (1 if rounds else 0)
-    assert answer.summary.startswith("Every source found that takes a side argues for it")
+    assert answer.summary.startswith("All that was found to make a case argues for it")
 
 
 async def test_the_pair_budget_is_kept_and_what_stayed_unjudged_is_counted(settings: Settings) -> None:

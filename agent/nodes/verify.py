@@ -204,6 +204,9 @@ class _Checker:
             if not contrary[side["id"]]:
                 sure = await self._sure(mine)
                 found.update(key for key, score in sure.items() if score >= self.judge.sentence_threshold)
+                found.update(
+                    (side["id"], c["text"]) for c in mine if c["text"] == side["statement"]
+                )  # a mined side's own
                 return
             texts = [as_read(c) for c in mine]
             stances = await stances_to(self.judge, side, contrary[side["id"]], texts, self.seconds())

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,7 +46,7 @@ def node(providers: Providers) -> Stage[RunState]:
         report(runtime, "written", claims=len(drafts))
         counted = {side: w.coverage for side, w in written.items() if w.coverage}
         return RunState(
-            framing=briefs[0].framing if briefs else state["framing"],
+            framing=next((b.framing for b in briefs if "narrow" in b.framing), state["framing"]),
             perspectives=[b.perspective for b in briefs] or sides,
             drafts=drafts,
             spares=[c for w in written.values() for c in w.spares],
@@ -90,28 +91,44 @@ async def _written(
         if quotes:
             readings = await in_time(options, "write", reading)
             if narrow := narrow_of(state["framing"]):
-                closer = at_its_width(models, briefs, readings, narrow, _READING * left)
-                briefs, readings = await in_time(options, "write", closer)
+                left = _READING * time_left(options, "write", time.time())
+                with suppress(DeadlineError):  # then what was read before is what there is
+                    closer = at_its_width(models, briefs, readings, narrow, left)
+                    briefs, readings = await in_time(options, "write", closer)
             briefs = [_read(brief, found) for brief, found in zip(briefs, readings, strict=True)]
         asked = (in_time(options, "write", providers.writer.write(brief)) for brief in briefs)
         cases = await asyncio.gather(*asked, return_exceptions=True)
-        readings = readings if quotes else await reading
+        readings = readings or await _in_time(reading, options)
     except DeadlineError as exc:
         return {}, [], [Failure(stage="write", message=f"The answer was not written: {exc}")]
     finally:
         reading.cancel()
     written: dict[str, _Written] = {}
     failures: list[Failure] = []
-    for side, brief, found, case in zip(sides, briefs, readings, cases, strict=True):
+    given: list[Reading | None] = [*readings] or [None] * len(sides)
+    for side, brief, found, case in zip(sides, briefs, given, cases, strict=True):
         if isinstance(case, DeadlineError):
             failures.append(Failure(stage="write", message=f"The case for '{side['name']}' was not written: {case}"))
         elif isinstance(case, BaseException):
             raise case
         else:
-            responses = brief.responses or await asyncio.to_thread(respond, brief, found)
-            coverage = counted(state["coverage"][side["id"]], found) if quotes else None
+            responses = brief.responses or (await asyncio.to_thread(respond, brief, found) if found else [])
+            late = int(np.isnan(found.sure[found.about]).sum()) if found and quotes and brief.contrary else 0
+            if late:
+                told = f"{late} sentences for '{side['name']}' were not read in time, and are not quoted."
+                failures.append(Failure(stage="write", message=told))
+            known = state["coverage"][side["id"]]
+            coverage = counted(known, found) if found and quotes and (found.case.any() or not late) else None
             written[side["id"]] = _Written(*case, list(responses), coverage)
     return written, briefs, failures
+
+
+async def _in_time(reading: "asyncio.Task[list[Reading]]", options: RunOptions) -> list[Reading]:
+    """What was read while a model wrote; nothing where that is late, since what was written stands without."""
+    try:
+        return await in_time(options, "write", reading)
+    except DeadlineError:
+        return []
 
 
 def _read(brief: Brief, reading: Reading) -> Brief:

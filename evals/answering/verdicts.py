@@ -54,6 +54,8 @@ class GoldJudge:
         """Which statement stands for which side."""
         if case := self._cases.get(question):
             statements = framing["alternatives"][:2] or [framing["claim"], framing["negation"]]
+            if not statements[0]:  # the question stands in, and is asked as it is
+                statements = [framing["neutral"], f"No: {framing['neutral']}"]
             self.sides |= {statement: (case, side) for side, statement in enumerate(statements)}
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
