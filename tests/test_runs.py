@@ -422,10 +422,11 @@ async def test_a_killed_run_goes_on_elsewhere_without_repeating_what_was_finishe
         await runs.resume(run_id)
         answer = await runs.answer(run_id)
         events = await followed(runs, run_id)
+        judged = await runs.evidence(run_id)
     # The first search and the finished branch are not run again; the branch that was cut off is.
     assert log.read_text().splitlines().count("Towns should build bridges.") == 1
     assert asked == ["Towns should not build bridges."]
-    assert all(c.passages for c in answer.coverage)
+    assert {e.side for e in judged} == {"p1", "p2"}  # what either branch found
     assert answer.outcome == "answered"
     assert [e.number for e in events] == list(range(1, len(events) + 1))
 
