@@ -93,7 +93,7 @@ def until(app: AppTest, there: Callable[[AppTest], object]) -> AppTest:
 
 
 def answered(app: AppTest) -> bool:
-    return "takes a side argues for it" in html(app)
+    return "to make a case argues for it" in html(app)
 
 
 def test_ask_watch_and_see_the_sides(page: Callable[..., AppTest]) -> None:
