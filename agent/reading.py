@@ -18,7 +18,7 @@ from agent.models import Models, RunJudge
 from agent.providers import Brief
 from agent.state import Perspective, Quote, asked_as
 from tools.judges.judge import UNJUDGED, Pair, side_score
-from tools.judges.quoting import context, grounds_of, leanings, sureness, tiers
+from tools.judges.quoting import AGAINST_ITSELF, context, grounds_of, leanings, sureness, tiers
 from tools.passages import Passage, Sentence
 from tools.text.quotable import Unit, units
 
@@ -27,8 +27,6 @@ ABOUT = 0.35
 _ABOUT_WITHIN = 0.2  # the same of words in a passage that is about it
 _ON_POINT = 0.6  # cosine to what it argues against from which a sentence need not speak of the side's statement
 _ECHO = 0.95  # cosine at which a sentence says what it is to argue against
-AGAINST_ITSELF = -0.4
-"""Leaning of the words, in log odds, below which they speak for the other side, whatever stands around them."""
 _SUPPORTS_AT_ALL = 0.03  # probability of support below which words argue for nothing
 _UNCLEAR = 0.7  # of the rank of words that a reader has to guess at
 
@@ -93,8 +91,8 @@ def _units(briefs: Sequence[Brief]) -> list[Unit]:
 
 
 async def _stances(brief: Brief, found: Sequence[Unit], seconds: float) -> NDArray[np.float64]:
-    """The probabilities that each part supports the side, and its contrary, (n, 2). Of a side without a contrary the
-    second is how likely the judge is to be wrong where it is just sure enough."""
+    """The probabilities that each part supports the side, and its contrary, (n, 2). For a side without a contrary the
+    first is the mean with that of its passage (`side_score`), and the second NaN."""
     shown = [unit.shown for unit in found]
     if brief.contrary:
         return await stances_to(brief.judge, brief.perspective, brief.contrary, shown, seconds)
@@ -156,8 +154,9 @@ async def _reading(
     vectors = await _vectors(models, found)
     nearness = vectors @ known.T
     near = np.maximum(nearness[:, 0], nearness[:, 2])
-    grounds = _grounds(brief, found, vectors, near)
-    about = _about(brief, found, nearness)
+    best = _best(found, near)
+    grounds = _grounds(brief, found, vectors, best)
+    about = _about(brief, found, nearness, (near >= ABOUT) | ((best >= ABOUT) & (near >= _ABOUT_WITHIN)))
     sure = sureness(features, grounds, quoting) if brief.contrary else stances[:, 0]
     fit = about & (serves(stances) if brief.contrary else np.ones(len(found), bool))
     shown = tiers(sure, fit, features[:, 0], quoting) if brief.contrary else _by_statement(brief, sure)
@@ -167,17 +166,17 @@ async def _reading(
 
 
 def _grounds(
-    brief: Brief, found: Sequence[Unit], vectors: NDArray[np.float32], near: NDArray[np.float32]
+    brief: Brief, found: Sequence[Unit], vectors: NDArray[np.float32], best: NDArray[np.float32]
 ) -> NDArray[np.float64]:
-    """Of each part what tells whether its passage speaks to the dispute, (n, 3)."""
+    """Of each part what tells whether its passage speaks to the dispute, (n, 3). best: of `_best`."""
     members: dict[int, list[int]] = {}
     for at, unit in enumerate(found):
         members.setdefault(unit.passage.id, []).append(at)
     means = [vectors[rows].mean(axis=0) for rows in members.values()]
     made = np.array([mean / max(float(np.linalg.norm(mean)), 1e-9) for mean in means], np.float64)
-    best = np.array([near[rows].max() for rows in members.values()], np.float64)
+    near = np.array([best[rows[0]] for rows in members.values()], np.float64)
     judged = np.array([max(brief.support.get(i, 0.0), brief.opposing.get(i, 0.0)) for i in members], np.float64)
-    of = dict(zip(members, grounds_of(made, best, judged), strict=True))
+    of = dict(zip(members, grounds_of(made, near, judged), strict=True))
     return np.array([of[u.passage.id] for u in found], np.float64).reshape(len(found), 3)
 
 
@@ -197,15 +196,19 @@ async def _vectors(models: Models, found: Sequence[Unit]) -> NDArray[np.float32]
     return np.asarray(made / np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-9), np.float32)
 
 
-def _about(brief: Brief, found: Sequence[Unit], nearness: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Which parts speak of what is asked: by themselves, or within a passage that does. For a follow-up they have to
-    speak of what it asks about."""
-    near = np.maximum(nearness[:, 0], nearness[:, 2])
+def _best(found: Sequence[Unit], near: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Of each part the highest nearness in its passage, (n,)."""
     best: dict[int, float] = {}
     for unit, value in zip(found, near, strict=True):
         best[unit.passage.id] = max(best.get(unit.passage.id, -1.0), float(value))
-    within = np.array([best[u.passage.id] >= ABOUT for u in found], bool)
-    about = (near >= ABOUT) | (within & (near >= _ABOUT_WITHIN))
+    return np.array([best[u.passage.id] for u in found], np.float32)
+
+
+def _about(
+    brief: Brief, found: Sequence[Unit], nearness: NDArray[np.float32], about: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Which parts speak of what is asked: those that are `about` it by themselves, or within a passage that is. For a
+    follow-up they have to speak of what it asks about."""
     focus = brief.framing["focus"]
     if brief.framing["form"] == "counter":
         return (nearness[:, 1] < _ECHO) & (about | (nearness[:, 1] >= _ON_POINT))

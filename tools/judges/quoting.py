@@ -24,6 +24,8 @@ from tools.errors import ModelError
 
 Floats = NDArray[np.float64]
 FILE = Path(__file__).parents[1] / "weights" / "quoting.json"
+AGAINST_ITSELF = -0.4
+"""Leaning of words, in log odds, below which they speak for the other side, whatever stands around them."""
 CENTRAL = 5
 _EXTREME = 0.002
 """Probabilities are taken to lie at least so far from 0 and 1; a judge's certainty beyond that is no more certain."""
