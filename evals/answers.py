@@ -21,7 +21,7 @@ from agent.answer import Answer
 from agent.building import build_providers
 from agent.models import Models
 from agent.settings import Settings, load_settings
-from evals.answering.asking import Build, ask_all, fingerprint, in_force, providers_of
+from evals.answering.asking import Build, ask_all, at_least_one, fingerprint, in_force, providers_of
 from evals.answering.cases import SAMPLES_SET, Case, CaseSet, load_cases
 from evals.answering.checks import check_claims, judge_claims
 from evals.answering.plan import FRAMINGS, MISSING, NEUTRAL, PLAIN, TOPICAL, plan
@@ -54,7 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
     add = parser.add_argument
     add("--data", type=Path, metavar="DIR", help="folder of NAME.queries.jsonl and CORPUS.corpus.jsonl[.gz]")
-    add("--set", default=SAMPLES_SET, metavar="NAME", help="which queries (default: samples, which need no --data)")
+    add(
+        "--set", default=SAMPLES_SET, metavar="NAME",
+        help="which queries (default: samples, which need no --data; nor do wordings-dev and wordings-last, the "
+        "samples' questions in other people's words)",
+    )  # fmt: skip
     add("--out", type=Path, required=True, metavar="FILE", help="where the answers are kept, a line each")
     add("--missing", action="store_true", help="ask again without one side's gold documents, the sides in turn")
     add("--framings", action="store_true", help="ask again in leading wordings, for the claim and against it")
@@ -69,9 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Asks what is not answered yet, then scores all of it. Raises InputError."""
-    for name in ("limit", "parallel"):
-        if getattr(args, name) is not None and getattr(args, name) < 1:
-            raise InputError(f"--{name} has to be 1 or more, not {getattr(args, name)}.")
+    at_least_one(args, "limit", "parallel")
     if args.read and args.read.exists():
         raise InputError(f"{args.read} is there already. Name another file for --read.")
     return asyncio.run(evaluate(args, load_settings()))
@@ -187,7 +189,9 @@ def _reply(path: Path, record: Record, case: Case) -> Reply:
     """Raises InputError for a record that holds no answer and no failure."""
     gold: dict[str, frozenset[str]] = {str(side): ids for side, ids in case.gold.items()}
     try:
-        reply = Reply(case.key, gold, str(record["variant"]), left_out=str(record["left_out"] or ""))
+        reply = Reply(
+            case.key, gold, str(record["variant"]), left_out=str(record["left_out"] or ""), either_way=case.either_way
+        )
         if "failed" in record:
             return reply
         answer = Answer.model_validate(record["answer"])

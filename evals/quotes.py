@@ -31,7 +31,7 @@ from agent.building import build_providers
 from agent.providers import Brief, Providers, Writer
 from agent.settings import Settings, load_settings
 from agent.state import Claim
-from evals.answering.asking import ask_all, in_force
+from evals.answering.asking import ask_all, at_least_one, in_force
 from evals.answering.cases import SAMPLES_SET, SIDES, Case, load_cases
 from evals.answering.plan import PLAIN, Ask
 from evals.answering.verdicts import with_gold_verdicts
@@ -59,9 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Asks, then tells. Raises InputError."""
-    for name in ("limit", "parallel"):
-        if getattr(args, name) is not None and getattr(args, name) < 1:
-            raise InputError(f"--{name} has to be 1 or more, not {getattr(args, name)}.")
+    at_least_one(args, "limit", "parallel")
     if args.out and not args.fit:
         raise InputError("--out is for what --fit finds. Add --fit, or leave --out out.")
     names = [n.strip() for n in args.set.split(",") if n.strip()]
@@ -87,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
 
 async def _read(args: argparse.Namespace, name: str, settings: Settings) -> list[Question]:
     """What the agent read for each question of the set."""
-    chosen = load_cases(args.data if name != SAMPLES_SET else None, name)
+    chosen = load_cases(args.data, name)
     cases = chosen.shuffled(args.seed)[: args.limit]
     kept = _Kept(args.keep, f"{name} {args.limit} {args.seed} {args.gold}")
     if kept.questions is not None:

@@ -144,8 +144,6 @@ Critics say that fog blocks the river and spoils the view.
     It is not true that fog blocks the river and spoils the view.
 """
 OFFERED = """
-What colour is the boat, red or green?
-    The boat is red. | The boat is green.
 Which is preferable, sailing or rowing?
     Sailing is preferable to rowing. | Rowing is preferable to sailing.
 Cloud Seeding: Blessing or Curse?
@@ -193,14 +191,18 @@ I want to know if kites are safe
     polar | Are kites safe? | Kites are safe.
 """
 CHATTED = """
-they shut the pool again, shouldnt pools be free tho
-    polar | Should pools be free? | Pools should be free.
-the mayor wants to drain the canal, isnt that a bit mad or what
-    polar | Is draining the canal a bit mad? | Draining the canal is a bit mad.
-my mate reckons barges are slow, is he right
-    polar | Are barges slow? | Barges are slow.
-we were talking about kites last night, do they even fly in rain
-    polar | Do kites fly in rain? | Kites fly in rain.
+Play devil's advocate: convince me that kites are better than balloons.
+    claim | Are kites better than balloons? | Kites are better than balloons.
+Assess the arguments for and against ferries on small lakes.
+    polar | Are ferries on small lakes a good thing? | Ferries on small lakes are a good thing.
+pls give 3 reasons for and 3 against letting goats into the park
+    polar | Is letting goats into the park a good thing? | Letting goats into the park is a good thing.
+Some people believe that goats should be kept in towns. Others think they are noisy. Discuss both views.
+    claim | Should goats be kept in towns? | Goats should be kept in towns.
+THW close the ferry
+    claim | Should we close the ferry? | We should close the ferry.
+is ferry travel a scam or am i just slow
+    polar | Is ferry travel a scam? | Ferry travel is a scam.
 is it just me or are barges slow
     polar | Are barges slow? | Barges are slow.
 Ferries are slow. Fair?
@@ -211,8 +213,30 @@ Does price control work in towns?
     polar | Does price control work in towns? | Price control works in towns.
 """
 CHATTED_STANDS_IN = """
+are kites acually safer then balloons
+    polar | Are kites acually safer then balloons?
+I keep two goats in town and the smell is bad. Are they worth it?
+    polar | I keep two goats in town and the smell is bad. Are they worth it?
+Kites have ruined the park, fence it off
+    claim | Is this right: "Kites have ruined the park, fence it off"?
+There is nothing wrong with kites if you live by the sea
+    claim | Is this right: "There is nothing wrong with kites if you live by the sea"?
+In some towns kites are free. Do the advantages outweigh the disadvantages?
+    polar | In some towns kites are free. Do the advantages outweigh the disadvantages?
+kite festivals
+    polar | Is this a good thing: kite festivals?
+ferry risks
+    polar | Is this a good thing: ferry risks?
+they shut the pool again, shouldnt pools be free tho
+    polar | They shut the pool again, shouldnt pools be free tho?
+the mayor wants to drain the canal, isnt that a bit mad or what
+    polar | The mayor wants to drain the canal, isnt that a bit mad or what?
+my mate reckons barges are slow, is he right
+    polar | My mate reckons barges are slow, is he right?
+we were talking about kites last night, do they even fly in rain
+    polar | We were talking about kites last night, do they even fly in rain?
 my landlord sold the boat, is it even legal
-    polar | My landlord sold the boat. Is it legal?
+    polar | My landlord sold the boat, is it even legal?
 "Slow to start, slow to stop." Discuss.
     polar | Is this true: "Slow to start, slow to stop"?
 Will the heat pump work in winter?

@@ -27,7 +27,7 @@ def _frame(question: str, earlier: Sequence[str]) -> FramingState:
     if earlier:
         question, focus = make_standalone(question, earlier[-1])
     framing = frame(question)
-    if framing.form == "claim" and not same_polarity(question, framing.claim):
+    if framing.form == "claim" and not same_polarity(_stating(question, framing.claim), framing.claim):
         # Somebody who claims that something is not so is for that: 'For' has to be what was claimed.
         framing = replace(framing, claim=framing.negation, negation=framing.claim)
     framing = evened(framing)
@@ -40,6 +40,12 @@ def _frame(question: str, earlier: Sequence[str]) -> FramingState:
         topic=framing.topic,
         focus=focus,
     )
+
+
+def _stating(question: str, claim: str) -> str:
+    """The sentence of the question that has most of the claim's words."""
+    wanted = set(claim.lower().split())
+    return max(re.split(r"(?<=[.!?]) ", question), key=lambda part: len(wanted & set(part.lower().split())))
 
 
 def _chosen(framing: Framing, option: str) -> str:

@@ -81,9 +81,41 @@ async def _written(
     A writer that quotes has the passages of all sides read for it, sentence by sentence. While a chat model writes,
     they are read by the verdicts on them.
     """
-    models, sides = providers.models, state["perspectives"]
+    sides, quotes = state["perspectives"], providers.quoter is None
     briefs = [await brief_of(providers, state, side, options.claims_per_side) for side in sides]
-    quotes = providers.quoter is None
+    try:
+        briefs, readings, cases = await _read_and_wrote(providers, state, options, briefs)
+    except DeadlineError as exc:
+        return {}, [], [Failure(stage="write", message=f"The answer was not written: {exc}")]
+    written: dict[str, _Written] = {}
+    failures: list[Failure] = []
+    given: list[Reading | None] = [*readings] or [None] * len(sides)
+    for side, brief, found, case in zip(sides, briefs, given, cases, strict=True):
+        if isinstance(case, DeadlineError):
+            failures.append(Failure(stage="write", message=f"The case for '{side['name']}' was not written: {case}"))
+            continue
+        if isinstance(case, BaseException):
+            raise case
+        responses = brief.responses or (await asyncio.to_thread(respond, brief, found) if found else [])
+        late = int(np.isnan(found.sure[found.about]).sum()) if found and quotes and brief.contrary else 0
+        if late:
+            told = f"{late} sentences for '{side['name']}' were not read in time, and are not quoted."
+            failures.append(Failure(stage="write", message=told))
+        known = state["coverage"][side["id"]]
+        coverage = counted(known, found) if found and quotes and (found.case.any() or not late) else None
+        written[side["id"]] = _Written(*case, list(responses), coverage)
+    return written, briefs, failures
+
+
+_Case = tuple[list[Claim], list[Claim]] | BaseException
+"""What a writer wrote and what it kept in reserve, or how it failed."""
+
+
+async def _read_and_wrote(
+    providers: Providers, state: RunState, options: RunOptions, briefs: list[Brief]
+) -> tuple[list[Brief], list[Reading], Sequence[_Case]]:
+    """The briefs with what was read, the readings, and for each side its case. Raises DeadlineError, JudgeError."""
+    models, quotes = providers.models, providers.quoter is None
     left = time_left(options, "write", time.time())
     readings: list[Reading] = []
     reading = asyncio.create_task(read_sides(models, briefs, _READING * left, judged=quotes))
@@ -98,29 +130,9 @@ async def _written(
             briefs = [_read(brief, found) for brief, found in zip(briefs, readings, strict=True)]
         asked = (in_time(options, "write", providers.writer.write(brief)) for brief in briefs)
         cases = await asyncio.gather(*asked, return_exceptions=True)
-        readings = readings or await _in_time(reading, options)
-    except DeadlineError as exc:
-        return {}, [], [Failure(stage="write", message=f"The answer was not written: {exc}")]
+        return briefs, readings or await _in_time(reading, options), cases
     finally:
         reading.cancel()
-    written: dict[str, _Written] = {}
-    failures: list[Failure] = []
-    given: list[Reading | None] = [*readings] or [None] * len(sides)
-    for side, brief, found, case in zip(sides, briefs, given, cases, strict=True):
-        if isinstance(case, DeadlineError):
-            failures.append(Failure(stage="write", message=f"The case for '{side['name']}' was not written: {case}"))
-        elif isinstance(case, BaseException):
-            raise case
-        else:
-            responses = brief.responses or (await asyncio.to_thread(respond, brief, found) if found else [])
-            late = int(np.isnan(found.sure[found.about]).sum()) if found and quotes and brief.contrary else 0
-            if late:
-                told = f"{late} sentences for '{side['name']}' were not read in time, and are not quoted."
-                failures.append(Failure(stage="write", message=told))
-            known = state["coverage"][side["id"]]
-            coverage = counted(known, found) if found and quotes and (found.case.any() or not late) else None
-            written[side["id"]] = _Written(*case, list(responses), coverage)
-    return written, briefs, failures
 
 
 async def _in_time(reading: "asyncio.Task[list[Reading]]", options: RunOptions) -> list[Reading]:

@@ -1,5 +1,6 @@
 """Asks the agent through its door, over a data folder that lasts as long as the asking, with the usual caches."""
 
+import argparse
 import asyncio
 import hashlib
 import sys
@@ -23,7 +24,7 @@ from evals.answering.plan import Ask, Shelves, shelve
 from evals.records import Record, Records
 from tools.cache import VectorCache
 from tools.encoders.encoder import Encoder
-from tools.errors import SteelmanError
+from tools.errors import InputError, SteelmanError
 from tools.ingest.ingest import Ingester, IngestReport
 from tools.passages import SourceDocument
 from tools.store.database import Database
@@ -173,3 +174,10 @@ class _Remembering:
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self._encoder.encode_queries(texts)
+
+
+def at_least_one(args: argparse.Namespace, *names: str) -> None:
+    """Raises InputError where one of these options was given and is less than 1."""
+    for name in names:
+        if getattr(args, name) is not None and getattr(args, name) < 1:
+            raise InputError(f"--{name} has to be 1 or more, not {getattr(args, name)}.")

@@ -1,4 +1,4 @@
-"""Questions whose documents have known sides: the samples, or a set of queries with its corpus."""
+"""Questions whose documents have known sides: the samples, in other words too, or a set of queries with its corpus."""
 
 import random
 from dataclasses import dataclass
@@ -13,8 +13,11 @@ from tools.passages import SourceDocument
 Side = Literal["supports", "opposes"]
 SIDES: tuple[Side, Side] = ("supports", "opposes")
 SAMPLES_SET = "samples"
-
-_SAMPLES_GOLD = Path(__file__).parents[1] / "gold" / "samples"
+_GOLD = Path(__file__).parents[1] / "gold"
+_SAMPLES_GOLD = _GOLD / "samples"
+_WORDINGS_GOLD = _GOLD / "wordings.jsonl"
+_WORDINGS = "wordings-"
+"""Before the half: the samples' questions as others would ask them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,8 @@ class Case:
     key: str
     question: str
     gold: dict[Side, frozenset[str]]
+    either_way: bool = False
+    """Whether the question may be worded from the other pole, so that what is for it may be what `gold` has against."""
 
     @property
     def sides(self) -> tuple[Side, ...]:
@@ -48,11 +53,13 @@ class CaseSet:
 
 
 def load_cases(folder: Path | None, name: str) -> CaseSet:
-    """The set of that name in the folder; the samples where there is no folder. Raises InputError."""
-    if folder is None:
-        if name != SAMPLES_SET:
-            raise InputError(f"where is the set '{name}'? Give its folder as --data.")
+    """The samples, their questions in other words, or the set of that name in the folder. Raises InputError."""
+    if name == SAMPLES_SET:
         return load_samples()
+    if name.startswith(_WORDINGS):
+        return load_wordings(name.removeprefix(_WORDINGS))
+    if folder is None:
+        raise InputError(f"where is the set '{name}'? Give its folder as --data.")
     return load_set(folder, name)
 
 
@@ -75,6 +82,22 @@ def load_samples() -> CaseSet:
         else:
             unsided += 1
     return CaseSet(SAMPLES_SET, cases, documents, unsided)
+
+
+def load_wordings(half: str) -> CaseSet:
+    """The samples' questions as people who had not read the samples worded them: aspects, claims, careless typing, the
+    question from the other pole. Raises InputError where there is no such half."""
+    samples, rows = load_samples(), list(json_rows(_WORDINGS_GOLD))
+    gold = {case.key: case.gold for case in samples.cases}
+    cases = [
+        Case(f"{row.text('topic')} {number}", row.text("question"), gold[row.text("topic")], either_way=True)
+        for number, row in enumerate(rows, start=1)
+        if row.text("half") == half and row.text("topic") in gold
+    ]
+    if not cases:
+        halves = sorted({f"{_WORDINGS}{row.text('half')}" for row in rows})
+        raise InputError(f"there is no set '{_WORDINGS}{half}'. There are {', '.join(halves)}.")
+    return CaseSet(f"{_WORDINGS}{half}", cases, samples.documents)
 
 
 def load_set(folder: Path, name: str) -> CaseSet:

@@ -47,13 +47,14 @@ class Ask:
 def plan(cases: Sequence[Case], missing: bool, framings: bool, seed: int) -> list[Ask]:
     """All that is asked, question by question.
 
-    The sides that are left out alternate over the questions that have both, whatever the number of questions.
+    The sides that are left out alternate over the questions that have both, whatever the number of questions; where
+    the question may be worded from either pole nobody knows which side would be missing.
     """
     asks: list[Ask] = []
     sided = 0
     for case in cases:
         asks.append(Ask(case, PLAIN, case.question))
-        if missing and len(case.sides) == len(SIDES):
+        if missing and len(case.sides) == len(SIDES) and not case.either_way:
             asks.append(Ask(case, MISSING, case.question, SIDES[(sided + seed) % len(SIDES)]))
         sided += len(case.sides) == len(SIDES)
         if framings:

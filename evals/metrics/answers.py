@@ -34,6 +34,8 @@ class Reply:
     answer: Answer | None = None
     left_out: str = ""
     passages: dict[int, str] = field(default_factory=dict)
+    either_way: bool = False
+    """Whether what is gold for the question may stand against it: it may be worded from either pole."""
 
     @property
     def answered(self) -> bool:
@@ -58,9 +60,10 @@ def citations(replies: Sequence[Reply]) -> dict[str, Ratio]:
     right: the document is gold for the side it stands under. wrong: for the other side only. unknown: for neither, and
     gold is not exhaustive. `citations_X` = X / all citations under a for or against side; `wrong_of_known` =
     wrong / (right + wrong), and by tier: of the case, and of what may speak for a side. No paper's measure. The side of
-    an essay is not that of each of its sentences, so that wrong ones are counted too often rather than too seldom.
+    an essay is not that of each of its sentences, so that wrong ones are counted too often rather than too seldom. A
+    question that may be worded from either pole has no such verdicts.
     """
-    found = [(r.question, list(judged_citations(r))) for r in replies]
+    found = [(r.question, list(judged_citations(r))) for r in replies if not r.either_way]
     counts = [(q, Counter(c.verdict for c in cited)) for q, cited in found]
     shares = {f"citations_{v}": Ratio.of((q, c[v], c.total()) for q, c in counts) for v in VERDICTS}
     tiers = {
@@ -117,7 +120,8 @@ def _all_cited(reply: Reply) -> bool:
 def both_sides_known(replies: Sequence[Reply]) -> dict[str, Ratio]:
     """Questions with gold documents on both sides of which each side quotes one that is gold for it, in either tier
     (`both_sides_known`) or in the case (`both_cases_known`) / such questions. No paper's measure. Of a choice's two
-    sides one has to quote the one gold side and the other the other, whichever way round."""
+    sides, and of those of a question that may be worded from either pole, one has to quote the one gold side and the
+    other the other, whichever way round."""
     both = [r for r in replies if all(r.gold[side] for side in SIDES)]
     return {
         "both_sides_known": Ratio.of((r.question, float(_both_known(r, TIERS)), 1) for r in both),
@@ -134,7 +138,7 @@ def _both_known(reply: Reply, tiers: Sequence[str]) -> bool:
     if len(sides) != len(SIDES):
         return False
     golds = [reply.gold[side] for side in SIDES]
-    choice = any(s.stance == "other" for s in _two_sides(reply))
+    choice = reply.either_way or any(s.stance == "other" for s in _two_sides(reply))
     ways = [golds, golds[::-1]] if choice else [golds]
     return any(all(cited & gold for cited, gold in zip(sides, way, strict=True)) for way in ways)
 

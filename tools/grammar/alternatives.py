@@ -35,12 +35,6 @@ _NAMED_BEFORE = re.compile(
 _WHO = re.compile(
     r"^(?P<asked>(?:which|who|what) (?:\w+ ){1,4}?)(?P<items>(?:the |an? )?[\w-]+ (?:or|vs\.?|versus) .+)$", re.I
 )
-_DESCRIBED = re.compile(
-    r"^(?:what|which) (?:shape|colou?r|size|sort|kind|type)(?: of [\w-]+)? (?:is|are) (?P<thing>(?!it\b|"
-    r"they\b)[^,:]+?)\s*[,:–-]\s+"
-    r"(?P<items>.+)$",
-    re.I,
-)
 _PRONOUNS = frozenset("it they he she this that these those".split())
 _DELIBERATING = frozenset("we i you one people society".split())
 _MORE = re.compile(r"(?:better|worse|\w+er|more|less)\b.*", re.I)
@@ -50,8 +44,6 @@ _NO_CHOICE = frozenset("not less more other so otherwise both even any all anyth
 def comparison(text: str) -> Framing | None:
     """The framing of a bare choice ('Cats or dogs', 'Which is better: tea or coffee'). `text` has no question mark."""
     how, items, match = "better", text, _BETTER.match(text)
-    if (asked := _DESCRIBED.match(text)) and (described := _described(text, asked["thing"], _parts(asked["items"]))):
-        return described
     if match:
         found = {key.rstrip("234"): value for key, value in match.groupdict().items() if value}
         how, items = found.get("how", "better").lower(), found["items"]
@@ -70,18 +62,6 @@ def comparison(text: str) -> Framing | None:
         return Framing("choice", sentence(text), options=_capitals(parts))
     statements = tuple(_preferred(part, [other for other in parts if other != part], how) for part in parts)
     return Framing("choice", sentence(text), alternatives=statements, topic=" or ".join(parts))
-
-
-def _described(text: str, thing: str, parts: list[str]) -> Framing | None:
-    """'What colour is the boat, red or green?' asks which of the two it is."""
-    first = words_of(thing)[0]
-    if not parts or first.adjective or first.adverb or first.core in ("better", "worse", "best"):
-        return None
-    be = "are" if takes_are(words_of(thing)) else "is"
-    if all(len(part.split()) == 1 for part in parts) and not any(words_of(part)[0].plural for part in parts):
-        stated = tuple(Clause(lower_first(thing), be, lower_first(part)).statement() for part in parts)
-        return Framing("choice", sentence(text), alternatives=stated, topic=thing)
-    return Framing("choice", sentence(text), options=_capitals(parts), topic=thing)
 
 
 def named_choice(title: str, body: str) -> Framing | None:
@@ -110,11 +90,15 @@ def split_clauses(words: list[Word]) -> Framing | None:
             first, second = from_question(words[:i]), from_question(words[i + 1 :])
             said = second.subject.lower()
             subject = words_of(first.subject)
-            guessed = not lookup((head_noun(subject) or subject[-1]).core)  # of an unknown word the number is a guess
+            head = (head_noun(subject) or subject[-1]).core
+            plural = head.endswith("s") and not head.endswith(("is", "us", "ss"))
+            guessed = not lookup(head) and not (said == "it" and plural)
             if said in ("it", "they") and (guessed or takes_are(subject) == (said == "they")):
                 second = replace(second, subject=first.subject)
             elif said in _PRONOUNS and said != first.subject.lower():
                 return Framing("polar", sentence(join(words)), topic=first.topic())
+            if not (sound(first) and sound(second)) or said == "that":
+                return Framing("polar", sentence(join(words[:i])), topic=first.topic())
             return _offered([first, second], sentence(join(words)), [words[1:i], words[i + 2 :]])
     return None
 
@@ -160,6 +144,7 @@ def _parts(items: str) -> list[str]:
     if not _OR.search(items):
         return []
     parts = [part.strip(" ,;:?.") for part in re.split(r",\s*(?!or\b)", items) for part in _OR.split(part)]
+    parts = [part for part in parts if not re.match(r"(?:and|no|be|just|please|go)\b", part, re.I)]
     first = words_of(items)[0].core
     fits = 1 < len(parts) <= 6 and first not in AUXILIARIES and all(0 < len(part.split()) <= 8 for part in parts)
     return parts if fits and all(words_of(part)[0].core not in _NO_CHOICE for part in parts) else []

@@ -3,7 +3,6 @@
 import re
 from dataclasses import replace
 
-from tools.grammar.chat import topic_of
 from tools.grammar.clause import Clause
 from tools.grammar.framed import Form, Framing, sentence
 from tools.grammar.leads import WH
@@ -13,8 +12,8 @@ from tools.grammar.reading import Reading
 from tools.grammar.requests import about, asks_for_sides, of_both_sides, requested
 from tools.grammar.weighing import is_topic, weighed, worth
 from tools.grammar.wellformed import keeps_words
-from tools.grammar.word_classes import AUXILIARIES, SUBJECT_PRONOUNS
 
+_LONGEST_THING = 5  # words after 'about'
 _ORDERED = re.compile(r"(?:give|list|show|lay|outline|present|summari[sz]e)\b(?! (?:me|us)\b)", re.I)
 """What opens an order to show something, and no claim."""
 
@@ -32,9 +31,9 @@ def shown(reading: Reading) -> tuple[Framing | None, Reading]:
     text = reading.text.rstrip(" ?.!")
     before, _, request = text.rpartition(", ")
     if before and asks_for_sides(request):
-        thing = topic_of(before)
-        thing = thing or (before if is_topic(words_of(before)) else "")
-        return (answered(worth(thing), "polar") if thing else Framing("open", sentence(text))), reading
+        thing = before.rpartition(" about ")[2]
+        known = is_topic(words_of(thing)) or (thing != before and len(thing.split()) <= _LONGEST_THING)
+        return (answered(worth(thing), "polar") if known else Framing("open", sentence(text))), reading
     asked = requested(text)
     if not asked:
         return (Framing("open", sentence(text)) if _ORDERED.match(text) else None), reading
@@ -51,13 +50,6 @@ def shown(reading: Reading) -> tuple[Framing | None, Reading]:
     if text[:1] in "iI" and text[1:2] in " '":
         return Framing("open", sentence(text), topic=asked), reading
     return (Framing("open", sentence(text), topic=asked) if _ORDERED.match(text) else None), reading
-
-
-def parallel(words: list[Word]) -> bool:
-    """'Two legs good, four legs bad': a maxim of two halves without a verb that ties them."""
-    at = [i for i, word in enumerate(words) if word.closes]
-    halved = len(at) == 1 and at[0] + 1 == len(words) / 2
-    return halved and not any(w.core in AUXILIARIES | SUBJECT_PRONOUNS for w in words)
 
 
 def quoted(words: list[Word]) -> Framing:

@@ -30,7 +30,21 @@ def sentence(text: str, end: str = "?") -> str:
     """The text with a capital and one mark at its end."""
     text = text.strip().rstrip(" ?.!,;:")
     at = next((i for i, c in enumerate(text) if c.isalnum()), 0)
-    return f"{text[:at]}{text[at : at + 1].upper()}{text[at + 1 :]}{end}" if text else ""
+    named = text[at + 1 : at + 2].isupper()  # 'iPhone'
+    return (
+        f"{text[:at]}{text[at : at + 1] if named else text[at : at + 1].upper()}{text[at + 1 :]}{end}" if text else ""
+    )
+
+
+def is_right(text: str) -> str:
+    """The question whether a text is right that cannot be made part of a sentence."""
+    plain = text.strip().rstrip(" .,;:").strip('"').replace('"', "'")
+    return f'Is this right: "{plain}"?'
+
+
+def is_quoted(neutral: str) -> bool:
+    """Whether the neutral form asks whether a quotation is true."""
+    return neutral.startswith('Is this true: "')
 
 
 def asked_plainly(text: str, *, asks: bool) -> str:

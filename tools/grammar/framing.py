@@ -9,27 +9,38 @@ import re
 from dataclasses import replace
 
 from tools.grammar.alternatives import choices, comparison, named_choice, predicates, split_clauses, with_article
-from tools.grammar.asked import answered, parallel, quoted, shown
+from tools.grammar.asked import answered, quoted, shown
 from tools.grammar.boundary import takes_are
+from tools.grammar.chat import plainer
 from tools.grammar.clause import Clause, from_question, from_statement, lower_first
 from tools.grammar.facts import asks_for_fact
 from tools.grammar.finite import finite_verb
-from tools.grammar.framed import Form, Framing, asked_plainly, sentence
+from tools.grammar.framed import Form, Framing, asked_plainly, is_quoted, is_right, sentence
 from tools.grammar.inflect import base_form, is_gerund, verb_strength
 from tools.grammar.leads import WH, after_title, lead_of
-from tools.grammar.lexicon import Word, is_word, join, lookup, words_of
+from tools.grammar.lexicon import Word, is_noun_by_ending, is_word, join, lookup, words_of
 from tools.grammar.openers import asks_opinion, denies, inner_claim, rating, strip_tail
 from tools.grammar.pronouns import referred
 from tools.grammar.reading import Reading, read
 from tools.grammar.requests import asks_for_sides
 from tools.grammar.tidying import tidy, unquoted, without_scare_quotes
 from tools.grammar.weighing import is_topic, weighed, worth
-from tools.grammar.wellformed import coordinated, is_sentence, sound, spliced_clauses
+from tools.grammar.wellformed import (
+    asks_to_be_shown,
+    certain,
+    coordinated,
+    is_personal,
+    is_sentence,
+    leans_back,
+    named,
+    sound,
+)
 from tools.grammar.word_classes import (
     AUXILIARIES,
     BE,
     DO,
     EFFECTS,
+    INTRANSITIVE,
     RATINGS,
     SUBJECT_PRONOUNS,
 )
@@ -47,7 +58,17 @@ _VERDICT = re.compile(
     r"pros? (?:or|and|vs\.?) cons?|(?:the )?debate|thoughts|good idea or bad idea)\W*$",
     re.I,
 )
-_POINT = re.compile(r"what (is|are|was|were) the (\w+),? if any,? (of|in|to|for|between)\b", re.I)
+_EMPTY = (
+    AUXILIARIES
+    | SUBJECT_PRONOUNS
+    | frozenset(
+        "who what which how why the a right wrong here better point argument think opinion thoughts say to blame fault "
+        "in of and not think this that your fair reasons either way".split()
+    )
+)
+"""Of such words alone a question has no matter of its own: 'Who is right here?'"""
+_MOST_NAMED = 9  # words of a topic
+_POINT = re.compile(r"what (is|are|was|were) the (\w+,? if any,?|point) (of|in|to|for|between)\b", re.I)
 _ANYTHING_WRONG = re.compile(
     r"what,? if anything,? (is|are|was|were) (wrong|right|good|bad|special|lost|gained)\b", re.I
 )
@@ -69,10 +90,48 @@ def frame(question: str) -> Framing:
         return requested
     if not reading.text or _INSTRUCTS.match(reading.text) or (text.endswith("!") and len(words) < 3):
         return Framing("none", sentence(text))
-    found = _taken(reading, text)
-    if spliced_clauses(found.claim):  # a story and a question, of which no one statement can be made
-        found = replace(found, neutral=sentence(text) if reading.asks else found.neutral, claim="", negation="")
+    found = _trusted(_taken(reading, text), question, reading.framed or reading.quoted)
     return Framing("fact", found.neutral, topic=found.topic) if reading.answered and found.form == "polar" else found
+
+
+def _trusted(found: Framing, question: str, asked_in_frame: bool) -> Framing:
+    """The framing where each of its statements is certain; else the question as it was typed."""
+    statements = [s for s in (found.claim, found.negation, *found.alternatives) if s]
+    careless, personal = question.strip()[:1].islower(), is_personal(question)
+    told = (personal and any(map(is_personal, (found.neutral, *statements)))) or any(
+        leans_back(question, s) for s in statements
+    )
+    several = len(re.findall(r"[.?!](?= )", question.strip())) > 0
+    if found.form == "choice" and several and found.claim == "" and "better than" in " ".join(statements):
+        sure = False  # the first words of a title
+    elif statements or found.options:
+        sure = all(certain(s, careless) for s in statements) and all(named(o, careless) for o in found.options)
+    else:
+        sure = found.form != "claim"
+    kept = not statements and found.neutral.startswith("Is this ")
+    if found.form == "open" and is_quoted(found.neutral):
+        return replace(found, neutral=sentence(question))
+    if not (statements or found.options or kept or asked_in_frame):
+        sure = False
+    if found.form not in ("polar", "claim", "choice") or (not told and (sure or kept)):
+        return found
+    return replace(_as_typed(question), topic=found.topic)
+
+
+def _as_typed(question: str) -> Framing:
+    """The question in its own words: as it is where it asks, else whether it is right."""
+    typed = re.sub(r"\s+", " ", question).strip()
+    last = words_of(re.split(r"(?<=[.!?]) |, (?=(?:is|are|was|do|does|did|should|can|will)n?'?t? )", typed)[-1])
+    plain = plainer(tidy(typed))
+    asked = words_of(tidy(join(last)))
+    offers = re.search(r"\b(?:vs|or)\b", plain) and words_of(plain)[0].core not in AUXILIARIES
+    if asks_to_be_shown(typed):
+        return Framing("open", sentence(typed, "."))
+    if WH.match(asked[0].core) or (offers and asked[0].core not in AUXILIARIES):
+        return Framing("open", sentence(typed))
+    if typed.endswith("?") or asked[0].core in AUXILIARIES:
+        return Framing("polar", sentence(typed))
+    return Framing("claim", is_right(typed))
 
 
 def _taken(reading: Reading, text: str) -> Framing:
@@ -93,10 +152,9 @@ def _in_context(title: str, body: str, reading: Reading) -> Framing:
     """The question with its pronouns filled in; where that is not certain, an earlier question or all of the text."""
     heading = title and not reading.text.startswith(f"{title}: ")
     things = (*(() if heading else (title,)), *reading.given)
+    if reading.given and WH.match(body) and all(w.core in _EMPTY for w in words_of(body)):
+        return Framing("open", sentence(" ".join([*reading.given, body])))
     found = _framed(body, reading)
-    if reading.told:
-        text = " ".join([sentence(reading.given[-1], "."), sentence(body)])
-        return Framing("open" if found.form in ("open", "fact") else "polar", text, topic=_story_topic(reading))
     if not title and not reading.given:
         return found
     needed = referred(found, things)
@@ -111,10 +169,6 @@ def _in_context(title: str, body: str, reading: Reading) -> Framing:
         parts = [sentence(g.rstrip(" ,;:"), "?" if g.endswith("?") else ".") for g in (*before, body)]
         return _standing_in(" ".join(parts), found, reading)
     return replace(found, topic=found.topic or title)
-
-
-def _story_topic(reading: Reading) -> str:
-    return _open_topic(words_of(reading.text.rstrip(" ?")))
 
 
 def _asks(text: str) -> bool:
@@ -150,7 +204,8 @@ def _framed(text: str, reading: Reading) -> Framing:
     if inner != text and not lead:
         lead, inner = lead_of(inner)
     inner = _ANYTHING_WRONG.sub(r"\1 there anything \2", inner)
-    inner = _POINT.sub(r"\1 there any \2 \3", inner).replace(" any point of ", " any point in ")
+    inner = _POINT.sub(lambda m: f"{m[1]} there any {m[2].split(',')[0].split(' ')[0]} {m[3]}", inner)
+    inner = inner.replace(" any point of ", " any point in ")
     if inner[:1] in "\"'" and inner.count(inner[:1]) == 2 and inner.endswith(inner[:1]):
         inner = inner[1:-1]
     words = words_of(inner)
@@ -207,15 +262,36 @@ def _second_question(words: list[Word]) -> int:
 
 def _open(text: str, words: list[Word]) -> Framing:
     asked = sentence(text)
+    if _told_why(words):
+        asked = sentence(f"explain {lower_first(text)}", ".")
+    elif _ASKS_OPENLY.match(text):
+        asked = sentence(text, ".")
     return Framing("fact" if asks_for_fact(asked) else "open", asked, topic=_open_topic(words))
+
+
+def _may_be_things(words: list[Word]) -> bool:
+    """'geoengineering risks', 'flag bans in schools': a verb that is as well a plural, and no object."""
+    if 3 < len(words) < _MOST_NAMED and not any(w.core in AUXILIARIES or w.determiner for w in words[:3]):
+        return words[1].tag == "NNS" and words[0].noun and not words[0].plural and words[2].preposition
+    return len(words) == 2 and words[1].core.endswith("s") and base_form(words[1].core) not in INTRANSITIVE
+
+
+def _told_why(words: list[Word]) -> bool:
+    """'why anyone would oppose it': the order of a statement, not of a question."""
+    if len(words) < 4 or words[0].core not in ("why", "when", "where", "how") or words[1].core in AUXILIARIES:
+        return False
+    measures = words[0].core == "how" and (words[1].adjective or words[1].adverb)
+    if measures or words[1].core in ("not", "to", "long", "come", "about"):
+        return False
+    return finite_verb(words[1:]) is not None or any(w.core in AUXILIARIES for w in words)
 
 
 def _claimed(words: list[Word], lead: str, text: str, form: Form, flip: bool, reading: Reading) -> Framing:
     """The framing of a statement, an imperative or a bare topic."""
     reported = join(words) != text
     clause = _stated(words, lead, reported)
-    if (reading.framed or reading.quoted) and parallel(words):
-        return quoted(words)
+    if not reported and _may_be_things(words):
+        return Framing("polar", f"Is this a good thing: {text}?", topic=join(words))
     if clause is None:
         if is_topic(words):
             return answered(worth(join(words)), "polar")
@@ -223,16 +299,25 @@ def _claimed(words: list[Word], lead: str, text: str, form: Form, flip: bool, re
             return _as_stated(words, lead, form, reading)
         if (reading.framed or reading.quoted) and len(words) > 3:
             return quoted(words)
-        known = sum(is_word(w.core) for w in words) >= 0.6 * len(words) and len(words) > 2
+        known = sum(is_word(w.core.removesuffix("'s")) or is_noun_by_ending(w.core) for w in words) >= 0.5 * len(words)
+        if known and not reading.asks and _names(words):
+            return Framing("polar", f"Is this a good thing: {text}?", topic=join(words))
+        known = known and len(words) > 2
         fragment: Form = ("polar" if reading.asks else "open") if known else "none"
         return Framing(fragment, sentence(text), topic=join(words))
     if reading.how and clause.negator == "not":
         clause = replace(clause, rest=f"{reading.how} {clause.rest}")
     if re.search(r"\beither\b", clause.rest) and (offered := choices(clause, clause.question())):
         return offered
-    if sound(clause) and not spliced_clauses(join(words)) and not (coordinated(clause) and not clause.denied):
+    if sound(clause) and not (coordinated(clause) and not clause.denied):
         return answered(replace(clause, denied=clause.denied != flip), form, asks_opinion(text))
     return _as_stated(words, lead, form, reading)
+
+
+def _names(words: list[Word]) -> bool:
+    named = words[-1].noun or words[-1].tag in ("NNP", "NNS", "VBZ")
+    several = any(word.core in ("vs", "or") for word in words)
+    return named and not several and len(words) < _MOST_NAMED and (len(words) == 2 or finite_verb(words) is None)
 
 
 def _as_stated(words: list[Word], lead: str, form: Form, reading: Reading) -> Framing:

@@ -77,7 +77,7 @@ def is_word(text: str) -> bool:
 
 def is_noun_by_ending(text: str) -> bool:
     """Whether a word of no lexicon is built as English nouns are: 'veganism', 'fracking'."""
-    return re.search(r"[a-z]{3,}(?:ism|isation|ization|ing|ship|hood|ness)$", text.lower()) is not None
+    return re.search(r"[a-z]{3,}(?:ism|isation|ization|ing|ship|hood|ness|ption|ology)$", text.lower()) is not None
 
 
 @cache

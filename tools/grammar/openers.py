@@ -30,7 +30,8 @@ _OPENERS: tuple[str, ...] = (
     r"(?:critically )?(?:discuss|assess|evaluate|examine|consider|debate|defend|attack|test)(?: critically)? "
     rf"(?:{_VIEW} that|whether|if) ",
     r"(?:unpopular opinion|hot take|cmv|change my view|change my mind|serious question|genuine question|question)"
-    r"\W* (?:that )?",
+    r"\W* (?:that |but )?",
+    r"(?:play devil's advocate\W+)?(?:convince|persuade) me (?:that )?(?!to\b|of\b|about\b)",
     r"(?:do|would|can|should) (?:you|we) (?:dis)?agree with (?:[\w.'-]+ ){1,4}that ",
     r"can we (?:all )?agree (?:that )?",
     r"why (?=[\w-]+(?: [\w-]+){0,3} (?:should|must|is|are|will|cannot|can|ought|needs?|do not|does not)\b)",
@@ -56,6 +57,7 @@ _OPENERS: tuple[str, ...] = (
     r"i (?:cannot|do not|am not|could not) (?:really )?(?:decide|know|sure|tell|work out|make up my mind)) "
     r"(?:whether|if) ",
     r"whether (?:or not )?",
+    r"that (?=(?:[\w'-]+ ){1,8}(?:should|must|is|are|will|ought)\b)",
     r"(?:hi|hello|hey|so|well|ok|okay|please|honestly|seriously)[,!]? (?=\w+ \w+)",
     r"(?:so )?(?:surely|clearly|obviously|of course|undoubtedly|apparently),? ",
     r"(?:but|and|so) (?=(?:is|are|should|do|does|can|will|would)\b)",

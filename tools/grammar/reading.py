@@ -6,10 +6,11 @@ A *frame* asks for a discussion and says nothing of the matter: 'Discuss.', 'Do 
 import re
 from dataclasses import dataclass
 
-from tools.grammar.chat import plainer, put_together, spliced
+from tools.grammar.chat import plainer
+from tools.grammar.finite import finite_verb
 from tools.grammar.lexicon import words_of
 from tools.grammar.openers import ECHO
-from tools.grammar.requests import asks_for_sides, plainly_asked, requested
+from tools.grammar.requests import asks_for_sides, plainly_asked
 from tools.grammar.tidying import unquoted
 
 _SAYS = r"(?:said|says|wrote|writes|argued|argues|claimed|claims|according to|remarked|declared|once)"
@@ -53,7 +54,11 @@ _ENDS_FRAMED = re.compile(
 _AND_MORE = re.compile(r",? (?:and|but),? (?:if (?:so|not)\b,?|why\b|how\b|to what extent|in what)[^,]*\?$", re.I)
 _OTHERS = re.compile(r",? (?:while|whereas|but) (?:others|other people|some)\b.*$", re.I)
 _QUOTED = re.compile(r"""(?P<before>[^"'?]*?)(?P<mark>["'])(?P<quote>\S.*)$""")
+_OTHERS_THINK = re.compile(
+    r"(?:but )?(?:others|other people|some others) (?:think|believe|argue|say|feel|claim)\b", re.I
+)
 _ANSWERED = re.compile(r"\?\s*[-–—:]\s*(?P<answer>[A-Z]{2,})\W*$")
+_SHORT_WISH = 8  # words
 _BREAK = re.compile(r"(?<=[?!])[\"')\]]*\s+(?=\S)")
 
 
@@ -62,8 +67,8 @@ class Reading:
     """`text` is what is at issue, a question if `asks`. `asked` says that an answer is asked for, be it by a frame.
 
     `given` is what came before it, in full sentences. `how` is a frame's adverb ('Is this still true?'), `answered`
-    says that the answer was given with the question, `told` that a story before it could not be joined to it, `framed`
-    that a frame was there, `quoted` that it is about a quotation.
+    says that the answer was given with the question, `framed` that a frame was there, `quoted` that it is about a
+    quotation.
     """
 
     text: str
@@ -72,7 +77,6 @@ class Reading:
     given: tuple[str, ...] = ()
     how: str = ""
     answered: bool = False
-    told: bool = False
     framed: bool = False
     quoted: bool = False
 
@@ -84,7 +88,7 @@ def read(text: str) -> Reading:
     text = _ANSWERED.sub("?", text)
     quote, rest = _quotation(text)
     parts = ([quote] if quote else []) + _sentences(rest)
-    parts, framed, how = _without_frames(parts)
+    parts, framed, how = _without_frames(_without_wishes(parts))
     if not parts:
         return Reading("", asks=False, asked=framed)
     if quote and parts[0] == quote:
@@ -94,24 +98,10 @@ def read(text: str) -> Reading:
     last = parts[-1]
     last = _OTHERS.sub("", _AND_MORE.sub("?", last))
     tail = _ENDS_FRAMED.sub("", last) if len(words_of(last)) > 2 else last
+    framed = framed or (tail != last and not re.search(r"discuss\W*$", last, re.I))
     tail = plainer(plainly_asked(tail))
     asks = tail.rstrip("\"')").endswith("?") or (tail != last and last.endswith("?"))
-    framed = framed or (tail != last and not re.search(r"discuss\W*$", last, re.I))
-    story, question = ("", tail) if quote or requested(tail) else spliced(tail)
-    if story and (alone := put_together(story, question)):
-        return Reading(alone, asks=True, asked=True, how=how, answered=answered)
-    given = (*parts[:-1], story) if story else tuple(parts[:-1])
-    return Reading(
-        question,
-        asks or bool(story),
-        asks or framed or bool(story),
-        given,
-        how,
-        answered,
-        bool(story),
-        framed,
-        bool(quote),
-    )
+    return Reading(tail, asks, asks or framed, tuple(parts[:-1]), how, answered, framed, bool(quote))
 
 
 def _sentences(text: str) -> list[str]:
@@ -128,6 +118,19 @@ def _sentences(text: str) -> list[str]:
             elif re.search(r"\w", sentence):
                 found.append(sentence.strip())
     return found
+
+
+def _without_wishes(parts: list[str]) -> list[str]:
+    """The parts without what follows a question and only says how the answer is wanted: 'No lecture, please.'; of what
+    some think and what others think, what some think."""
+    parts = [part for i, part in enumerate(parts) if not (i and _OTHERS_THINK.match(part))]
+    while len(parts) > 1 and parts[-2].endswith("?") and not parts[-1].endswith("?") and not _clausal(parts[-1]):
+        parts = parts[:-1]
+    return parts
+
+
+def _clausal(part: str) -> bool:
+    return finite_verb(words_of(part)) is not None or len(part.split()) > _SHORT_WISH
 
 
 def _without_frames(parts: list[str]) -> tuple[list[str], bool, str]:

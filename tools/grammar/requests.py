@@ -11,7 +11,7 @@ from tools.grammar.lexicon import Word, join, words_of
 _WISHES = frozenset("want need like love looking look trying try hoping seeking interested after curious".split())
 _SHOWS = frozenset(
     "give show tell walk talk run take lay set spell outline list present provide summarise summarize explain "
-    "describe "
+    "describe write assess evaluate examine analyse analyze consider "
     "compare argue steelman discuss help understand know hear see read learn get find sketch weigh make break teach "
     "send bring share offer state".split()
 )
@@ -28,6 +28,8 @@ _SMALL = frozenset(
     "overview summary rundown breakdown balanced neutral fair unbiased impartial honest".split()
 )
 _ENDS = re.compile(r"[\s,.!]+(?:please|pls|plz|thanks|thank you|thx|cheers)(?: in advance)?\W*$", re.I)
+_FOR_AND = re.compile(r"\bfor and (?:\d+ )?(?:reasons |arguments |points )?against\b", re.I)
+_EACH = re.compile(r"\b(?:\d+|two|three|four|five|ten) ((?:good |strong )?(?:reasons|arguments|points)\b)", re.I)
 _WANTED = re.compile(
     r"(?=(?:\S+ ){0,4}(?:me|us|I|I'd|we|lets)\b)(?:[\w']+ ){1,5}"
     r"(?P<sides>(?:the )?(?:\w+ )?(?:both sides|pros and cons|(?:arguments?|points|case|reasons) for and against) .+)",
@@ -62,8 +64,8 @@ def of_both_sides(asked: str) -> str:
 
 
 def plainly_asked(text: str) -> str:
-    """The text without thanks at its end."""
-    return _ENDS.sub("", text)
+    """The text without thanks at its end, and without how many arguments are wanted."""
+    return _EACH.sub(r"\1", _FOR_AND.sub("for and against", _ENDS.sub("", text)))
 
 
 def requested(text: str) -> str:

@@ -23,7 +23,7 @@ _ADJECTIVES = (
 )
 _POINTS = (
     r"(?:benefits?|advantages?|merits?|virtues?|upsides?|strengths?|pros?|positives|"
-    r"objections?|criticisms?|opposition|problems?|drawbacks?|disadvantages?|downsides?|harms?|risks?|dangers?|"
+    r"objections?|criticisms?|opposition|problems?|troubles?|drawbacks?|disadvantages?|downsides?|harms?|risks?|dangers?|"
     r"weaknesses|flaws|cons?|negatives|"
     r"(?:(?:positive|negative|good|bad|harmful|beneficial) (?:effects?|sides?|points?|aspects?|things?)))"
 )
@@ -33,13 +33,19 @@ _DISPUTES = (
     r"viewpoints?|"
     r"thoughts|points of view|positions?|cases?|discussions?|conversation|question|issue|row|fuss|"
     r"disagreements?|story|"
-    r"points|facts|(?:(?:both|all|two|either|different|the) )+sides?)"
+    r"points|facts|(?:(?:both|all|two|either|different|the) )+(?:sides?|camps))"
 )
 _ON = r"(?:on|over|about|of|around|surrounding|regarding|concerning|to|for|in|behind|with)"
 _SIDES = r"(?:supporters|opponents|critics|fans|defenders|backers|advocates|proponents|champions|enemies|sceptics)"
 _SAY = (
     r"(?:say|says|think|argue|argues|believe|claim|feel|disagree|disagrees|differ|saying|arguing|fight|argue so much)"
 )
+_UNLISTED = re.compile(
+    r", (?!(?:[\w-]+ ){1,3}?(?:and|or) )| but (?:please|no|not|keep)\b"
+    r"| and (?:how|why|what|the (?:case|reasons|arguments?))\b",
+    re.I,
+)
+"""What opens no further item: from here on it is said how the answer is wanted."""
 _WEIGHED = re.compile(
     r"(?:(?:what (?:is|are|were)|list|name|explain|describe|discuss|give me|show me|tell me(?: about)?) )?"
     r"(?:(?:both|some|all|any) (?:of )?)?(?:the )?(?:"
@@ -74,7 +80,7 @@ def weighed(text: str, requested: bool = False) -> Clause | None:
     `text` comes without its question mark. What is `requested` is a thing and no statement. None for any other text.
     """
     match = _WEIGHED.fullmatch(text)
-    thing = next(filter(None, match.groups()), "") if match else ""
+    thing = _UNLISTED.split(next(filter(None, match.groups()), "") if match else "")[0]
     words = words_of(thing)
     if not 0 < len(words) <= _LONGEST or words[0].core in SUBJECT_PRONOUNS or (_states(words) and not requested):
         return None
@@ -103,6 +109,8 @@ def worth(thing: str) -> Clause:
 
 def thing_is_good(thing: str) -> Clause:
     """'X is a good thing', 'Xs are a good thing'."""
+    if re.match(r"(?:effects?|influence|impacts?|costs?|role|use|future|ethics|state|rise|value) of |right to ", thing):
+        thing = f"the {thing}"
     return Clause(lower_first(thing), "are" if takes_are(words_of(thing)) else "is", "a good thing")
 
 
