@@ -1,6 +1,7 @@
 """The measures of answers, with the arithmetic worked by hand."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,15 @@ def test_the_two_alternatives_of_a_choice_are_its_sides() -> None:
     assert all_sides_cited([choice]).value == 1
     assert citations([choice])["citations_right"].total == 0  # which of them is for is not known
     assert missing_side([choice])["missing_admitted"].total == 0
+
+
+def test_of_a_question_worded_from_either_pole_nobody_says_which_side_is_right() -> None:
+    turned = reply("q", side("supports", claim("b", 3)), side("opposes", claim("a", 1)))
+    assert both_sides_known([turned])["both_sides_known"].value == 0
+    told = replace(turned, either_way=True)
+    assert both_sides_known([told])["both_sides_known"].value == 1
+    assert citations([turned])["citations_wrong"].value == 1
+    assert citations([told])["citations_wrong"].total == 0
 
 
 def test_a_missing_side_is_admitted_or_shown() -> None:

@@ -220,6 +220,19 @@ async def test_framings_are_asked_and_compared(
     assert found["metrics"]["questions"] == found["over"]["answered"] == 2  # the wordings are no further questions
 
 
+def test_the_samples_questions_in_other_words_are_sets_by_half() -> None:
+    halves = {half: load_cases(None, f"wordings-{half}").cases for half in ("dev", "last")}
+    gold = {case.key: case.gold for case in load_samples().cases}
+    for cases in halves.values():
+        assert len(cases) > 100
+        assert all(case.either_way and case.gold == gold[case.key.split()[0]] for case in cases)
+    assert not {c.question for c in halves["dev"]} & {c.question for c in halves["last"]}
+    asks = plan(halves["dev"][:3], missing=True, framings=False, seed=1)
+    assert [a.variant for a in asks] == [PLAIN] * 3  # nobody knows which side would be missing
+    with pytest.raises(InputError, match="wordings-dev"):
+        load_cases(None, "wordings-none")
+
+
 def test_wordings_are_made_by_the_grammar() -> None:
     assert worded("Are barges slow?") == {
         "true for": "Isn't it true that barges are slow?",

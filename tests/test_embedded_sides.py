@@ -50,6 +50,15 @@ def test_only_two_alternatives_are_contrary_to_each_other(count: int) -> None:
     assert {p["stance"] for p in made} == {"other"}
 
 
+def test_alternatives_that_begin_alike_have_names_that_differ() -> None:
+    made = planned(
+        framing(
+            alternatives=["The old bridge over the river is a triumph.", "The old bridge over the river is a waste."]
+        )
+    )
+    assert [p["name"] for p in made] == ["… triumph", "… waste"]
+
+
 async def test_each_query_says_the_whole_statement_and_its_denial() -> None:
     against = side(2, "Smoking should not be banned in the parks of a town.", "opposes", "p1")
     found = await EmbeddedRequerier().queries(against, framing(topic="smoking bans"), [])

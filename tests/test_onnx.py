@@ -155,7 +155,8 @@ def test_a_channel_that_reaches_far_is_scaled_and_the_result_stays(tmp_path: Pat
     np.testing.assert_allclose(run(build_bert(told, HEADS, "classifier"))[0], before, atol=1e-4)
     errors = []
     for known in (weights, told):
-        onnx_model.quantise(build_bert(known, HEADS, "classifier"), tmp_path / "int8.onnx", bits=8)
+        bits = 8 if onnx_model.adds_exactly() else 7  # elsewhere the sums of 8 bits overflow
+        onnx_model.quantise(build_bert(known, HEADS, "classifier"), tmp_path / "int8.onnx", bits)
         errors.append(float(np.abs(run(onnx.load(tmp_path / "int8.onnx"))[0] - before).mean()))
     assert errors[1] < errors[0] / 2
 

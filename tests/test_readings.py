@@ -213,6 +213,8 @@ Does price control work in towns?
     polar | Does price control work in towns? | Price control works in towns.
 """
 CHATTED_STANDS_IN = """
+"Goats have ruined the park, fence it off." Discuss.
+    claim | Is this right: "Goats have ruined the park, fence it off"?
 are kites acually safer then balloons
     polar | Are kites acually safer then balloons?
 I keep two goats in town and the smell is bad. Are they worth it?

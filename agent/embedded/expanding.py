@@ -116,17 +116,18 @@ def planned(framing: FramingState) -> list[Perspective]:
     """The sides that the question itself has; where it could not be made a statement with some certainty, they are
     'Yes' and 'No' to it."""
     if framing["alternatives"]:
+        named = zip(_names(framing["alternatives"]), framing["alternatives"], strict=True)
         pair = len(framing["alternatives"]) == 2  # of two alternatives, what speaks for one speaks against the other
         return [
             Perspective(
                 id=f"p{i}",
-                name=_name(statement),
+                name=name,
                 statement=statement,
                 stance="other",
                 contrary=f"p{3 - i}" if pair else "",
                 origin="question",
             )
-            for i, statement in enumerate(framing["alternatives"], start=1)
+            for i, (name, statement) in enumerate(named, start=1)
         ]
     if framing["claim"]:
         return _facing(("For", framing["claim"]), ("Against", framing["negation"]))
@@ -152,6 +153,17 @@ def _mined(number: int, statement: str) -> Perspective:
 def _name(statement: str) -> str:
     words = statement.rstrip(".").split()
     return " ".join(words) if len(words) <= 7 else " ".join(words[:6]) + " …"
+
+
+def _names(statements: Sequence[str]) -> list[str]:
+    """Short names of the sides; what all begin with is left out where it would make two names alike."""
+    names = [_name(s) for s in statements]
+    if len(set(names)) == len(names):
+        return names
+    apart = [s.split() for s in statements]
+    shared = next((i for i, words in enumerate(zip(*apart, strict=False)) if len(set(words)) > 1), 0)
+    rests = [" ".join(words[shared:]) for words in apart]
+    return [f"… {_name(rest)}" if rest else name for rest, name in zip(rests, names, strict=True)]
 
 
 def _sentences(passages: Sequence[Passage]) -> list[Sentence]:

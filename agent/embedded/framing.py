@@ -12,6 +12,7 @@ _FOLLOW_UP = re.compile(
     r"^(?:and |but |ok(?:ay)?,? |so )*(?:what|how) about (?P<focus>.+?)\??$|^(?:and|but)\s+(?P<rest>.+?)\??$",
     re.IGNORECASE,
 )
+_SAID = re.compile(r"(?:they|it|he|she|we|you) \w+", re.IGNORECASE)
 _PRONOUN = re.compile(r"\b(?:it|that|this|they|them|these|those)\b", re.IGNORECASE)
 
 
@@ -50,6 +51,8 @@ def _stating(question: str, claim: str) -> str:
 
 def _chosen(framing: Framing, option: str) -> str:
     """An alternative that could not be made a statement, as a line that says what is chosen."""
+    if _SAID.match(option):
+        return f"{option.rstrip('.')}."
     return (
         f"{framing.topic[:1].upper()}{framing.topic[1:]}: {option[:1].lower()}{option[1:]}."
         if framing.topic

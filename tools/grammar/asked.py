@@ -36,7 +36,7 @@ def shown(reading: Reading) -> tuple[Framing | None, Reading]:
         return (answered(worth(thing), "polar") if known else Framing("open", sentence(text))), reading
     asked = requested(text)
     if not asked:
-        return (Framing("open", sentence(text)) if _ORDERED.match(text) else None), reading
+        return (Framing("open", sentence(text, ".")) if _ORDERED.match(text) else None), reading
     for thing in (re.sub(r"^(?:about|of|on) ", "", asked), of_both_sides(asked)):
         if clause := weighed(thing, requested=True):
             return answered(clause, "polar"), reading

@@ -41,6 +41,7 @@ from tools.grammar.word_classes import (
     DO,
     EFFECTS,
     INTRANSITIVE,
+    QUANTIFIERS,
     RATINGS,
     SUBJECT_PRONOUNS,
 )
@@ -58,6 +59,7 @@ _VERDICT = re.compile(
     r"pros? (?:or|and|vs\.?) cons?|(?:the )?debate|thoughts|good idea or bad idea)\W*$",
     re.I,
 )
+_CONTRACTED = re.compile(r"^(Why) (do|does|did|is|are|was|were|has|have|should|would|could) not (?=\w)")
 _EMPTY = (
     AUXILIARIES
     | SUBJECT_PRONOUNS
@@ -90,12 +92,13 @@ def frame(question: str) -> Framing:
         return requested
     if not reading.text or _INSTRUCTS.match(reading.text) or (text.endswith("!") and len(words) < 3):
         return Framing("none", sentence(text))
-    found = _trusted(_taken(reading, text), question, reading.framed or reading.quoted)
+    found = _trusted(_taken(reading, text), question, reading)
     return Framing("fact", found.neutral, topic=found.topic) if reading.answered and found.form == "polar" else found
 
 
-def _trusted(found: Framing, question: str, asked_in_frame: bool) -> Framing:
-    """The framing where each of its statements is certain; else the question as it was typed."""
+def _trusted(found: Framing, question: str, reading: Reading) -> Framing:
+    """The framing where each of its statements is certain; else the question as it was typed, without its frame."""
+    asked_in_frame = reading.framed or reading.quoted
     statements = [s for s in (found.claim, found.negation, *found.alternatives) if s]
     careless, personal = question.strip()[:1].islower(), is_personal(question)
     told = (personal and any(map(is_personal, (found.neutral, *statements)))) or any(
@@ -115,6 +118,8 @@ def _trusted(found: Framing, question: str, asked_in_frame: bool) -> Framing:
         sure = False
     if found.form not in ("polar", "claim", "choice") or (not told and (sure or kept)):
         return found
+    if asked_in_frame and not reading.given and not reading.asks:
+        return Framing("claim", is_right(reading.text), topic=found.topic)
     return replace(_as_typed(question), topic=found.topic)
 
 
@@ -127,7 +132,7 @@ def _as_typed(question: str) -> Framing:
     offers = re.search(r"\b(?:vs|or)\b", plain) and words_of(plain)[0].core not in AUXILIARIES
     if asks_to_be_shown(typed):
         return Framing("open", sentence(typed, "."))
-    if WH.match(asked[0].core) or (offers and asked[0].core not in AUXILIARIES):
+    if WH.match(asked[0].core) or asked[0].core == "or" or (offers and asked[0].core not in AUXILIARIES):
         return Framing("open", sentence(typed))
     if typed.endswith("?") or asked[0].core in AUXILIARIES:
         return Framing("polar", sentence(typed))
@@ -261,7 +266,7 @@ def _second_question(words: list[Word]) -> int:
 
 
 def _open(text: str, words: list[Word]) -> Framing:
-    asked = sentence(text)
+    asked = _CONTRACTED.sub(r"\1 \2n't ", sentence(text))
     if _told_why(words):
         asked = sentence(f"explain {lower_first(text)}", ".")
     elif _ASKS_OPENLY.match(text):
@@ -278,10 +283,15 @@ def _may_be_things(words: list[Word]) -> bool:
 
 def _told_why(words: list[Word]) -> bool:
     """'why anyone would oppose it': the order of a statement, not of a question."""
-    if len(words) < 4 or words[0].core not in ("why", "when", "where", "how") or words[1].core in AUXILIARIES:
+    if (
+        len(words) < 4
+        or words[0].closes
+        or words[0].core not in ("why", "when", "where", "how")
+        or words[1].core in AUXILIARIES
+    ):
         return False
-    measures = words[0].core == "how" and (words[1].adjective or words[1].adverb)
-    if measures or words[1].core in ("not", "to", "long", "come", "about"):
+    measured = words[1].adjective or words[1].adverb or words[1].core in QUANTIFIERS | {"long", "come", "about"}
+    if words[1].core in AUXILIARIES | {"not", "to"} or (words[0].core == "how" and measured):
         return False
     return finite_verb(words[1:]) is not None or any(w.core in AUXILIARIES for w in words)
 
@@ -316,7 +326,7 @@ def _claimed(words: list[Word], lead: str, text: str, form: Form, flip: bool, re
 
 def _names(words: list[Word]) -> bool:
     named = words[-1].noun or words[-1].tag in ("NNP", "NNS", "VBZ")
-    several = any(word.core in ("vs", "or") for word in words)
+    several = any(word.core in SUBJECT_PRONOUNS | {"vs", "or"} for word in words)
     return named and not several and len(words) < _MOST_NAMED and (len(words) == 2 or finite_verb(words) is None)
 
 

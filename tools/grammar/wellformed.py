@@ -44,7 +44,7 @@ _DANGLING = re.compile(
     r"|\b(?:no|not)\b.* (?:nothing|nobody|no one|never)\b|\bno no\b"
     r"|^(?!.*(?:advantages|benefits|gains|good|pros|positives) (?:of|to|from|in)\b)"
     r".*\b(?:the|its|their) (?:(?:dis)?advantages|benefits|risks|drawbacks)\b(?! (?:of|to|from|in|that|which|\w+ed)\b)"
-    r"|^(?:[\w-]+ ){1,6}(?:think|reckon)s? (?!of\b|about\b)",
+    r"|^(?!to )(?:[\w-]+ ){1,6}(?:think|reckon)s? (?!of\b|about\b)",
     re.I,
 )
 _INTRODUCES = PREPOSITIONS | SUBORDINATORS | {"to", "given", "when", "now", "today", "once", "according", "currently"}
@@ -54,6 +54,7 @@ _ORDERS = re.compile(
     re.I,
 )
 _HANGS = PREPOSITIONS | SUBORDINATORS | {"rather", "including", "not", "compared"}
+_POINTS = re.compile(r"\b(?:it|them|this)\b")
 _JOINED = re.compile(r"(?:^|\s)(?:and|or|nor|not|but not)\b", re.I)
 _CONCLUDES = re.compile(r", (?:so|thus|hence|therefore|then)\b", re.I)
 _TWO_SENTENCES = re.compile(
@@ -209,7 +210,9 @@ def commas_fit(statement: str) -> bool:
     for i, piece in enumerate(pieces[1:], start=1):
         listed = any(_JOINED.search(p) for p in pieces[i:]) and finite_verb(words_of(piece)) is None
         before, after = words_of(pieces[i - 1])[-1], words_of(piece)[0]
-        hangs = is_gerund(after.core) or is_participle(after.core) or after.core in _HANGS
+        hangs = (
+            (is_gerund(after.core) and not _POINTS.search(piece)) or is_participle(after.core) or after.core in _HANGS
+        )
         if not (listed or hangs or (before.adjective and after.adjective)):
             return False
     return True
