@@ -1,7 +1,7 @@
 """Whoever can be measured on pairs: the agent's judges, the cosine, and two that look at nothing."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from agent.settings import Settings, load_settings
 from tools.encoders.encoder import Encoder, load_encoder
 from tools.errors import SettingsError
-from tools.judges.judge import Judge, Pair
+from tools.judges.judge import Judge, Pair, StanceJudge
 
 CHOICES = ("settings", "embedded", "chat", "score", "cosine", "random", "no")
 Floats = NDArray[np.float32]
@@ -49,6 +49,12 @@ class Judged:
 
     def score(self, pairs: Sequence[Pair]) -> Floats:
         return self.judge.score(pairs)
+
+    def stances(self, pairs: Sequence[Pair]) -> Floats:
+        """As the agent asks it: both sides at once where the judge tells them, else one after the other."""
+        if isinstance(self.judge, StanceJudge):
+            return self.judge.stances(pairs)
+        return _one_by_one(self.judge.score, pairs)
 
 
 @dataclass
@@ -101,6 +107,16 @@ class AlwaysNo:
 
     def score(self, pairs: Sequence[Pair]) -> Floats:
         return np.zeros(len(pairs), np.float32)
+
+
+def stances_of(judge: PairJudge, pairs: Sequence[Pair]) -> Floats:
+    """Scores of the statement and of its contrary, shape (n, 2). Raises ProviderError, ModelError."""
+    return judge.stances(pairs) if isinstance(judge, Judged) else _one_by_one(judge.score, pairs)
+
+
+def _one_by_one(score: Callable[[Sequence[Pair]], Floats], pairs: Sequence[Pair]) -> Floats:
+    both = score([*pairs, *(Pair(p.contrary, p.text, p.statement) for p in pairs)])
+    return np.ascontiguousarray(both.reshape(2, len(pairs)).T)
 
 
 def open_judge(choice: str, rate: float, seed: int) -> PairJudge:

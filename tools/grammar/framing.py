@@ -93,6 +93,8 @@ def frame(question: str) -> Framing:
     if not reading.text or _INSTRUCTS.match(reading.text) or (text.endswith("!") and len(words) < 3):
         return Framing("none", sentence(text))
     found = _trusted(_taken(reading, text), question, reading)
+    if found.form == "none" and reading.given:  # the last words were no question: 'go'
+        found = _as_typed(question)
     return Framing("fact", found.neutral, topic=found.topic) if reading.answered and found.form == "polar" else found
 
 
@@ -100,7 +102,8 @@ def _trusted(found: Framing, question: str, reading: Reading) -> Framing:
     """The framing where each of its statements is certain; else the question as it was typed, without its frame."""
     asked_in_frame = reading.framed or reading.quoted
     statements = [s for s in (found.claim, found.negation, *found.alternatives) if s]
-    careless, personal = question.strip()[:1].islower(), is_personal(question)
+    careless = question.strip()[:1].islower() and not asks_to_be_shown(question)  # there the thing is only named
+    personal = is_personal(question)
     told = (personal and any(map(is_personal, (found.neutral, *statements)))) or any(
         leans_back(question, s) for s in statements
     )

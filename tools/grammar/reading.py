@@ -33,7 +33,7 @@ _FRAME = re.compile(
     r"|(?:if|and if) (?:so|not|yes|no),? .*"
     r"|what (?:do|would) (?:you|people|we) (?:all )?(?:think|say|reckon|make)\b.*|what (?:are|is) your .*"
     r"|(?:any |your )?(?:thoughts|opinions?|views?|comments?)(?: (?:on|about) (?:this|that|it))?\W*"
-    r"|(?:yes or no|true or false|fact or fiction|right or wrong|am i (?:right|wrong)|right|no|"
+    r"|(?:yes or no|(?:true|right|fair) or (?:false|not)|fact or fiction|right or wrong|am i (?:right|wrong)|right|no|"
     r"fair(?: enough| point)?|true|false|correct|surely|makes? sense|who agrees|anyone agree|thanks|thank you)\W*",
     re.I,
 )

@@ -213,7 +213,8 @@ def commas_fit(statement: str) -> bool:
         hangs = (
             (is_gerund(after.core) and not _POINTS.search(piece)) or is_participle(after.core) or after.core in _HANGS
         )
-        if not (listed or hangs or (before.adjective and after.adjective)):
+        described = before.adjective and after.adjective and [w.noun for w in words_of(piece)[1:2]] == [True]
+        if not (listed or hangs or described):
             return False
     return True
 
