@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.training.data import Example, Sampler, load_corpus
+from evals.training.data import Example, Sampler, beside, load_corpus
 from evals.training.synthetic import synthetic_pair
 from evals.training.text import claim, key, negated, shingles, words_in_common
 
@@ -86,3 +86,21 @@ def test_every_data_set_has_a_known_label() -> None:
     for path in (SHARED / "judge" / "train").glob("*.gz"):
         with gzip.open(path, "rt") as lines:
             assert json.loads(next(lines))["label"] in {"support", "oppose", "none", "unrelated", "partial"}
+
+
+def test_told_a_pair_has_both_statements_either_way_round_or_the_question() -> None:
+    one, other = "Kites should be banned.", "Kites should be allowed."
+    told = Example(one, "Kites cut birds.", (1, 0, 0), "berds", "kites", other, "Should kites be banned?")
+    drawn = Sampler({"a": [told]}, 1).draw({"a": 1.0}, 200, 1.0, told=1.0)
+    wanted = {
+        beside(one, other): (1, 0, 0),
+        beside(other, one): (0, 1, 0),
+        "Should kites be banned?": (1, 0, 0),
+        # Where the statement was turned round first, the old one is its contrary.
+        beside(negated(one), one): (0, 1, 0),
+        beside(one, negated(one)): (1, 0, 0),
+    }
+    assert {e.statement for e in drawn} == set(wanted)
+    assert all(e.target == wanted[e.statement] for e in drawn)
+    alone = Sampler({"a": [told]}, 1).draw({"a": 1.0}, 200, 1.0)
+    assert {e.statement for e in alone} == {one, negated(one)}

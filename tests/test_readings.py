@@ -1,12 +1,17 @@
 """What kind of question a text is, and what of it is asked: exam papers, headlines, careless typing, bare topics."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+from evals.rows import json_rows
 from tools.grammar import frame
 from tools.grammar.casing import lowered
 from tools.grammar.clause import Clause
 from tools.grammar.facts import asks_for_fact
 from tools.grammar.lexicon import words_of
+from tools.grammar.tidying import tidy
 from tools.grammar.wellformed import is_sentence, keeps_words, sound
 
 FRAMED = """
@@ -346,3 +351,30 @@ def test_what_is_a_certain_clause() -> None:
     assert not is_sentence(words_of("The reasons that lie behind the strike"))
     assert keeps_words("Does the town need any barges?", "The town needs some barges.")
     assert not keeps_words("Does the town need barges?", "The barges need the town.")
+
+
+ADDED = frozenset(
+    "not no is are be should does do did will good bad better than better a the some somebody nobody someone something"
+    " it that true can cannot we would has have was were longer right thing things there in my need".split()
+)
+
+
+def base(word: str) -> str:
+    """The beginning of a word, so that 'banning' and 'banned' are one."""
+    return word[:3]
+
+
+TYPED_BY_OTHERS = [row.text("question") for row in json_rows(Path(__file__).parents[1] / "evals/gold/typed.jsonl")]
+
+
+@pytest.mark.parametrize("typed", TYPED_BY_OTHERS)
+def test_what_others_typed_is_stated_with_its_own_words_or_stands_in_as_it_was(typed: str) -> None:
+    """240 lines of people who had not seen the grammar. A statement adds no word but small ones, and tells no story."""
+    found = frame(typed)
+    words = {base(w) for w in re.findall(r"[a-z]+", f"{typed} {tidy(typed)}".lower())}
+    for statement in filter(None, (found.claim, found.negation, *found.alternatives)):
+        added = {base(w) for w in re.findall(r"[a-z]+", statement.lower())} - words
+        assert added <= set(map(base, ADDED)), (statement, added)
+    if found.form in ("polar", "claim") and not found.claim and not found.neutral.startswith("Is this a good thing"):
+        first = re.findall(r"\w+", typed.lower())[0]
+        assert first in found.neutral.lower()

@@ -1,10 +1,10 @@
 """Trains the embedded judge: a BERT cross-encoder over [CLS] statement [SEP] text [SEP] with two yes/no answers.
 
-The base is all-MiniLM-L6-v2; its word embeddings stay fixed. The learning rate rises over the first hundredths of the
-plan and then falls in a line to nothing at its end; the later part draws from the sets nearest to the use. Beside the
-two answers the model learns to tell the cosine of the encoder's vectors of statement and text, which keeps what the
-base knows of nearness while it learns what agreeing is. Towards the end it computes with inputs as coarse as int8, and
-what is kept is the mean of the weights over the second half.
+The base is all-MiniLM-L6-v2, or a larger encoder that is named; its word embeddings stay fixed. The learning rate rises
+over the first hundredths of the plan and then falls in a line to nothing at its end; the later part draws from the sets
+nearest to the use. Beside the two answers the model learns to tell the cosine of the encoder's vectors of statement and
+text, which keeps what the base knows of nearness while it learns what agreeing is. Towards the end it computes with
+inputs as coarse as int8, and what is kept is the mean of the weights over the second half.
 """
 
 import json
@@ -31,6 +31,7 @@ from tools.judges.embedded import ANSWERS
 if TYPE_CHECKING:
     from tools.encoders.encoder import Encoder
 
+BASE = "all-MiniLM-L6-v2"
 _CHUNK = 3072
 _BROAD = {
     "synthetic": 12.0, "argkp_topic": 14, "argkp21": 7, "berds": 13,
@@ -66,6 +67,10 @@ class Plan:
     """From here on the model computes with inputs as coarse as int8."""
     nearness: float = 0.3
     """Weight of the second task: to tell the cosine of the encoder's vectors of statement and text."""
+    told: float = 0.0
+    """How often a pair's statement is read beside the contrary one, or as the question."""
+    base: str = ""
+    """The folder of another encoder to start from."""
     seed: int = 7
     threads: int = 2
     measure_every: float = 10.0
@@ -136,7 +141,7 @@ def _batches(run: Run) -> Iterator[Batch]:
         if not run.queue:
             near = run.progress >= run.plan.near_from
             mixture = {name: weight for name, weight in (_NEAR if near else _BROAD).items() if run.sampler.has(name)}
-            run.queue = _bucketed(run, run.sampler.draw(mixture, _CHUNK, _WHOLE[near]))
+            run.queue = _bucketed(run, run.sampler.draw(mixture, _CHUNK, _WHOLE[near], run.plan.told))
         yield run.queue.pop()
 
 
@@ -269,7 +274,8 @@ def export(run: Run, folder: Path) -> None:
     config = {
         "labels": list(ANSWERS), "max_length": MAX_LENGTH, "layers": settings.num_hidden_layers,
         "heads": settings.num_attention_heads,
-        "width": settings.hidden_size, "inner": settings.intermediate_size, "base": "all-MiniLM-L6-v2",
+        "width": settings.hidden_size, "inner": settings.intermediate_size,
+        "base": Path(run.plan.base).name or BASE,
         "steps": run.step, "seconds": round(run.seconds), "plan": vars(run.plan),
     }  # fmt: skip
     (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
@@ -282,10 +288,11 @@ def start(plan: Plan, corpus: Corpus, out: Path) -> Run:
     torch.set_num_threads(plan.threads)
     torch.manual_seed(plan.seed)
     out.mkdir(parents=True, exist_ok=True)
-    model, tokenizer = build_model()
+    model, tokenizer = build_model(Path(plan.base) if plan.base else None)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     head = [*model["classifier"].parameters(), *model["nearness"].parameters()]
-    body = [p for p in model["bert"].parameters() if p.requires_grad]
+    parts = [model[name] for name in ("bert", "relative") if name in model]
+    body = [p for part in parts for p in part.parameters() if p.requires_grad]
     groups = [{"params": body, "scale": 1.0, "weight_decay": 0.01}, {"params": head, "scale": 5.0, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=plan.rate, fused=True)
     mean = torch.optim.swa_utils.AveragedModel(model)

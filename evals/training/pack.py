@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.judging.pairs import contraries, load_pairs
+from evals.training.cross_encoder import BASE
 from evals.training.data import LABELS, Corpus, hard, load_corpus
 from evals.training.metrics import roc_auc, stance_accuracy
 from tools.errors import InputError
@@ -36,6 +37,7 @@ _WATCHED = 300
 """Pairs on which the reach of the channels, and the distance of int8 from float32, are seen."""
 _LEAST_SIDED, _MOST_SIDED = 20, 300
 """Pairs of a set of which it is said how often their side is told."""
+_WIDTH = 384  # of the base that is packed
 _BETA = 0.5  # a passage that is counted wrongly harms more than one that is missed
 
 _REFERENCE = (
@@ -65,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
         weights = load_weights(args.weights / "model.safetensors")
     except (OSError, SafetensorError) as exc:
         raise InputError(f"{args.weights} holds no weights of judge-train ({exc}).") from exc
+    if "relative.weight" in weights or weights["embeddings.word_embeddings.weight"].shape[1] != _WIDTH:
+        raise InputError(f"{args.weights} holds a larger encoder, which is there to teach. Only {BASE} is packed.")
     with tempfile.TemporaryDirectory() as scratch:
         made = Path(scratch) / "judge"
         made.mkdir()

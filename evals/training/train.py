@@ -3,6 +3,7 @@
 The embedded judge (`evals/training/cross_encoder.py`):
     python -m evals judge-train --data DIR --out DIR
     python -m evals judge-pack --weights DIR/weights --data DIR
+    python -m evals judge-train --data DIR --out DIR --encoder all-mpnet-base-v2 --rate 5e-5   (larger, to teach)
 A large one, LoRA on an instruct model (`evals/training/lora.py`):
     python -m evals judge-train --data DIR --out DIR --base Qwen/Qwen3-4B-Instruct-2507 --download
     make judge-server MODEL=DIR/model
@@ -35,6 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--base", metavar="MODEL", help="tune this instruct model (a folder or a hub's name) instead")
     small = parser.add_argument_group("the embedded judge")
     small.add_argument("--millions", type=float, metavar="N", help="millions of tokens to read (default: 14)")
+    small.add_argument("--encoder", type=Path, metavar="DIR", help="start from this BERT or MPNet encoder instead")
+    small.add_argument("--told", type=float, metavar="P", help="how often the contrary stands beside the statement")
     small.add_argument("--threads", type=int, metavar="N", help="at most (default: 2)")
     large = parser.add_argument_group("with --base")
     large.add_argument("--download", action="store_true", help="fetch the model if it is not on this machine")
@@ -49,6 +52,10 @@ def run(args: argparse.Namespace) -> int:
     needed = ("torch", "transformers", *(("peft",) if args.base else ()))
     if missing := [name for name in needed if find_spec(name) is None]:
         raise SettingsError(f"{missing[0]} is not installed. Install the extra 'models': pip install -e '.[models]'")
+    if args.told is not None and not 0 <= args.told <= 1:
+        raise InputError(f"--told has to lie between 0 and 1, not {args.told}.")
+    if args.encoder and not (args.encoder / "config.json").is_file():
+        raise InputError(f"{args.encoder} holds no encoder (config.json, model.safetensors, tokenizer.json).")
     for name in ("rate", "millions", "threads", "pairs"):
         if (value := getattr(args, name)) is not None and value <= 0:
             raise InputError(f"--{name} has to be more than 0, not {value}.")
@@ -67,7 +74,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
     from evals.training import cross_encoder
 
-    given = {"millions": args.millions, "rate": args.rate, "threads": args.threads, "seed": args.seed}
+    base = str(args.encoder.resolve()) if args.encoder else None
+    given = {"millions": args.millions, "rate": args.rate, "threads": args.threads, "seed": args.seed, "base": base}
+    given["told"] = args.told
     plan = cross_encoder.Plan(**_set(given))
     _check_plan(args.out, {**asdict(plan), "threads": None, "data": corpus.digest()})
     cross_encoder.train(cross_encoder.start(plan, corpus, args.out), corpus)
