@@ -288,6 +288,11 @@ def test_alternatives_that_can_only_be_named(text: str, expected: list[str]) -> 
     assert found.neutral.endswith("?")
 
 
+def test_careless_english_is_english_and_another_language_is_not() -> None:
+    assert frame("lvng in twn vs cmmuting 2 hrs, wich is better realy").form == "open"
+    assert frame("moeten dierentuinen worden gesloten").form == "none"
+
+
 @pytest.mark.parametrize(
     "text",
     ["Write a poem about autumn.", "Translate this text.", "Give me a recipe for soup.", "hello there", "thanks!"],

@@ -69,6 +69,7 @@ _EMPTY = (
     )
 )
 """Of such words alone a question has no matter of its own: 'Who is right here?'"""
+_ENGLISH = frozenset("the with better should does they this what how why your which would people".split())
 _MOST_NAMED = 9  # words of a topic
 _POINT = re.compile(r"what (is|are|was|were) the (\w+,? if any,?|point) (of|in|to|for|between)\b", re.I)
 _ANYTHING_WRONG = re.compile(
@@ -375,9 +376,10 @@ def _titled(title: str, body: str) -> Framing | None:
 
 
 def _foreign(words: list[Word]) -> bool:
-    """Most small words are none of the English lexicon's."""
+    """Most small words are none of the English lexicon's, and none is one that only English has."""
     small = [word for word in words if word.text.islower() and word.core.isalpha()]
-    return len(small) >= 3 and sum(not lookup(word.core) for word in small) > 0.6 * len(small)
+    unknown = sum(not lookup(word.core) for word in small)
+    return len(small) >= 3 and unknown > 0.6 * len(small) and not any(word.core in _ENGLISH for word in small)
 
 
 def _open_topic(words: list[Word]) -> str:
