@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from agent.answer import Outcome
-from agent.state import Coverage, Perspective, RunState, Stance, Target, in_case
+from agent.state import STAND_INS, Coverage, Perspective, RunState, Stance, Target, in_case
 from tools.grammar.clause import lower_first
 
 _LOOKED_AT = 9  # of the passages that lean to a side, those that documents are named from
@@ -55,7 +55,8 @@ def _balance(state: RunState) -> str:
             [p for p in others if coverage[p["id"]]["status"] != "leaning"]
         )
     leaning = {stance for stance, mine in shown.items() if mine} - cased
-    return _one_sided(by_stance["supports"], by_stance["opposes"], cased, leaning) + _beside(
+    stands_in = any(p["name"] in STAND_INS for p in state["perspectives"])
+    return _one_sided(by_stance["supports"], by_stance["opposes"], cased, leaning, stands_in=stands_in) + _beside(
         [p for p in others if coverage[p["id"]]["status"] != "leaning"]
     )
 
@@ -86,10 +87,13 @@ def _countering(outcome: Outcome, state: RunState, against: Target) -> str:
     return f"This is the strongest that was found against {what}; what comes nearest to its point stands first.{weight}"
 
 
-def _one_sided(for_it: Coverage, against: Coverage, cased: set[Stance], leaning: set[Stance]) -> str:
-    """What is said where at most one of the two sides has a case. leaning: sides with words that may speak for them."""
+def _one_sided(
+    for_it: Coverage, against: Coverage, cased: set[Stance], leaning: set[Stance], *, stands_in: bool = False
+) -> str:
+    """What is said where at most one of the two sides has a case. leaning: sides with words that may speak for them;
+    stands_in: whether the sides are Yes and No to the question."""
     if not cased - {"other"}:
-        return _unsure(leaning - {"other"})
+        return _unsure(leaning - {"other"}, stands_in)
     word, one, other, rest = (
         ("for", for_it, against, "opposes") if "supports" in cased else ("against", against, for_it, "supports")
     )
@@ -104,12 +108,16 @@ def _one_sided(for_it: Coverage, against: Coverage, cased: set[Stance], leaning:
     return f"All that was found to make a case argues {word} it ({_weight(one)}); no case for the other side was found."
 
 
-def _unsure(leaning: set[Stance]) -> str:
+def _unsure(leaning: set[Stance], stands_in: bool) -> str:
     """What is said where neither of the two sides has a case."""
     if not leaning:
-        return "Neither yes nor no was found in words that could be quoted."
-    which = "each" if len(leaning) > 1 else "yes" if "supports" in leaning else "no"
-    return f"No source found surely states either side. What may speak for {which} is shown; read it before you use it."
+        return "Neither side was found in words that could be quoted."
+    words = ("for yes", "for no") if stands_in else ("for it", "against it")
+    which = "for each" if len(leaning) > 1 else words["supports" not in leaning]
+    return (
+        f"It could not be told surely which side a source is on. What may speak {which} is shown; "
+        "read it before you use it."
+    )
 
 
 def _verdict(for_it: Coverage, against: Coverage) -> str:

@@ -223,7 +223,7 @@ def test_the_summary_in_every_case() -> None:
         "A case for it was found (3 passages from 2 sources); 3 passages from 2 sources lean the other way without a "
         "sentence to quote."
     )
-    assert summary((yes, some), (no, some), (other, some), silent=(0, 1)).startswith("Neither yes nor no was found")
+    assert summary((yes, some), (no, some), (other, some), silent=(0, 1)).startswith("Neither side was found")
     assert "question of fact" in summary(outcome="no_sides")
     assert "Nothing was found" in summary(outcome="nothing_found")
 
@@ -235,13 +235,15 @@ def test_the_summary_of_what_merely_leans() -> None:
         "A case against it was found (3 passages from 2 sources). What may speak for the other side is shown apart."
     )
     assert summary((yes, some), (no, leans), beside=(1,)).startswith("A case for it was found (3 passages")
-    unsure = "No source found surely states either side. What may speak for {} is shown; read it before you use it."
-    assert summary((yes, leans), (no, leans), beside=(0, 1)) == unsure.format("each")
-    assert summary((yes, leans), (no, coverage(0, 0)), beside=(0,)) == unsure.format("yes")
-    assert summary((yes, coverage(0, 0)), (no, leans), beside=(1,)) == unsure.format("no")
+    unsure = (
+        "It could not be told surely which side a source is on. What may speak {} is shown; read it before you use it."
+    )
+    assert summary((yes, leans), (no, leans), beside=(0, 1)) == unsure.format("for each")
+    assert summary((yes, leans), (no, coverage(0, 0)), beside=(0,)) == unsure.format("for it")
+    assert summary((yes, coverage(0, 0)), (no, leans), beside=(1,)) == unsure.format("against it")
     # A claim of a third way is no case for yes or no.
     assert summary((yes, leans), (no, leans), (other, some), beside=(0, 1)) == (
-        f"{unsure.format('each')} Some propose something else beside yes and no."
+        f"{unsure.format('for each')} Some propose something else beside yes and no."
     )
 
 

@@ -48,6 +48,8 @@ A ferry that runs only by day leaves the night to those who own a car of their o
 """
 
 MARKS = [
+    ("6.3 The clerk read out two letters.", "The clerk read out two letters."),
+    ("6.30 pm is late for a child.", "6.30 pm is late for a child."),
     ("- Bridges pay.", "Bridges pay."),
     ("• Bridges pay.", "Bridges pay."),
     ("– Bridges pay.", "Bridges pay."),

@@ -303,7 +303,7 @@ def test_a_side_of_which_all_leans_is_unsure_and_nothing_of_it_is_counted() -> N
 @pytest.mark.parametrize(
     ("status", "passages", "sources", "leaning", "shown", "told", "gap"),
     [
-        ("not_found", 0, 0, 0, 0, "not found", "No passage was found that makes this case."),
+        ("not_found", 0, 0, 0, 0, "not found", "No passage that was read could be told to make this case."),
         ("leaning", 0, 0, 1, 1, "unsure: 1 passage that may speak for it", ""),
         ("thin", 1, 1, 3, 1, "weak: 1 passage, 1 source", "Too little for a case: a single passage."),
         ("supported", 4, 3, 3, 4, "some: 4 passages, 3 sources", ""),
@@ -339,6 +339,10 @@ def test_the_sides_of_a_question_that_stands_in_are_yes_and_no() -> None:
     )
     answer = answer_with("x", perspectives=[yes, no])
     assert [(label(answer, s), named(s)) for s in (yes, no)] == [("Yes", "Is it so?"), ("No", "Is it so?")]
+    line = answer.coverage[0].model_copy(update={"status": "not_found"})
+    lost = no.model_copy(update={"status": "not_found"})
+    page = to_terminal(answer_with("x", perspectives=[lost], coverage=[line]), 80, False)
+    assert "NOT FOUND  No: Is it so?" in page  # the question alone would not say which side is missing
     plainly = yes.model_copy(update={"name": "For", "statement": "Yes: it is so."})
     assert (label(answer, plainly), named(plainly)) == ("For", "Yes: it is so.")
 
@@ -354,7 +358,7 @@ def test_a_hole_says_what_was_looked_for() -> None:
     empty = answer_with("x").perspectives[0].model_copy(update={"claims": [], "status": "not_found"})
     answer = answer_with("x", perspectives=[empty], coverage=[line])
     for shown in (to_terminal(answer, 80, False), to_markdown(answer), to_html(answer)):
-        assert "No passage was found that makes this case." in shown
+        assert "No passage that was read could be told to make this case." in shown
         assert "ferry · rent a boat" in shown
     assert "NOT FOUND" in to_terminal(answer, 80, False)
     assert "Looked for: ferry" in to_terminal(answer, 80, False)  # that the question itself was searched goes unsaid

@@ -44,6 +44,7 @@ A basic income gives people without work a reason to take the first small job.
 """
 
 NOT_ALONE = """
+The new footbridge over the river will carry none of them.
 However, the cost of the plan was never published by the council.
 This means that schools have to pay for the lockers themselves.
 It was closed in May because the walls had to be mended first.

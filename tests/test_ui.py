@@ -115,7 +115,8 @@ def test_what_may_speak_for_a_side_stands_apart_from_its_case(
     undecided = build(judge=ScriptedJudge(lambda pair: 0.5 if " not " in pair.statement else 0.65))
     monkeypatch.setattr(session, "Runs", partial(Runs, build=undecided))
     app = until(
-        ask(page(), QUESTION), lambda a: "No source found surely states either side. What may speak for yes" in html(a)
+        ask(page(), QUESTION),
+        lambda a: "It could not be told surely which side a source is on. What may speak for it" in html(a),
     )
     shown = html(app)
     assert shown.count(">unsure: ") == shown.count(f'<p class="sm-small sm-apart">{MAY_SPEAK}</p>') == 1

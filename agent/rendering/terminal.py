@@ -24,6 +24,7 @@ from agent.rendering.words import (
     why_chosen,
     words_behind,
 )
+from agent.state import STAND_INS
 
 _INDENT = 11
 _NARROWEST, _WIDEST = 60, 104
@@ -76,7 +77,8 @@ def _side(page: _Page, answer: Answer, side: AnswerPerspective) -> None:
     line = line_of(answer, side)
     tag = "NOT FOUND" if line.status == "not_found" else label(answer, side).upper()
     page.line()
-    lines = textwrap.wrap(head(side), page.width - _INDENT - 2) or [""]
+    missing_word = f"{side.name}: " if tag == "NOT FOUND" and side.name in STAND_INS else ""  # its tag does not say it
+    lines = textwrap.wrap(missing_word + head(side), page.width - _INDENT - 2) or [""]
     how = strength_of(line, cased(side)) if line.status != "not_found" else ""
     page.line(page.strong(f"{tag:<{_INDENT}}{lines[0]}"))
     for more in lines[1:]:

@@ -148,7 +148,7 @@ def strength_of(line: CoverageLine, shown: int) -> str:
 def hole(line: CoverageLine, side: AnswerPerspective) -> str:
     """The honest line for a side without a case; empty where there is one."""
     if line.status == "not_found":
-        return "No passage was found that makes this case."
+        return "No passage that was read could be told to make this case."
     if line.status == "leaning":
         return "" if side.claims else "Nothing that was found surely argues for this side."
     if not cased(side):

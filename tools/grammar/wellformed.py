@@ -30,6 +30,7 @@ from tools.grammar.word_classes import (
 
 _LONGEST = 60  # words of a statement
 _LONGEST_OPTION = 6
+_CLEARLY = 2  # the strength of a word that is a verb
 _SAVE = re.compile(r"^(?:any|no)\w*\b.* but\b", re.I)  # 'anybody's business but our own'
 _STRAY = re.compile(r"[?!;]|: |\bor not\b|\bdiscuss$|\bagree or\b|\bw/|\bvs?\.?(?= )|\.\.\.", re.I)
 _PERSONAL = re.compile(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|myself|[Ii]m|[Ii]ve)\b(?!\.)")
@@ -125,7 +126,8 @@ def is_sentence(words: Sequence[Word], lead: str = "") -> bool:
         or not balanced(text)
     ):
         return False
-    if words[0].core in ("never", "always"):
+    orders = verb_strength(words[0].core) >= _CLEARLY and not words[0].noun and words[0].tag == "VB"
+    if words[0].core in ("never", "always") or orders:
         return False
     if words[0].core in SUBORDINATORS or words[0].core == "when":
         return sum(w.core in AUXILIARIES or w.tag in ("VBZ", "VBD") for w in words) > 0 and len(words) > 6

@@ -12,7 +12,7 @@ _HEADING_WORDS = 14
 """A line of at most so many words that ends without a mark is a heading, a caption or an item of a list."""
 _ENDS = re.compile(r"[.!?…:;,][\"'”’)\]]*(?:\s*\[\d[\d,\s–-]*\])*$")
 _MARK = re.compile(
-    r"^(?:(?:[-*+•‣▪·–—>]|#{1,6}|\(?\d{1,2}[.)]|\(?(?:[a-z]\)|[ivx]{2,4}[.)]))\s+)+(?=\S)|^[*_]{1,2}(?=\S)"
+    r"^(?:(?:[-*+•‣▪·–—>]|#{1,6}|\(?\d{1,2}[.)]|\d{1,2}(?:\.\d{1,2}){1,3}\.?(?=\s+[A-Z])|\(?(?:[a-z]\)|[ivx]{2,4}[.)]))\s+)+(?=\S)|^[*_]{1,2}(?=\S)"
 )
 _NUMBER = re.compile(r"\(?(?:\d{1,4}|[a-z]|[ivx]{2,4})[.)]*")
 _CAPTION = re.compile(

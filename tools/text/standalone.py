@@ -55,7 +55,8 @@ _ORDINAL = re.compile(
     r"^(?:The|A|Our|One|Another) (?:first|second|third|fourth|fifth|next|final|last|further|other|main|key) "
     r"(?:benefit|reason|argument|point|problem|advantage|issue|factor|question|concern|aspect|example|way|thing|step)\b|"
     r"^By (?:comparison|contrast)\b|\bone and not the other\b|\bthe other(?: one)?[.!]$|"
-    r"\b(?:of|for|with|from|by|to|at|on|about|against|behind) that\b(?! of\b)",
+    r"\b(?:of|for|with|from|by|to|at|on|about|against|behind) that\b(?! of\b)|"
+    r"^(?!.*\b\w+s\b.*\bof them\b).*\b(?:none|some|any|all|both|most|many|few|each|one|neither|either) of them\b",
     re.IGNORECASE,
 )
 _MIDWAY = re.compile(
