@@ -22,7 +22,7 @@ from agent.building import build_providers
 from agent.models import Models
 from agent.settings import Settings, load_settings
 from evals.answering.asking import Build, ask_all, at_least_one, fingerprint, in_force, providers_of
-from evals.answering.cases import SAMPLES_SET, Case, CaseSet, load_cases
+from evals.answering.cases import SAMPLES_SET, Case, CaseSet, is_own, load_cases, refuse_either_way
 from evals.answering.checks import check_claims, judge_claims
 from evals.answering.plan import FRAMINGS, MISSING, NEUTRAL, PLAIN, TOPICAL, plan
 from evals.answering.verdicts import with_gold_verdicts
@@ -74,6 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Asks what is not answered yet, then scores all of it. Raises InputError."""
     at_least_one(args, "limit", "parallel")
+    if args.data and is_own(args.set):
+        raise InputError(f"the set '{args.set}' is the project's own. Leave out --data, or name a set of it as --set.")
     if args.read and args.read.exists():
         raise InputError(f"{args.read} is there already. Name another file for --read.")
     return asyncio.run(evaluate(args, load_settings()))
@@ -86,6 +88,7 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
     asks = plan(cases, args.missing, args.framings, args.seed)
     config = {"set": chosen.name, "documents": fingerprint(chosen.documents), "seed": args.seed} | in_force(settings)
     if args.gold:
+        refuse_either_way(chosen)
         config, build = config | {"judge": "gold"}, with_gold_verdicts(build, chosen)
     if args.score_only:
         head, records = _stored(args.out, config)

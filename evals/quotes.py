@@ -32,7 +32,7 @@ from agent.providers import Brief, Providers, Writer
 from agent.settings import Settings, load_settings
 from agent.state import Claim
 from evals.answering.asking import ask_all, at_least_one, in_force
-from evals.answering.cases import SAMPLES_SET, SIDES, Case, load_cases
+from evals.answering.cases import SAMPLES_SET, SIDES, Case, load_cases, refuse_either_way
 from evals.answering.plan import PLAIN, Ask
 from evals.answering.verdicts import with_gold_verdicts
 from evals.metrics.quoting import TIERS, Curve, Question, Tier, curve, fit, operating_points
@@ -86,6 +86,7 @@ def run(args: argparse.Namespace) -> int:
 async def _read(args: argparse.Namespace, name: str, settings: Settings) -> list[Question]:
     """What the agent read for each question of the set."""
     chosen = load_cases(args.data, name)
+    refuse_either_way(chosen)
     cases = chosen.shuffled(args.seed)[: args.limit]
     kept = _Kept(args.keep, f"{name} {args.limit} {args.seed} {args.gold}")
     if kept.questions is not None:

@@ -6,7 +6,7 @@ numbers, and one sentence of support in a text about something else. Half of eac
 any work on a judge.
 
 label       the side that the text argues for, or neither, is told: three answers
-side        the side is told, of texts that argue for one
+side        the side is told, of texts that argue for one; a tie and no answer tell none
 exchanged   the side is told alike when the two statements are exchanged, of texts that argue for one
 A text argues for a side where its probability is the higher one and not below the threshold (`--threshold`; the judge's
 own where none is given). Intervals: 95 %, bootstrapped by text.
@@ -31,6 +31,7 @@ from tools.judges.judge import Pair
 GOLD = Path(__file__).parent / "gold" / "stances.jsonl"
 LABELS = ("statement", "contrary", "neither")
 HALVES = ("dev", "last")
+_SIGN = (1, -1, 0)  # of the difference between the two sides, by label
 _EVEN = 0.5  # the threshold of judges that have none
 
 Floats = NDArray[np.float32]
@@ -104,17 +105,17 @@ def measured(items: Sequence[Item], asked: Floats, turned: Floats, threshold: fl
     asked and with the statements exchanged.
     """
     said = np.where(asked.max(axis=1) >= threshold, asked.argmax(axis=1), LABELS.index("neither"))
-    leans, other = asked[:, 0] > asked[:, 1], turned[:, 0] > turned[:, 1]
+    leans, other = (np.nan_to_num(np.sign(both[:, 0] - both[:, 1])) for both in (asked, turned))
     rows = list(zip(items, said, leans, other, strict=True))
     found = {
         "label": Ratio.of((i.key, float(s == i.label), 1) for i, s, _, _ in rows),
-        "side": Ratio.of((i.key, float(lean == (i.label == 0)), 1) for i, _, lean, _ in rows if i.sided),
-        "exchanged": Ratio.of((i.key, float(lean == back), 1) for i, _, lean, back in rows if i.sided),
+        "side": Ratio.of((i.key, float(lean == _SIGN[i.label]), 1) for i, _, lean, _ in rows if i.sided),
+        "exchanged": Ratio.of((i.key, float(lean == back != 0), 1) for i, _, lean, back in rows if i.sided),
     }
     for kind in dict.fromkeys(i.kind for i in items):
         own = [row for row in rows if row[0].kind == kind]
         found[f"label {kind}"] = Ratio.of((i.key, float(s == i.label), 1) for i, s, _, _ in own)
-        found[f"side {kind}"] = Ratio.of((i.key, float(lean == (i.label == 0)), 1) for i, _, lean, _ in own if i.sided)
+        found[f"side {kind}"] = Ratio.of((i.key, float(lean == _SIGN[i.label]), 1) for i, _, lean, _ in own if i.sided)
     return found
 
 

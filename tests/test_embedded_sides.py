@@ -57,6 +57,8 @@ def test_alternatives_that_begin_alike_have_names_that_differ() -> None:
         )
     )
     assert [p["name"] for p in made] == ["… triumph", "… waste"]
+    made = planned(framing(alternatives=[*(p["statement"] for p in made), "Tunnels are good."]))
+    assert [p["name"] for p in made] == ["… triumph", "… waste", "Tunnels are good"]
 
 
 async def test_each_query_says_the_whole_statement_and_its_denial() -> None:

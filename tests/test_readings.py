@@ -218,6 +218,12 @@ Does price control work in towns?
     polar | Does price control work in towns? | Price control works in towns.
 """
 CHATTED_STANDS_IN = """
+kites have ruined the park, would a fence be better
+    polar | Kites have ruined the park, would a fence be better?
+Kites, which are noisy, should be banned.
+    claim | Is this right: "Kites, which are noisy, should be banned"?
+do kites realy hurt birds?? my uncle wont shut up abt it
+    polar | Do kites realy hurt birds?? my uncle wont shut up abt it?
 "Goats have ruined the park, fence it off." Discuss.
     claim | Is this right: "Goats have ruined the park, fence it off"?
 are kites acually safer then balloons
@@ -374,12 +380,47 @@ TYPED_BY_OTHERS = [row.text("question") for row in json_rows(Path(__file__).pare
 
 @pytest.mark.parametrize("typed", TYPED_BY_OTHERS)
 def test_what_others_typed_is_stated_with_its_own_words_or_stands_in_as_it_was(typed: str) -> None:
-    """240 lines of people who had not seen the grammar. A statement adds no word but small ones, and tells no story."""
+    """240 lines of people who had not seen the grammar."""
     found = frame(typed)
     words = {base(w) for w in re.findall(r"[a-z]+", f"{typed} {tidy(typed)}".lower())}
     for statement in filter(None, (found.claim, found.negation, *found.alternatives)):
         added = {base(w) for w in re.findall(r"[a-z]+", statement.lower())} - words
         assert added <= set(map(base, ADDED)), (statement, added)
-    if found.form in ("polar", "claim") and not found.claim and not found.neutral.startswith("Is this a good thing"):
-        first = re.findall(r"\w+", typed.lower())[0]
-        assert first in found.neutral.lower()
+        assert not re.search(r"\b(?:I|me|pls|please|steelman)\b", statement)
+
+
+def test_most_of_what_others_typed_has_sides() -> None:
+    framings = [frame(typed) for typed in TYPED_BY_OTHERS]
+    stated = sum(bool(f.claim or f.alternatives or f.options) for f in framings)
+    sided = stated + sum(f.form in ("polar", "claim") and not f.claim for f in framings)
+    assert stated > 0.45 * len(framings)
+    assert sided > 0.8 * len(framings)
+
+
+@pytest.mark.parametrize("around", ["{} –", "{} - -", ", {}", "{} !?", "{}, ", "… {}"])
+def test_stray_marks_around_what_others_typed_break_nothing(around: str) -> None:
+    for typed in TYPED_BY_OTHERS:
+        assert frame(around.format(typed)).neutral
+
+
+WORDS_OF_REQUESTS = """
+Can video games help us learn?
+    Video games can help us learn.
+Do both sides share the blame for the war?
+    Both sides share the blame for the war.
+Is there a strong case against kites?
+    There is a strong case against kites.
+Should the coal mine be closed?
+    The coal mine should be closed.
+Was World War I avoidable?
+    World War I was avoidable.
+Was Charles I a bad king?
+    Charles I was a bad king.
+schools should ban smartphones, right?
+    Schools should ban smartphones.
+"""
+
+
+@pytest.mark.parametrize(("text", "expected"), _pairs(WORDS_OF_REQUESTS))
+def test_words_of_requests_and_of_stories_are_plain_words_elsewhere(text: str, expected: list[str]) -> None:
+    assert frame(text).claim == expected[0]

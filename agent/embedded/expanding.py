@@ -158,12 +158,13 @@ def _name(statement: str) -> str:
 def _names(statements: Sequence[str]) -> list[str]:
     """Short names of the sides; what all begin with is left out where it would make two names alike."""
     names = [_name(s) for s in statements]
-    if len(set(names)) == len(names):
-        return names
-    apart = [s.split() for s in statements]
-    shared = next((i for i, words in enumerate(zip(*apart, strict=False)) if len(set(words)) > 1), 0)
-    rests = [" ".join(words[shared:]) for words in apart]
-    return [f"… {_name(rest)}" if rest else name for rest, name in zip(rests, names, strict=True)]
+    for name in {n for n in names if names.count(n) > 1}:
+        alike = [i for i, n in enumerate(names) if n == name]
+        apart = [statements[i].split() for i in alike]
+        shared = next((at for at, words in enumerate(zip(*apart, strict=False)) if len(set(words)) > 1), 0)
+        for i, words in zip(alike, apart, strict=True):
+            names[i] = f"… {_name(' '.join(words[shared:]))}" if words[shared:] else name
+    return names
 
 
 def _sentences(passages: Sequence[Passage]) -> list[Sentence]:

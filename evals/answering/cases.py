@@ -84,6 +84,20 @@ def load_samples() -> CaseSet:
     return CaseSet(SAMPLES_SET, cases, documents, unsided)
 
 
+def is_own(name: str) -> bool:
+    """Whether a set of that name comes with the project."""
+    return name == SAMPLES_SET or name.startswith(_WORDINGS)
+
+
+def refuse_either_way(chosen: CaseSet) -> None:
+    """Raises InputError for a set of which it is not known which of a question's sides its documents are on."""
+    if any(case.either_way for case in chosen.cases):
+        raise InputError(
+            f"the questions of '{chosen.name}' may be worded from either pole, so that nobody knows which side a "
+            f"document is on. Take '{SAMPLES_SET}', or a set with --data."
+        )
+
+
 def load_wordings(half: str) -> CaseSet:
     """The samples' questions as people who had not read the samples worded them: aspects, claims, careless typing, the
     question from the other pole. Raises InputError where there is no such half."""

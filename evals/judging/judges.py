@@ -54,7 +54,7 @@ class Judged:
         """As the agent asks it: both sides at once where the judge tells them, else one after the other."""
         if isinstance(self.judge, StanceJudge):
             return self.judge.stances(pairs)
-        return _one_by_one(self.judge.score, pairs)
+        return _both_ways(self.judge.score, pairs)
 
 
 @dataclass
@@ -111,10 +111,10 @@ class AlwaysNo:
 
 def stances_of(judge: PairJudge, pairs: Sequence[Pair]) -> Floats:
     """Scores of the statement and of its contrary, shape (n, 2). Raises ProviderError, ModelError."""
-    return judge.stances(pairs) if isinstance(judge, Judged) else _one_by_one(judge.score, pairs)
+    return judge.stances(pairs) if isinstance(judge, Judged) else _both_ways(judge.score, pairs)
 
 
-def _one_by_one(score: Callable[[Sequence[Pair]], Floats], pairs: Sequence[Pair]) -> Floats:
+def _both_ways(score: Callable[[Sequence[Pair]], Floats], pairs: Sequence[Pair]) -> Floats:
     both = score([*pairs, *(Pair(p.contrary, p.text, p.statement) for p in pairs)])
     return np.ascontiguousarray(both.reshape(2, len(pairs)).T)
 

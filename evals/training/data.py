@@ -61,7 +61,8 @@ WRITTEN = Path(__file__).with_name("written.jsonl.gz")
 
 
 def beside(one: str, other: str) -> str:
-    """Two contrary statements as a judge reads them at once: its answers are then for the one and for the other."""
+    """Two contrary statements as a teacher reads them at once: its answers are for the one and for the other. The
+    judge that is packed reads one statement."""
     return f"{one} | {other}"
 
 
@@ -103,6 +104,7 @@ class Corpus:
         for name, examples in sorted(self.training.items()):
             for e in examples:
                 whole.update(f"{name}\x1f{e.statement}\x1f{e.text}\x1f{e.target}\x1e".encode())
+                whole.update(f"{e.contrary}\x1f{e.question}\x1e".encode())
         return whole.hexdigest()[:12]
 
 

@@ -37,7 +37,6 @@ _WATCHED = 300
 """Pairs on which the reach of the channels, and the distance of int8 from float32, are seen."""
 _LEAST_SIDED, _MOST_SIDED = 20, 300
 """Pairs of a set of which it is said how often their side is told."""
-_WIDTH = 384  # of the base that is packed
 _BETA = 0.5  # a passage that is counted wrongly harms more than one that is missed
 
 _REFERENCE = (
@@ -67,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
         weights = load_weights(args.weights / "model.safetensors")
     except (OSError, SafetensorError) as exc:
         raise InputError(f"{args.weights} holds no weights of judge-train ({exc}).") from exc
-    if "relative.weight" in weights or weights["embeddings.word_embeddings.weight"].shape[1] != _WIDTH:
-        raise InputError(f"{args.weights} holds a larger encoder, which is there to teach. Only {BASE} is packed.")
+    if (base := _base(args.weights)) != BASE:
+        raise InputError(f"{args.weights} was trained from '{base}', which is there to teach. Only {BASE} is packed.")
     with tempfile.TemporaryDirectory() as scratch:
         made = Path(scratch) / "judge"
         made.mkdir()
@@ -88,6 +87,12 @@ def run(args: argparse.Namespace) -> int:
             (FOLDER / file.name).chmod(0o644)
     print(json.dumps(figures, indent=1))
     return 0
+
+
+def _base(folder: Path) -> str:
+    """The encoder that the training began with, as its configuration tells."""
+    path = folder / "config.json"
+    return str(json.loads(path.read_text(encoding="utf-8")).get("base", BASE)) if path.is_file() else BASE
 
 
 def calibrate(model: OnnxModel, developed: Cases, held: Cases) -> tuple[Calibration, dict[str, float]]:

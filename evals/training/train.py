@@ -3,7 +3,7 @@
 The embedded judge (`evals/training/cross_encoder.py`):
     python -m evals judge-train --data DIR --out DIR
     python -m evals judge-pack --weights DIR/weights --data DIR
-    python -m evals judge-train --data DIR --out DIR --encoder all-mpnet-base-v2 --rate 5e-5   (larger, to teach)
+    python -m evals judge-train --data DIR --out DIR --encoder FOLDER --rate 5e-5   (larger, to teach)
 A large one, LoRA on an instruct model (`evals/training/lora.py`):
     python -m evals judge-train --data DIR --out DIR --base Qwen/Qwen3-4B-Instruct-2507 --download
     make judge-server MODEL=DIR/model
@@ -54,7 +54,9 @@ def run(args: argparse.Namespace) -> int:
         raise SettingsError(f"{missing[0]} is not installed. Install the extra 'models': pip install -e '.[models]'")
     if args.told is not None and not 0 <= args.told <= 1:
         raise InputError(f"--told has to lie between 0 and 1, not {args.told}.")
-    if args.encoder and not (args.encoder / "config.json").is_file():
+    if args.base and (args.encoder or args.told is not None):
+        raise InputError("--encoder and --told are for the embedded judge. Leave out --base, or these.")
+    if args.encoder and not all((args.encoder / name).is_file() for name in ("config.json", "tokenizer.json")):
         raise InputError(f"{args.encoder} holds no encoder (config.json, model.safetensors, tokenizer.json).")
     for name in ("rate", "millions", "threads", "pairs"):
         if (value := getattr(args, name)) is not None and value <= 0:
@@ -75,8 +77,8 @@ def run(args: argparse.Namespace) -> int:
     from evals.training import cross_encoder
 
     base = str(args.encoder.resolve()) if args.encoder else None
-    given = {"millions": args.millions, "rate": args.rate, "threads": args.threads, "seed": args.seed, "base": base}
-    given["told"] = args.told
+    more = {"seed": args.seed, "base": base, "told": args.told}
+    given = {"millions": args.millions, "rate": args.rate, "threads": args.threads, **more}
     plan = cross_encoder.Plan(**_set(given))
     _check_plan(args.out, {**asdict(plan), "threads": None, "data": corpus.digest()})
     cross_encoder.train(cross_encoder.start(plan, corpus, args.out), corpus)

@@ -11,11 +11,10 @@ from dataclasses import replace
 from tools.grammar.alternatives import choices, comparison, named_choice, predicates, split_clauses, with_article
 from tools.grammar.asked import answered, quoted, shown
 from tools.grammar.boundary import takes_are
-from tools.grammar.chat import plainer
 from tools.grammar.clause import Clause, from_question, from_statement, lower_first
 from tools.grammar.facts import asks_for_fact
 from tools.grammar.finite import finite_verb
-from tools.grammar.framed import Form, Framing, asked_plainly, is_quoted, is_right, sentence
+from tools.grammar.framed import Form, Framing, asked_plainly, sentence
 from tools.grammar.inflect import base_form, is_gerund, verb_strength
 from tools.grammar.leads import WH, after_title, lead_of
 from tools.grammar.lexicon import Word, is_noun_by_ending, is_word, join, lookup, words_of
@@ -24,17 +23,9 @@ from tools.grammar.pronouns import referred
 from tools.grammar.reading import Reading, read
 from tools.grammar.requests import asks_for_sides
 from tools.grammar.tidying import tidy, unquoted, without_scare_quotes
+from tools.grammar.trust import as_typed, trusted
 from tools.grammar.weighing import is_topic, weighed, worth
-from tools.grammar.wellformed import (
-    asks_to_be_shown,
-    certain,
-    coordinated,
-    is_personal,
-    is_sentence,
-    leans_back,
-    named,
-    sound,
-)
+from tools.grammar.wellformed import coordinated, is_sentence, sound
 from tools.grammar.word_classes import (
     AUXILIARIES,
     BE,
@@ -59,7 +50,7 @@ _VERDICT = re.compile(
     r"pros? (?:or|and|vs\.?) cons?|(?:the )?debate|thoughts|good idea or bad idea)\W*$",
     re.I,
 )
-_CONTRACTED = re.compile(r"^(Why) (do|does|did|is|are|was|were|has|have|should|would|could) not (?=\w)")
+_WRITTEN_OUT = re.compile(r"^(Why) (do|does|did|is|are|was|were|has|have|should|would|could) not (?=\w)")
 _EMPTY = (
     AUXILIARIES
     | SUBJECT_PRONOUNS
@@ -93,54 +84,10 @@ def frame(question: str) -> Framing:
         return requested
     if not reading.text or _INSTRUCTS.match(reading.text) or (text.endswith("!") and len(words) < 3):
         return Framing("none", sentence(text))
-    found = _trusted(_taken(reading, text), question, reading)
+    found = trusted(_taken(reading, text), question, reading)
     if found.form == "none" and reading.given:  # the last words were no question: 'go'
-        found = _as_typed(question)
+        found = as_typed(question)
     return Framing("fact", found.neutral, topic=found.topic) if reading.answered and found.form == "polar" else found
-
-
-def _trusted(found: Framing, question: str, reading: Reading) -> Framing:
-    """The framing where each of its statements is certain; else the question as it was typed, without its frame."""
-    asked_in_frame = reading.framed or reading.quoted
-    statements = [s for s in (found.claim, found.negation, *found.alternatives) if s]
-    careless = question.strip()[:1].islower() and not asks_to_be_shown(question)  # there the thing is only named
-    personal = is_personal(question)
-    told = (personal and any(map(is_personal, (found.neutral, *statements)))) or any(
-        leans_back(question, s) for s in statements
-    )
-    several = len(re.findall(r"[.?!](?= )", question.strip())) > 0
-    if found.form == "choice" and several and found.claim == "" and "better than" in " ".join(statements):
-        sure = False  # the first words of a title
-    elif statements or found.options:
-        sure = all(certain(s, careless) for s in statements) and all(named(o, careless) for o in found.options)
-    else:
-        sure = found.form != "claim"
-    kept = not statements and found.neutral.startswith("Is this ")
-    if found.form == "open" and is_quoted(found.neutral):
-        return replace(found, neutral=sentence(question))
-    if not (statements or found.options or kept or asked_in_frame):
-        sure = False
-    if found.form not in ("polar", "claim", "choice") or (not told and (sure or kept)):
-        return found
-    if asked_in_frame and not reading.given and not reading.asks:
-        return Framing("claim", is_right(reading.text), topic=found.topic)
-    return replace(_as_typed(question), topic=found.topic)
-
-
-def _as_typed(question: str) -> Framing:
-    """The question in its own words: as it is where it asks, else whether it is right."""
-    typed = re.sub(r"\s+", " ", question).strip()
-    last = words_of(re.split(r"(?<=[.!?]) |, (?=(?:is|are|was|do|does|did|should|can|will)n?'?t? )", typed)[-1])
-    plain = plainer(tidy(typed))
-    asked = words_of(tidy(join(last)))
-    offers = re.search(r"\b(?:vs|or)\b", plain) and words_of(plain)[0].core not in AUXILIARIES
-    if asks_to_be_shown(typed):
-        return Framing("open", sentence(typed, "."))
-    if WH.match(asked[0].core) or asked[0].core == "or" or (offers and asked[0].core not in AUXILIARIES):
-        return Framing("open", sentence(typed))
-    if typed.endswith("?") or asked[0].core in AUXILIARIES:
-        return Framing("polar", sentence(typed))
-    return Framing("claim", is_right(typed))
 
 
 def _taken(reading: Reading, text: str) -> Framing:
@@ -270,9 +217,9 @@ def _second_question(words: list[Word]) -> int:
 
 
 def _open(text: str, words: list[Word]) -> Framing:
-    asked = _CONTRACTED.sub(r"\1 \2n't ", sentence(text))
-    if _told_why(words):
-        asked = sentence(f"explain {lower_first(text)}", ".")
+    asked = _WRITTEN_OUT.sub(r"\1 \2n't ", sentence(text))
+    if _told_why(words) and text[:1].lower() == words[0].core[:1]:
+        asked = sentence(f"explain {text[:1].lower()}{text[1:]}", ".")
     elif _ASKS_OPENLY.match(text):
         asked = sentence(text, ".")
     return Framing("fact" if asks_for_fact(asked) else "open", asked, topic=_open_topic(words))
@@ -329,9 +276,17 @@ def _claimed(words: list[Word], lead: str, text: str, form: Form, flip: bool, re
 
 
 def _names(words: list[Word]) -> bool:
+    """Whether the words name one thing, though the lexicon does not know all of them."""
     named = words[-1].noun or words[-1].tag in ("NNP", "NNS", "VBZ")
     several = any(word.core in SUBJECT_PRONOUNS | {"vs", "or"} for word in words)
-    return named and not several and len(words) < _MOST_NAMED and (len(words) == 2 or finite_verb(words) is None)
+    ordered = words[0].tag == "VB" and verb_strength(words[0].core) >= 2
+    return (
+        named
+        and not several
+        and not ordered
+        and len(words) < _MOST_NAMED
+        and (len(words) == 2 or finite_verb(words) is None)
+    )
 
 
 def _as_stated(words: list[Word], lead: str, form: Form, reading: Reading) -> Framing:

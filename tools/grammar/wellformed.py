@@ -12,7 +12,7 @@ from tools.grammar.casing import is_common
 from tools.grammar.clause import Clause
 from tools.grammar.finite import finite_verb
 from tools.grammar.inflect import base_form, is_gerund, is_participle, verb_strength
-from tools.grammar.lexicon import Word, is_noun_by_ending, is_word, words_of
+from tools.grammar.lexicon import Word, words_of
 from tools.grammar.word_classes import (
     ADVERBS,
     AUXILIARIES,
@@ -29,31 +29,10 @@ from tools.grammar.word_classes import (
 )
 
 _LONGEST = 60  # words of a statement
-_LONGEST_OPTION = 6
 _CLEARLY = 2  # the strength of a word that is a verb
 _SAVE = re.compile(r"^(?:any|no)\w*\b.* but\b", re.I)  # 'anybody's business but our own'
 _STRAY = re.compile(r"[?!;]|: |\bor not\b|\bdiscuss$|\bagree or\b|\bw/|\bvs?\.?(?= )|\.\.\.", re.I)
-_PERSONAL = re.compile(r"\b(?:I|[Mm]e|[Mm]y|[Mm]ine|myself|[Ii]m|[Ii]ve)\b(?!\.)")
-_REQUEST = re.compile(
-    r"\b(?:pls|plz|please|devil's advocate|steelman|(?:reasons?|arguments?|points?|case|sides?) (?:both )?(?:for and )?"
-    r"against|(?:both|all|two) (?:sides|positions|views)|pros|(?:tell|show|give|help|convince) (?:me|us))\b",
-    re.I,
-)
-_DANGLING = re.compile(
-    r"^(?:but|and|so|or|we should (?:not )?(?:assess|evaluate|discuss|explain|convince|list|give))\b"
-    r"|^(?!.*\b(?:not|no|never|cannot|hardly|if|than|without)\b)\S+ .*\b(?:anything|anybody|anymore)\b"
-    r"|\b(?:no|not)\b.* (?:nothing|nobody|no one|never)\b|\bno no\b"
-    r"|^(?!.*(?:advantages|benefits|gains|good|pros|positives) (?:of|to|from|in)\b)"
-    r".*\b(?:the|its|their) (?:(?:dis)?advantages|benefits|risks|drawbacks)\b(?! (?:of|to|from|in|that|which|\w+ed)\b)"
-    r"|^(?!to )(?:[\w-]+ ){1,6}(?:think|reckon)s? (?!of\b|about\b)",
-    re.I,
-)
 _INTRODUCES = PREPOSITIONS | SUBORDINATORS | {"to", "given", "when", "now", "today", "once", "according", "currently"}
-_SEVERAL = re.compile(r"[.!?] +\w")
-_ORDERS = re.compile(
-    r"(?:make (?:a|me|us)|hit me|argue (?:with|for|against)|draft|compose|prepare|i have to argue|talk me|write)\b",
-    re.I,
-)
 _HANGS = PREPOSITIONS | SUBORDINATORS | {"rather", "including", "not", "compared"}
 _POINTS = re.compile(r"\b(?:it|them|this)\b")
 _JOINED = re.compile(r"(?:^|\s)(?:and|or|nor|not|but not)\b", re.I)
@@ -145,70 +124,14 @@ def balanced(text: str) -> bool:
     return text.count('"') % 2 == 0 and pairs and (not opened or closed >= opened)
 
 
-def certain(statement: str, careless: bool) -> bool:
-    """Whether the statement can stand for what was asked: no request, no pronoun for what is not said, no clauses that
-    a comma joins; where the typing is careless, no word that the lexicon does not know."""
-    words = words_of(statement)
-    if any(found.search(statement) for found in (_REQUEST, _DANGLING)) or _leans(words):
-        return False
-    return not (careless and any(map(_misspelt, words))) and commas_fit(statement)
-
-
-def leans_back(question: str, statement: str) -> bool:
-    """Whether a question of several sentences left a statement that says 'it' or 'her' of what came before."""
-    words = words_of(statement)
-    things = [w.noun and not verb_strength(w.core) for w in words]
-    at = [i for i, w in enumerate(words) if i and w.core in ("it", "her", "him", "them")]
-    return _SEVERAL.search(question) is not None and any(not any(things[:i]) for i in at)
-
-
-def asks_to_be_shown(question: str) -> bool:
-    """Whether the text asks for something to be done and not whether something is so."""
-    return _REQUEST.search(question) is not None or _ORDERS.match(question) is not None
-
-
-def is_personal(text: str) -> bool:
-    """Whether somebody tells of himself."""
-    return _PERSONAL.search(text) is not None
-
-
-def named(option: str, careless: bool) -> bool:
-    """Whether an alternative can stand as it was named: in careless typing no clause and no unknown word."""
-    words = words_of(option)
-    clause = any(w.core in AUXILIARIES | SUBJECT_PRONOUNS for w in words)
-    return not careless or not (clause or len(words) > _LONGEST_OPTION or any(map(_misspelt, words)))
-
-
-def _leans(words: Sequence[Word]) -> bool:
-    """Whether a pronoun stands for something that the statement does not name before it."""
-    for i, word in enumerate(words):
-        after = words[i + 1] if i + 1 < len(words) else None
-        if word.core in ("this", "these", "those") and (after is None or not _told_apart(after)):
-            return True
-        if word.core in ("they", "them", "their", "he", "she", "him") and not any(w.noun for w in words[:i]):
-            return True
-    return False
-
-
-def _told_apart(word: Word) -> bool:
-    """Whether the word behind 'this' or 'those' says what is meant."""
-    return word.noun or word.adjective or is_participle(word.core) or word.core in RELATIVES | {"with", "in", "of"}
-
-
-def _misspelt(word: Word) -> bool:
-    """Whether the lexicon knows no part of a word in small letters, nor how it may be built."""
-    parts = [part for part in re.split(r"[-/']", word.core) if part.isalpha()]
-    return word.text.islower() and any(
-        not (is_word(part) or is_noun_by_ending(part) or base_form(part) or is_word(part.removesuffix("s")))
-        for part in parts
-    )
-
-
 def commas_fit(statement: str) -> bool:
-    """Whether each comma closes an introduction, parts the items of a list, or stands before a participle."""
+    """Whether each comma closes an introduction, parts items of a list or adjectives, or stands before what hangs on: a
+    participle, a preposition, a subordinate clause."""
     first = statement.split(" ", 1)[0].lower()
     text = statement.partition(", ")[2] or statement if first in _INTRODUCES else statement
     pieces = text.split(", ")
+    if not all(words_of(piece) for piece in pieces):
+        return False
     for i, piece in enumerate(pieces[1:], start=1):
         listed = any(_JOINED.search(p) for p in pieces[i:]) and finite_verb(words_of(piece)) is None
         before, after = words_of(pieces[i - 1])[-1], words_of(piece)[0]
