@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data", type=Path, metavar="DIR", help="folder of NAME.queries.jsonl and CORPUS.corpus.jsonl[.gz]")
     add(
         "--set", default=SAMPLES_SET, metavar="NAME",
-        help="which queries (default: samples, which need no --data; nor do wordings-dev and wordings-last, the "
+        help="which queries (default: samples, which need no --data; nor do wordings-dev, -last and -later, the "
         "samples' questions in other people's words)",
     )  # fmt: skip
     add("--out", type=Path, required=True, metavar="FILE", help="where the answers are kept, a line each")

@@ -17,7 +17,7 @@ _GOLD = Path(__file__).parents[1] / "gold"
 _SAMPLES_GOLD = _GOLD / "samples"
 _WORDINGS_GOLD = _GOLD / "wordings.jsonl"
 _WORDINGS = "wordings-"
-"""Before the half: the samples' questions as others would ask them."""
+"""Before the name of a part: the samples' questions as others would ask them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,20 +98,20 @@ def refuse_either_way(chosen: CaseSet) -> None:
         )
 
 
-def load_wordings(half: str) -> CaseSet:
+def load_wordings(part: str) -> CaseSet:
     """The samples' questions as people who had not read the samples worded them: aspects, claims, careless typing, the
-    question from the other pole. Raises InputError where there is no such half."""
+    question from the other pole. Raises InputError where there is no such part."""
     samples, rows = load_samples(), list(json_rows(_WORDINGS_GOLD))
     gold = {case.key: case.gold for case in samples.cases}
     cases = [
         Case(f"{row.text('topic')} {number}", row.text("question"), gold[row.text("topic")], either_way=True)
         for number, row in enumerate(rows, start=1)
-        if row.text("half") == half and row.text("topic") in gold
+        if row.text("half") == part and row.text("topic") in gold
     ]
     if not cases:
-        halves = sorted({f"{_WORDINGS}{row.text('half')}" for row in rows})
-        raise InputError(f"there is no set '{_WORDINGS}{half}'. There are {', '.join(halves)}.")
-    return CaseSet(f"{_WORDINGS}{half}", cases, samples.documents)
+        parts = sorted({f"{_WORDINGS}{row.text('half')}" for row in rows})
+        raise InputError(f"there is no set '{_WORDINGS}{part}'. There are {', '.join(parts)}.")
+    return CaseSet(f"{_WORDINGS}{part}", cases, samples.documents)
 
 
 def load_set(folder: Path, name: str) -> CaseSet:
