@@ -61,6 +61,12 @@ def test_alternatives_that_begin_alike_have_names_that_differ() -> None:
     assert [p["name"] for p in made] == ["… triumph", "… waste", "Tunnels are good"]
 
 
+def test_an_alternative_that_is_only_named_is_called_by_its_name() -> None:
+    asked = "Which is better: old bridges or the new ferries?"
+    made = planned(framing(alternatives=[f"Old bridges: {asked}", f"The new ferries: {asked}"]))
+    assert [p["name"] for p in made] == ["Old bridges", "The new ferries"]
+
+
 async def test_each_query_says_the_whole_statement_and_its_denial() -> None:
     against = side(2, "Smoking should not be banned in the parks of a town.", "opposes", "p1")
     found = await EmbeddedRequerier().queries(against, framing(topic="smoking bans"), [])

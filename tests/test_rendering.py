@@ -343,6 +343,8 @@ def test_the_sides_of_a_question_that_stands_in_are_yes_and_no() -> None:
     lost = no.model_copy(update={"status": "not_found"})
     page = to_terminal(answer_with("x", perspectives=[lost], coverage=[line]), 80, False)
     assert "NOT FOUND  No: Is it so?" in page  # the question alone would not say which side is missing
+    choice = yes.model_copy(update={"name": "Tea", "statement": "Tea: Tea or coffee?", "stance": "other"})
+    assert named(choice) == "Tea"
     plainly = yes.model_copy(update={"name": "For", "statement": "Yes: it is so."})
     assert (label(answer, plainly), named(plainly)) == ("For", "Yes: it is so.")
 

@@ -151,6 +151,8 @@ def _mined(number: int, statement: str) -> Perspective:
 
 
 def _name(statement: str) -> str:
+    if statement.endswith("?") and ": " in statement:  # an alternative that is named, with its question
+        return statement.partition(": ")[0]
     words = statement.rstrip(".").split()
     return " ".join(words) if len(words) <= 7 else " ".join(words[:6]) + " …"
 

@@ -50,14 +50,10 @@ def _stating(question: str, claim: str) -> str:
 
 
 def _chosen(framing: Framing, option: str) -> str:
-    """An alternative that could not be made a statement, as a line that says what is chosen."""
+    """An alternative that could not be made a statement: its name, and the question to which it is the answer."""
     if _SAID.match(option):
         return f"{option.rstrip('.')}."
-    return (
-        f"{framing.topic[:1].upper()}{framing.topic[1:]}: {option[:1].lower()}{option[1:]}."
-        if framing.topic
-        else f"{framing.neutral} {option}."
-    )
+    return f"{option}: {framing.neutral}"
 
 
 def make_standalone(question: str, earlier: str) -> tuple[str, str]:

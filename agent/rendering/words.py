@@ -64,6 +64,8 @@ def named(side: AnswerPerspective) -> str:
     """The side's statement, after its name where that is not said by it."""
     if side.name in STAND_INS and side.stance != "other":
         return side.statement.removeprefix(f"{side.name}: ")
+    if side.statement.endswith("?") and side.statement.startswith(f"{side.name}: "):
+        return side.name  # an alternative; its question stands above all sides
     told = side.stance != "other" or side.statement.startswith(side.name.removesuffix(" …"))
     return side.statement if told else f"{side.name}: {side.statement}"
 

@@ -265,7 +265,7 @@ def _claimed(words: list[Word], lead: str, text: str, form: Form, flip: bool, re
             return Framing("polar", f"Is this a good thing: {text}?", topic=join(words))
         known = known and len(words) > 2
         fragment: Form = ("polar" if reading.asks else "open") if known else "none"
-        return Framing(fragment, sentence(text), topic=join(words))
+        return Framing(fragment, sentence(text, "?" if reading.asks else "."), topic=join(words))
     if reading.how and clause.negator == "not":
         clause = replace(clause, rest=f"{reading.how} {clause.rest}")
     if re.search(r"\beither\b", clause.rest) and (offered := choices(clause, clause.question())):
