@@ -67,6 +67,12 @@ def test_an_alternative_that_is_only_named_is_called_by_its_name() -> None:
     assert [p["name"] for p in made] == ["Old bridges", "The new ferries"]
 
 
+async def test_a_question_that_stands_in_is_searched_for_as_a_question() -> None:
+    named = side(1, "Tea: Which is better, tea or coffee?", "other", "p2")
+    found = await EmbeddedRequerier().queries(named, framing(topic=""), [])
+    assert found == ["arguments: Tea: Which is better, tea or coffee", "Tea better tea coffee"]
+
+
 async def test_each_query_says_the_whole_statement_and_its_denial() -> None:
     against = side(2, "Smoking should not be banned in the parks of a town.", "opposes", "p1")
     found = await EmbeddedRequerier().queries(against, framing(topic="smoking bans"), [])

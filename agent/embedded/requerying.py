@@ -13,7 +13,9 @@ _FUNCTION_WORDS = frozenset(
 )
 _REASON = re.compile(r",? (?:because|since|so that|as long as)\b", re.IGNORECASE)
 _DENIALS = frozenset("not no never cannot nothing nobody none neither nor without".split())
-_ANGLES = ("evidence that {statement}", "reasons why {statement}", "{keywords}")
+_ANGLES: tuple[str, ...] = ("evidence that {statement}", "reasons why {statement}", "{keywords}")
+_ASKED = ("arguments: {statement}", "{keywords}")
+"""Of a question that stands in for a statement."""
 _COUNTERS = ("{topic}", "doubts and evidence against {topic}")
 _POINT = 12  # words of what is argued against that make a query
 
@@ -28,6 +30,8 @@ class EmbeddedRequerier:
         angles, topic = _ANGLES, ""
         if framing["form"] == "counter":
             angles, topic = (words, *_COUNTERS), " ".join(keywords(framing["focus"]).split()[:_POINT])
+        elif perspective["statement"].endswith("?"):
+            angles = _ASKED
         said = lower_first(statement)
         made = [a.format(statement=said, topic=topic, keywords=words) for a in angles]
         known = {t.casefold() for t in tried}
