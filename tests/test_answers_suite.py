@@ -227,6 +227,7 @@ def test_the_samples_questions_in_other_words_are_sets() -> None:
         assert len(cases) > 100
         assert all(case.either_way and case.gold == gold[case.key.split()[0]] for case in cases)
     assert len({c.question for cases in halves.values() for c in cases}) > 330  # two people had the same idea once
+    assert not {c.question for c in halves["dev"]} & {c.question for c in halves["last"]}
     asks = plan(halves["dev"][:3], missing=True, framings=False, seed=1)
     assert [a.variant for a in asks] == [PLAIN] * 3  # nobody knows which side would be missing
     with pytest.raises(InputError, match="wordings-dev"):

@@ -198,6 +198,8 @@ I want to know if kites are safe
 CHATTED = """
 Play devil's advocate: convince me that kites are better than balloons.
     claim | Are kites better than balloons? | Kites are better than balloons.
+Compare the arguments for ferries on small lakes with those against
+    polar | Are ferries on small lakes a good thing? | Ferries on small lakes are a good thing.
 Assess the arguments for and against ferries on small lakes.
     polar | Are ferries on small lakes a good thing? | Ferries on small lakes are a good thing.
 pls give 3 reasons for and 3 against letting goats into the park

@@ -10,7 +10,8 @@ from tools.grammar.word_classes import AUXILIARIES
 
 _TAIL = re.compile(
     r"(?<=\w)[\s,]+(?:or (?:what|(?<!yes or )(?<!true or )(?:nah|naw|no|not)|"
-    r"am i (?:wrong|mad|crazy|(?:just|only|being) \w+)|is it just me|something)|tho(?:ugh)?|then|lol|lmao|"
+    r"am i (?:wrong|mad|crazy|(?:just|only|being) \w+)|is it just me|something)|yay or nay|yea or nay|"
+    r"tho(?:ugh)?|then|lol|lmao|"
     r"tbh|imo|imho|ngl|smh|innit|eh|huh|mate|guys|please|pls|anyway|idk(?: anymore)?|these days then)(?=\W*$)",
     re.I,
 )

@@ -42,7 +42,8 @@ _SAY = (
 )
 _UNLISTED = re.compile(
     r", (?!(?:[\w-]+ ){1,3}?(?:and|or) )| but (?:please|no|not|keep)\b"
-    r"| and (?:how|why|what|the (?:case|reasons|arguments?))\b",
+    r"| and (?:how|why|what|the (?:case|reasons|arguments?))\b"
+    r"| with (?:those|the (?:case|reasons|arguments?)) (?:for|against)\b",
     re.I,
 )
 """What opens no further item: from here on it is said how the answer is wanted."""
