@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tools.chat.model import ChatModel
     from tools.encoders.encoder import Encoder
     from tools.encoders.reranker import Reranker
+    from tools.judges.judge import Judge
     from tools.store.hybrid import HybridSearch
     from tools.web.engines import SearchEngine
 
@@ -135,13 +136,12 @@ def _served(
 def _models(settings: Settings, store: Store) -> Models:
     from tools.cache import VectorCache
     from tools.encoders.encoder import load_encoder
-    from tools.judges.embedded import load_judge
     from tools.worker import Worker
 
     encoder = load_encoder(settings.cache_dir)
     return Models(
         encoder,
-        load_judge(settings.cache_dir),
+        build_own_judge(settings),
         Worker(),
         VectorCache(settings.cache_dir / "cache.db"),
         remote=build_judge(settings),
@@ -193,8 +193,20 @@ def build_search(settings: Settings, store: Store, encoder: "Encoder") -> "Hybri
     return HybridSearch(store, settings.index_dir, encoder, dense, keeps_sentences=embedded)
 
 
+def build_own_judge(settings: Settings) -> "Judge":
+    """The judge of this process: the embedded one, or the NLI model that is set. Raises SettingsError, ModelError."""
+    if settings.judge == "nli":
+        from tools.judges.nli import NliJudge
+        from tools.judges.presets import DEFAULT
+
+        return NliJudge(settings.judge_model or DEFAULT, settings.judge_threshold)
+    from tools.judges.embedded import load_judge
+
+    return load_judge(settings.cache_dir)
+
+
 def build_judge(settings: Settings) -> RemoteJudge | None:
-    """The judge behind an address; None where the embedded one judges. Raises SettingsError for a prompt file that
+    """The judge behind an address; None where one of this process judges. Raises SettingsError for a prompt file that
     cannot be used, or that no chat model would be asked."""
     judge = _build_judge(settings)
     if settings.judge_prompt:
@@ -209,7 +221,7 @@ def build_judge(settings: Settings) -> RemoteJudge | None:
 
 
 def _build_judge(settings: Settings) -> RemoteJudge | None:
-    if settings.provider == "embedded" or settings.judge == "embedded":
+    if settings.provider == "embedded" or settings.judge in ("embedded", "nli"):
         return None
     if settings.judge == "auto" and not settings.judge_url:
         return None

@@ -13,7 +13,7 @@ from agent.providers import Providers
 from agent.settings import Settings
 from tools.errors import ProviderDownError, ProviderReplyError
 from tools.http import without_login
-from tools.judges.judge import Pair
+from tools.judges.judge import CloseJudge, Pair
 from tools.store.database import Database
 from tools.store.store import Store
 
@@ -132,12 +132,16 @@ def chat_asked(tools: Tools) -> str:
     return f"{chat(tools)}; answered a question"
 
 
-def embedded_judge(tools: Tools) -> str:
-    from tools.judges.embedded import load_judge
+def own_judge(tools: Tools) -> str:
+    """The embedded judge, or an NLI model."""
+    from agent.building import build_own_judge
 
-    judge = tools.opened.models.embedded_judge if tools.opened else load_judge(tools.settings.cache_dir)
+    judge = tools.opened.models.own_judge if tools.opened else build_own_judge(tools.settings)
     judge.score([_pair()])
-    return f"{judge.name}, accepts a passage from {judge.threshold:.2f} on, embedded"
+    if isinstance(judge, CloseJudge):
+        judge.closely([_pair()])
+    where = "in this process by Transformers" if tools.settings.judge == "nli" else "embedded"
+    return f"{judge.name}, accepts a passage from {judge.threshold:.2f} on, {where}"
 
 
 def served_judge(tools: Tools) -> str:
@@ -155,7 +159,8 @@ def served_judge(tools: Tools) -> str:
 
 def _pair() -> Pair:
     """What every judge is tried with."""
-    return Pair("Voting should be compulsory.", "Every citizen ought to be obliged by law to vote.")
+    text, contrary = "Every citizen ought to be obliged by law to vote.", "Voting should not be compulsory."
+    return Pair("Voting should be compulsory.", text, contrary)
 
 
 def web(tools: Tools) -> str:

@@ -115,7 +115,7 @@ def _on(settings: Settings, *, ask: bool) -> Iterator[tuple[str, str, Check]]:
     yield (
         "judge",
         "what supports which side, and whether a claim holds",
-        checks.served_judge if build_judge(settings) else checks.embedded_judge,
+        checks.served_judge if build_judge(settings) else checks.own_judge,
     )
     if build_engine(settings):
         yield "web search", "pages from the web", checks.web_asked if ask else checks.web
@@ -138,10 +138,10 @@ def _off(settings: Settings) -> list[tuple[str, str, str]]:
             "OPENAI_API_KEY, or OPENAI_BASE_URL and STEELMAN_MODEL for your own",
         ),
         (
-            build_judge(settings),
+            build_judge(settings) or settings.judge == "nli",
             "judge server",
             "a larger judge",
-            "STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL; see `make judge-server`",
+            "STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL; see `make judge-server`, or set STEELMAN_JUDGE=nli",
         ),
         (
             build_engine(settings),

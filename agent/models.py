@@ -15,7 +15,7 @@ from tools.cache import VectorCache
 from tools.encoders.encoder import Encoder
 from tools.errors import DeadlineError, JudgeError, ProviderError
 from tools.http import without_login
-from tools.judges.judge import Judge, Pair, StanceJudge
+from tools.judges.judge import CloseJudge, Judge, Pair, StanceJudge
 from tools.judges.quoting import Quoting, load_quoting
 from tools.passages import Sentence
 from tools.store.store import Store
@@ -25,6 +25,7 @@ _PATIENCE = 0.7
 """The share of the time that a served judge may take while the embedded one could still stand in for it."""
 _BATCH = 64  # pairs at most; between two batches the time that is left is looked at
 _PROBE = 16  # pairs that show how fast a model of this process is, so that no batch outlasts the time there is
+_PROBE_CLOSELY = 2  # the same of a closer reading, of which each takes several times as long
 
 
 class RemoteJudge(Judge, Protocol):
@@ -38,7 +39,7 @@ class RemoteJudge(Judge, Protocol):
 
 
 class Models:
-    """Vectors of texts, and the judges of a run: the first one, and the embedded one that stands in for it."""
+    """Vectors of texts, and the judges of a run: the first one, and that of this process, which stands in for it."""
 
     def __init__(
         self,
@@ -58,7 +59,7 @@ class Models:
         """
         self.encoder = encoder
         self.searcher = searcher or encoder
-        self.embedded_judge = judge
+        self.own_judge = judge
         self.remote_judge = remote
         self.judge_required = judge_required
         self.worker = worker
@@ -99,7 +100,7 @@ class Models:
         """The judge of that name; the first one for a run that has not changed it."""
         if self.remote_judge is not None and name in ("", self.remote_judge.name):
             return _Remote(self.remote_judge, self.cache, 1.0 if self.judge_required else _PATIENCE)
-        return _Embedded(self.embedded_judge, self.worker, self.cache)
+        return _Own(self.own_judge, self.worker, self.cache)
 
     async def _vectors(self, encoder: Encoder, texts: Sequence[str], *, queries: bool) -> NDArray[np.float32]:
         compute = encoder.encode_queries if queries else encoder.encode
@@ -136,6 +137,11 @@ class RunJudge(Protocol):
         for what was not judged. Every pair has a contrary statement. Raises JudgeError."""
         ...
 
+    async def closely(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
+        """As `stances`, for the few texts that may be shown: by a closer reading where the judge has one, else the
+        same. Raises JudgeError."""
+        ...
+
 
 class _Cached(ABC):
     """What both kinds of judge share: thresholds, and scores remembered by pair."""
@@ -153,6 +159,9 @@ class _Cached(ABC):
     async def stances(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
         both = await self.support([*pairs, *(Pair(p.contrary, p.text, p.statement) for p in pairs)], seconds)
         return np.ascontiguousarray(both.reshape(2, len(pairs)).T)
+
+    async def closely(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
+        return await self.stances(pairs, seconds)
 
     async def _remembered(
         self, space: str, pairs: Sequence[Pair], seconds: float, compute: "_Compute", width: int = 1
@@ -177,7 +186,7 @@ class _Cached(ABC):
 _Compute = Callable[[Sequence[Pair], float], Awaitable[NDArray[np.float32]]]
 
 
-class _Embedded(_Cached):
+class _Own(_Cached):
     """Batch after batch in the process's worker, until the time is used up."""
 
     def __init__(self, judge: Judge, worker: Worker, cache: VectorCache) -> None:
@@ -191,20 +200,31 @@ class _Embedded(_Cached):
         compute = partial(self._in_batches, self._judge.stances, 2)
         return await self._remembered(f"{self.name}/stances", pairs, seconds, compute, width=2)
 
+    async def closely(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
+        if not isinstance(self._judge, CloseJudge):
+            return await self.stances(pairs, seconds)
+        compute = partial(self._in_batches, self._judge.closely, 2, probe=_PROBE_CLOSELY)
+        return await self._remembered(f"{self.name}/close", pairs, seconds, compute, width=2)
+
     async def _compute(self, pairs: Sequence[Pair], seconds: float) -> NDArray[np.float32]:
         return await self._in_batches(self._judge.score, 1, pairs, seconds)
 
     async def _in_batches(
-        self, score: Callable[[Sequence[Pair]], NDArray[np.float32]], width: int, pairs: Sequence[Pair], seconds: float
+        self,
+        score: Callable[[Sequence[Pair]], NDArray[np.float32]],
+        width: int,
+        pairs: Sequence[Pair],
+        seconds: float,
+        probe: int = _PROBE,
     ) -> NDArray[np.float32]:
         scores = np.full((len(pairs), width), np.nan, np.float32)
-        done, size, give_up = 0, _PROBE if math.isfinite(seconds) else len(pairs), time.monotonic() + seconds
+        done, size, give_up = 0, probe if math.isfinite(seconds) else len(pairs), time.monotonic() + seconds
         while size and done < len(pairs):
             began = time.monotonic()
             part = pairs[done : done + size]
             try:
                 async with asyncio.timeout(None if math.isinf(seconds) else max(0.0, give_up - began)):
-                    made = await self.worker.arun(f"{self.name}/{width}", score, part)
+                    made = await self.worker.arun((self.name, score), score, part)
             except TimeoutError:
                 break
             scores[done : done + len(part)] = made.reshape(len(part), width)

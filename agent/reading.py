@@ -1,13 +1,14 @@
 """The passages of two contrary sides read sentence by sentence: what may be quoted for each, and how surely.
 
 A sentence is read once for both sides, and counts together with its passage and its document (`tools.judges.quoting`).
-What is sure makes the side's case; what merely leans its way may speak for it, and is shown apart.
+The likeliest are then read closer, by the judge's larger model where it has one; only they can be quoted. What is sure
+makes the side's case; what merely leans its way may speak for it, and is shown apart.
 """
 
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,9 @@ from tools.text.quotable import Unit, units
 
 ABOUT = 0.35
 """Cosine to the side's statement or to the question from which words are about it."""
+CLOSELY = 48
+"""Sentences of a dispute that are read closer: about twice what is ever shown of it."""
+_CLOSER = 0.5  # of the time that is left for reading, at most
 _ABOUT_WITHIN = 0.2  # the same of words in a passage that is about it
 _ON_POINT = 0.6  # cosine to what it argues against from which a sentence need not speak of the side's statement
 _ECHO = 0.95  # cosine at which a sentence says what it is to argue against
@@ -37,9 +41,10 @@ class Reading:
 
     features: the leanings of each, of its passage and of its document, in log odds, (n, 3). grounds: what tells whether
     it speaks to the dispute, (n, 3); see `tools.judges.quoting`. sure: how surely it does, and argues for the side,
-    (n,), NaN where that is not known. about: whether it speaks of what is asked, (n,). case, leaning: whether it is
-    sure enough for the side's case, or for what may speak for it, (n,); never both. rank: how good a quotation it
-    makes, (n,). vectors: unit, (n, dimensions). question: (dimensions,).
+    (n,), NaN where that is not known. about: whether it speaks of what is asked, and was read as closely as what is
+    shown has to be, (n,). case, leaning: whether it is sure enough for the side's case, or for what may speak for it,
+    (n,); never both. rank: how good a quotation it makes, (n,). vectors: unit, (n, dimensions). question:
+    (dimensions,).
     """
 
     units: list[Unit]
@@ -66,18 +71,22 @@ async def read_sides(
     """A reading for each brief. Sides that are contrary to each other are read together, each over the passages of
     both; what is not judged within the seconds cannot be quoted. `judged`: the judge is asked about every part; else
     what it said of the passages counts. Raises JudgeError."""
-    readings: dict[int, Reading] = {}
     end = time.monotonic() + seconds
+    disputes: list[_Dispute] = []
     for here, brief in enumerate(briefs):
-        if here in readings:
+        if any(here in d.places for d in disputes):
             continue
         there = next((i for i, b in enumerate(briefs) if i > here and _opposed(brief, b)), None)
-        found = _units([brief] if there is None else [brief, briefs[there]])
+        places = [here] if there is None else [here, there]
+        facing = [briefs[i] for i in places]
+        found = _units(facing)
         stances = await _stances(brief, found, end - time.monotonic()) if judged else _of_passages(brief, found)
-        features = _features(stances, found)
-        readings[here] = await _reading(models, brief, found, features, stances)
-        if there is not None:
-            readings[there] = await _reading(models, briefs[there], found, -features, stances[:, ::-1])
+        disputes.append(_Dispute(places, await _views(models, facing, found), stances))
+    readings = {place: made for d in disputes for place, made in zip(d.places, d.readings(), strict=True)}
+    for number, dispute in enumerate(disputes):
+        if judged and dispute.views[0].brief.contrary:
+            share = _CLOSER * (end - time.monotonic()) / (len(disputes) - number)
+            readings |= zip(dispute.places, await _closer(dispute, share), strict=True)
     return [readings[i] for i in range(len(briefs))]
 
 
@@ -105,15 +114,47 @@ async def _stances(brief: Brief, found: Sequence[Unit], seconds: float) -> NDArr
     return np.stack([np.array(scores, np.float64), np.full(len(found), np.nan)], axis=1)
 
 
+async def _closer(dispute: "_Dispute", seconds: float) -> list[Reading]:
+    """The dispute's sides once more, by a closer reading of the parts that are likeliest to be shown; no others are.
+    What there is no time for counts as it was read."""
+    first = dispute.views[0]
+    chosen = _likeliest(dispute.readings())
+    shown = [first.units[i].shown for i in chosen]
+    brief, stances = first.brief, dispute.stances.copy()
+    stances[chosen] = await stances_to(brief.judge, brief.perspective, brief.contrary, shown, seconds, closely=True)
+    return replace(dispute, stances=stances).readings(np.isin(np.arange(len(stances)), chosen))
+
+
+def _likeliest(readings: Sequence[Reading]) -> list[int]:
+    """The parts that are likeliest to be shown, CLOSELY of them at most, as many for each side."""
+    chosen: set[int] = set()
+    for reading in readings:
+        sure = np.nan_to_num(reading.sure) * reading.about
+        order = np.argsort(-sure, kind="stable")[: CLOSELY // len(readings)]
+        chosen |= {int(i) for i in order if sure[i] > 0}
+    return sorted(chosen)
+
+
 async def stances_to(
-    judge: RunJudge, side: Perspective, contrary: str, texts: Sequence[str], seconds: float = math.inf
+    judge: RunJudge,
+    side: Perspective,
+    contrary: str,
+    texts: Sequence[str],
+    seconds: float = math.inf,
+    *,
+    closely: bool = False,
 ) -> NDArray[np.float64]:
     """The probabilities that each text supports the side, and its contrary, (n, 2). Two contrary sides are asked about
-    by the same one of them, so that a text is read once and what it leans to does not hang on who asks."""
+    by the same one of them, so that a text is read once and what it leans to does not hang on who asks. closely: by
+    the judge's closer reading, where it has one and there is time for it, else as usual."""
     turned = side["stance"] == "opposes" or (side["stance"] == "other" and side["contrary"] < side["id"])
     first, second = (contrary, side["statement"]) if turned else (side["statement"], contrary)
     first = asked_as(first)
-    found = await judge.stances([Pair(first, text, second) for text in texts], seconds)
+    pairs, end = [Pair(first, text, second) for text in texts], time.monotonic() + seconds
+    found = await (judge.closely if closely else judge.stances)(pairs, seconds)
+    late = np.flatnonzero(np.isnan(found).any(axis=1))
+    if closely and len(late):
+        found[late] = await judge.stances([pairs[i] for i in late], end - time.monotonic())
     both = np.asarray(found, np.float64).reshape(len(texts), 2)
     return both[:, ::-1] if turned else both
 
@@ -145,24 +186,71 @@ def _features(stances: NDArray[np.float64], found: Sequence[Unit]) -> NDArray[np
     return np.stack([lean, *around], axis=1)
 
 
-async def _reading(
-    models: Models, brief: Brief, found: list[Unit], features: NDArray[np.float64], stances: NDArray[np.float64]
-) -> Reading:
-    quoting = brief.judge.quoting
+@dataclass(frozen=True, slots=True)
+class _View:
+    """A side's parts before they are judged; as in Reading. nearness: cosines to the side's statement, to what the
+    question is about and to the question, (n, 3)."""
+
+    brief: Brief
+    units: list[Unit]
+    vectors: NDArray[np.float32]
+    question: NDArray[np.float32]
+    nearness: NDArray[np.float32]
+    grounds: NDArray[np.float64]
+    about: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class _Dispute:
+    """Contrary sides, or a side without a contrary: their places among the briefs, and the probabilities that each part
+    supports the first side and the other, (n, 2)."""
+
+    places: list[int]
+    views: list[_View]
+    stances: NDArray[np.float64]
+
+    def readings(self, quotable: NDArray[np.bool_] | None = None) -> list[Reading]:
+        """One a side; quotable: which parts may be shown at all."""
+        made = [_reading(view, self.stances, turned=i > 0) for i, view in enumerate(self.views)]
+        return made if quotable is None else [_only(reading, quotable) for reading in made]
+
+
+def _only(reading: Reading, quotable: NDArray[np.bool_]) -> Reading:
+    return replace(
+        reading,
+        about=reading.about & quotable,
+        case=reading.case & quotable,
+        leaning=reading.leaning & quotable,
+    )
+
+
+async def _views(models: Models, briefs: Sequence[Brief], found: list[Unit]) -> list[_View]:
+    vectors = await _vectors(models, found)
+    return [await _view(models, brief, found, vectors) for brief in briefs]
+
+
+async def _view(models: Models, brief: Brief, found: list[Unit], vectors: NDArray[np.float32]) -> _View:
     statement, focus, neutral = brief.perspective["statement"], brief.framing["focus"], brief.framing["neutral"]
     known = await models.encode([statement, focus or statement, neutral])
-    vectors = await _vectors(models, found)
     nearness = vectors @ known.T
     near = np.maximum(nearness[:, 0], nearness[:, 2])
     best = _best(found, near)
     grounds = _grounds(brief, found, vectors, best)
     about = _about(brief, found, nearness, (near >= ABOUT) | ((best >= ABOUT) & (near >= _ABOUT_WITHIN)))
-    sure = sureness(features, grounds, quoting) if brief.contrary else stances[:, 0]
-    fit = about & (serves(stances) if brief.contrary else np.ones(len(found), bool))
+    return _View(brief, found, vectors, known[2], nearness, grounds, about)
+
+
+def _reading(view: _View, stances: NDArray[np.float64], *, turned: bool) -> Reading:
+    """stances: as they were asked for the first of two contrary sides. turned: the view is the other one's."""
+    brief, found, quoting = view.brief, view.units, view.brief.judge.quoting
+    features = _features(stances, found) * (-1 if turned else 1)
+    stances = stances[:, ::-1] if turned else stances
+    sure = sureness(features, view.grounds, quoting) if brief.contrary else stances[:, 0]
+    fit = view.about & (serves(stances) if brief.contrary else np.ones(len(found), bool))
     shown = tiers(sure, fit, features[:, 0], quoting) if brief.contrary else _by_statement(brief, sure)
     case, leaning = fit & shown["case"], fit & shown["leaning"]
-    rank = _ranked(brief, found, sure, nearness)
-    return Reading(found, features, grounds, sure, about, case, leaning, rank, vectors, known[2])
+    rank = _ranked(brief, found, sure, view.nearness)
+    return Reading(found, features, view.grounds, sure, view.about, case, leaning, rank, view.vectors, view.question)
 
 
 def _grounds(

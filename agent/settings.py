@@ -72,17 +72,20 @@ class Settings(BaseSettings):
     )
 
     # The judge
-    judge: Literal["auto", "embedded", "chat", "score"] = Field(
+    judge: Literal["auto", "embedded", "chat", "score", "nli"] = Field(
         default="auto",
         description="'chat' asks a chat model Yes or No, 'score' a cross-encoder on vLLM's /score, and both fail where "
-        "their server fails; 'auto' uses STEELMAN_JUDGE_URL if it is set and falls back with a note.",
+        "their server fails; 'nli' is an NLI model in this process; 'auto' uses STEELMAN_JUDGE_URL if it is set and "
+        "falls back with a note.",
     )
     judge_url: str = Field(default="", description="The judge's server; an address that ends in /score is a scorer.")
-    judge_model: str = Field(default="", description="The judge's model.")
+    judge_model: str = Field(
+        default="", description="The judge's model; for 'nli' a preset, a folder, or a name with or without @REVISION."
+    )
     judge_api_key: SecretStr = Field(default=_NO_KEY, description="The judge's key, if it wants one.")
     judge_prompt: Path | None = Field(default=None, description="The chat judge's prompt: judge_one_shot, or a file.")
     judge_threshold: float = Field(
-        default=0.5, gt=0.0, lt=1.0, description="The probability from which the served judge accepts a passage."
+        default=0.5, gt=0.0, lt=1.0, description="The probability from which a served or NLI judge accepts a passage."
     )
     judge_concurrency: int = Field(default=100, ge=1, le=100, description="Requests to the judge at once.")
 
@@ -198,6 +201,10 @@ class Settings(BaseSettings):
                 and not self.judge_url
                 and not (self.judge == "chat" and self.chat_is_set),
                 f"STEELMAN_JUDGE is '{self.judge}': set STEELMAN_JUDGE_URL",
+            ),
+            (
+                self.judge == "nli" and bool(self.judge_url),
+                "STEELMAN_JUDGE is 'nli', a model of this process: unset STEELMAN_JUDGE_URL",
             ),
             (bool(self.judge_url) and not self.judge_model, "STEELMAN_JUDGE_MODEL is needed beside STEELMAN_JUDGE_URL"),
             (

@@ -68,7 +68,13 @@ def _web(settings: Settings) -> StageProvider:
 def _judging(settings: Settings) -> Iterator[StageProvider]:
     """The judge also has the last word on whether a claim holds."""
     judge = build_judge(settings)
-    served = (judge.name, without_login(judge.address)) if judge else (EMBEDDED, "")
+    served = (judge.name, without_login(judge.address)) if judge else (_own_judge(settings), "")
     stand_in = EMBEDDED if judge and settings.judge == "auto" else ""
     yield StageProvider("judge", "says which passage supports which side", *served, stand_in)
     yield StageProvider("verify", "checks each claim against its source and its side", *served, stand_in)
+
+
+def _own_judge(settings: Settings) -> str:
+    from tools.judges.presets import DEFAULT
+
+    return settings.judge_model or DEFAULT if settings.judge == "nli" else EMBEDDED

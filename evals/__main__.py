@@ -20,6 +20,7 @@ SUITES = {
     "judge-train": "train the embedded judge, or tune an instruct model with LoRA (extra 'models')",
     "news": "how relevant and how diverse the paragraphs found for a news event are (NEWSCOPE)",
     "pir": "do queries that add a perspective find its passages: PAP and the like (PIR)",
+    "readers": "a sheet of what answers show, to be read by people, and what they say of it",
     "report": "results side by side: a table, Markdown with figures, two of them compared",
     "responses": "theses of documents, stances of texts and evidence, against labelled data",
     "quotes": "how surely a quotation has to argue for a side before it is shown",

@@ -58,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data", type=Path, default=GOLD, metavar="FILE", help="the labelled texts as jsonl")
     add("--half", choices=HALVES, default="dev", help="which half of each kind (default: dev)")
     add("--judge", choices=CHOICES, default="settings", help="who judges (default: what is turned on)")
+    add("--apart", action="store_true", help="without the texts whose statements the written training texts have too")
     add("--threshold", type=float, metavar="P", help="a text argues for a side from here on (default: the judge's)")
     add("--seed", type=int, default=1, metavar="N", help="of the intervals")
     add("--json", action="store_true", help="print one object")
@@ -65,7 +66,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Judges the half and prints what came out. Raises InputError, SettingsError, ModelError, ProviderError."""
-    items = [item for item in read_items(args.data) if item.half == args.half]
+    taught = _taught() if args.apart else set()
+    items = [
+        i for i in read_items(args.data) if i.half == args.half and not {i.pair.statement, i.pair.contrary} & taught
+    ]
     if not items:
         raise InputError(f"{args.data} has no text of the half '{args.half}'.")
     judge = open_judge(args.judge, 0.5, args.seed)
@@ -77,11 +81,19 @@ def run(args: argparse.Namespace) -> int:
         told = {
             name: {"value": m.value, "over": m.total, "interval": m.interval(args.seed)} for name, m in measures.items()
         }
-        config = {"judge": judge.name, "half": args.half, "threshold": threshold, "data": args.data.name}
+        config = {"judge": judge.name, "half": args.half, "threshold": threshold, "data": args.data.name} | (
+            {"apart": True} if args.apart else {}
+        )
         sys.stdout.write(json.dumps({"suite": "stances", "metrics": told, "config": config}, indent=2) + "\n")
     else:
         sys.stdout.write(table(measures, judge.name, args.half, args.seed))
     return 0
+
+
+def _taught() -> set[str]:
+    from evals.training.data import CONTRASTS
+
+    return {row.text(side) for row in json_rows(CONTRASTS) for side in ("A", "B")}
 
 
 def read_items(path: Path) -> list[Item]:

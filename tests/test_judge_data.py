@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from evals.training.data import Example, Sampler, beside, load_corpus
+from evals.training.data import Example, Sampler, load_corpus
 from evals.training.synthetic import synthetic_pair
 from evals.training.text import claim, key, negated, shingles, words_in_common
+from tools.judges.close import beside
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 

@@ -12,7 +12,7 @@ from tools.judges import embedded as judge_embedded
 from tools.judges.embedded import EmbeddedJudge, load_judge, regression, sigmoid
 from tools.judges.judge import UNJUDGED, Pair, side_score
 from tools.judges.windows import windows
-from tools.onnx_models.int8_weights import pack, unpack
+from tools.onnx_models.packed import pack, unpack
 
 CLAIM, DENIAL = "Ferries should be free.", "Ferries should not be free."
 FOR = "Ferries should be free because islanders have no other road to school, work and hospital."

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evals.training.metrics import best_f1, roc_auc, stance_accuracy
-from evals.training.pack import fit
+from evals.training.packing import fit
 
 
 def test_auc_counts_pairs_and_ties_half() -> None:

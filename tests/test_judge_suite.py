@@ -314,3 +314,11 @@ def test_random_and_no_by_hand() -> None:
     assert figures["random by rate"]["f1"] == 0.168
     assert figures["all No"]["accuracy"] == pytest.approx(0.832)
     assert math.isnan(uninformed(0.0)["all No"]["f1"])
+
+
+def test_the_closer_reading_is_measured_by_its_name(suite: Suite, data: Path) -> None:
+    status, out, _ = suite("--data", data, "--judge", "close", "--contrary", "--json")
+    report = json.loads(out)
+    assert status == 0
+    assert report["config"]["judge"].endswith("-closely")
+    assert report["config"]["judge_threshold"] == 0.5

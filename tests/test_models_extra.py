@@ -35,8 +35,8 @@ def test_float_graph_is_exact(tmp_path: Path) -> None:
 
     from tools.encoders.encoder import minilm_recipe
     from tools.onnx_models.bert import build_bert
-    from tools.onnx_models.int8_weights import load_weights
     from tools.onnx_models.model import OnnxModel
+    from tools.onnx_models.packed import load_weights
 
     recipe = minilm_recipe()
     onnx.save(build_bert(load_weights(recipe.weights), recipe.heads, "mean"), tmp_path / "fp32.onnx")

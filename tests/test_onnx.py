@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from tools.encoders.encoder import MiniLM, load_encoder, minilm_recipe
 from tools.errors import ModelError, StoreError
 from tools.onnx_models import model as onnx_model
-from tools.onnx_models.bert import Head, build_bert
+from tools.onnx_models.bert import Head, buckets, build_bert
 from tools.onnx_models.model import OnnxModel, Recipe, load_model
+from tools.onnx_models.packed import GROUP, load_weights, pack_small
 
 Array = NDArray[np.float32]
 HIDDEN, LAYERS, HEADS, INNER = 32, 2, 4, 64
@@ -73,9 +74,16 @@ class PlainBert:
         mixed = []
         for h in range(HEADS):
             part = slice(h * size, (h + 1) * size)
-            scores = np.exp(q[:, part] @ k[:, part].T / math.sqrt(size))
+            scores = np.exp(q[:, part] @ k[:, part].T / math.sqrt(size) + self.near(len(x), h))
             mixed.append(scores / scores.sum(-1, keepdims=True) @ v[:, part])
         return np.concatenate(mixed, axis=-1)
+
+    def near(self, length: int, head: int) -> NDArray[np.float64]:
+        """What MPNet adds by how far apart two tokens stand."""
+        if "relative.weight" not in self.w:
+            return np.zeros((length, length))
+        rows = [[bucket_by_hand(j - i) for j in range(length)] for i in range(length)]
+        return np.asarray(self.w["relative.weight"][np.array(rows), head])
 
     def tokens(self, ids: list[int], types: list[int]) -> NDArray[np.float64]:
         w = self.w
@@ -102,6 +110,21 @@ class PlainBert:
         return self.dense(first, "classifier")
 
 
+def bucket_by_hand(ahead: int) -> int:
+    """Raffel et al. 2020, for 32 buckets, of which half are for tokens that stand ahead."""
+    far = abs(ahead)
+    steps = far if far < 8 else min(15, 8 + int(math.log(far / 8) / math.log(16) * 8))
+    return steps + (16 if ahead > 0 else 0)
+
+
+def test_buckets_of_relative_positions() -> None:
+    found = buckets(200)
+    assert found[0, :10].tolist() == [0, 17, 18, 19, 20, 21, 22, 23, 24, 24]
+    assert found[:10, 0].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 8]
+    assert (found[0, 199], found[199, 0]) == (31, 15)
+    assert found[3].tolist() == [bucket_by_hand(j - 3) for j in range(200)]
+
+
 TOKENS = [([2, 4, 5, 3], [0, 0, 0, 0]), ([2, 6, 3, 7, 8, 9, 3], [0, 0, 0, 1, 1, 1, 1]), ([2, 3], [0, 0])]
 
 
@@ -114,12 +137,15 @@ def padded() -> dict[str, NDArray[np.int64]]:
     return feeds
 
 
+@pytest.mark.parametrize("relative", [False, True])
 @pytest.mark.parametrize(("head", "pooler"), [("mean", False), ("classifier", True), ("classifier", False)])
-def test_the_graph_agrees_with_a_plain_forward_pass(head: Head, pooler: bool) -> None:
+def test_the_graph_agrees_with_a_plain_forward_pass(head: Head, pooler: bool, relative: bool) -> None:
     import onnx
     import onnxruntime
 
     weights = random_weights(pooler=pooler)
+    if relative:
+        weights["relative.weight"] = np.random.default_rng(5).normal(0, 1, (32, HEADS)).astype(np.float32)
     model = build_bert(weights, HEADS, head)
     onnx.checker.check_model(model, full_check=True)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
@@ -169,6 +195,30 @@ def test_a_layer_that_is_asked_for_tells_its_input() -> None:
     ids, types = TOKENS[0]
     plain.tokens(ids, types)
     np.testing.assert_allclose(told[0, : len(ids)], plain.inner[0], atol=2e-5)
+
+
+# Packed weights
+
+
+def test_a_large_matrix_is_kept_in_4_bits_within_half_a_step(tmp_path: Path) -> None:
+    from safetensors.numpy import save_file
+
+    draw = np.random.default_rng(2).normal
+    weights = {"large": draw(size=(1024, 512)).astype(np.float32), "small": draw(size=(4, 64)).astype(np.float32)}
+    weights["large"][7, :GROUP] = 0
+    packed = pack_small(weights)
+    assert packed["large"].nbytes == weights["large"].nbytes / 8
+    assert packed["small"].dtype == np.int8
+    for number, names in enumerate((["large"], ["large.steps", "small", "small.scale"])):
+        save_file({n: packed[n] for n in names}, tmp_path / f"part-{number}.safetensors")
+    found = load_weights(tmp_path)
+    assert sorted(found) == ["large", "small"]
+    groups = weights["large"].reshape(1024, -1, GROUP)
+    farthest = np.abs(groups).max(axis=2, keepdims=True) / 8
+    off = np.abs(found["large"].reshape(groups.shape) - groups)
+    assert (off <= farthest * 1.01).all()  # the end opposite to the farthest value is one step short
+    assert np.mean(off <= farthest * 0.51) > 0.98
+    assert not found["large"][7, :GROUP].any()
 
 
 # The cache

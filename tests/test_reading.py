@@ -308,3 +308,63 @@ async def test_a_side_of_which_all_merely_leans_has_no_counts(made: Callable[[An
     found = counted(before, one)
     assert sorted(found.pop("leaning")) == [1, 2]
     assert found == Coverage(status="leaning", passages=0, sources=0, strongest=0.0, ids=[], copies=0)
+
+
+class Closer(Stances):
+    """Reads closer too, and then sees what it took for good in another light."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        super().__init__(seconds=0.0)
+        self.close: list[Pair] = []
+        self._pause = seconds
+
+    def closely(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        time.sleep(self._pause)
+        self.close += pairs
+        rows = np.array([(0.9, 0.03) if p.text == GOOD else (0.03, 0.9) for p in pairs], np.float32)
+        return rows if all(" not " not in p.statement for p in pairs) else rows[:, ::-1]
+
+
+async def test_what_may_be_shown_is_read_closer(made: Callable[[Any], Models], monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = Closer()
+    models = made(judge)
+    given = briefs(models.judge(), [passage(1, GOOD), passage(2, BETTER)], [passage(3, BAD), passage(4, AWAY)])
+    one, other = await read_sides(models, given)
+    assert {p.text for p in judge.close} == {GOOD, BETTER, BAD}  # what is about something else is not
+    assert texts(one, one.case | one.leaning) == [GOOD]
+    assert BETTER not in texts(one, one.case | one.leaning)
+    assert texts(other, other.case | other.leaning)[-1] == BAD
+    monkeypatch.setattr("agent.reading.CLOSELY", 1)
+    judge.close.clear()
+    await read_sides(made(judge), given)
+    assert len(judge.close) <= 1
+
+
+async def test_what_there_is_no_time_to_read_closer_counts_as_it_was_read(made: Callable[[Any], Models]) -> None:
+    judge = Closer(seconds=1.0)
+    models = made(judge)
+    given = briefs(models.judge(), [passage(1, GOOD), passage(2, BETTER)], [passage(3, BAD), passage(4, WORSE)])
+    one, other = await read_sides(models, given, 0.6)
+    assert texts(one, one.case | one.leaning) == [GOOD, BETTER]
+    assert texts(other, other.case | other.leaning) == [BAD, WORSE]
+
+
+async def test_verification_takes_what_there_was_no_time_to_read_closer(made: Callable[[Any], Models]) -> None:
+    judge = Closer(seconds=1.0)
+    run = made(judge).judge()
+    await stances_to(run, SIDES[0], NO, [GOOD, BAD])
+    found = await stances_to(run, SIDES[0], NO, [GOOD, BAD], 0.5, closely=True)
+    assert found == pytest.approx(np.array([plainly(GOOD), plainly(BAD)]))
+
+
+async def test_what_is_left_out_of_the_closer_reading_is_not_shown(
+    made: Callable[[Any], Models], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.reading.CLOSELY", 2)
+    judge = Closer()
+    models = made(judge)
+    given = briefs(models.judge(), [passage(1, GOOD), passage(2, BETTER)], [passage(3, BAD), passage(4, WORSE)])
+    one, other = await read_sides(models, given)
+    assert len(judge.close) == 2  # the likeliest of each side
+    for reading in (one, other):
+        assert {*texts(reading, reading.case | reading.leaning)} <= {p.text for p in judge.close}

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from judge_data import write_judge_data
-from test_judge_training import sample_pairs
+from numpy.typing import NDArray
+from test_judge_training import floats, sample_pairs
 from vllm_server import UP_WITHIN, VllmServer, make_tiny, model_server
 
 from evals.__main__ import main
@@ -32,14 +33,24 @@ def judge(models_dir: Path) -> EmbeddedJudge:
     return load_judge(models_dir)
 
 
-@pytest.mark.xfail(reason="int8 rounds what goes into each product (docs/decisions/0003)", strict=True)
-def test_vllm_and_the_embedded_judge_decide_alike(exported: VllmServer, judge: EmbeddedJudge) -> None:
+def test_vllm_decides_as_the_float_graph_and_int8_is_all_that_is_left_between(
+    exported: VllmServer, judge: EmbeddedJudge, tmp_path: Path
+) -> None:
+    """The embedded judge rounds what goes into each product to 256 steps (docs/decisions/0003-int8-onnx.md), vLLM does
+    not. So one decision in twenty may differ near the threshold, by what `judge-pack` prints as `int8_distance`."""
     pairs = sample_pairs(300)
-    served = ScoreJudge(url=exported.url, model=exported.model).score(pairs)
-    ours = judge.score(pairs)
+    served, ours = ScoreJudge(url=exported.url, model=exported.model).score(pairs), judge.score(pairs)
+    exactly = floats(tmp_path, pairs)
     assert len(pairs) == 300
-    assert np.mean((served >= judge.threshold) == (ours >= judge.threshold)) >= 0.99
-    assert np.abs(served - ours).mean() < 0.01
+    assert np.abs(served - exactly).max() < 2e-3
+    assert alike(served, exactly, judge.threshold) >= 0.99
+    assert alike(served, ours, judge.threshold) >= 0.94
+    assert np.abs(served - ours).mean() < 0.03
+
+
+def alike(one: NDArray[np.float32], other: NDArray[np.float32], threshold: float) -> float:
+    """The share of decisions that are the same."""
+    return float(np.mean((one >= threshold) == (other >= threshold)))
 
 
 def test_long_texts_count_by_their_best_window_on_both(exported: VllmServer, judge: EmbeddedJudge) -> None:

@@ -90,7 +90,7 @@ def _in_force(providers: Providers, state: RunState, options: RunOptions) -> str
     remote, name = providers.models.remote_judge, state.get("judge", "")
     if remote is not None and not name and not options.web and not is_local(remote.address):
         current().note("scope", f"The judge {remote.name} was not asked, since nothing was to leave this machine.")
-        return providers.models.embedded_judge.name
+        return providers.models.own_judge.name
     return name
 
 
@@ -100,7 +100,7 @@ def replaced(providers: Providers, failure: JudgeError) -> RunState:
         raise failure
     said = f"{str(failure).rstrip('.')}. The embedded judge scored everything again."
     degraded = Failure(stage="judge", message=said[0].upper() + said[1:], kind="degraded")
-    return RunState(judge=providers.models.embedded_judge.name, failures=[degraded])
+    return RunState(judge=providers.models.own_judge.name, failures=[degraded])
 
 
 def _check_web(providers: Providers, state: RunState) -> None:

@@ -209,7 +209,8 @@ class _Checker:
                 )  # a mined side's own
                 return
             texts = [as_read(c) for c in mine]
-            stances = await stances_to(self.judge, side, contrary[side["id"]], texts, self.seconds())
+            opposed, left = contrary[side["id"]], self.seconds()
+            stances = await stances_to(self.judge, side, opposed, texts, left, closely=True)
             verdicts = serves(stances)
             found.update((c["perspective"], c["text"]) for c, yes in zip(mine, verdicts, strict=True) if yes)
 

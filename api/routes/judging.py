@@ -38,7 +38,7 @@ async def _judged(request: JudgeRequest, service: Service) -> Judged:
         if models.judge_required:
             raise
         notes.append(f"{exc} The embedded judge stood in for it.")
-        chosen = models.judge(models.embedded_judge.name)
+        chosen = models.judge(models.own_judge.name)
         scores = await chosen.support(pairs, _SECONDS)
     probabilities = [None if math.isnan(s) else round(float(s), 4) for s in scores]
     return Judged(judge=chosen.name, threshold=chosen.threshold, probabilities=probabilities, notes=notes)

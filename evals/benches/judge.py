@@ -10,22 +10,21 @@ import resource
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tools.judges.embedded import EmbeddedJudge
+from typing import Any
 
 _ROUNDS = 5
 _PASSAGES = 128
 _WORDS = 115
+_CLOSELY = 48  # sentences, as many as an answer asks about
 
 
 def measure(cache: Path) -> dict[str, float]:
     """Rates are medians over rounds. A pair of about 160 tokens is a short statement and a text of 115 words."""
     from agent.samples import sample_documents
     from tools.judges.embedded import load_judge
+    from tools.judges.judge import Pair
     from tools.text.sentences import split_sentences
 
     began = time.perf_counter()
@@ -42,15 +41,28 @@ def measure(cache: Path) -> dict[str, float]:
         ("sentences", sentences, 2 * _PASSAGES),
     ):
         pairs = [(statement, text) for text in texts[:count]]
-        rates[f"{name}_per_second"] = round(statistics.median(_rate(judge, pairs) for _ in range(_ROUNDS)), 1)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {**rates, "load_seconds": round(loaded, 3), "peak_mb": round(peak)}
-
-
-def _rate(judge: "EmbeddedJudge", pairs: Sequence[tuple[str, str]]) -> float:
+        rates[f"{name}_per_second"] = _rates(judge.logits, pairs)
+    peak = _peak_mb()
+    shown = [Pair(statement, text, "Cities should plant fewer trees.") for text in sentences[:_CLOSELY]]
     began = time.perf_counter()
-    judge.logits(pairs)
-    return len(pairs) / (time.perf_counter() - began)
+    judge.closely(shown[:1])
+    closer = {"load_closer_seconds": round(time.perf_counter() - began, 3)}
+    closer["sentences_closely_per_second"] = _rates(judge.closely, shown)
+    return {**rates, "load_seconds": round(loaded, 3), "peak_mb": peak, **closer, "peak_mb_closely": _peak_mb()}
+
+
+def _rates(read: Callable[[Sequence[Any]], object], pairs: Sequence[object]) -> float:
+    """Pairs a second, the median over rounds."""
+    rates = []
+    for _ in range(_ROUNDS):
+        began = time.perf_counter()
+        read(pairs)
+        rates.append(len(pairs) / (time.perf_counter() - began))
+    return round(statistics.median(rates), 1)
+
+
+def _peak_mb() -> int:
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
 if __name__ == "__main__":

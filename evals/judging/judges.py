@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from agent.settings import Settings, load_settings
 from tools.encoders.encoder import Encoder, load_encoder
 from tools.errors import SettingsError
-from tools.judges.judge import Judge, Pair, StanceJudge
+from tools.judges.judge import CloseJudge, Judge, Pair, StanceJudge
 
-CHOICES = ("settings", "embedded", "chat", "score", "cosine", "random", "no")
+CHOICES = ("settings", "embedded", "close", "chat", "score", "nli", "cosine", "random", "no")
 Floats = NDArray[np.float32]
 
 
@@ -55,6 +55,22 @@ class Judged:
         if isinstance(self.judge, StanceJudge):
             return self.judge.stances(pairs)
         return _both_ways(self.judge.score, pairs)
+
+
+@dataclass
+class Closely(Judged):
+    """The embedded judge's closer reading, for every pair, with the threshold of an even chance."""
+
+    def __post_init__(self) -> None:
+        self.name = f"{self.judge.name}-closely"
+        self.threshold = 0.5
+
+    def stances(self, pairs: Sequence[Pair]) -> Floats:
+        assert isinstance(self.judge, CloseJudge)
+        return self.judge.closely(pairs)
+
+    def score(self, pairs: Sequence[Pair]) -> Floats:
+        return np.ascontiguousarray(self.stances(pairs)[:, 0])
 
 
 @dataclass
@@ -125,16 +141,20 @@ def open_judge(choice: str, rate: float, seed: int) -> PairJudge:
         return Random(rate, seed)
     if choice == "no":
         return AlwaysNo()
-    settings = load_settings() if choice in ("settings", "embedded", "cosine") else load_settings(judge=choice)
+    elsewhere: dict[str, str] = {"judge_url": ""} if choice == "nli" else {}  # which a server must not be set beside
+    own = choice in ("settings", "embedded", "close", "cosine")
+    settings = load_settings() if own else load_settings(judge=choice, **elsewhere)
     if choice == "cosine":
         return Cosine(load_encoder(settings.cache_dir))
     return _agents_judge(choice, settings)
 
 
 def _agents_judge(choice: str, settings: Settings) -> PairJudge:
-    from agent.building import build_judge
+    from agent.building import build_judge, build_own_judge
     from tools.judges.embedded import load_judge
 
+    if choice == "close":
+        return Closely(load_judge(settings.cache_dir), together=64)
     remote = None if choice == "embedded" else build_judge(settings)
     if remote is not None:
         return Judged(remote, together=256)  # it asks for many at once itself; a killed run loses no more than these
@@ -142,4 +162,5 @@ def _agents_judge(choice: str, settings: Settings) -> PairJudge:
         raise SettingsError(
             f"no {choice} judge is turned on: STEELMAN_PROVIDER is 'embedded'. Set it to 'auto' or 'chat'."
         )
-    return Judged(load_judge(settings.cache_dir), together=64)
+    own = load_judge(settings.cache_dir) if choice == "embedded" else build_own_judge(settings)
+    return Judged(own, together=64)

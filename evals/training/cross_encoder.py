@@ -46,6 +46,8 @@ _NEAR = {
     "argkp21": 3, "iam_window": 2, "ibm_ce_emnlp15": 3, "ibm_gpr_sentence": 2, "debatepedia": 2, "climate_fever": 3,
     "healthver": 2,
 }  # fmt: skip
+_SENTENCES = {False: {"contrasts": 25.0}, True: {"contrasts": 80.0}}
+"""What a judge of sentences draws beside these, in the broad and in the near part."""
 _AVERAGED = 20  # steps between two weights of which the mean is taken
 _SMOOTH = 0.03  # of the targets: labels err
 _COSINE = (0.35, 0.2)  # about the mean and spread of the cosines
@@ -71,10 +73,23 @@ class Plan:
     """How often a pair's statement is read beside the contrary one, or as the question."""
     base: str = ""
     """The folder of another encoder to start from."""
+    layers: int = 0
+    """How many of its layers are kept, from the first one on; 0 keeps all."""
+    frozen: int = 0
+    """How many of them stay as they are."""
+    sentences: bool = False
+    """Whether passages are read in sentences only, as a judge of sentences will read them."""
     seed: int = 7
     threads: int = 2
     measure_every: float = 10.0
     """Minutes of training between checkpoints, each with a measurement."""
+
+
+def close_plan(base: str, **given: Any) -> Plan:
+    """The plan of the closer reading's model: the first layers of a larger encoder, read on sentences, mostly beside
+    both statements. given: what is to differ."""
+    usual = {"millions": 3.0, "rate": 6e-5, "tokens": 1536, "layers": 8, "frozen": 3, "told": 0.7, "nearness": 0.0}
+    return Plan(base=base, sentences=True, near_from=0.25, mean_from=0.6, **{**usual, **given})
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +155,17 @@ def _batches(run: Run) -> Iterator[Batch]:
     while True:
         if not run.queue:
             near = run.progress >= run.plan.near_from
-            mixture = {name: weight for name, weight in (_NEAR if near else _BROAD).items() if run.sampler.has(name)}
-            run.queue = _bucketed(run, run.sampler.draw(mixture, _CHUNK, _WHOLE[near], run.plan.told))
+            sets = (_NEAR if near else _BROAD) | (_SENTENCES[near] if run.plan.sentences else {})
+            mixture = {name: weight for name, weight in sets.items() if run.sampler.has(name)}
+            run.queue = _bucketed(
+                run, run.sampler.draw(mixture, _CHUNK, 0.0 if run.plan.sentences else _WHOLE[near], run.plan.told)
+            )
         yield run.queue.pop()
 
 
 def _bucketed(run: Run, drawn: list[Example]) -> list[Batch]:
     lengths = [len(e.ids) for e in run.tokenizer.encode_batch([[e.statement, e.text] for e in drawn])]
-    cosines = run.nearness.cosines(drawn)
+    cosines = run.nearness.cosines(drawn) if run.plan.nearness else np.zeros(len(drawn), np.float32)
     parts: list[list[int]] = [[]]
     for i in sorted(range(len(drawn)), key=lengths.__getitem__):
         if parts[-1] and (len(parts[-1]) + 1) * lengths[i] > run.plan.tokens:
@@ -288,7 +306,7 @@ def start(plan: Plan, corpus: Corpus, out: Path) -> Run:
     torch.set_num_threads(plan.threads)
     torch.manual_seed(plan.seed)
     out.mkdir(parents=True, exist_ok=True)
-    model, tokenizer = build_model(Path(plan.base) if plan.base else None)
+    model, tokenizer = build_model(Path(plan.base) if plan.base else None, plan.layers, plan.frozen)
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     head = [*model["classifier"].parameters(), *model["nearness"].parameters()]
     parts = [model[name] for name in ("bert", "relative") if name in model]

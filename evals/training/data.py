@@ -20,6 +20,7 @@ from evals.rows import json_rows
 from evals.training.candidates import ASKING, CUT, Asked, digest, questions, segments
 from evals.training.synthetic import synthetic_pair
 from evals.training.text import claim, fraction, key, negated, sentences, shingles, words_in_common
+from tools.judges.close import beside
 from tools.judges.windows import tidy
 
 LABELS = ("support", "oppose", "none")
@@ -59,11 +60,9 @@ READINGS = Path(__file__).with_name("readings.jsonl.gz")
 WRITTEN = Path(__file__).with_name("written.jsonl.gz")
 """Snippets of imagined web pages, written for this: the digest of a question, a text and a label as in READINGS."""
 
-
-def beside(one: str, other: str) -> str:
-    """Two contrary statements as a teacher reads them at once: its answers are for the one and for the other. The
-    judge that is packed reads one statement."""
-    return f"{one} | {other}"
+CONTRASTS = Path(__file__).with_name("contrasts.jsonl.gz")
+"""Short texts written for this that use like words for different sides: a question, its two statements, a text, and the
+side that it argues for (A, B or N), by kind of difficulty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +175,7 @@ def _read_all(data: Path, rng: random.Random) -> dict[str, list[Example]]:
             found["argkp_topic"] = list(_topic_stances(rows, rng))
     for example in _readings(data, rng):
         found.setdefault(example.dataset, []).append(example)
+    found["contrasts"] = list(_contrasts())
     found["berds"] = [e for path in sorted((data / "berds").glob("*.dev.jsonl")) for e in _expansions(path)]
     return found
 
@@ -193,6 +193,11 @@ def _readings(data: Path, rng: random.Random) -> Iterator[Example]:
     for row in rows_of(WRITTEN):
         if one := asked.get(row["question"]):
             yield from _labelled(one, tidy(row["text"]), row["label"], "written")
+
+
+def _contrasts() -> Iterator[Example]:
+    for row in rows_of(CONTRASTS):
+        yield from _labelled(Asked(row["question"], row["A"], row["B"]), tidy(row["text"]), row["label"], "contrasts")
 
 
 def _labelled(asked: Asked, text: str, label: str, name: str) -> Iterator[Example]:

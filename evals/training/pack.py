@@ -8,26 +8,25 @@ import argparse
 import json
 import random
 import shutil
+import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evals.judging.pairs import contraries, load_pairs
-from evals.training.cross_encoder import BASE
 from evals.training.data import LABELS, Corpus, hard, load_corpus
 from evals.training.metrics import roc_auc, stance_accuracy
+from evals.training.pack_close import pack_close
+from evals.training.packing import as_float, fit, reaches, reference
 from tools.errors import InputError
-from tools.judges.embedded import FOLDER, Calibration, EmbeddedJudge, judge_recipe, sigmoid
+from tools.judges.embedded import FOLDER, Calibration, EmbeddedJudge, judge_recipe, read_calibration, sigmoid
 from tools.judges.judge import Pair, side_score
 from tools.judges.windows import tidy
-from tools.onnx_models.bert import REACH, build_bert
-from tools.onnx_models.int8_weights import load_weights, pack
 from tools.onnx_models.model import OnnxModel, Recipe, load_model
+from tools.onnx_models.packed import load_weights, pack
 
 Cases = list[tuple[Pair, bool]]
 """Pairs, and whether the text supports the statement."""
@@ -66,33 +65,33 @@ def run(args: argparse.Namespace) -> int:
         weights = load_weights(args.weights / "model.safetensors")
     except (OSError, SafetensorError) as exc:
         raise InputError(f"{args.weights} holds no weights of judge-train ({exc}).") from exc
-    if (base := _base(args.weights)) != BASE:
-        raise InputError(f"{args.weights} was trained from '{base}', which is there to teach. Only {BASE} is packed.")
+    if "relative.weight" in weights:
+        print(
+            json.dumps(
+                pack_close(weights, args.weights / "tokenizer.json", load_corpus(args.data, args.seed)), indent=1
+            )
+        )
+        return 0
     with tempfile.TemporaryDirectory() as scratch:
         made = Path(scratch) / "judge"
         made.mkdir()
         recipe = judge_recipe(made)
         corpus = load_corpus(args.data, args.seed)
         held = held_out_cases(corpus)
-        weights |= reaches(weights, recipe, held[:_WATCHED])
+        weights |= reaches(weights, recipe, [(pair.statement, tidy(pair.text)) for pair, _ in held[:_WATCHED]])
         save_file(pack(weights), recipe.weights)
         model = load_model(recipe, Path(scratch), lambda _: True, "judge")
         calibration, figures = calibrate(model, development_cases(args.data), held)
         figures |= _rounded(stances(model, corpus) | int8_distance(model, weights, recipe, calibration))
         (made / "calibration.json").write_text(json.dumps(asdict(calibration), indent=1) + "\n", encoding="utf-8")
-        (made / "reference.json").write_text(_reference(weights, recipe), encoding="utf-8")
+        (made / "reference.json").write_text(reference(weights, recipe, _REFERENCE), encoding="utf-8")
         FOLDER.mkdir(parents=True, exist_ok=True)
         for file in made.iterdir():
             shutil.move(file, FOLDER / file.name)
             (FOLDER / file.name).chmod(0o644)
     print(json.dumps(figures, indent=1))
+    print("The closer reading weighs this model's logits too: pack that again (docs/decisions/0017).", file=sys.stderr)
     return 0
-
-
-def _base(folder: Path) -> str:
-    """The encoder that the training began with, as its configuration tells."""
-    path = folder / "config.json"
-    return str(json.loads(path.read_text(encoding="utf-8")).get("base", BASE)) if path.is_file() else BASE
 
 
 def calibrate(model: OnnxModel, developed: Cases, held: Cases) -> tuple[Calibration, dict[str, float]]:
@@ -102,7 +101,8 @@ def calibrate(model: OnnxModel, developed: Cases, held: Cases) -> tuple[Calibrat
     truth = np.array([label for _, label in cases], bool)
     own = model.run([(pair.statement, tidy(pair.text)) for pair, _ in cases])
     other = model.run([(pair.contrary, tidy(pair.text)) for pair, _ in cases])
-    fitted = Calibration(fit(own, truth, (1, -1)), fit(np.hstack([own, other]), truth, (1, -1, -1, 1)), 0.5, 0.5)
+    weights, weights_told = fit(own, truth, (1, -1)), fit(np.hstack([own, other]), truth, (1, -1, -1, 1))
+    fitted = Calibration(weights, weights_told, 0.5, 0.5, read_calibration().close)
     judge = EmbeddedJudge(model, "", fitted)
     told = judge.score([pair for pair, _ in cases])
     alone = judge.score([replace(pair, contrary="") for pair, _ in cases])
@@ -142,10 +142,10 @@ def int8_distance(
     """How far the int8 model is from the float one on the samples' passages: the mean difference of the probability of
     support, and the share of decisions that agree."""
     pairs = list(dict.fromkeys((p.statement, tidy(p.text)) for _, p, _ in sample_sentences()))[:_WATCHED]
-    session, tokenizer = _as_float(weights, recipe)
-    as_float = OnnxModel(session, tokenizer, recipe.max_length)
+    session, tokenizer = as_float(weights, recipe)
+    exactly = OnnxModel(session, tokenizer, recipe.max_length)
     alone = np.array(calibration.alone, np.float32)
-    coarse, exact = (sigmoid(m.run(pairs) @ alone[:2] + alone[2]) for m in (model, as_float))
+    coarse, exact = (sigmoid(m.run(pairs) @ alone[:2] + alone[2]) for m in (model, exactly))
     alike = (coarse >= calibration.threshold) == (exact >= calibration.threshold)
     return {"int8_distance": float(np.abs(coarse - exact).mean()), "int8_alike": float(alike.mean())}
 
@@ -180,29 +180,6 @@ def held_out_cases(corpus: Corpus) -> Cases:
         statements.setdefault(e.group, set()).add(e.statement)
     two = {group: found for group, found in statements.items() if len(found) == 2}
     return [(Pair(e.statement, e.text, *two[e.group] - {e.statement}), e.label == 0) for e in held if e.group in two]
-
-
-def fit(logits: NDArray[np.float32], truth: NDArray[np.bool_], signs: tuple[int, ...]) -> tuple[float, ...]:
-    """The weights of a logistic regression and its offset, each weight of its sign (1, -1) or 0.
-
-    Left free, the weight of 'opposes' comes out positive, for what opposes is at least on the topic; a passage that
-    argues for the other side would then count for this one.
-    """
-    from scipy.optimize import minimize
-
-    x = np.hstack([logits.astype(float), np.ones((len(logits), 1))])
-    side = np.where(truth, 1.0, -1.0)
-
-    def loss(weights: NDArray[np.float64]) -> float:
-        return float(np.logaddexp(0, -side * (x @ weights)).sum() + 0.5 * weights[:-1] @ weights[:-1])
-
-    def slope(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        missed = -side / (1 + np.exp(side * (x @ weights)))
-        return np.asarray(x.T @ missed + np.append(weights[:-1], 0.0))
-
-    bounds = [(0, None) if sign > 0 else (None, 0) for sign in signs] + [(None, None)]
-    found = minimize(loss, np.zeros(x.shape[1]), jac=slope, bounds=bounds, method="L-BFGS-B")
-    return tuple(round(float(w), 5) for w in found.x)
 
 
 def sentence_scores(judge: EmbeddedJudge) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -254,40 +231,3 @@ def sample_sentences() -> list[tuple[Pair, Pair, int]]:
                     for label, (side, contrary) in enumerate(((own, other), (other, own))):
                         pairs.append((Pair(side, sentence, contrary), Pair(side, document.text, contrary), label))
     return pairs
-
-
-def reaches(weights: dict[str, NDArray[np.float32]], recipe: Recipe, cases: Cases) -> dict[str, NDArray[np.float32]]:
-    """How far each channel reaches at the inputs of feed-forward layers, as `NAME.reach`, where one is beyond REACH."""
-    layers = sum(name.endswith("intermediate.dense.weight") for name in weights)
-    told = [f"encoder.layer.{n}.{part}.dense" for n in range(layers) for part in ("intermediate", "output")]
-    session, tokenizer = _as_float(weights, recipe, told)
-    found: dict[str, NDArray[np.float32]] = {}
-    for pair, _ in cases:
-        one = tokenizer.encode(pair.statement, tidy(pair.text))
-        fed = {"ids": [one.ids], "mask": [one.attention_mask], "types": [one.type_ids]}
-        for name, x in zip(told, session.run([f"{t}.input" for t in told], fed), strict=True):
-            found[name] = np.maximum(found.get(name, 0), np.abs(x).max(axis=(0, 1)))
-    return {f"{name}.reach": reach for name, reach in found.items() if reach.max() > REACH}
-
-
-def _as_float(weights: dict[str, NDArray[np.float32]], recipe: Recipe, tell: Sequence[str] = ()) -> tuple[Any, Any]:
-    """The model in float32 as a session of ONNX Runtime, and its tokenizer."""
-    import onnxruntime
-    from tokenizers import Tokenizer
-
-    session = onnxruntime.InferenceSession(build_bert(weights, recipe.heads, "classifier", tell).SerializeToString())
-    tokenizer = Tokenizer.from_file(str(recipe.tokenizer))
-    tokenizer.enable_truncation(recipe.max_length, strategy="longest_first")
-    tokenizer.no_padding()
-    return session, tokenizer
-
-
-def _reference(weights: dict[str, NDArray[np.float32]], recipe: Recipe) -> str:
-    """Probabilities of the float model, with which every load compares the int8 one."""
-    session, tokenizer = _as_float(weights, recipe)
-    rows = sigmoid(OnnxModel(session, tokenizer, recipe.max_length).run(list(_REFERENCE)))
-    stored = [
-        {"statement": s, "text": t, "probabilities": [round(float(p), 4) for p in row]}
-        for (s, t), row in zip(_REFERENCE, rows, strict=True)
-    ]
-    return json.dumps(stored, indent=1) + "\n"

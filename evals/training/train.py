@@ -3,7 +3,9 @@
 The embedded judge (`evals/training/cross_encoder.py`):
     python -m evals judge-train --data DIR --out DIR
     python -m evals judge-pack --weights DIR/weights --data DIR
-    python -m evals judge-train --data DIR --out DIR --encoder FOLDER --rate 5e-5   (larger, to teach)
+Its closer reading, the first layers of a larger encoder, on sentences beside both statements:
+    python -m evals judge-train --data DIR --out DIR --encoder FOLDER
+    python -m evals judge-pack --weights DIR/weights --data DIR
 A large one, LoRA on an instruct model (`evals/training/lora.py`):
     python -m evals judge-train --data DIR --out DIR --base Qwen/Qwen3-4B-Instruct-2507 --download
     make judge-server MODEL=DIR/model
@@ -35,9 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--rate", type=float, metavar="R", help="the highest learning rate")
     add("--base", metavar="MODEL", help="tune this instruct model (a folder or a hub's name) instead")
     small = parser.add_argument_group("the embedded judge")
-    small.add_argument("--millions", type=float, metavar="N", help="millions of tokens to read (default: 14)")
-    small.add_argument("--encoder", type=Path, metavar="DIR", help="start from this BERT or MPNet encoder instead")
-    small.add_argument("--told", type=float, metavar="P", help="how often the contrary stands beside the statement")
+    small.add_argument("--millions", type=float, metavar="N", help="millions of tokens to read (default: 14 or 3)")
+    small.add_argument("--encoder", type=Path, metavar="DIR", help="this MPNet encoder, for the closer reading")
+    small.add_argument("--layers", type=int, metavar="N", help="how many of its layers are kept (default: 8)")
+    small.add_argument("--frozen", type=int, metavar="N", help="how many of them stay as they are (default: 3)")
+    small.add_argument("--told", type=float, metavar="P", help="how often the contrary stands beside (default: 0.7)")
     small.add_argument("--threads", type=int, metavar="N", help="at most (default: 2)")
     large = parser.add_argument_group("with --base")
     large.add_argument("--download", action="store_true", help="fetch the model if it is not on this machine")
@@ -54,8 +58,11 @@ def run(args: argparse.Namespace) -> int:
         raise SettingsError(f"{missing[0]} is not installed. Install the extra 'models': pip install -e '.[models]'")
     if args.told is not None and not 0 <= args.told <= 1:
         raise InputError(f"--told has to lie between 0 and 1, not {args.told}.")
-    if args.base and (args.encoder or args.told is not None):
-        raise InputError("--encoder and --told are for the embedded judge. Leave out --base, or these.")
+    closer = [name for name in ("told", "layers", "frozen") if getattr(args, name) is not None]
+    if args.base and (args.encoder or closer):
+        raise InputError("--encoder and what goes with it are for the embedded judge. Leave out --base, or these.")
+    if closer and not args.encoder:
+        raise InputError(f"--{closer[0]} is for the closer reading. Name its encoder: --encoder FOLDER.")
     if args.encoder and not all((args.encoder / name).is_file() for name in ("config.json", "tokenizer.json")):
         raise InputError(f"{args.encoder} holds no encoder (config.json, model.safetensors, tokenizer.json).")
     for name in ("rate", "millions", "threads", "pairs"):
@@ -76,10 +83,12 @@ def run(args: argparse.Namespace) -> int:
         return 0
     from evals.training import cross_encoder
 
-    base = str(args.encoder.resolve()) if args.encoder else None
-    more = {"seed": args.seed, "base": base, "told": args.told}
-    given = {"millions": args.millions, "rate": args.rate, "threads": args.threads, **more}
-    plan = cross_encoder.Plan(**_set(given))
+    asked = _set({name: getattr(args, name) for name in ("millions", "rate", "threads", "seed")})
+    if args.encoder:
+        told = _set({name: getattr(args, name) for name in ("told", "layers", "frozen")})
+        plan = cross_encoder.close_plan(str(args.encoder.resolve()), **asked, **told)
+    else:
+        plan = cross_encoder.Plan(**asked)
     _check_plan(args.out, {**asdict(plan), "threads": None, "data": corpus.digest()})
     cross_encoder.train(cross_encoder.start(plan, corpus, args.out), corpus)
     return 0

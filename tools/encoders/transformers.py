@@ -150,10 +150,11 @@ def hide_progress() -> None:
     disable_progress_bar()
 
 
-def find_model(model: str, presets: Collection[str] = ()) -> Path:
+def find_model(model: str, presets: Collection[str] = (), revision: str = "") -> Path:
     """The folder of a model that is a folder already or was downloaded.
 
-    Raises ModelError that says how to get it, and which of the presets may have been meant.
+    revision: the commit or branch that has to have been downloaded. Raises ModelError that says how to get the model,
+    and which of the presets may have been meant.
     """
     if Path(model).expanduser().is_dir():
         return Path(model).expanduser().resolve()
@@ -161,10 +162,12 @@ def find_model(model: str, presets: Collection[str] = ()) -> Path:
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     try:
-        return Path(snapshot_download(model, local_files_only=True))
+        return Path(snapshot_download(model, revision=revision or None, local_files_only=True))
     except (LocalEntryNotFoundError, HFValidationError) as exc:
-        how = "Check the path." if model.startswith(("/", ".", "~")) else f"Download it: `hf download {model}`."
-        said = f"there is no folder '{model}', and no model of that name on this machine."
+        named = f"{model} --revision {revision}" if revision else model
+        how = "Check the path." if model.startswith(("/", ".", "~")) else f"Download it: `hf download {named}`."
+        at = f" at the revision {revision}" if revision else ""
+        said = f"there is no folder '{model}', and no model of that name{at} on this machine."
         raise ModelError(" ".join(filter(None, (said, meant(model, presets), how)))) from exc
 
 

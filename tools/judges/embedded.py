@@ -1,12 +1,13 @@
 """The embedded judge: a small cross-encoder that reads a statement and a text together, int8 on ONNX Runtime.
 
 It answers two questions, does the text support the statement and does it oppose it, and was trained by
-`python -m evals judge-train`; `weights/judge/MODEL_CARD.md` says on what, and how well it does.
+`python -m evals judge-train`; `weights/judge/MODEL_CARD.md` says on what, and how well it does. What may be shown is
+read closer, by a larger model as well (`tools.judges.close`).
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from tools.encoders.encoder import minilm_recipe
 from tools.errors import ModelError
+from tools.judges.close import as_read, close_logits, fingerprint, loading
 from tools.judges.judge import Pair
 from tools.judges.windows import strongest, windowed
 from tools.onnx_models.model import OnnxModel, Recipe, load_model
@@ -36,20 +38,30 @@ class Calibration:
     """Logistic regressions on held-out data from the model's logits to a probability (Platt 1999), and thresholds.
 
     `alone`: weights of the statement's two logits, and an offset. `told`: where the contrary statement is known, the
-    weights of the statement's two and of the contrary's two, and an offset.
+    weights of the statement's two and of the contrary's two, and an offset. `close`: the weights of the small model's
+    logit for a side and of the larger one's, and an offset.
     """
 
     alone: tuple[float, ...]
     told: tuple[float, ...]
     threshold: float
     sentence_threshold: float
+    close: tuple[float, ...]
 
 
 class EmbeddedJudge:
     """Probabilities of support from the cross-encoder."""
 
-    def __init__(self, model: OnnxModel, name: str, calibration: Calibration) -> None:
+    def __init__(
+        self,
+        model: OnnxModel,
+        name: str,
+        calibration: Calibration,
+        closer: Callable[[], OnnxModel] | None = None,
+    ) -> None:
+        """closer: gives the larger model; without it nothing is read closer."""
         self._model = model
+        self._closer = closer
         self._calibration = calibration
         self.name = name
         self.threshold = calibration.threshold
@@ -79,6 +91,23 @@ class EmbeddedJudge:
         logits = self.logits([(p.statement, p.text) for p in parts])
         slope, _, offset = self._calibration.alone
         scores = sigmoid(np.asarray(logits * slope + offset, np.float32))
+        return np.stack([strongest(scores[:, i], places, len(pairs)) for i in range(len(ANSWERS))], axis=1)
+
+    def closely(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        """As `stances`, by both models: a regression on the logits that each has for a side.
+
+        Both read the two statements in the order of the alphabet: whoever asks, the same is read, and exchanged
+        statements get exchanged probabilities.
+        """
+        if self._closer is None or not pairs:
+            return self.stances(pairs)
+        parts, places = windowed(pairs)
+        first = [as_read(p) for p in parts]
+        small = self.logits([(p.statement, p.text) for p in first])
+        own, large, offset = self._calibration.close
+        scores = sigmoid(np.asarray(small * own + close_logits(self._closer(), first) * large + offset, np.float32))
+        turned = np.array([p.statement != q.statement for p, q in zip(parts, first, strict=True)], bool)
+        scores = np.where(turned[:, None], scores[:, ::-1], scores)
         return np.stack([strongest(scores[:, i], places, len(pairs)) for i in range(len(ANSWERS))], axis=1)
 
     def logits(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
@@ -115,22 +144,23 @@ def load_judge(cache_dir: Path) -> EmbeddedJudge:
     recipe = judge_recipe()
     try:
         model = load_model(recipe, cache_dir, _agrees, "judge")
-        calibration = read_calibration()
+        calibration, closer, reading = read_calibration(), loading(cache_dir), fingerprint()
     except (OSError, ValueError, TypeError, KeyError) as exc:
         raise ModelError(
             f"the judge's files in {FOLDER} cannot be read ({exc}). Restore them from the project."
         ) from exc
-    told = hashlib.sha256(repr(calibration).encode()).hexdigest()[:4]
-    return EmbeddedJudge(model, f"embedded-judge-{recipe.fingerprint()}-{told}", calibration)
+    told = hashlib.sha256(f"{calibration!r} {reading}".encode()).hexdigest()[:4]
+    name = f"embedded-judge-{recipe.fingerprint()}-{told}"
+    return EmbeddedJudge(model, name, calibration, closer)
 
 
 def read_calibration() -> Calibration:
     """The stored calibration. Raises OSError, ValueError, TypeError, KeyError."""
     stored = json.loads((FOLDER / "calibration.json").read_text(encoding="utf-8"))
-    alone, told = (tuple(map(float, stored[name])) for name in ("alone", "told"))
-    if (len(alone), len(told)) != (3, 5):
+    alone, told, close = (tuple(map(float, stored[name])) for name in ("alone", "told", "close"))
+    if (len(alone), len(told), len(close)) != (3, 5, 3):
         raise ValueError("calibration.json has other weights than the model")
-    return Calibration(alone, told, float(stored["threshold"]), float(stored["sentence_threshold"]))
+    return Calibration(alone, told, float(stored["threshold"]), float(stored["sentence_threshold"]), close)
 
 
 def sigmoid(logits: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -47,6 +47,16 @@ class StanceJudge(Protocol):
         ...
 
 
+@runtime_checkable
+class CloseJudge(StanceJudge, Protocol):
+    """A judge that can also read closer: better, and at many times the price, so that it is asked about what may be
+    shown and not about everything that was found."""
+
+    def closely(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        """As `stances`. With the two statements exchanged the two probabilities are exchanged, to the last bit."""
+        ...
+
+
 UNJUDGED = 0.3
 """What a passage that was not judged counts for: about what one that was found for a side gets on average."""
 

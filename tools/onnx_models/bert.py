@@ -1,10 +1,12 @@
 """Builds the ONNX graph of a BERT encoder from its weights, with the `onnx` package alone (no torch).
 
-The same graph serves the sentence encoder (mean of the tokens, unit length) and the judge (a classifier over the
+The same graph serves the sentence encoder (mean of the tokens, unit length) and the judges (a classifier over the
 first token, for which the last layer computes that token alone). Layers follow Devlin et al. 2019 (post-layer-norm, erf
-GELU); query, key and value are one product, and attention is ONNX Runtime's own fused operator.
+GELU); query, key and value are one product, and attention is ONNX Runtime's own fused operator. An MPNet (Song et al.
+2020) is a BERT whose attention has a bias by how far apart two tokens stand, `relative.weight` (buckets, heads).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,6 +27,7 @@ _EPSILON = 1e-12
 _MASKED = -10_000.0
 _RUNTIME = "com.microsoft"
 _OWN = ("MultiHeadAttention",)
+_EXACT, _FARTHEST = 8, 128  # of relative positions: those nearer have buckets of their own; all beyond share the last
 
 
 @dataclass
@@ -87,10 +90,12 @@ def build_bert(weights: "Weights", heads: int, head: Head, tell: "Sequence[str]"
     graph = _Graph(weights)
     x = _embeddings(graph)
     mask = graph.op("Cast", "mask", to=TensorProto.INT32)
+    relative = _relative(graph)
     last = _layers(weights) - 1
     for layer in range(last + 1):
         asking = _first(graph, x) if layer == last and head == "classifier" else x
-        x = _layer(graph, asking, x, mask, f"encoder.layer.{layer}", heads)
+        bias = relative and (_first_rows(graph, relative) if asking != x else relative)
+        x = _layer(graph, asking, x, mask, bias, f"encoder.layer.{layer}", heads)
     output = _mean_pool(graph, x) if head == "mean" else _classify(graph, x)
     name = "vectors" if head == "mean" else "logits"
     graph.nodes.append(helper.make_node("Identity", [output], [name]))
@@ -110,6 +115,19 @@ def build_bert(weights: "Weights", heads: int, head: Head, tell: "Sequence[str]"
 
 def _layers(weights: "Weights") -> int:
     return 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
+
+
+def buckets(length: int) -> "NDArray[np.int64]":
+    """The bucket of each distance between two of `length` tokens, (length, length): exact up to 7 either way, then in
+    logarithmic steps up to 128 (Raffel et al. 2020, whose scheme MPNet uses, 32 buckets)."""
+    import numpy as np
+
+    place = np.arange(length)
+    distance = place[:, None] - place[None, :]
+    far = np.log(np.maximum(np.abs(distance), 1) / _EXACT) / math.log(_FARTHEST / _EXACT) * _EXACT
+    wide = np.minimum(_EXACT + far.astype(np.int64), 2 * _EXACT - 1)
+    near = np.where(np.abs(distance) < _EXACT, np.abs(distance), wide)
+    return np.asarray(near + np.where(distance < 0, 2 * _EXACT, 0), np.int64)
 
 
 def _embeddings(graph: _Graph) -> str:
@@ -132,9 +150,30 @@ def _first(graph: _Graph, x: str) -> str:
     return str(graph.op("Slice", x, zero, one, one, one))
 
 
-def _layer(graph: _Graph, asking: str, x: str, mask: str, prefix: str, heads: int) -> str:
+def _relative(graph: _Graph) -> str:
+    """The bias of the attention by relative position, (1, heads, length, length); empty for a model that has none."""
+    import numpy as np
+
+    if "relative.weight" not in graph.weights:
+        return ""
+    longest = len(graph.weights["embeddings.position_embeddings.weight"])
+    table = graph.weights["relative.weight"][buckets(longest)].transpose(2, 0, 1)[None].copy()
+    length = graph.op("Shape", "ids", start=1, end=2)
+    zero, ends = graph.constant(np.array([0, 0])), graph.op("Concat", length, length, axis=0)
+    return str(graph.op("Slice", graph.constant(table), zero, ends, graph.constant(np.array([2, 3]))))
+
+
+def _first_rows(graph: _Graph, relative: str) -> str:
+    """The same of the first token alone, (1, heads, 1, length)."""
+    import numpy as np
+
+    zero, one = graph.constant(np.array([0])), graph.constant(np.array([1]))
+    return str(graph.op("Slice", relative, zero, one, graph.constant(np.array([2]))))
+
+
+def _layer(graph: _Graph, asking: str, x: str, mask: str, relative: str, prefix: str, heads: int) -> str:
     """One layer whose queries come from `asking`, which is `x` or its first token, and all else from `x`."""
-    mixed = _attention(graph, asking, x, mask, f"{prefix}.attention.self", heads)
+    mixed = _attention(graph, asking, x, mask, relative, f"{prefix}.attention.self", heads)
     attended = graph.dense(mixed, f"{prefix}.attention.output.dense")
     y = graph.layer_norm(graph.op("Add", asking, attended), f"{prefix}.attention.output.LayerNorm")
     inner = graph.op("Gelu", graph.dense(y, f"{prefix}.intermediate.dense"))
@@ -142,7 +181,7 @@ def _layer(graph: _Graph, asking: str, x: str, mask: str, prefix: str, heads: in
     return graph.layer_norm(graph.op("Add", y, outer), f"{prefix}.output.LayerNorm")
 
 
-def _attention(graph: _Graph, asking: str, x: str, mask: str, prefix: str, heads: int) -> str:
+def _attention(graph: _Graph, asking: str, x: str, mask: str, relative: str, prefix: str, heads: int) -> str:
     import numpy as np
 
     names = ("query", "key", "value")
@@ -153,7 +192,8 @@ def _attention(graph: _Graph, asking: str, x: str, mask: str, prefix: str, heads
     parts: list[str] = graph.op("Split", joined, outputs=len(together), axis=2, num_outputs=len(together))
     first = [graph.op("MatMul", asking, graph.constant(weight[n].copy())) for n in apart]
     q, k, v = first + parts
-    return str(graph.op("MultiHeadAttention", q, k, v, bias, mask, num_heads=heads, mask_filter_value=_MASKED))
+    more = (mask, relative) if relative else (mask,)
+    return str(graph.op("MultiHeadAttention", q, k, v, bias, *more, num_heads=heads, mask_filter_value=_MASKED))
 
 
 def _mean_pool(graph: _Graph, x: str) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tools.errors import ModelError
 from tools.onnx_models.bert import Head, build_bert
-from tools.onnx_models.int8_weights import load_weights
+from tools.onnx_models.packed import files_of, load_weights
 from tools.store.database import translated
 from tools.worker import give_way
 
@@ -32,7 +32,8 @@ Text = str | tuple[str, str]
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a model file is made from: weights (safetensors, packed or not), a tokenizer, and the shape of the graph."""
+    """What a model file is made from: weights (a safetensors file or a folder of such, packed or not), a tokenizer, and
+    the shape of the graph."""
 
     weights: Path
     tokenizer: Path
@@ -54,13 +55,14 @@ class Recipe:
         Of the weights the size, the head and the tail are read: enough to tell two trainings apart, and a tenth of
         the time that the whole file would cost at every start.
         """
-        path = self.weights
-        shape = f"{_BUILD}:{self.head}:{self.heads}:{self.bits}:{path.stat().st_size}"
+        sizes = [path.stat().st_size for path in files_of(self.weights)]
+        shape = f"{_BUILD}:{self.head}:{self.heads}:{self.bits}:{','.join(map(str, sizes))}"
         digest = hashlib.sha256(shape.encode())
-        with path.open("rb") as file:
-            digest.update(file.read(_SAMPLED))
-            file.seek(-min(_SAMPLED, path.stat().st_size), os.SEEK_END)
-            digest.update(file.read())
+        for path, size in zip(files_of(self.weights), sizes, strict=True):
+            with path.open("rb") as file:
+                digest.update(file.read(_SAMPLED))
+                file.seek(-min(_SAMPLED, size), os.SEEK_END)
+                digest.update(file.read())
         return digest.hexdigest()[:12]
 
 
@@ -103,10 +105,11 @@ def load_model(recipe: Recipe, cache_dir: Path, check: Callable[[OnnxModel], boo
     Raises ModelError when the weights are missing or the model's outputs are not what they should be: some
     processors compute int8 differently, and wrong numbers must not pass for an answer.
     """
-    missing = next((str(p) for p in (recipe.weights, recipe.tokenizer) if not p.is_file()), None)
+    needed = [*(files_of(recipe.weights) or [recipe.weights]), recipe.tokenizer]
+    missing = next((str(p) for p in needed if not p.is_file()), None)
     if missing:
         raise ModelError(f"the file {missing} of the model '{name}' is missing. Install again: `make install`.")
-    path = cache_dir / f"{name}-{recipe.fingerprint()}.onnx"
+    path = built(recipe, cache_dir, name)
     if path.exists() and (model := _open(path, recipe, check)):
         return model
     with translated(path):
@@ -119,12 +122,17 @@ def load_model(recipe: Recipe, cache_dir: Path, check: Callable[[OnnxModel], boo
     )
 
 
+def built(recipe: Recipe, cache_dir: Path, name: str) -> Path:
+    """Where `load_model` keeps the recipe's model."""
+    return cache_dir / f"{name}-{recipe.fingerprint()}.onnx"
+
+
 def _open(path: Path, recipe: Recipe, check: Callable[[OnnxModel], bool]) -> OnnxModel | None:
     """None when the cached file is damaged or computes something else."""
     import onnxruntime
     from onnxruntime.capi import onnxruntime_pybind11_state as states
-    from tokenizers import Tokenizer
 
+    tokenizer = _tokenizer(recipe.tokenizer)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # the texts are what is divided among the processors
     options.inter_op_num_threads = 1
@@ -136,7 +144,7 @@ def _open(path: Path, recipe: Recipe, check: Callable[[OnnxModel], bool]) -> Onn
             providers=["CPUExecutionProvider"],
             enable_fallback=0,  # which would print to stdout
         )
-        model = OnnxModel(session, Tokenizer.from_file(str(recipe.tokenizer)), recipe.max_length)
+        model = OnnxModel(session, tokenizer, recipe.max_length)
         return model if check(model) else None
     except (
         *(states.Fail, states.InvalidArgument, states.InvalidGraph, states.InvalidProtobuf, states.NoModel),
@@ -146,11 +154,21 @@ def _open(path: Path, recipe: Recipe, check: Callable[[OnnxModel], bool]) -> Onn
         return None
 
 
+def _tokenizer(path: Path) -> "Tokenizer":
+    from tokenizers import Tokenizer
+
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as exc:  # the library raises no narrower one
+        raise ModelError(f"the tokenizer {path} cannot be read ({exc}). Install again: `make install`.") from exc
+
+
 def _build(recipe: Recipe, path: Path) -> None:
     from safetensors import SafetensorError
 
     try:
-        weights = load_weights(recipe.weights)
+        # The weights are not kept beside the graph that is made of them: together they are what memory peaks with.
+        graph = build_bert(load_weights(recipe.weights), recipe.heads, recipe.head)
     except (OSError, SafetensorError) as exc:
         raise ModelError(
             f"the weights {recipe.weights} cannot be read ({exc}). Install again: `make install`."
@@ -158,7 +176,7 @@ def _build(recipe: Recipe, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
         target = Path(scratch) / "int8.onnx"
-        quantise(build_bert(weights, recipe.heads, recipe.head), target, recipe.bits)
+        quantise(graph, target, recipe.bits)
         target.replace(path)  # atomic, so that two processes that build at once both end with a whole file
 
 

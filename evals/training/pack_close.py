@@ -1,0 +1,196 @@
+"""`judge-pack` of a larger encoder: the files of the judge's closer reading, `tools/weights/close_judge`.
+
+The large matrices are kept in 4 bits, of the words those that the training texts use most, in files that are small
+enough for a repository. How the logits of both models become a probability is fitted on held-out sentences and goes
+into `tools/weights/judge/calibration.json`.
+"""
+
+import json
+import random
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evals.metrics.pairs import expected_calibration_error
+from evals.training.data import Corpus, Example, hard
+from evals.training.metrics import NONE, OPPOSE, SUPPORT, roc_auc, stance_accuracy
+from evals.training.packing import Weights, fit, reaches, reference
+from evals.training.text import negated
+from tools.errors import InputError
+from tools.judges import close, embedded
+from tools.judges.close import FOLDER, MAX_LENGTH, beside, close_recipe
+from tools.judges.embedded import judge_recipe, read_calibration, sigmoid
+from tools.onnx_models.model import OnnxModel, load_model
+from tools.onnx_models.packed import load_weights, pack_small
+
+VOCABULARY = 15_000
+"""Words and parts of words that are kept: the most frequent ones of the training texts."""
+_FILE = 24 * 10**6  # bytes of a file at most
+_WORDS, _PLACES = "embeddings.word_embeddings.weight", "embeddings.position_embeddings.weight"
+_A_SET = 600  # held-out sentences of a data set at most
+_WATCHED = 200  # texts on which the reach of the channels is seen
+_SETS = ("argkp_topic", "arguana", "arc_stance", "berds", "contrasts", "procon20", "read_sentences", "written")
+_STRANGERS = "another question's"
+_REFERENCE = (
+    (
+        "Zoos should be closed. | Zoos should stay open.",
+        "Close every zoo: animals suffer behind bars and go mad there.",
+    ),
+    ("Zoos should be closed. | Zoos should stay open.", "Zoos must stay open, for they have saved many rare species."),
+    ("Zoos should be closed. | Zoos should stay open.", "The train leaves from another platform today."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Held-out sentences with what both models say of each side: logits of shape (n, 2), labels as in LABELS."""
+
+    names: NDArray[np.str_]
+    groups: list[str]
+    labels: NDArray[np.int64]
+    small: NDArray[np.float32]
+    large: NDArray[np.float32]
+
+    def part(self, chosen: NDArray[np.bool_]) -> "_Told":
+        rows = np.flatnonzero(chosen)
+        groups = [self.groups[i] for i in rows]
+        return _Told(self.names[rows], groups, self.labels[rows], self.small[rows], self.large[rows])
+
+
+def pack_close(weights: Weights, tokenizer: Path, corpus: Corpus) -> dict[str, float]:
+    """Writes the files and the calibration, and gives the held-out figures; both arguments are what judge-train wrote.
+
+    Raises InputError for weights of another shape. The project's files change only when everything is there.
+    """
+    heads = weights["relative.weight"].shape[1]
+    if heads != close.HEADS:
+        raise InputError(f"the model has {heads} heads of attention, and {close.HEADS} are run. Train another encoder.")
+    with tempfile.TemporaryDirectory() as scratch:
+        made = Path(scratch) / "close_judge"
+        made.mkdir()
+        texts = [t for examples in corpus.training.values() for e in examples for t in (e.statement, e.text)]
+        weights, recipe = trimmed(weights, tokenizer, texts, made), close_recipe(made)
+        watched = [(beside(e.statement, e.contrary), e.text) for _, e in _sentences(corpus)][:_WATCHED]
+        write_parts(pack_small({**weights, **reaches(weights, recipe, watched)}), made)
+        (made / "reference.json").write_text(reference(load_weights(made), recipe, _REFERENCE), encoding="utf-8")
+        model = load_model(recipe, Path(scratch), lambda _: True, "close-judge")
+        small = load_model(judge_recipe(), Path(scratch), lambda _: True, "judge")
+        told = _told(corpus, small, model)
+        fitted, figures = calibrate(told)
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        for old in FOLDER.glob("*.safetensors"):
+            old.unlink()
+        for file in made.iterdir():
+            shutil.move(file, FOLDER / file.name)
+            (FOLDER / file.name).chmod(0o644)
+        stored = asdict(replace(read_calibration(), close=fitted))
+        (embedded.FOLDER / "calibration.json").write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    return figures
+
+
+def trimmed(weights: Weights, tokenizer: Path, texts: Iterable[str], made: Path) -> dict[str, NDArray[np.float32]]:
+    """The weights with the embeddings of the most frequent words alone, and of the places that are read; the tokenizer
+    of these words is written to `made`."""
+    from tokenizers import Tokenizer
+
+    whole = Tokenizer.from_file(str(tokenizer))
+    whole.no_truncation()
+    counts = Counter(i for e in whole.encode_batch_fast(sorted(set(texts)), add_special_tokens=False) for i in e.ids)
+    stored = json.loads(tokenizer.read_text(encoding="utf-8"))
+    words: dict[str, int] = stored["model"]["vocab"]
+    named = {t["content"] for t in stored["added_tokens"]}
+    needed = [i for word, i in words.items() if word in named or len(word.removeprefix("##")) == 1]
+    frequent = [i for i, _ in counts.most_common() if i not in set(needed)]
+    kept = sorted([*needed, *frequent[: VOCABULARY - len(needed)]])
+    place = {old: new for new, old in enumerate(kept)}
+    stored["model"]["vocab"] = {word: place[i] for word, i in words.items() if i in place}
+    for token in stored["added_tokens"]:
+        token["id"] = place[token["id"]]
+    for end in ("sep", "cls"):
+        stored["post_processor"][end][1] = place[stored["post_processor"][end][1]]
+    stored["padding"] = stored["truncation"] = None
+    (made / "tokenizer.json").write_text(json.dumps(stored, ensure_ascii=False) + "\n", encoding="utf-8")
+    return {**weights, _WORDS: weights[_WORDS][kept], _PLACES: weights[_PLACES][:MAX_LENGTH]}
+
+
+def write_parts(packed: "Mapping[str, NDArray[np.generic]]", folder: Path) -> None:
+    """The arrays in files of at most `_FILE` bytes, in the order of their names."""
+    from safetensors.numpy import save_file
+
+    parts: list[dict[str, NDArray[np.generic]]] = [{}]
+    for name, value in sorted(packed.items()):
+        if sum(v.nbytes for v in parts[-1].values()) + value.nbytes > _FILE:
+            parts.append({})
+        parts[-1][name] = np.ascontiguousarray(value)
+    for number, part in enumerate(parts, start=1):
+        save_file(part, folder / f"model-{number}.safetensors")
+
+
+def calibrate(told: _Told) -> tuple[tuple[float, ...], dict[str, float]]:
+    """The regression of both models' logits for a side, and figures: each half of the questions measured with the
+    regression of the other half. Sets count alike."""
+    halves = np.array([random.Random(group).random() < 0.5 for group in told.groups], bool)
+    scores = np.zeros((len(told.labels), 2), np.float32)
+    for half in (halves, ~halves):
+        scores[half] = _scores(told.part(half), _fit(told.part(~half)))
+    figures = {
+        "close_auc": roc_auc(told.labels == SUPPORT, scores[:, 0]),
+        "close_ece": expected_calibration_error((told.labels == SUPPORT).astype(int), scores[:, 0]),
+    }
+    for name, found in (("close", scores), ("small", sigmoid(told.small)), ("large", sigmoid(told.large))):
+        sides = {one: stance_accuracy(told.labels[told.names == one], found[told.names == one]) for one in _SETS}
+        known = {one: value for one, value in sides.items() if not np.isnan(value)}
+        figures |= {f"{name}_side_{one}": value for one, value in known.items()}
+        figures[f"{name}_side"] = float(np.mean(list(known.values())))
+    return _fit(told), {name: round(value, 4) for name, value in figures.items()}
+
+
+def _fit(told: _Told) -> tuple[float, ...]:
+    """How much each model is believed is fitted on which side sided texts take; how far, and the offset, on all."""
+    each = np.stack([told.small, told.large], axis=2)
+    sided = told.labels < NONE
+    weights = np.array(fit(each[sided, 0] - each[sided, 1], told.labels[sided] == SUPPORT, (1, 1))[:2])
+    truth = (told.labels[:, None] == np.array([SUPPORT, OPPOSE])).reshape(-1)
+    scale, offset = fit((each @ weights).reshape(-1, 1), truth, (1,))
+    return (*(round(float(w * scale), 5) for w in weights), offset)
+
+
+def _scores(told: _Told, weights: tuple[float, ...]) -> NDArray[np.float32]:
+    own, large, offset = weights
+    return sigmoid(np.asarray(told.small * own + told.large * large + offset, np.float32))
+
+
+def _sentences(corpus: Corpus) -> Iterator[tuple[str, Example]]:
+    """Held-out sentences of each set, with the contrary statement, made where the data give none; each is read in the
+    order of the alphabet, as it will be."""
+    for name in _SETS:
+        known = [e for e in hard(corpus.held_out.get(name, ())) if e.is_sentence and not e.statement.endswith("?")]
+        told = [replace(e, contrary=e.contrary or negated(e.statement)) for e in known]
+        first = [e for e in told if e.statement < e.contrary]
+        yield from ((name, e) for e in random.Random(name).sample(first, min(_A_SET, len(first))))
+
+
+def _with_strangers(rows: Sequence[tuple[str, Example]]) -> list[tuple[str, Example]]:
+    """And as many again beside another question's statements, for which they say nothing: most of what is read in a
+    search is like that, and the sets have little of it."""
+    rng = random.Random(len(rows))
+    others = [e for _, e in rng.sample(rows, len(rows))]
+    strangers = [replace(e, text=o.text, target=(0, 0, 1)) for (_, e), o in zip(rows, others, strict=True)]
+    return [*rows, *((_STRANGERS, e) for e, o in zip(strangers, others, strict=True) if e.group != o.group)]
+
+
+def _told(corpus: Corpus, small: OnnxModel, large: OnnxModel) -> _Told:
+    rows = _with_strangers(list(_sentences(corpus)))
+    return _Told(
+        names=np.array([name for name, _ in rows]),
+        groups=[e.group for _, e in rows],
+        labels=np.array([e.label for _, e in rows]),
+        small=small.run([(e.statement, e.text) for _, e in rows]).reshape(-1, 2),
+        large=large.run([(beside(e.statement, e.contrary), e.text) for _, e in rows]).reshape(-1, 2),
+    )

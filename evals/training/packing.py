@@ -1,0 +1,76 @@
+"""What packing a judge's weights takes, whichever model it is: reaches, reference, and the regression of its logits."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.judges.embedded import sigmoid
+from tools.onnx_models.bert import REACH, build_bert
+from tools.onnx_models.model import OnnxModel, Recipe
+
+Weights = Mapping[str, NDArray[np.float32]]
+Texts = Sequence[tuple[str, str]]
+"""What the model reads: statement and text."""
+
+
+def fit(logits: NDArray[np.float32], truth: NDArray[np.bool_], signs: tuple[int, ...]) -> tuple[float, ...]:
+    """The weights of a logistic regression and its offset, each weight of its sign (1, -1) or 0.
+
+    Left free, the weight of 'opposes' comes out positive, for what opposes is at least on the topic; a passage that
+    argues for the other side would then count for this one.
+    """
+    from scipy.optimize import minimize
+
+    x = np.hstack([logits.astype(float), np.ones((len(logits), 1))])
+    side = np.where(truth, 1.0, -1.0)
+
+    def loss(weights: NDArray[np.float64]) -> float:
+        return float(np.logaddexp(0, -side * (x @ weights)).sum() + 0.5 * weights[:-1] @ weights[:-1])
+
+    def slope(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        missed = -side / (1 + np.exp(side * (x @ weights)))
+        return np.asarray(x.T @ missed + np.append(weights[:-1], 0.0))
+
+    bounds = [(0, None) if sign > 0 else (None, 0) for sign in signs] + [(None, None)]
+    found = minimize(loss, np.zeros(x.shape[1]), jac=slope, bounds=bounds, method="L-BFGS-B")
+    return tuple(round(float(w), 5) for w in found.x)
+
+
+def reaches(weights: Weights, recipe: Recipe, texts: Texts) -> dict[str, NDArray[np.float32]]:
+    """How far each channel reaches at the inputs of feed-forward layers, as `NAME.reach`, where one is beyond REACH."""
+    layers = sum(name.endswith("intermediate.dense.weight") for name in weights)
+    told = [f"encoder.layer.{n}.{part}.dense" for n in range(layers) for part in ("intermediate", "output")]
+    session, tokenizer = as_float(weights, recipe, told)
+    found: dict[str, NDArray[np.float32]] = {}
+    for statement, text in texts:
+        one = tokenizer.encode(statement, text)
+        fed = {"ids": [one.ids], "mask": [one.attention_mask], "types": [one.type_ids]}
+        for name, x in zip(told, session.run([f"{t}.input" for t in told], fed), strict=True):
+            found[name] = np.maximum(found.get(name, 0), np.abs(x).max(axis=(0, 1)))
+    return {f"{name}.reach": reach for name, reach in found.items() if reach.max() > REACH}
+
+
+def as_float(weights: Weights, recipe: Recipe, tell: Sequence[str] = ()) -> tuple[Any, Any]:
+    """The model in float32 as a session of ONNX Runtime, and its tokenizer."""
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    session = onnxruntime.InferenceSession(build_bert(weights, recipe.heads, "classifier", tell).SerializeToString())
+    tokenizer = Tokenizer.from_file(str(recipe.tokenizer))
+    tokenizer.enable_truncation(recipe.max_length, strategy="longest_first")
+    tokenizer.no_padding()
+    return session, tokenizer
+
+
+def reference(weights: Weights, recipe: Recipe, texts: Texts) -> str:
+    """Probabilities of the float model as JSON, with which every load compares the int8 one."""
+    session, tokenizer = as_float(weights, recipe)
+    rows = sigmoid(OnnxModel(session, tokenizer, recipe.max_length).run(list(texts)))
+    stored = [
+        {"statement": s, "text": t, "probabilities": [round(float(p), 4) for p in row]}
+        for (s, t), row in zip(texts, rows, strict=True)
+    ]
+    return json.dumps(stored, indent=1) + "\n"
