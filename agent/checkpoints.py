@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.settings import Settings
 from tools.errors import SettingsError, StoreError
-from tools.store.database import translated
+from tools.store.database import BUSY_SECONDS, translated
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -22,10 +22,13 @@ async def open_checkpointer(settings: Settings) -> AsyncIterator["BaseCheckpoint
 
 @asynccontextmanager
 async def _sqlite(settings: Settings) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
+    import aiosqlite
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
     with translated(settings.checkpoint_path):
-        async with AsyncSqliteSaver.from_conn_string(str(settings.checkpoint_path)) as saver:
+        # The saver's own connection would wait for another writer for five seconds, which a busy disk can take.
+        async with aiosqlite.connect(settings.checkpoint_path, timeout=BUSY_SECONDS) as connection:
+            saver = AsyncSqliteSaver(connection)
             await saver.setup()
             yield saver
 

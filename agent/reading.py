@@ -41,10 +41,10 @@ class Reading:
 
     features: the leanings of each, of its passage and of its document, in log odds, (n, 3). grounds: what tells whether
     it speaks to the dispute, (n, 3); see `tools.judges.quoting`. sure: how surely it does, and argues for the side,
-    (n,), NaN where that is not known. about: whether it speaks of what is asked, and was read as closely as what is
-    shown has to be, (n,). case, leaning: whether it is sure enough for the side's case, or for what may speak for it,
-    (n,); never both. rank: how good a quotation it makes, (n,). vectors: unit, (n, dimensions). question:
-    (dimensions,).
+    (n,), NaN where that is not known. about: whether it speaks of what is asked, (n,). closely: whether it was read as
+    closely as what is shown has to be, (n,). case, leaning: whether it is sure enough for the side's case, or for what
+    may speak for it, (n,); never both. rank: how good a quotation it makes, (n,). vectors: unit, (n, dimensions).
+    question: (dimensions,).
     """
 
     units: list[Unit]
@@ -52,6 +52,7 @@ class Reading:
     grounds: NDArray[np.float64]
     sure: NDArray[np.float64]
     about: NDArray[np.bool_]
+    closely: NDArray[np.bool_]
     case: NDArray[np.bool_]
     leaning: NDArray[np.bool_]
     rank: NDArray[np.float64]
@@ -209,19 +210,10 @@ class _Dispute:
     views: list[_View]
     stances: NDArray[np.float64]
 
-    def readings(self, quotable: NDArray[np.bool_] | None = None) -> list[Reading]:
-        """One a side; quotable: which parts may be shown at all."""
-        made = [_reading(view, self.stances, turned=i > 0) for i, view in enumerate(self.views)]
-        return made if quotable is None else [_only(reading, quotable) for reading in made]
-
-
-def _only(reading: Reading, quotable: NDArray[np.bool_]) -> Reading:
-    return replace(
-        reading,
-        about=reading.about & quotable,
-        case=reading.case & quotable,
-        leaning=reading.leaning & quotable,
-    )
+    def readings(self, closely: NDArray[np.bool_] | None = None) -> list[Reading]:
+        """One a side; closely: which parts were read so, where not all that is read counts."""
+        read = np.ones(len(self.stances), bool) if closely is None else closely
+        return [_reading(view, self.stances, read, turned=i > 0) for i, view in enumerate(self.views)]
 
 
 async def _views(models: Models, briefs: Sequence[Brief], found: list[Unit]) -> list[_View]:
@@ -240,17 +232,19 @@ async def _view(models: Models, brief: Brief, found: list[Unit], vectors: NDArra
     return _View(brief, found, vectors, known[2], nearness, grounds, about)
 
 
-def _reading(view: _View, stances: NDArray[np.float64], *, turned: bool) -> Reading:
+def _reading(view: _View, stances: NDArray[np.float64], closely: NDArray[np.bool_], *, turned: bool) -> Reading:
     """stances: as they were asked for the first of two contrary sides. turned: the view is the other one's."""
     brief, found, quoting = view.brief, view.units, view.brief.judge.quoting
     features = _features(stances, found) * (-1 if turned else 1)
     stances = stances[:, ::-1] if turned else stances
     sure = sureness(features, view.grounds, quoting) if brief.contrary else stances[:, 0]
-    fit = view.about & (serves(stances) if brief.contrary else np.ones(len(found), bool))
+    fit = view.about & closely & (serves(stances) if brief.contrary else True)
     shown = tiers(sure, fit, features[:, 0], quoting) if brief.contrary else _by_statement(brief, sure)
     case, leaning = fit & shown["case"], fit & shown["leaning"]
     rank = _ranked(brief, found, sure, view.nearness)
-    return Reading(found, features, view.grounds, sure, view.about, case, leaning, rank, view.vectors, view.question)
+    return Reading(
+        found, features, view.grounds, sure, view.about, closely, case, leaning, rank, view.vectors, view.question
+    )
 
 
 def _grounds(

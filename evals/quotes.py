@@ -123,7 +123,8 @@ def _question(case: Case, briefs: Sequence[Brief]) -> Question:
     """What was read for the first of two contrary sides; nothing where the question was not answered or has no such."""
     brief = next((b for b in briefs if b.contrary and b.reading), None)
     if brief is None or brief.reading is None:
-        return Question(case.key, np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0), (), np.zeros(0, int))
+        nothing = np.zeros(0)
+        return Question(case.key, np.zeros((0, 3)), np.zeros((0, 3)), nothing, (), nothing.astype(int), nothing > 0)
     reading = brief.reading
     sign = -1.0 if brief.perspective["stance"] == "opposes" else 1.0
     told = np.flatnonzero(reading.about & ~np.isnan(reading.sure))
@@ -136,6 +137,7 @@ def _question(case: Case, briefs: Sequence[Brief]) -> Question:
         rank=reading.rank[told] / np.maximum(reading.sure[told], 1e-6),
         documents=tuple(documents),
         sides=np.array([(d in first) - (d in second) for d in documents], int),
+        closely=reading.closely[told],
     )
 
 
@@ -165,6 +167,7 @@ def _restored(row: dict[str, Any]) -> Question:
         rank=np.array(row["rank"], np.float64),
         documents=tuple(row["documents"]),
         sides=np.array(row["sides"], int),
+        closely=np.array(row["closely"], bool),
     )
 
 

@@ -82,7 +82,9 @@ def reading_of(*rows: Row) -> Reading:
     vectors = np.stack([np.cos(radians), np.sin(radians)], axis=1).astype(np.float32)
     sure, case = np.array([r.sure for r in rows]), np.array([r.case for r in rows])
     nothing, question = np.zeros((len(rows), 3)), np.array([1.0, 0.0], np.float32)
-    return Reading(units, nothing, nothing, sure, np.ones_like(case), case, ~case, sure, vectors, question)
+    return Reading(
+        units, nothing, nothing, sure, np.ones_like(case), np.ones_like(case), case, ~case, sure, vectors, question
+    )
 
 
 def test_each_document_has_a_thesis_and_evidence_by_its_nearness() -> None:

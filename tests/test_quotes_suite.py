@@ -51,7 +51,15 @@ def question(*parts: tuple[float, str, int], key: str = "q", rank: tuple[float, 
     features = np.zeros((len(parts), 3))
     features[:, 0] = leans
     ranks = np.array(rank) if rank else np.ones(len(parts))
-    return Question(key, features, np.zeros((len(parts), 3)), ranks, tuple(documents), np.array(sides, int))
+    return Question(
+        key,
+        features,
+        np.zeros((len(parts), 3)),
+        ranks,
+        tuple(documents),
+        np.array(sides, int),
+        np.ones(len(parts), bool),
+    )
 
 
 def values(found: dict[str, Any]) -> dict[str, float]:
@@ -147,7 +155,9 @@ def made_up(count: int, seed: int = 1, noise: float = 1.0) -> list[Question]:
         sides = rng.choice([-1, 0, 1], 12)
         features = sides[:, None] * 2.0 + rng.normal(0, noise, (12, 3))
         grounds = np.where(sides[:, None] != 0, 0.8, 0.2) + rng.normal(0, 0.1, (12, 3))
-        found.append(Question(str(n), features, grounds, np.ones(12), tuple(f"{n}-{i}" for i in range(12)), sides))
+        found.append(
+            Question(str(n), features, grounds, np.ones(12), tuple(f"{n}-{i}" for i in range(12)), sides, sides < 9)
+        )
     return found
 
 

@@ -32,7 +32,8 @@ class Question:
 
     features: how each leans to its first side, of itself, its passage, its document, (n, 3). grounds: what tells
     whether it speaks to the dispute, (n, 3). rank: how good a quotation each makes besides, (n,). documents: which it
-    is of. sides: 1 for documents that are known for the first side, -1 for the second, 0 for the others, (n,).
+    is of. sides: 1 for documents that are known for the first side, -1 for the second, 0 for the others, (n,). closely:
+    whether it was read as closely as what is shown has to be, (n,).
     """
 
     key: str
@@ -41,6 +42,7 @@ class Question:
     rank: Floats
     documents: tuple[str, ...]
     sides: NDArray[np.int_]
+    closely: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def measures(questions: Sequence[Question], quoting: Quoting, tier: Tier) -> dic
 def _picked(q: Question, sign: int, quoting: Quoting, tier: Tier, left_out: int = 0) -> list[int]:
     """The known sides of the documents that would be quoted for a side: the best of each, at most MOST of them."""
     features = sign * q.features
-    allowed = (features[:, 0] >= AGAINST_ITSELF) & ((q.sides != left_out) | (left_out == 0))
+    allowed = q.closely & (features[:, 0] >= AGAINST_ITSELF) & ((q.sides != left_out) | (left_out == 0))
     sure = sureness(features, q.grounds, quoting)
     shown = tiers(sure, allowed, features[:, 0], quoting)
     fit = shown["case"] if tier == "case" else shown["case"] | shown["leaning"]
@@ -150,7 +152,7 @@ def fit(questions: Sequence[Question], own: float = 0.26, passage: float = 0.3) 
 
 def _known(questions: Sequence[Question], shares: Floats) -> Iterator[tuple[Floats, Floats, Floats]]:
     for q in questions:
-        known = np.flatnonzero(q.sides)
+        known = np.flatnonzero(q.closely & (q.sides != 0))
         counts = {d: sum(q.documents[i] == d for i in known) for d in {q.documents[i] for i in known}}
         weight = np.array([1 / (counts[q.documents[i]] * len(counts)) for i in known], np.float64)
         yield q.features[known] @ shares, q.sides[known].astype(float), weight

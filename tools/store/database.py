@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError, StoreFullError
 
-_BUSY_SECONDS = 30
+BUSY_SECONDS = 30
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 # One script a version; a script, once released, is never edited. `PRAGMA user_version` counts the scripts applied.
@@ -138,7 +138,7 @@ class Database:
             if (known := self._all.get(me)) is not None:
                 known.uses += 1
                 return known
-        fresh = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        fresh = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             fresh.row_factory = sqlite3.Row
             _to_wal(fresh)
@@ -218,7 +218,7 @@ def translated(path: Path) -> Iterator[None]:
 
 def _to_wal(connection: sqlite3.Connection) -> None:
     """Write-ahead logging. Two processes that switch a new file over at once refuse each other without waiting."""
-    give_up = time.monotonic() + _BUSY_SECONDS
+    give_up = time.monotonic() + BUSY_SECONDS
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -240,7 +240,7 @@ def _store_error(exc: sqlite3.DatabaseError, path: Path) -> StoreError:
         return full_error(path)
     if code in _BUSY:
         return StoreBusyError(
-            f"another process has held {path} for {_BUSY_SECONDS} seconds. Wait for it or end it, then try again."
+            f"another process has held {path} for {BUSY_SECONDS} seconds. Wait for it or end it, then try again."
         )
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
         return StoreError(
