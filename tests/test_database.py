@@ -192,7 +192,7 @@ def test_a_write_that_the_system_refuses_loses_nothing(tmp_path: Path, spawn: Sp
 
 
 def test_a_writer_that_does_not_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.store.database._BUSY_SECONDS", 0.2)
+    monkeypatch.setattr("tools.store.database.BUSY_SECONDS", 0.2)
     first, second = Database(tmp_path / "x.db"), Database(tmp_path / "x.db")
     with (
         first.write(),
