@@ -25,7 +25,7 @@ from tools.text.quotable import Unit, units
 
 ABOUT = 0.35
 """Cosine to the side's statement or to the question from which words are about it."""
-CLOSELY = 48
+CLOSELY = 32
 """Sentences of a dispute that are read closer: about twice what is ever shown of it."""
 _CLOSER = 0.5  # of the time that is left for reading, at most
 _ABOUT_WITHIN = 0.2  # the same of words in a passage that is about it

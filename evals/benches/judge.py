@@ -17,7 +17,7 @@ from typing import Any
 _ROUNDS = 5
 _PASSAGES = 128
 _WORDS = 115
-_CLOSELY = 48  # sentences, as many as an answer asks about
+_CLOSELY = 32  # sentences, as many as an answer asks about
 
 
 def measure(cache: Path) -> dict[str, float]:
