@@ -255,7 +255,7 @@ def tiny_mpnet(folder: Path) -> Path:
         "hidden_size": 64,
         "num_hidden_layers": 2,
         "num_attention_heads": 4,
-        "intermediate_size": 96,
+        "intermediate_size": 128,
     }
     shape["layer_norm_eps"] = 1e-12  # BERT's, which is what is built
     MPNetModel(MPNetConfig(vocab_size=30522, initializer_range=0.3, **shape)).save_pretrained(folder)
