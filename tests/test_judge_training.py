@@ -301,6 +301,7 @@ def test_a_larger_encoder_is_trained_and_packed_for_the_closer_reading(
     assert (config["base"], config["width"], config["layers"]) == ("mpnet", 64, 2)
     capsys.readouterr()
 
+    before = embedded.load_judge(tmp_path / "cache")
     small, folder = tmp_path / "judge", tmp_path / "close_judge"
     shutil.copytree(embedded.FOLDER, small)
     monkeypatch.setattr(embedded, "FOLDER", small)
@@ -308,7 +309,6 @@ def test_a_larger_encoder_is_trained_and_packed_for_the_closer_reading(
     for module in (close, pack_close):
         monkeypatch.setattr(module, "FOLDER", folder)
     monkeypatch.setattr(close, "HEADS", 4)
-    before = embedded.load_judge(tmp_path / "cache")
     assert main(["judge-pack", "--weights", str(tmp_path / "run" / "weights"), "--data", str(data)]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert {"close_ece", "close_side", "small_side", "large_side"} <= figures.keys()
