@@ -112,8 +112,11 @@ def trimmed(weights: Weights, tokenizer: Path, texts: Iterable[str], made: Path)
     stored["model"]["vocab"] = {word: place[i] for word, i in words.items() if i in place}
     for token in stored["added_tokens"]:
         token["id"] = place[token["id"]]
-    for end in ("sep", "cls"):
-        stored["post_processor"][end][1] = place[stored["post_processor"][end][1]]
+    ends = stored["post_processor"]
+    for end in {"sep", "cls"} & ends.keys():
+        ends[end][1] = place[ends[end][1]]
+    for token in ends.get("special_tokens", {}).values():  # where they are part of a template
+        token["ids"] = [place[i] for i in token["ids"]]
     stored["padding"] = stored["truncation"] = None
     (made / "tokenizer.json").write_text(json.dumps(stored, ensure_ascii=False) + "\n", encoding="utf-8")
     return {**weights, _WORDS: weights[_WORDS][kept], _PLACES: weights[_PLACES][:MAX_LENGTH]}
