@@ -127,6 +127,8 @@ class RunJudge(Protocol):
     threshold: float
     sentence_threshold: float
     quoting: Quoting
+    reads_closely: bool
+    """Whether `closely` is another reading than `stances`."""
 
     async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
         """Probabilities of support, shape (n,); NaN for what was not judged. Raises JudgeError."""
@@ -145,6 +147,8 @@ class RunJudge(Protocol):
 
 class _Cached(ABC):
     """What both kinds of judge share: thresholds, and scores remembered by pair."""
+
+    reads_closely = False
 
     def __init__(self, judge: Judge, cache: VectorCache) -> None:
         self.name = judge.name
@@ -192,6 +196,7 @@ class _Own(_Cached):
     def __init__(self, judge: Judge, worker: Worker, cache: VectorCache) -> None:
         super().__init__(judge, cache)
         self._judge = judge
+        self.reads_closely = isinstance(judge, CloseJudge)
         self.worker = worker
 
     async def stances(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:

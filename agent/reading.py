@@ -85,7 +85,8 @@ async def read_sides(
         disputes.append(_Dispute(places, await _views(models, facing, found), stances))
     readings = {place: made for d in disputes for place, made in zip(d.places, d.readings(), strict=True)}
     for number, dispute in enumerate(disputes):
-        if judged and dispute.views[0].brief.contrary:
+        first = dispute.views[0].brief
+        if judged and first.contrary and first.judge.reads_closely:
             share = _CLOSER * (end - time.monotonic()) / (len(disputes) - number)
             readings |= zip(dispute.places, await _closer(dispute, share), strict=True)
     return [readings[i] for i in range(len(briefs))]
