@@ -33,6 +33,16 @@ def judge(models_dir: Path) -> EmbeddedJudge:
     return load_judge(models_dir)
 
 
+@pytest.mark.xfail(reason="int8 rounds what goes into each product (docs/decisions/0003)", strict=True)
+def test_vllm_and_the_embedded_judge_decide_alike(exported: VllmServer, judge: EmbeddedJudge) -> None:
+    pairs = sample_pairs(300)
+    served = ScoreJudge(url=exported.url, model=exported.model).score(pairs)
+    ours = judge.score(pairs)
+    assert len(pairs) == 300
+    assert alike(served, ours, judge.threshold) >= 0.99
+    assert np.abs(served - ours).mean() < 0.01
+
+
 def test_vllm_decides_as_the_float_graph_and_int8_is_all_that_is_left_between(
     exported: VllmServer, judge: EmbeddedJudge, tmp_path: Path
 ) -> None:
