@@ -19,7 +19,7 @@ from agent.models import Models, RunJudge
 from agent.providers import Brief
 from agent.state import Perspective, Quote, asked_as
 from tools.judges.judge import UNJUDGED, Pair, side_score
-from tools.judges.quoting import AGAINST_ITSELF, context, grounds_of, leanings, sureness, tiers
+from tools.judges.quoting import AGAINST_ITSELF, GROUNDS, context, grounds_of, leanings, sureness, tiers
 from tools.passages import Passage, Sentence
 from tools.text.quotable import Unit, units
 
@@ -39,12 +39,12 @@ _UNCLEAR = 0.7  # of the rank of words that a reader has to guess at
 class Reading:
     """The n quotable parts of a side's passages, in their order.
 
-    features: the leanings of each, of its passage and of its document, in log odds, (n, 3). grounds: what tells whether
-    it speaks to the dispute, (n, 3); see `tools.judges.quoting`. sure: how surely it does, and argues for the side,
-    (n,), NaN where that is not known. about: whether it speaks of what is asked, (n,). closely: whether it was read as
-    closely as what is shown has to be, (n,). case, leaning: whether it is sure enough for the side's case, or for what
-    may speak for it, (n,); never both. rank: how good a quotation it makes, (n,). vectors: unit, (n, dimensions).
-    question: (dimensions,).
+    features: the leanings of each, of its passage and of its document, in log odds, (n, 3). grounds: what tells
+    whether it speaks to the dispute, (n, GROUNDS); see `tools.judges.quoting`. sure: how surely it does, and argues
+    for the side, (n,), NaN where that is not known. about: whether it speaks of what is asked, (n,). closely: whether
+    it was read as closely as what is shown has to be, (n,). case, leaning: whether it is sure enough for the side's
+    case, or for what may speak for it, (n,); never both. rank: how good a quotation it makes, (n,). vectors: unit,
+    (n, dimensions). question: (dimensions,).
     """
 
     units: list[Unit]
@@ -228,7 +228,7 @@ async def _view(models: Models, brief: Brief, found: list[Unit], vectors: NDArra
     nearness = vectors @ known.T
     near = np.maximum(nearness[:, 0], nearness[:, 2])
     best = _best(found, near)
-    grounds = _grounds(brief, found, vectors, best)
+    grounds = _grounds(brief, found, vectors, best, _best(found, nearness[:, 2]))
     about = _about(brief, found, nearness, (near >= ABOUT) | ((best >= ABOUT) & (near >= _ABOUT_WITHIN)))
     return _View(brief, found, vectors, known[2], nearness, grounds, about)
 
@@ -249,18 +249,24 @@ def _reading(view: _View, stances: NDArray[np.float64], closely: NDArray[np.bool
 
 
 def _grounds(
-    brief: Brief, found: Sequence[Unit], vectors: NDArray[np.float32], best: NDArray[np.float32]
+    brief: Brief,
+    found: Sequence[Unit],
+    vectors: NDArray[np.float32],
+    best: NDArray[np.float32],
+    asked: NDArray[np.float32],
 ) -> NDArray[np.float64]:
-    """Of each part what tells whether its passage speaks to the dispute, (n, 3). best: of `_best`."""
+    """Of each part what tells whether its passage speaks to the dispute, (n, GROUNDS). best, asked: of `_best`, by the
+    nearness to the question or the statement, and to the question alone."""
     members: dict[int, list[int]] = {}
     for at, unit in enumerate(found):
         members.setdefault(unit.passage.id, []).append(at)
     means = [vectors[rows].mean(axis=0) for rows in members.values()]
     made = np.array([mean / max(float(np.linalg.norm(mean)), 1e-9) for mean in means], np.float64)
-    near = np.array([best[rows[0]] for rows in members.values()], np.float64)
+    first = [rows[0] for rows in members.values()]
+    near, known = np.asarray(best[first], np.float64), np.asarray(asked[first], np.float64)
     judged = np.array([max(brief.support.get(i, 0.0), brief.opposing.get(i, 0.0)) for i in members], np.float64)
-    of = dict(zip(members, grounds_of(made, near, judged), strict=True))
-    return np.array([of[u.passage.id] for u in found], np.float64).reshape(len(found), 3)
+    of = dict(zip(members, grounds_of(made, near, judged, known), strict=True))
+    return np.array([of[u.passage.id] for u in found], np.float64).reshape(len(found), GROUNDS)
 
 
 def _by_statement(brief: Brief, sure: NDArray[np.float64]) -> dict[str, NDArray[np.bool_]]:

@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--set", default=SAMPLES_SET, metavar="NAME",
         help="which queries (default: samples, which need no --data; nor do wordings-dev, -last and -later, the "
-        "samples' questions in other people's words)",
+        "samples' questions in other people's words, and elsewhere-dev and -last, which the samples do not answer)",
     )  # fmt: skip
     add("--out", type=Path, required=True, metavar="FILE", help="where the answers are kept, a line each")
     add("--missing", action="store_true", help="ask again without one side's gold documents, the sides in turn")

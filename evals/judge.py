@@ -17,20 +17,25 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evals.judging.judges import CHOICES, PairJudge, open_judge
 from evals.judging.pairs import LabelledPair, contraries, load_pairs
 from evals.judging.report import PUBLISHED, SOURCE, Record, labels_of, measures, optimistic, table, uninformed
 from evals.metrics.pairs import BINS
 from evals.records import Records, Shape
+from evals.training.metrics import best_f1
 from tools.batching import parts
 from tools.errors import InputError, ProviderReplyError
 from tools.judges.judge import Pair
 
+_USUAL_RATE = 0.168
+"""Share of the published pairs that support their perspective (BERDS)."""
 _SHAPE = Shape(
     always={
         **dict.fromkeys(("question", "perspective", "passage", "contrary"), (str,)),
@@ -47,6 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, required=True, metavar="FILE", help="pairs: the published tsv, or jsonl")
     parser.add_argument("--judge", choices=CHOICES, default="settings", help="who judges (default: what is turned on)")
     parser.add_argument("--threshold", type=float, metavar="P", help="accept from this score on (default: the judge's)")
+    parser.add_argument(
+        "--fit-on",
+        type=Path,
+        metavar="DIR",
+        help="take the threshold of the highest F1 on the passages that judge-train holds out of this folder's sets",
+    )
     parser.add_argument(
         "--contrary",
         action="store_true",
@@ -157,7 +168,7 @@ def _report(
     pairs: Sequence[LabelledPair], records: Sequence[Record], judge: PairJudge, config: Record, args: argparse.Namespace
 ) -> Record:
     cosine = records if args.judge == "cosine" else judge_pairs(pairs, {}, open_judge("cosine", 0.0, 0))
-    threshold, source = _threshold(records, judge, args.threshold)
+    threshold, source = _threshold(records, judge, args)
     told = {"threshold": threshold, "threshold_from": source, "seed": args.seed, "ece_bins": BINS}
     return {
         "suite": "judge",
@@ -170,12 +181,42 @@ def _report(
     }
 
 
-def _threshold(records: Sequence[Record], judge: PairJudge, given: float | None) -> tuple[float, str]:
-    if given is not None:
-        return given, "as given"
+def _threshold(records: Sequence[Record], judge: PairJudge, args: argparse.Namespace) -> tuple[float, str]:
+    if args.threshold is not None:
+        return args.threshold, "as given"
+    if args.fit_on is not None:
+        return fitted_elsewhere(judge, args.fit_on, args.contrary, args.seed)
     if judge.threshold is not None:
         return judge.threshold, "the judge's own"
     return optimistic(records)["threshold"], "best F1 on these pairs: optimistic"
+
+
+def fitted_elsewhere(judge: PairJudge, data: Path, tell: bool, seed: int) -> tuple[float, str]:
+    """The threshold of the highest F1 on held-out passages, as many with support as the human-labelled pairs have, and
+    where it is from. Raises InputError where the folder has none."""
+    from evals.training.data import load_corpus
+    from evals.training.pack import held_out_cases
+
+    cases = held_out_cases(load_corpus(data))
+    truth = np.array([supports for _, supports in cases], bool)
+    if not truth.any() or truth.all():
+        raise InputError(
+            f"{data} has no held-out passages with and without support. Is it the folder with judge/train?"
+        )
+    kept = _of_rate(truth, _USUAL_RATE, seed)
+    pairs = [cases[i][0] for i in kept]
+    scores = judge.score([p if tell else replace(p, contrary="") for p in pairs])
+    threshold = best_f1(truth[kept], scores)[1]
+    return float(threshold), f"best F1 on {len(kept)} held-out passages of {data.name}"
+
+
+def _of_rate(truth: NDArray[np.bool_], rate: float, seed: int) -> list[int]:
+    """Places of which a share of `rate` are true: all that fit, the rest left out at random."""
+    rng = random.Random(seed)
+    true, false = (list(np.flatnonzero(truth == value)) for value in (True, False))
+    count = min(len(true), round(len(false) * rate / (1 - rate)))
+    rest = min(len(false), round(count * (1 - rate) / rate))
+    return sorted(int(i) for i in [*rng.sample(true, count), *rng.sample(false, rest)])
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -183,6 +224,8 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError(f"--limit {args.limit}: at least one pair is needed.")
     if args.threshold is not None and not math.isfinite(args.threshold):
         raise InputError("--threshold has to be a number.")
+    if args.fit_on is not None and args.threshold is not None:
+        raise InputError("--fit-on finds the threshold that --threshold gives. Leave one out.")
 
 
 def _plain(value: Any) -> Any:

@@ -8,14 +8,17 @@ right     of the quotations from known documents those that stand under their do
 sides     sides with a quotation from a document known for that side
 both      questions of which both sides have one
 missing   sides that would be shown all the same if the documents known for them were not there
+astray    questions that no document answers (`elsewhere-dev`, `elsewhere-last`) of which something would be shown
 
 The side of an essay is not that of each of its sentences, so that `right` is too low rather than too high.
-`--fit` fits the weights and the two probabilities on these sets and writes them; figures of fitted sets flatter.
+`--fit` fits the weights and the two probabilities on these sets and writes them; figures of fitted sets flatter. Of
+questions that may be worded from either pole (`wordings-dev`) it learns only which documents speak to them.
 """
 
 import argparse
 import asyncio
 import json
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -35,10 +38,10 @@ from evals.answering.asking import ask_all, at_least_one, in_force
 from evals.answering.cases import SAMPLES_SET, SIDES, Case, load_cases, refuse_either_way
 from evals.answering.plan import PLAIN, Ask
 from evals.answering.verdicts import with_gold_verdicts
-from evals.metrics.quoting import TIERS, Curve, Question, Tier, curve, fit, operating_points
+from evals.metrics.quoting import TIERS, Curve, Kind, Point, Question, Tier, curve, fit, operating_points
 from evals.records import Records
 from tools.errors import InputError
-from tools.judges.quoting import FILE, Quoting, load_quoting
+from tools.judges.quoting import FILE, GROUNDS, Quoting, load_quoting
 from tools.store.store import Store
 
 
@@ -74,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         told = {
             "quoting": asdict(quoting),
-            "curves": {n: {tier: [asdict(p) for p in c] for tier, c in by.items()} for n, by in curves.items()},
+            "curves": {n: {tier: [_plain(p) for p in c] for tier, c in by.items()} for n, by in curves.items()},
             "points": points,
         }
         sys.stdout.write(json.dumps(told, indent=2) + "\n")
@@ -86,7 +89,8 @@ def run(args: argparse.Namespace) -> int:
 async def _read(args: argparse.Namespace, name: str, settings: Settings) -> list[Question]:
     """What the agent read for each question of the set."""
     chosen = load_cases(args.data, name)
-    refuse_either_way(chosen)
+    if not args.fit:
+        refuse_either_way(chosen)
     cases = chosen.shuffled(args.seed)[: args.limit]
     kept = _Kept(args.keep, f"{name} {args.limit} {args.seed} {args.gold}")
     if kept.questions is not None:
@@ -124,7 +128,8 @@ def _question(case: Case, briefs: Sequence[Brief]) -> Question:
     brief = next((b for b in briefs if b.contrary and b.reading), None)
     if brief is None or brief.reading is None:
         nothing = np.zeros(0)
-        return Question(case.key, np.zeros((0, 3)), np.zeros((0, 3)), nothing, (), nothing.astype(int), nothing > 0)
+        none = np.zeros((0, GROUNDS))
+        return Question(case.key, np.zeros((0, 3)), none, nothing, (), nothing.astype(int), nothing > 0, _kind(case))
     reading = brief.reading
     sign = -1.0 if brief.perspective["stance"] == "opposes" else 1.0
     told = np.flatnonzero(reading.about & ~np.isnan(reading.sure))
@@ -138,7 +143,12 @@ def _question(case: Case, briefs: Sequence[Brief]) -> Question:
         documents=tuple(documents),
         sides=np.array([(d in first) - (d in second) for d in documents], int),
         closely=reading.closely[told],
+        kind=_kind(case),
     )
+
+
+def _kind(case: Case) -> Kind:
+    return "topical" if case.either_way else "sided" if case.sides else "elsewhere"
 
 
 class _Kept:
@@ -163,12 +173,27 @@ def _restored(row: dict[str, Any]) -> Question:
     return Question(
         key=row["key"],
         features=np.array(row["features"], np.float64).reshape(-1, 3),
-        grounds=np.array(row["grounds"], np.float64).reshape(-1, 3),
+        grounds=np.array(row["grounds"], np.float64).reshape(-1, GROUNDS),
         rank=np.array(row["rank"], np.float64),
         documents=tuple(row["documents"]),
         sides=np.array(row["sides"], int),
         closely=np.array(row["closely"], bool),
+        kind=row["kind"],
     )
+
+
+def _plain(p: Point) -> dict[str, float | None]:
+    """Without what is over nothing."""
+    return {name: None if math.isnan(value) else value for name, value in asdict(p).items()}
+
+
+def _percent(p: Point) -> str:
+    shares = (p.sides, p.both, p.missing, p.astray)
+    return f"{_share(p.right, 1):>6}  {p.quoted:12}  {'  '.join(f'{_share(x):>5}' for x in shares)}"
+
+
+def _share(value: float, digits: int = 0) -> str:
+    return "-" if math.isnan(value) else f"{value:.{digits}%}"
 
 
 def _table(
@@ -179,11 +204,8 @@ def _table(
     for name, tiers in curves.items():
         lines += ["", f"{name}, {counts[name]} questions"]
         for tier, found in tiers.items():
-            lines.append(f"{heads[tier]:<26}  right  (quotations)  sides   both  missing")
-            lines += [
-                f"{p.probability:>26.2f} {p.right:6.1%}  {p.quoted:12}  {p.sides:5.0%}  {p.both:5.0%}  {p.missing:7.0%}"
-                for p in found
-            ]
+            lines.append(f"{heads[tier]:<26}  right  (quotations)  sides   both   miss. astray")
+            lines += [f"{p.probability:>26.2f} {_percent(p)}" for p in found]
             told = points[name][tier]
             parts = (f"{k} {v['value']:.0%} [{v['interval'][0]:.0%}, {v['interval'][1]:.0%}]" for k, v in told.items())
             lines.append(f"in force: {', '.join(parts)}")

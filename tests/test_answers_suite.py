@@ -234,6 +234,17 @@ def test_the_samples_questions_in_other_words_are_sets() -> None:
         load_cases(None, "wordings-none")
 
 
+def test_questions_that_the_samples_do_not_answer_are_sets_without_gold() -> None:
+    halves = {part: load_cases(None, f"elsewhere-{part}") for part in ("dev", "last")}
+    for found in halves.values():
+        assert len(found.cases) == 40
+        assert not any(case.sides or case.either_way for case in found.cases)
+        assert found.documents == load_samples().documents
+    assert not {c.question for c in halves["dev"].cases} & {c.question for c in halves["last"].cases}
+    with pytest.raises(InputError, match="elsewhere-last"):
+        load_cases(None, "elsewhere-none")
+
+
 def test_wordings_are_made_by_the_grammar() -> None:
     assert worded("Are barges slow?") == {
         "true for": "Isn't it true that barges are slow?",

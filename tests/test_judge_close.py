@@ -40,6 +40,13 @@ def test_exchanged_statements_exchange_the_answer_to_the_last_bit(judge: Embedde
     assert there.tolist() == back[:, ::-1].tolist()
 
 
+def test_a_text_argues_for_the_statement_that_it_is(judge: EmbeddedJudge) -> None:
+    town, country = "Living in a town is better than living in a village.", "Living in a village is better than a town."
+    found = judge.closely([Pair(town, town.upper(), country), Pair(town, f"'{country[:-1]}'", country), Pair(town, "")])
+    assert found[:2].tolist() == [[1, 0], [0, 1]]
+    assert 0 < found[2, 0] < 1
+
+
 def test_no_to_a_question_is_told_by_the_question_alone(judge: EmbeddedJudge) -> None:
     question = "Should ferries be free?"
     yes, no = Pair(question, FOR, f"No: {question}"), Pair(f"No: {question}", FOR, question)

@@ -323,6 +323,35 @@ def test_a_larger_encoder_is_trained_and_packed_for_the_closer_reading(
     assert ((there > 0) & (there < 1)).all()
 
 
+def test_a_judge_goes_on_from_the_shipped_one_with_what_its_closer_reading_labels(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from evals.training.label import read_labels
+    from evals.training.model import build_model, go_on_from, predict
+
+    labels, out = tmp_path / "labels.jsonl", tmp_path / "run"
+    ask = ["judge-label", "--data", str(data), "--out", str(labels), "--teacher", "close", "--cut", "sentences"]
+    assert main([*ask, "--each", "1", "--limit", "6"]) == 0
+    examples = list(read_labels(labels))
+    assert len(examples) == 12
+    assert all(len(e.text.split()) <= 45 for e in examples)
+    assert len({e.target for e in examples}) > 2
+
+    command = ["judge-train", "--data", str(data), "--out", str(out), "--millions", "0.02", "--start"]
+    assert main([*command, str(tmp_path / "none")]) == 1
+    assert "--labels" in capsys.readouterr().err
+    assert main([*command, str(tmp_path / "none"), "--labels", str(labels)]) == 1
+    assert "holds no judge" in capsys.readouterr().err
+    model, tokenizer = build_model()
+    go_on_from(model, embedded.FOLDER)
+    pairs = [("Zoos should close.", "Zoos keep animals in small rooms."), ("Bees help.", "A train is late.")]
+    shipped = embedded.sigmoid(embedded.load_judge(tmp_path / "cache").logits(pairs))
+    np.testing.assert_allclose(predict(model, tokenizer, pairs), shipped, atol=0.1)
+    assert main([*command, str(embedded.FOLDER), "--labels", str(labels)]) == 0
+    last = json.loads((out / "train.jsonl").read_text().splitlines()[-1])
+    assert last["done"] == 1
+
+
 def test_weights_are_rounded_as_they_are_packed_and_the_gradient_passes() -> None:
     torch = pytest.importorskip("torch")
     from evals.training.model import in_16_steps

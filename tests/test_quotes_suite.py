@@ -32,7 +32,7 @@ from evals.metrics.quoting import (
 )
 from tools.errors import InputError
 from tools.judges.judge import Pair
-from tools.judges.quoting import Quoting, load_quoting
+from tools.judges.quoting import GROUNDS, Quoting, load_quoting
 from tools.store.database import Database
 from tools.store.store import Store
 
@@ -40,7 +40,20 @@ __all__ = ["instant_template", "settings"]
 
 # Only the words themselves count, and all speak to the dispute (by an offset of 30): how sure of the first side a part
 # is that leans by x is 1 / (1 + e^-x), of the second 1 / (1 + e^x).
-OWN = Quoting(own=1, passage=0, document=0, centre=0, nearness=0, judged=0, offset=30, case=0.9, leaning=0.6, least=0.6)
+OWN = Quoting(
+    own=1,
+    passage=0,
+    document=0,
+    centre=0,
+    nearness=0,
+    judged=0,
+    foremost=0,
+    offset=30,
+    near=-1,
+    case=0.9,
+    leaning=0.6,
+    least=0.6,
+)
 SURE = 3.0  # of 0.953
 LIKELY = 1.0  # of 0.731
 
@@ -54,7 +67,7 @@ def question(*parts: tuple[float, str, int], key: str = "q", rank: tuple[float, 
     return Question(
         key,
         features,
-        np.zeros((len(parts), 3)),
+        np.zeros((len(parts), GROUNDS)),
         ranks,
         tuple(documents),
         np.array(sides, int),
@@ -63,7 +76,7 @@ def question(*parts: tuple[float, str, int], key: str = "q", rank: tuple[float, 
 
 
 def values(found: dict[str, Any]) -> dict[str, float]:
-    return {name: ratio.value for name, ratio in found.items()}
+    return {name: ratio.value for name, ratio in found.items() if ratio.total}
 
 
 def test_the_measures_by_hand() -> None:
@@ -80,6 +93,19 @@ def test_the_measures_by_hand() -> None:
     # For: of a, b and e, which come first, three is all that is shown; d waits. Against: c, and g.
     assert MOST == 3
     assert values(lower) == {"right": 4 / 5, "sides": 1.0, "both": 1.0, "missing": 1 / 4}
+
+
+def test_of_questions_without_an_answer_it_is_counted_of_how_many_something_is_shown() -> None:
+    known = question((SURE, "a", 1), (-SURE, "b", -1), key="known")
+    stray = replace(question((LIKELY, "c", 0), key="stray"), kind="elsewhere")
+    silent = replace(question((0.1, "d", 0), key="silent"), kind="elsewhere")
+    topical = replace(question((-SURE, "e", 1), key="topical"), kind="topical")  # its documents may be turned round
+    questions: list[Question] = [known, stray, silent, topical]
+    assert measures(questions, OWN, "case")["astray"].value == 0
+    found = measures(questions, OWN, "leaning")
+    assert (found["astray"].value, found["astray"].total) == (1 / 2, 2)
+    assert (found["right"].total, found["sides"].total, found["both"].total) == (2, 2, 1)
+    assert "astray" not in operating_points([known], OWN, 1)["case"]
 
 
 def test_a_document_is_quoted_once_and_by_its_best_part() -> None:
@@ -154,7 +180,7 @@ def made_up(count: int, seed: int = 1, noise: float = 1.0) -> list[Question]:
     for n in range(count):
         sides = rng.choice([-1, 0, 1], 12)
         features = sides[:, None] * 2.0 + rng.normal(0, noise, (12, 3))
-        grounds = np.where(sides[:, None] != 0, 0.8, 0.2) + rng.normal(0, 0.1, (12, 3))
+        grounds = np.where(sides[:, None] != 0, 0.8, 0.2) + rng.normal(0, 0.1, (12, GROUNDS))
         found.append(
             Question(str(n), features, grounds, np.ones(12), tuple(f"{n}-{i}" for i in range(12)), sides, sides < 9)
         )
@@ -173,6 +199,23 @@ def test_the_fit_keeps_the_shares_and_finds_what_is_right_often_enough() -> None
     assert fit([replace(q, features=-q.features, sides=-q.sides) for q in questions], 0.25, 0.25) == fitted
     loud = fit(made_up(40, noise=6.0), own=0.25, passage=0.25)
     assert loud.own < fitted.own  # leanings that say less count less
+
+
+def test_the_fit_silences_what_lies_farther_than_nearly_all_that_documents_answer() -> None:
+    def foremost(questions: list[Question], low: float) -> list[Question]:
+        rows = [q.grounds.copy() for q in questions]
+        for n, grounds in enumerate(rows):
+            grounds[:, 3] = low + n / 100
+        return [replace(q, grounds=g) for q, g in zip(questions, rows, strict=True)]
+
+    near = foremost(made_up(40), 0.5)  # 0.5, 0.51, …: the third, at 0.52, is the first that may not be silenced
+    far = [replace(q, key=f"far {q.key}", kind="elsewhere", sides=0 * q.sides) for q in foremost(made_up(20, 2), 0.2)]
+    fitted = fit([*near, *far], own=0.25, passage=0.25)
+    assert fitted.near == pytest.approx(0.52)
+    assert fitted.foremost > 0
+    assert measures(far, fitted, "leaning")["astray"].value == 0
+    without = fit(near, own=0.25, passage=0.25)
+    assert (without.own, without.centre) == (fitted.own, fitted.centre)
 
 
 # The suite
@@ -218,7 +261,7 @@ def test_a_set_is_asked_and_told(
         assert main(command) == 0  # what was read is kept, and nobody is asked again
     table = capsys.readouterr().out.splitlines()
     assert table[2] == "towns_2way, 4 questions"
-    assert table[4].split() == ["0.50", "100.0%", str(points[0]["quoted"]), "100%", "100%", "0%"]
+    assert table[4].split() == ["0.50", "100.0%", str(points[0]["quoted"]), "100%", "100%", "0%", "-"]
     assert [line.split(":")[0] for line in table if ":" in line] == ["in force"] * 2
     assert len(table) == 3 + 2 * (1 + len(STEPS) + 1)
     assert main([*command, "--limit", "2"]) == 0  # what is asked otherwise is asked

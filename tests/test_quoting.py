@@ -14,6 +14,7 @@ from tools.errors import ModelError
 from tools.judges.quoting import (
     CENTRAL,
     FILE,
+    GROUNDS,
     Quoting,
     context,
     grounds_of,
@@ -32,7 +33,9 @@ QUOTING = Quoting(
     centre=2.0,
     nearness=1.0,
     judged=1.0,
+    foremost=0.5,
     offset=-1.0,
+    near=0.3,
     case=0.8,
     leaning=0.4,
     least=0.2,
@@ -79,12 +82,17 @@ def test_the_three_leanings_are_added_and_make_a_probability() -> None:
 
 
 def test_whether_words_speak_to_the_dispute_has_an_offset() -> None:
-    # 2 * 0.5 - 0.2 + 0.9 - 1 = 0.7; -1
-    assert speaking(table((0.5, -0.2, 0.9), (0, 0, 0)), QUOTING) == pytest.approx([0.6682, 0.2689], abs=1e-4)
+    # 2 * 0.5 - 0.2 + 0.7 + 0.5 * (0.7 - 0.3) - 1 = 0.7; at the least nearness nothing is added: -1
+    assert speaking(table((0.5, -0.2, 0.7, 0.7), (0, 0, 0, 0.3)), QUOTING) == pytest.approx([0.6682, 0.2689], abs=1e-4)
+
+
+def test_where_nothing_comes_near_the_question_nothing_speaks_to_it() -> None:
+    assert speaking(table((0.9, 0.0, 0.9, 0.29), (0.9, 0.0, 0.9, 0.31)), QUOTING).tolist()[0] == 0
+    assert sureness(table((9, 9, 9)), table((0.9, 0.0, 0.9, 0.29)), QUOTING).tolist() == [0]
 
 
 def test_sure_is_what_speaks_to_the_dispute_and_takes_the_side() -> None:
-    features, grounds = table((1, 2, -1), (NAN, 0, 0)), table((0.5, -0.2, 0.9), (0.5, -0.2, 0.9))
+    features, grounds = table((1, 2, -1), (NAN, 0, 0)), table((0.5, -0.2, 0.7, 0.7), (0.5, -0.2, 0.7, 0.7))
     found = sureness(features, grounds, QUOTING)
     assert found[0] == pytest.approx(0.8520 * 0.6682, abs=1e-4)
     assert np.isnan(found[1])
@@ -113,25 +121,26 @@ def test_where_nothing_else_is_shown_the_surest_may_speak_for_the_side() -> None
 
 
 def test_the_grounds_of_two_passages() -> None:
-    found = grounds_of(table((1, 0), (0, 1)), np.array([0.8, 0.4]), np.array([0.9, 0.0]))
-    # Their middle lies at 45°, of cosine 0.7071 to both; their mean nearness is 0.6.
-    assert found.ravel() == pytest.approx([0.7071, 0.2, 0.9, 0.7071, -0.2, 0], abs=1e-4)
+    found = grounds_of(table((1, 0), (0, 1)), np.array([0.8, 0.4]), np.array([0.9, 0.0]), np.array([0.3, 0.5]))
+    # Their middle lies at 45°, of cosine 0.7071 to both; their mean nearness is 0.6, to the question alone 0.4.
+    assert found.ravel() == pytest.approx([0.7071, 0.2, 0.9, 0.4, 0.7071, -0.2, 0, 0.4], abs=1e-4)
 
 
 def test_the_middle_is_that_of_the_nearest_five() -> None:
     assert CENTRAL == 5
     vectors = table(*[(0.0, 1.0)] * 2, *[(1.0, 0.0)] * 5)
     nearness = np.array([0.1, 0.2, 0.6, 0.6, 0.7, 0.8, 0.8])
-    found = grounds_of(vectors, nearness, np.zeros(7))
+    found = grounds_of(vectors, nearness, np.zeros(7), nearness[::-1])
     assert found[:, 0].tolist() == [0, 0, 1, 1, 1, 1, 1]
     # (0.6 + 0.6 + 0.7 + 0.8 + 0.8) / 5 = 0.7
     assert found[:, 1] == pytest.approx([-0.6, -0.5, -0.1, -0.1, 0, 0.1, 0.1])
+    assert found[:, 3] == pytest.approx([0.7] * 7)
 
 
 def test_without_passages_there_are_no_grounds_and_opposite_ones_have_no_middle() -> None:
-    assert grounds_of(np.zeros((0, 4)), np.zeros(0), np.zeros(0)).shape == (0, 3)
-    assert sureness(np.zeros((0, 3)), np.zeros((0, 3)), QUOTING).shape == (0,)
-    assert grounds_of(table((1, 0), (-1, 0)), np.ones(2), np.ones(2))[:, 0].tolist() == [0, 0]
+    assert grounds_of(np.zeros((0, 4)), np.zeros(0), np.zeros(0), np.zeros(0)).shape == (0, GROUNDS)
+    assert sureness(np.zeros((0, 3)), np.zeros((0, GROUNDS)), QUOTING).shape == (0,)
+    assert grounds_of(table((1, 0), (-1, 0)), np.ones(2), np.ones(2), np.ones(2))[:, 0].tolist() == [0, 0]
 
 
 @given(stances, st.data())

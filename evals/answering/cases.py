@@ -16,8 +16,9 @@ SAMPLES_SET = "samples"
 _GOLD = Path(__file__).parents[1] / "gold"
 _SAMPLES_GOLD = _GOLD / "samples"
 _WORDINGS_GOLD = _GOLD / "wordings.jsonl"
-_WORDINGS = "wordings-"
-"""Before the name of a part: the samples' questions as others would ask them."""
+_ELSEWHERE_GOLD = _GOLD / "elsewhere.jsonl"
+_WORDINGS, _ELSEWHERE = "wordings-", "elsewhere-"
+"""Before the name of a part: the samples' questions as others would ask them, and questions that they do not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ def load_cases(folder: Path | None, name: str) -> CaseSet:
         return load_samples()
     if name.startswith(_WORDINGS):
         return load_wordings(name.removeprefix(_WORDINGS))
+    if name.startswith(_ELSEWHERE):
+        return load_elsewhere(name.removeprefix(_ELSEWHERE))
     if folder is None:
         raise InputError(f"where is the set '{name}'? Give its folder as --data.")
     return load_set(folder, name)
@@ -86,7 +89,7 @@ def load_samples() -> CaseSet:
 
 def is_own(name: str) -> bool:
     """Whether a set of that name comes with the project."""
-    return name == SAMPLES_SET or name.startswith(_WORDINGS)
+    return name == SAMPLES_SET or name.startswith((_WORDINGS, _ELSEWHERE))
 
 
 def refuse_either_way(chosen: CaseSet) -> None:
@@ -112,6 +115,22 @@ def load_wordings(part: str) -> CaseSet:
         parts = sorted({f"{_WORDINGS}{row.text('half')}" for row in rows})
         raise InputError(f"there is no set '{_WORDINGS}{part}'. There are {', '.join(parts)}.")
     return CaseSet(f"{_WORDINGS}{part}", cases, samples.documents)
+
+
+def load_elsewhere(part: str) -> CaseSet:
+    """Questions on topics that the samples know nothing of, a third of them in the samples' words, asked over the
+    samples: nothing found is right. Raises InputError where there is no such part."""
+    rows = list(json_rows(_ELSEWHERE_GOLD))
+    nothing: dict[Side, frozenset[str]] = {side: frozenset() for side in SIDES}
+    cases = [
+        Case(f"{row.text('topic')} {number}", row.text("question"), nothing)
+        for number, row in enumerate(rows, start=1)
+        if row.text("half") == part
+    ]
+    if not cases:
+        parts = sorted({f"{_ELSEWHERE}{row.text('half')}" for row in rows})
+        raise InputError(f"there is no set '{_ELSEWHERE}{part}'. There are {', '.join(parts)}.")
+    return CaseSet(f"{_ELSEWHERE}{part}", cases, load_samples().documents)
 
 
 def load_set(folder: Path, name: str) -> CaseSet:

@@ -3,6 +3,7 @@
 `Question.parts` are what could be quoted, read once; everything here is over them, for any weights and probabilities.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -22,6 +23,8 @@ CASE_RIGHT, LEANING_RIGHT, LEAST_RIGHT = 0.96, 0.9, 0.86
 """Shares of the quotations of a tier that have to stand right where it is fitted, and of the surest that stand in for
 it: readers find about as many of the case right, and fewer of the rest, since some take no side (docs/results.md)."""
 _COMMON = 20  # quotations
+_SILENCED = 0.05  # of the questions with quotations whose documents answer them
+Kind = Literal["sided", "topical", "elsewhere"]
 Tier = Literal["case", "leaning"]
 TIERS: tuple[Tier, ...] = ("case", "leaning")
 
@@ -31,9 +34,9 @@ class Question:
     """A question's n quotable parts.
 
     features: how each leans to its first side, of itself, its passage, its document, (n, 3). grounds: what tells
-    whether it speaks to the dispute, (n, 3). rank: how good a quotation each makes besides, (n,). documents: which it
-    is of. sides: 1 for documents that are known for the first side, -1 for the second, 0 for the others, (n,). closely:
-    whether it was read as closely as what is shown has to be, (n,).
+    whether it speaks to the dispute, (n, GROUNDS). rank: how good a quotation each makes besides, (n,). documents:
+    which it is of. sides: 1 for documents that are known for the first side, -1 for the second, 0 for the others,
+    (n,). closely: whether it was read as closely as what is shown has to be, (n,).
     """
 
     key: str
@@ -43,6 +46,8 @@ class Question:
     documents: tuple[str, ...]
     sides: NDArray[np.int_]
     closely: NDArray[np.bool_]
+    kind: Kind = "sided"
+    """What is known: the documents of each side, documents of the topic on unknown sides, or that there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,7 @@ class Point:
     sides: float
     both: float
     missing: float
+    astray: float
 
 
 Curve = list[Point]
@@ -78,13 +84,20 @@ def _point(questions: Sequence[Question], quoting: Quoting, tier: Tier, least: f
         sides=found["sides"].value,
         both=found["both"].value,
         missing=found["missing"].value,
+        astray=found["astray"].value,
     )
 
 
 def measures(questions: Sequence[Question], quoting: Quoting, tier: Tier) -> dict[str, Ratio]:
-    """right, sides, both and missing of the case, or of both tiers together ('leaning')."""
-    rows: dict[str, list[tuple[str, float, float]]] = {name: [] for name in ("right", "sides", "both", "missing")}
+    """right, sides, both and missing of the case, or of both tiers together ('leaning'), over questions with documents
+    of known sides; astray over those that no document answers."""
+    names = ("right", "sides", "both", "missing", "astray")
+    rows: dict[str, list[tuple[str, float, float]]] = {name: [] for name in names}
     for q in questions:
+        if q.kind == "elsewhere":
+            rows["astray"].append((q.key, float(any(_picked(q, sign, quoting, tier) for sign in (1, -1))), 1))
+        if q.kind != "sided":
+            continue
         verdicts = {sign: _picked(q, sign, quoting, tier) for sign in (1, -1)}
         shown = [sign in sides for sign, sides in verdicts.items()]
         known = [(sign, side) for sign, sides in verdicts.items() for side in sides if side]
@@ -117,6 +130,7 @@ def operating_points(questions: Sequence[Question], quoting: Quoting, seed: int)
         tier: {
             name: {"value": ratio.value, "interval": ratio.interval(seed), "of": ratio.total}
             for name, ratio in measures(questions, quoting, tier).items()
+            if ratio.total
         }
         for tier in TIERS
     }
@@ -127,25 +141,59 @@ def fit(questions: Sequence[Question], own: float = 0.26, passage: float = 0.3) 
 
     The shares of the three leanings are given: documents of one side alone would put all on the document, which is
     wrong of those that speak for both. Fitted are their scale (a logistic regression without an intercept on the known
-    documents, each question with the same weight, each document too), what tells known documents from the others that
-    were read (a logistic regression), then the lowest probabilities from which CASE_RIGHT and LEANING_RIGHT of the
-    quotations stand right.
+    documents, each question with the same weight, each document too); what tells known documents from the others that
+    were read (logistic regressions); how near the nearest passages have to come; then the lowest probabilities from
+    which CASE_RIGHT and LEANING_RIGHT of the quotations stand right.
     """
     shares = np.array([own, passage, 1 - own - passage])
-    lean, side, weight = (np.concatenate(part) for part in zip(*_known(questions, shares), strict=True))
+    sided = [q for q in questions if q.kind == "sided"]
+    lean, side, weight = (np.concatenate(part) for part in zip(*_known(sided, shares), strict=True))
 
     def loss(scale: NDArray[np.float64]) -> float:
         return float(np.average(np.log1p(np.exp(-scale[0] * lean * side)), weights=weight))
 
     scale = float(minimize(loss, np.array([1.0]), method="Nelder-Mead").x[0])
-    grounds = np.concatenate([q.grounds for q in questions])
-    known = np.concatenate([q.sides != 0 for q in questions])
-    speaks = LogisticRegression(C=10, max_iter=1000).fit(grounds, known)
+    speaks = _speaks(sided)
     names = ("own", "passage", "document", "centre", "nearness", "judged", "offset")
     fitted = [*(scale * shares), *speaks.coef_[0], speaks.intercept_[0]]
     weights = {name: round(float(w), 4) for name, w in zip(names, fitted, strict=True)}
-    made = Quoting(**weights, case=0.5, leaning=0.5, least=0.5)
-    made = replace(made, case=_lowest(questions, made, "case", CASE_RIGHT))
+    made = Quoting(**weights, foremost=0.0, near=-1.0, case=0.5, leaning=0.5, least=0.5)
+    made = _silent(questions, _thresholds(sided, replace(made, foremost=_foremost(questions, made))))
+    return _thresholds(sided, made)
+
+
+def _speaks(questions: Sequence[Question]) -> LogisticRegression:
+    """What tells known documents from the others that were read of the same question."""
+    grounds = np.concatenate([q.grounds[:, :-1] for q in questions])
+    return LogisticRegression(C=10, max_iter=1000).fit(grounds, np.concatenate([q.sides != 0 for q in questions]))
+
+
+def _foremost(questions: Sequence[Question], quoting: Quoting) -> float:
+    """The weight of how near the nearest passages come, each question with the same weight, those included that no
+    document answers."""
+    grounds = np.concatenate([q.grounds for q in questions])
+    side = np.where(np.concatenate([q.sides != 0 for q in questions]), 1.0, -1.0)
+    each = np.concatenate([np.full(len(q.sides), 1 / max(1, len(q.sides))) for q in questions])
+    known = grounds[:, :-1] @ np.array([quoting.centre, quoting.nearness, quoting.judged]) + quoting.offset
+
+    def loss(weights: NDArray[np.float64]) -> float:
+        values = known + weights[0] * grounds[:, -1] + weights[1]
+        return float(np.average(np.logaddexp(0, -side * values), weights=each))
+
+    return round(max(0.0, float(minimize(loss, np.zeros(2), method="Nelder-Mead").x[0])), 4)
+
+
+def _silent(questions: Sequence[Question], quoting: Quoting) -> Quoting:
+    """With the highest `near` that leaves nearly all questions their quotations that documents answer."""
+    answered = [
+        q for q in questions if q.kind != "elsewhere" and any(_picked(q, s, quoting, "leaning") for s in (1, -1))
+    ]
+    foremost = np.array([q.grounds[0, -1] for q in answered])
+    return replace(quoting, near=math.floor(100 * float(np.quantile(foremost, _SILENCED, method="higher"))) / 100)
+
+
+def _thresholds(questions: Sequence[Question], quoting: Quoting) -> Quoting:
+    made = replace(quoting, case=_lowest(questions, quoting, "case", CASE_RIGHT))
     leaning, least = (_lowest(questions, made, "leaning", right) for right in (LEANING_RIGHT, LEAST_RIGHT))
     return replace(made, leaning=leaning, least=least)
 
@@ -159,12 +207,12 @@ def _known(questions: Sequence[Question], shares: Floats) -> Iterator[tuple[Floa
 
 
 def _lowest(questions: Sequence[Question], quoting: Quoting, tier: Tier, wanted: float) -> float:
-    """The lowest probability, in hundredths, from which on as many stand right at every higher one that
-    is common."""
+    """The lowest probability, in hundredths, from which on as many stand right at every higher one that is common, give
+    or take a single quotation."""
     least = 0.99
     for step in range(99, 29, -1):
         right = measures(questions, _from(quoting, tier, step / 100), tier)["right"]
-        if right.total >= _COMMON and right.value < wanted:
+        if right.total >= _COMMON and (wanted - right.value) * right.total > 1:
             break
         least = step / 100
     return least

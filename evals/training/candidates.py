@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evals.training.text import claim, key, negated
+from evals.training.text import claim, key, negated, sentences
 from tools.judges.windows import tidy
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 WORDS = 100
 """Words of a segment, as in the labelled pairs of the BERDS paper."""
 _LEAST = 40
+_SHORTEST, _LONGEST = 6, 45
 CUT = (
     "arc_gist", "arc_stance", "arguana_point", "control", "debatepedia", "fnc_arc", "iam_window", "perspectrum_support",
     "procon20", "read_labels",
@@ -64,6 +65,11 @@ def segments(text: str) -> Iterator[str]:
     for start in range(0, len(words), WORDS):
         if len(part := words[start : start + WORDS]) >= _LEAST:
             yield " ".join(part)
+
+
+def quotable_sentences(text: str) -> Iterator[str]:
+    """Sentences of a length that is quoted."""
+    yield from (s for s in sentences(tidy(text)) if _SHORTEST <= len(s.split()) <= _LONGEST)
 
 
 def questions(rows: "dict[str, list[dict[str, str]]]", data: Path) -> list[Asked]:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from agent.settings import load_settings
 from evals.training.data import Corpus, Example, Sampler, hard
 from evals.training.metrics import best_f1, roc_auc, stance_accuracy
-from evals.training.model import MAX_LENGTH, build_model, outputs, predict
+from evals.training.model import MAX_LENGTH, build_model, go_on_from, outputs, predict
 from evals.training.schedule import linear
 from tools.encoders.encoder import load_encoder
 from tools.judges.embedded import ANSWERS
@@ -48,6 +48,8 @@ _NEAR = {
 }  # fmt: skip
 _SENTENCES = {False: {"contrasts": 25.0}, True: {"contrasts": 80.0}}
 """What a judge of sentences draws beside these, in the broad and in the near part."""
+_DISTILLED = {"labels": 200.0, "contrasts": 30.0}
+"""What a judge that goes on from another draws beside these: a teacher's labels are about half of what it reads."""
 _AVERAGED = 20  # steps between two weights of which the mean is taken
 _SMOOTH = 0.03  # of the targets: labels err
 _COSINE = (0.35, 0.2)  # about the mean and spread of the cosines
@@ -77,6 +79,8 @@ class Plan:
     """How many of its layers are kept, from the first one on; 0 keeps all."""
     frozen: int = 0
     """How many of them stay as they are."""
+    start: str = ""
+    """The folder of a trained judge to go on from, with what `judge-label` labelled as most of what is read."""
     sentences: bool = False
     """Whether passages are read in sentences only, as a judge of sentences will read them."""
     seed: int = 7
@@ -90,6 +94,12 @@ def close_plan(base: str, **given: Any) -> Plan:
     both statements. given: what is to differ."""
     usual = {"millions": 3.0, "rate": 6e-5, "tokens": 1536, "layers": 8, "frozen": 3, "told": 0.7, "nearness": 0.0}
     return Plan(base=base, sentences=True, near_from=0.25, mean_from=0.6, **{**usual, **given})
+
+
+def distilling_plan(start: str, **given: Any) -> Plan:
+    """The plan of a judge that goes on learning, from a teacher's labels. given: what is to differ."""
+    usual = {"millions": 3.0, "rate": 6e-5, "nearness": 0.0}
+    return Plan(start=start, near_from=0.0, mean_from=0.4, **{**usual, **given})
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +166,7 @@ def _batches(run: Run) -> Iterator[Batch]:
         if not run.queue:
             near = run.progress >= run.plan.near_from
             sets = (_NEAR if near else _BROAD) | (_SENTENCES[near] if run.plan.sentences else {})
+            sets |= _DISTILLED if run.plan.start else {}
             mixture = {name: weight for name, weight in sets.items() if run.sampler.has(name)}
             run.queue = _bucketed(
                 run, run.sampler.draw(mixture, _CHUNK, 0.0 if run.plan.sentences else _WHOLE[near], run.plan.told)
@@ -307,6 +318,8 @@ def start(plan: Plan, corpus: Corpus, out: Path) -> Run:
     torch.manual_seed(plan.seed)
     out.mkdir(parents=True, exist_ok=True)
     model, tokenizer = build_model(Path(plan.base) if plan.base else None, plan.layers, plan.frozen)
+    if plan.start:
+        go_on_from(model, Path(plan.start))
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     head = [*model["classifier"].parameters(), *model["nearness"].parameters()]
     parts = [model[name] for name in ("bert", "relative") if name in model]

@@ -1,7 +1,8 @@
-"""`python -m evals judge-label --data DIR --out LABELS`: pairs that are worth labelling, labelled by a chat model.
+"""`python -m evals judge-label --data DIR --out LABELS`: pairs that are worth labelling, labelled by a larger model.
 
 The teacher is the chat judge that the settings name (STEELMAN_JUDGE_URL, STEELMAN_JUDGE_MODEL), asked about both
-statements of a question. Labels are written as they come, so that a stopped run goes on, and
+statements of a question, or with `--teacher close` the embedded judge's closer reading, which can teach the small model
+(distillation, Hinton et al. 2015). Labels are written as they come, so that a stopped run goes on, and
 `python -m evals judge-train --labels LABELS` learns from them.
 
 People may read instead: `--to-read FOLDER` writes the same candidates on sheets, to be labelled after the data's
@@ -14,14 +15,17 @@ import gzip
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evals.records import Records, read_records
-from evals.training.candidates import CUT, Asked, Candidate, choose, digest, nearest, segments
+from evals.training.candidates import CUT, Asked, Candidate, choose, digest, nearest, quotable_sentences, segments
 from evals.training.data import READINGS, Corpus, Example, load_corpus, read_questions, rows_of, taught
 from evals.training.text import key
 from tools.batching import parts
@@ -32,6 +36,7 @@ SUITE = "judge-label"
 _TOGETHER = 64  # candidates: a killed run loses no more
 _DEPTH = 40  # segments a question to choose from
 _DECISION = re.compile(r"\[?([0-9a-f]{12}:[0-9a-f]{12})\]?\s+(A|B|AB|N)")
+CUTS: dict[str, Callable[[str], Iterable[str]]] = {"segments": segments, "sentences": quotable_sentences}
 _SHEET = 50  # candidates on a sheet to read
 
 
@@ -41,6 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--out", type=Path, metavar="LABELS", help="the labels; a killed run goes on")
     where.add_argument("--to-read", type=Path, metavar="FOLDER", help="write sheets for readers, and ask nobody")
     where.add_argument("--read", type=Path, metavar="FILE", help="keep what readers decided")
+    parser.add_argument(
+        "--teacher", choices=("chat", "close"), default="chat", help="who labels (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--cut", choices=sorted(CUTS), default="segments", help="what the passages are cut into (default: %(default)s)"
+    )
     parser.add_argument("--each", type=int, default=12, metavar="N", help="segments a question (default: %(default)s)")
     parser.add_argument("--limit", type=int, metavar="N", help="at most N candidates")
     parser.add_argument("--seed", type=int, default=7, metavar="N", help="of the choice")
@@ -64,9 +75,10 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.data is None or not (args.data / "judge" / "train").is_dir():
         raise InputError("--data has to name the folder that holds judge/ and berds/.")
-    teacher = None if args.to_read else open_teacher(args.prompt)
+    teacher = None if args.to_read else open_teacher(args.teacher, args.prompt)
     corpus = load_corpus(args.data, args.seed)
-    found = find(corpus, args.data, load_encoder(load_settings().cache_dir), args.each, args.seed)[: args.limit]
+    encoder = load_encoder(load_settings().cache_dir)
+    found = find(corpus, args.data, encoder, args.each, args.seed, CUTS[args.cut])[: args.limit]
     if teacher is None:
         print(f"{write_sheets(found, args.to_read)} sheets in {args.to_read}", file=sys.stderr)
         return 0
@@ -78,19 +90,45 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def open_teacher(prompt: str) -> Judge:
-    """The chat judge of the settings. Raises SettingsError where there is none."""
+@dataclass(frozen=True, slots=True)
+class Teacher:
+    """Who labels. support: probabilities of shape (n, 2) that each text supports the first statement of a question, and
+    the other one; NaN where there is no answer."""
+
+    name: str
+    support: Callable[[Sequence[Candidate]], NDArray[np.float64]]
+
+
+def open_teacher(kind: str, prompt: str) -> Teacher:
+    """The chat judge of the settings, or the closer reading. Raises SettingsError where there is none."""
     from agent.building import build_judge
     from agent.settings import load_settings
+    from tools.judges.embedded import load_judge
 
+    if kind == "close":
+        closer = load_judge(load_settings().cache_dir)
+
+        def closely(found: Sequence[Candidate]) -> NDArray[np.float64]:
+            return closer.closely([Pair(c.asked.one, c.segment, c.asked.other) for c in found]).astype(float)
+
+        return Teacher(f"{closer.name}, closer", closely)
     judge = build_judge(load_settings(judge="chat", judge_prompt=Path(prompt)))
     if judge is None:
         raise SettingsError("there is no chat model to ask: set STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL.")
-    return judge
+    return Teacher(judge.name, partial(_asked_twice, judge))
 
 
-def find(corpus: Corpus, data: Path, encoder: Any, each: int, seed: int) -> list[Candidate]:
-    """Candidates of the training side of the split, of which the data say nothing yet, question by question."""
+def _asked_twice(judge: Judge, found: Sequence[Candidate]) -> NDArray[np.float64]:
+    pairs = [Pair(statement, c.segment) for c in found for statement in (c.asked.one, c.asked.other)]
+    return np.asarray(judge.score(pairs), float).reshape(-1, 2)
+
+
+def find(
+    corpus: Corpus, data: Path, encoder: Any, each: int, seed: int, cut: Callable[[str], Iterable[str]] = segments
+) -> list[Candidate]:
+    """Candidates of the training side of the split, of which the data say nothing yet, question by question.
+
+    cut: into what the passages are cut."""
     known = {(key(e.group), key(e.text)) for examples in corpus.training.values() for e in examples}
     known |= {(key(r["group"]), key(r["passage"])) for r in rows_of(data / "judge" / "train" / "read_labels.jsonl.gz")}
     read = {f"{r['question']}:{r['segment']}" for r in rows_of(READINGS)}
@@ -99,7 +137,7 @@ def find(corpus: Corpus, data: Path, encoder: Any, each: int, seed: int) -> list
     }
     asked = [q for q in read_questions(data) if taught(q.question) and not {key(q.one), key(q.other)} & statements]
     texts = {e.text: None for name in CUT for e in corpus.training.get(name.removesuffix("_point"), ())}
-    pool = list(dict.fromkeys(part for text in texts for part in segments(text)))
+    pool = list(dict.fromkeys(part for text in texts for part in cut(text)))
     if not asked or not pool:
         raise InputError(f"{data} has no question with two statements, or no passages to cut.")
     near = nearest(asked, pool, encoder, _DEPTH)
@@ -111,16 +149,14 @@ def find(corpus: Corpus, data: Path, encoder: Any, each: int, seed: int) -> list
     return choose(asked, pool, fresh, each, seed)
 
 
-def ask(found: Sequence[Candidate], teacher: Judge, kept: Records) -> None:
+def ask(found: Sequence[Candidate], teacher: Teacher, kept: Records) -> None:
     """A record for each candidate that has none: its texts, and how surely each statement is supported."""
     from tqdm import tqdm
 
     missing = [c for c in {identity(c): c for c in found}.values() if identity(c) not in kept.done]
     with tqdm(total=len(found), initial=len(found) - len(missing), disable=not sys.stderr.isatty()) as bar:
         for part in parts(missing, _TOGETHER):
-            pairs = [Pair(statement, c.segment) for c in part for statement in (c.asked.one, c.asked.other)]
-            scores = np.asarray(teacher.score(pairs), float).reshape(-1, 2)
-            for candidate, support in zip(part, scores, strict=True):
+            for candidate, support in zip(part, teacher.support(part), strict=True):
                 if not np.isnan(support).any():  # one without an answer is asked again by the next run
                     kept.add(identity(candidate), _record(candidate, [round(float(p), 4) for p in support]))
             bar.update(len(part))

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 
 from tools.errors import InputError
 from tools.judges.embedded import ANSWERS, sigmoid
 from tools.onnx_models.bert import REACH, buckets
-from tools.onnx_models.packed import GROUP
+from tools.onnx_models.packed import GROUP, load_weights
 
 MAX_LENGTH = 160
 """Tokens of a pair; of a longer one the longer text loses its end."""
@@ -102,6 +103,21 @@ def _as_bert(name: str) -> str:
     ):  # fmt: skip
         name = name.replace(mpnet, bert)
     return name
+
+
+def go_on_from(model: Any, folder: Path) -> None:
+    """Sets the weights to those of a trained judge, packed or as `judge-train` wrote them; the head that only training
+    asks stays new. Raises InputError where they are not of this model's shape."""
+    import torch
+
+    try:
+        stored = load_weights(folder / "model.safetensors")
+        weights = {n if n.startswith("classifier") else f"bert.{n}": torch.tensor(v) for n, v in stored.items()}
+        found = model.load_state_dict({n: v for n, v in weights.items() if not n.endswith(".reach")}, strict=False)
+    except (OSError, RuntimeError, SafetensorError) as exc:
+        raise InputError(f"{folder} holds no judge of this kind ({str(exc).splitlines()[0]}).") from exc
+    if lacking := [n for n in (*found.missing_keys, *found.unexpected_keys) if not n.startswith("nearness")]:
+        raise InputError(f"{folder} holds a judge of another kind: {lacking[0]} does not fit.")
 
 
 def logits(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> Any:

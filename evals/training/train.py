@@ -3,6 +3,9 @@
 The embedded judge (`evals/training/cross_encoder.py`):
     python -m evals judge-train --data DIR --out DIR
     python -m evals judge-pack --weights DIR/weights --data DIR
+The same, going on from a trained one with what a larger model labelled (distillation):
+    python -m evals judge-label --data DIR --out LABELS --teacher close --cut sentences
+    python -m evals judge-train --data DIR --out DIR --labels LABELS --start tools/weights/judge
 Its closer reading, the first layers of a larger encoder, on sentences beside both statements:
     python -m evals judge-train --data DIR --out DIR --encoder FOLDER
     python -m evals judge-pack --weights DIR/weights --data DIR
@@ -38,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--base", metavar="MODEL", help="tune this instruct model (a folder or a hub's name) instead")
     small = parser.add_argument_group("the embedded judge")
     small.add_argument("--millions", type=float, metavar="N", help="millions of tokens to read (default: 14 or 3)")
+    small.add_argument("--start", type=Path, metavar="DIR", help="go on from this judge, with --labels")
     small.add_argument("--encoder", type=Path, metavar="DIR", help="this MPNet encoder, for the closer reading")
     small.add_argument("--layers", type=int, metavar="N", help="how many of its layers are kept (default: 8)")
     small.add_argument("--frozen", type=int, metavar="N", help="how many of them stay as they are (default: 3)")
@@ -61,6 +65,8 @@ def run(args: argparse.Namespace) -> int:
     closer = [name for name in ("told", "layers", "frozen") if getattr(args, name) is not None]
     if args.base and (args.encoder or closer):
         raise InputError("--encoder and what goes with it are for the embedded judge. Leave out --base, or these.")
+    if args.start and (args.base or args.encoder or not args.labels):
+        raise InputError("--start goes on from an embedded judge with what a teacher labelled: give it --labels alone.")
     if closer and not args.encoder:
         raise InputError(f"--{closer[0]} is for the closer reading. Name its encoder: --encoder FOLDER.")
     if args.encoder and not all((args.encoder / name).is_file() for name in ("config.json", "tokenizer.json")):
@@ -87,6 +93,8 @@ def run(args: argparse.Namespace) -> int:
     if args.encoder:
         told = _set({name: getattr(args, name) for name in ("told", "layers", "frozen")})
         plan = cross_encoder.close_plan(str(args.encoder.resolve()), **asked, **told)
+    elif args.start:
+        plan = cross_encoder.distilling_plan(str(args.start.resolve()), **asked)
     else:
         plan = cross_encoder.Plan(**asked)
     _check_plan(args.out, {**asdict(plan), "threads": None, "data": corpus.digest()})

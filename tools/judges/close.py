@@ -25,7 +25,7 @@ MAX_LENGTH = 160
 HEADS = 12
 NAME = "close-judge"
 _NO = "No: "
-_READING = 1  # counts up whenever `beside` or `as_read` changes
+_READING = 2  # counts up whenever `beside`, `as_read` or what is made of the answers changes
 _AGREES = 0.2  # largest difference to the stored fp32 probabilities; a wrong build is off by far more
 
 

@@ -7,6 +7,7 @@ read closer, by a larger model as well (`tools.judges.close`).
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +17,11 @@ from numpy.typing import NDArray
 
 from tools.encoders.encoder import minilm_recipe
 from tools.errors import ModelError
-from tools.judges.close import as_read, close_logits, fingerprint, loading
+from tools.judges import close
+from tools.judges.close import as_read, close_logits, close_recipe, fingerprint, loading
 from tools.judges.judge import Pair
 from tools.judges.windows import strongest, windowed
-from tools.onnx_models.model import OnnxModel, Recipe, load_model
+from tools.onnx_models.model import OnnxModel, Recipe, built, load_model
 
 ANSWERS = ("support", "oppose")
 """What the model is asked of a statement and a text; each has a logit of its own."""
@@ -30,6 +32,7 @@ _WORTH_ASKING_TWICE = 0.1  # below it a text supports nothing, whatever the cont
 _AGREES = 0.2  # largest difference to the stored fp32 probabilities; a wrong build is off by far more
 _SURE = 1 - 1e-6
 
+_WORD = re.compile(r"\w+(?:'\w+)?")
 _Logits = Mapping[tuple[str, str], NDArray[np.float32]]
 
 
@@ -97,7 +100,7 @@ class EmbeddedJudge:
         """As `stances`, by both models: a regression on the logits that each has for a side.
 
         Both read the two statements in the order of the alphabet: whoever asks, the same is read, and exchanged
-        statements get exchanged probabilities.
+        statements get exchanged probabilities. A text argues for the statement that it is, whatever the models say.
         """
         if self._closer is None or not pairs:
             return self.stances(pairs)
@@ -108,6 +111,10 @@ class EmbeddedJudge:
         scores = sigmoid(np.asarray(small * own + close_logits(self._closer(), first) * large + offset, np.float32))
         turned = np.array([p.statement != q.statement for p, q in zip(parts, first, strict=True)], bool)
         scores = np.where(turned[:, None], scores[:, ::-1], scores)
+        for i, p in enumerate(parts):
+            said, sides = _words(p.text), [_words(p.statement), _words(p.contrary)]
+            if said and said in sides:
+                scores[i] = [float(side == said) for side in sides]
         return np.stack([strongest(scores[:, i], places, len(pairs)) for i in range(len(ANSWERS))], axis=1)
 
     def logits(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
@@ -126,6 +133,11 @@ class EmbeddedJudge:
     def _told(self, logits: _Logits, pair: Pair) -> float:
         both = np.concatenate([logits[pair.statement, pair.text], logits[pair.contrary, pair.text]])
         return regression(both, self._calibration.told)
+
+
+def _words(text: str) -> list[str]:
+    """Its words in lower case: what tells a copy."""
+    return _WORD.findall(text.lower())
 
 
 def regression(values: NDArray[np.float32], weights: Sequence[float]) -> float:
@@ -152,6 +164,16 @@ def load_judge(cache_dir: Path) -> EmbeddedJudge:
     told = hashlib.sha256(f"{calibration!r} {reading}".encode()).hexdigest()[:4]
     name = f"embedded-judge-{recipe.fingerprint()}-{told}"
     return EmbeddedJudge(model, name, calibration, closer)
+
+
+def is_built(cache_dir: Path) -> bool:
+    """Whether both models are in the cache, so that nobody has to wait for them to be built; what cannot be built since
+    its files are missing is nothing to wait for either."""
+    recipes = ((judge_recipe(), "judge"), (close_recipe(), close.NAME))
+    try:
+        return all(built(recipe, cache_dir, name).exists() for recipe, name in recipes)
+    except OSError:
+        return True
 
 
 def read_calibration() -> Calibration:

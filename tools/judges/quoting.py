@@ -6,9 +6,9 @@ odds that a text supports a side and that it supports the contrary side: of the 
 mean over its sentences, each weighted by how much it argues at all), and of what was read of their document.
 
 Which side words are on is one question; whether they speak to the dispute at all is another, that most passages of a
-search fail. Three things tell it, none of which hangs on how the question is worded: how near the passage lies to the
-middle of those that come nearest to the question, by how much it is farther from the question than these, and what the
-judge said of it as a whole.
+search fail. Four things tell it: how near the passage lies to the middle of those that come nearest to the question, by
+how much it is farther from the question than these, what the judge said of it as a whole, and how near these come at
+all: of a topic that no document knows, the nearest are about something else.
 """
 
 import json
@@ -27,6 +27,8 @@ FILE = Path(__file__).parents[1] / "weights" / "quoting.json"
 AGAINST_ITSELF = -0.4
 """Leaning of words, in log odds, below which they speak for the other side, whatever stands around them."""
 CENTRAL = 5
+GROUNDS = 4
+"""How many things tell whether a passage speaks to a dispute."""
 _EXTREME = 0.002
 """Probabilities are taken to lie at least so far from 0 and 1; a judge's certainty beyond that is no more certain."""
 
@@ -36,7 +38,8 @@ class Quoting:
     """Weights of the three leanings; of what tells whether words speak to the dispute, with their offset; and the
     probabilities from which words are shown.
 
-    case, leaning, least: the probability that words speak to the dispute and argue for the side, from which they are of
+    near: how near the nearest passages have to come to the question for anything to be shown. case, leaning, least: the
+    probability that words speak to the dispute and argue for the side, from which they are of
     its case; from which they may speak for it; and from which the surest of them are shown where nothing else is. All
     are fitted by `python -m evals quotes --fit`.
     """
@@ -47,7 +50,9 @@ class Quoting:
     centre: float
     nearness: float
     judged: float
+    foremost: float
     offset: float
+    near: float
     case: float
     leaning: float
     least: float
@@ -86,28 +91,32 @@ def taking_side(features: Floats, quoting: Quoting) -> Floats:
 
 
 def speaking(grounds: Floats, quoting: Quoting) -> Floats:
-    """The probability that each text speaks to the dispute, shape (n,).
+    """The probability that each text speaks to the dispute, shape (n,); 0 where nothing comes near enough to the
+    question.
 
-    grounds: of `grounds_of`, (n, 3).
+    grounds: of `grounds_of`, (n, GROUNDS).
     """
-    return _sigmoid(grounds @ np.array([quoting.centre, quoting.nearness, quoting.judged]) + quoting.offset)
+    weights = np.array([quoting.centre, quoting.nearness, quoting.judged, quoting.foremost])
+    beyond = grounds - np.array([0, 0, 0, quoting.near])
+    return np.where(beyond[:, -1] >= 0, _sigmoid(beyond @ weights + quoting.offset), 0.0)
 
 
-def grounds_of(vectors: Floats, nearness: Floats, judged: Floats) -> Floats:
-    """What tells which passages speak to a dispute, (n, 3): the cosine to the mean of the CENTRAL passages nearest to
-    the question (pseudo-relevance feedback, Rocchio 1971), the nearness less the mean of the CENTRAL highest, and the
-    judgement.
+def grounds_of(vectors: Floats, nearness: Floats, judged: Floats, asked: Floats) -> Floats:
+    """What tells which passages speak to a dispute, (n, GROUNDS): the cosine to the mean of the CENTRAL passages
+    nearest to the question (pseudo-relevance feedback, Rocchio 1971), the nearness less the mean of the CENTRAL
+    highest, the judgement, and the mean of the CENTRAL highest of `asked`, the same for all.
 
     vectors: unit, of the passages, (n, dimensions). nearness: the highest cosine of a sentence of each to the question
     or a statement, (n,). judged: the higher of the judge's probabilities that it supports either side, 0 where it was
-    not asked, (n,).
+    not asked, (n,). asked: the highest cosine of a sentence of each to the question, (n,).
     """
     if not len(vectors):
-        return np.zeros((0, 3))
+        return np.zeros((0, GROUNDS))
     first = np.argsort(-nearness, kind="stable")[:CENTRAL]
     centre = vectors[first].mean(axis=0)
     centre = centre / max(float(np.linalg.norm(centre)), 1e-9)
-    return np.stack([vectors @ centre, nearness - nearness[first].mean(), judged], axis=1).astype(np.float64)
+    foremost = np.full(len(vectors), np.sort(asked)[-CENTRAL:].mean())
+    return np.stack([vectors @ centre, nearness - nearness[first].mean(), judged, foremost], axis=1).astype(np.float64)
 
 
 def tiers(sure: Floats, fit: NDArray[np.bool_], lean: Floats, quoting: Quoting) -> dict[str, NDArray[np.bool_]]:
