@@ -19,6 +19,7 @@ from agent.state import Coverage, FramingState, Perspective
 from tools.cache import VectorCache
 from tools.encoders.encoder import MiniLM
 from tools.judges.judge import Pair
+from tools.judges.quoting import GROUNDS
 from tools.passages import Passage
 from tools.worker import Worker
 
@@ -110,7 +111,7 @@ async def test_contrary_sides_are_read_together_and_each_part_once(made: Callabl
     assert [u.text for u in one.units] == [u.text for u in other.units] == [GOOD, BETTER, BAD, WORSE]
     assert judge.asked == [Pair(YES, text, NO) for text in (GOOD, BETTER, BAD, WORSE)]
     assert other.features == pytest.approx(-one.features)
-    assert other.grounds.shape == one.grounds.shape == (4, 3)
+    assert other.grounds.shape == one.grounds.shape == (4, GROUNDS)
     assert texts(one, one.case | one.leaning) == [GOOD, BETTER]
     assert texts(other, other.case | other.leaning) == [BAD, WORSE]
     again = await read_sides(models, given[::-1])
@@ -229,7 +230,7 @@ async def test_nothing_to_read_is_read_too(made: Callable[[Any], Models]) -> Non
     assert await read_sides(models, []) == []
     one, other = await read_sides(models, briefs(models.judge(), [], [passage(1, "Why bridges pay")]))
     assert (one.units, other.units, judge.asked) == ([], [], [])
-    assert one.features.shape == one.grounds.shape == (0, 3)
+    assert (one.features.shape, one.grounds.shape) == ((0, 3), (0, GROUNDS))
     assert one.case.shape == other.leaning.shape == (0,)
 
 
@@ -302,7 +303,7 @@ async def test_only_passages_that_hold_words_for_the_case_are_counted_and_each_t
 
 
 async def test_a_side_of_which_all_merely_leans_has_no_counts(made: Callable[[Any], Models]) -> None:
-    models = made(Stances(lambda _: (0.65, 0.5)))
+    models = made(Stances(lambda _: (0.72, 0.5)))
     one, _ = await read_sides(models, briefs(models.judge(), [passage(1, BOTH), passage(2, GOOD)], []))
     before = Coverage(status="supported", passages=2, sources=2, strongest=0.9, ids=[1, 2], copies=1)
     found = counted(before, one)

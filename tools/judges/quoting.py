@@ -7,8 +7,8 @@ mean over its sentences, each weighted by how much it argues at all), and of wha
 
 Which side words are on is one question; whether they speak to the dispute at all is another, that most passages of a
 search fail. Four things tell it: how near the passage lies to the middle of those that come nearest to the question, by
-how much it is farther from the question than these, what the judge said of it as a whole, and how near these come at
-all: of a topic that no document knows, the nearest are about something else.
+how much it is farther from the question than these, what the judge said of it as a whole, and how near the
+nearest comes at all: of a topic that no document knows, it is about something else.
 """
 
 import json
@@ -38,10 +38,9 @@ class Quoting:
     """Weights of the three leanings; of what tells whether words speak to the dispute, with their offset; and the
     probabilities from which words are shown.
 
-    near: how near the nearest passages have to come to the question for anything to be shown. case, leaning, least: the
-    probability that words speak to the dispute and argue for the side, from which they are of
-    its case; from which they may speak for it; and from which the surest of them are shown where nothing else is. All
-    are fitted by `python -m evals quotes --fit`.
+    near: how near the nearest passage has to come to the question for anything to be shown. case, leaning: the
+    probability that words speak to the dispute and argue for the side, from which they are of its case; and from which
+    they may speak for it. All are fitted by `python -m evals quotes --fit`.
     """
 
     own: float
@@ -55,7 +54,6 @@ class Quoting:
     near: float
     case: float
     leaning: float
-    least: float
 
 
 def leanings(stances: Floats) -> tuple[Floats, Floats]:
@@ -104,7 +102,7 @@ def speaking(grounds: Floats, quoting: Quoting) -> Floats:
 def grounds_of(vectors: Floats, nearness: Floats, judged: Floats, asked: Floats) -> Floats:
     """What tells which passages speak to a dispute, (n, GROUNDS): the cosine to the mean of the CENTRAL passages
     nearest to the question (pseudo-relevance feedback, Rocchio 1971), the nearness less the mean of the CENTRAL
-    highest, the judgement, and the mean of the CENTRAL highest of `asked`, the same for all.
+    highest, the judgement, and the highest of `asked`, the same for all.
 
     vectors: unit, of the passages, (n, dimensions). nearness: the highest cosine of a sentence of each to the question
     or a statement, (n,). judged: the higher of the judge's probabilities that it supports either side, 0 where it was
@@ -115,7 +113,7 @@ def grounds_of(vectors: Floats, nearness: Floats, judged: Floats, asked: Floats)
     first = np.argsort(-nearness, kind="stable")[:CENTRAL]
     centre = vectors[first].mean(axis=0)
     centre = centre / max(float(np.linalg.norm(centre)), 1e-9)
-    foremost = np.full(len(vectors), np.sort(asked)[-CENTRAL:].mean())
+    foremost = np.full(len(vectors), asked.max())
     return np.stack([vectors @ centre, nearness - nearness[first].mean(), judged, foremost], axis=1).astype(np.float64)
 
 
@@ -123,13 +121,11 @@ def tiers(sure: Floats, fit: NDArray[np.bool_], lean: Floats, quoting: Quoting) 
     """Which texts are of a side's case, and which may speak for it, (n,); never both.
 
     sure: of `sureness`, NaN for what was not judged. fit: which may be shown at all. lean: of each itself; what leans
-    to the other side is of no case. Where nothing is of either, the surest from `least` on may speak for the side.
+    to the other side is of no case.
     """
     known = np.nan_to_num(sure) * fit
     case = (known >= quoting.case) & (np.nan_to_num(lean, nan=-1.0) >= 0)
     leaning = (known >= quoting.leaning) & ~case
-    if len(known) and not (case | leaning).any() and known.max() >= quoting.least:
-        leaning[int(np.argmax(known))] = True
     return {"case": case, "leaning": leaning}
 
 
