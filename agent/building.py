@@ -145,7 +145,7 @@ def _models(settings: Settings, store: Store) -> Models:
         Worker(),
         VectorCache(settings.cache_dir / "cache.db"),
         remote=build_judge(settings),
-        judge_required=settings.judge in ("chat", "score"),
+        judge_required=settings.judge in ("batch", "chat", "score"),
         searcher=build_encoder(settings, encoder),
         store=store,
     )
@@ -223,8 +223,8 @@ def build_judge(settings: Settings) -> RemoteJudge | None:
 def _build_judge(settings: Settings) -> RemoteJudge | None:
     if settings.provider == "embedded" or settings.judge in ("embedded", "nli"):
         return None
-    if settings.judge == "auto" and not settings.judge_url:
-        return None
+    if settings.judge == "batch" or (settings.judge == "auto" and not settings.judge_url):
+        return _build_batch_judge(settings)
     from tools.chat.prices import price_of
     from tools.judges.chat import ChatJudge, read_judge_prompt
     from tools.judges.score import ScoreJudge
@@ -250,6 +250,19 @@ def _build_judge(settings: Settings) -> RemoteJudge | None:
         sentence_threshold=threshold,
         price=price,
     )
+
+
+def _build_batch_judge(settings: Settings) -> RemoteJudge | None:
+    """The chat model that judges many passages at once; None where none is set, or not for the stages that speak."""
+    if settings.judge == "auto" and not uses_chat(settings):
+        return None
+    from tools.chat.model import ChatModel
+    from tools.chat.prices import price_of
+    from tools.judges.batch import BatchJudge
+
+    url, model, key = _judge_server(settings)
+    price = price_of(model, settings.prices)
+    return BatchJudge(ChatModel(model, url=url, key=key, price=price, temperature=settings.temperature))
 
 
 def _judge_server(settings: Settings) -> tuple[str, str, str]:

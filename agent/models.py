@@ -15,7 +15,7 @@ from tools.cache import VectorCache
 from tools.encoders.encoder import Encoder
 from tools.errors import DeadlineError, JudgeError, ProviderError
 from tools.http import without_login
-from tools.judges.judge import CloseJudge, Judge, Pair, StanceJudge
+from tools.judges.judge import ClaimCheck, ClaimJudge, CloseJudge, Judge, Pair, StanceJudge
 from tools.judges.quoting import Quoting, load_quoting
 from tools.passages import Sentence
 from tools.store.store import Store
@@ -129,6 +129,8 @@ class RunJudge(Protocol):
     quoting: Quoting
     reads_closely: bool
     """Whether `closely` is another reading than `stances`."""
+    checks_claims: bool
+    """Whether `check` may be asked."""
 
     async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
         """Probabilities of support, shape (n,); NaN for what was not judged. Raises JudgeError."""
@@ -144,11 +146,17 @@ class RunJudge(Protocol):
         same. Raises JudgeError."""
         ...
 
+    async def check(self, side: str, claims: Sequence[ClaimCheck], seconds: float = math.inf) -> NDArray[np.float32]:
+        """For each written claim how surely the texts that it cites say it, and how surely it serves the side, shape
+        (n, 2); NaN for what was not checked. Raises JudgeError."""
+        ...
+
 
 class _Cached(ABC):
     """What both kinds of judge share: thresholds, and scores remembered by pair."""
 
     reads_closely = False
+    checks_claims = False
 
     def __init__(self, judge: Judge, cache: VectorCache) -> None:
         self.name = judge.name
@@ -166,6 +174,9 @@ class _Cached(ABC):
 
     async def closely(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
         return await self.stances(pairs, seconds)
+
+    async def check(self, side: str, claims: Sequence[ClaimCheck], seconds: float = math.inf) -> NDArray[np.float32]:
+        raise NotImplementedError(f"{self.name} checks no claims")
 
     async def _remembered(
         self, space: str, pairs: Sequence[Pair], seconds: float, compute: "_Compute", width: int = 1
@@ -248,6 +259,15 @@ class _Remote(_Cached):
         super().__init__(judge, cache)
         self._judge = judge
         self._patience = patience
+        self.checks_claims = isinstance(judge, ClaimJudge)
+
+    async def check(self, side: str, claims: Sequence[ClaimCheck], seconds: float = math.inf) -> NDArray[np.float32]:
+        if not isinstance(self._judge, ClaimJudge):
+            return await super().check(side, claims, seconds)
+        try:
+            return await self._judge.check(side, claims, seconds * self._patience)
+        except ProviderError as exc:
+            raise JudgeError(f"the judge failed: {exc}") from exc
 
     async def _compute(self, pairs: Sequence[Pair], seconds: float) -> NDArray[np.float32]:
         if seconds <= 0:

@@ -72,11 +72,12 @@ class Settings(BaseSettings):
     )
 
     # The judge
-    judge: Literal["auto", "embedded", "chat", "score", "nli"] = Field(
+    judge: Literal["auto", "embedded", "batch", "chat", "score", "nli"] = Field(
         default="auto",
-        description="'chat' asks a chat model Yes or No, 'score' a cross-encoder on vLLM's /score, and both fail where "
-        "their server fails; 'nli' is an NLI model in this process; 'auto' uses STEELMAN_JUDGE_URL if it is set and "
-        "falls back with a note.",
+        description="'batch' asks a chat model about many passages in one call, 'chat' one with log-probabilities "
+        "Yes or No, 'score' a cross-encoder on vLLM's /score, and all three fail where their server fails; 'nli' is an "
+        "NLI model in this process; 'auto' is 'chat' or 'score' where STEELMAN_JUDGE_URL is set, else 'batch' by the "
+        "chat model where one is set, and falls back with a note.",
     )
     judge_url: str = Field(default="", description="The judge's server; an address that ends in /score is a scorer.")
     judge_model: str = Field(
@@ -197,9 +198,9 @@ class Settings(BaseSettings):
                 "STEELMAN_MODEL is needed beside OPENAI_BASE_URL: name one of that server's models",
             ),
             (
-                self.judge in ("chat", "score")
+                self.judge in ("batch", "chat", "score")
                 and not self.judge_url
-                and not (self.judge == "chat" and self.chat_is_set),
+                and not (self.judge in ("batch", "chat") and self.chat_is_set),
                 f"STEELMAN_JUDGE is '{self.judge}': set STEELMAN_JUDGE_URL",
             ),
             (

@@ -415,7 +415,7 @@ async def test_the_run_searches_for_the_contrary_side_alone_and_says_to_what_it_
     assert point.rstrip(".") in reply.summary
     assert [len(e.data["sides"]) for e in events if e.kind == "sides"] == [1]
     assert (goes_on.neutral_question, goes_on.focus, goes_on.against) == (QUESTION, "the arches", None)
-    assert goes_on.summary.startswith("On the arches, all that was found to make a case argues for it (4 passages from 4")
+    assert "(4 passages from 4 sources)" in goes_on.summary
     assert again.against is not None
     assert again.against.text in {c.text for s in goes_on.perspectives for c in s.claims}
 
@@ -573,7 +573,7 @@ async def test_the_grammar_stands_in_for_a_model_that_words_no_contrary(
     monkeypatch.setattr("tools.http._FIRST_PAUSE", 0.01)
     server.on(COUNTER, said)
     _, reply, _ = await two_turns(server, "what speaks against side 3?")
-    assert reply.outcome == "nothing_found", [c.text for p in reply.perspectives for c in p.claims]
+    assert not [c for p in reply.perspectives for c in p.claims if c.tier == "case"]  # no case for what is easier
     assert reply.coverage[0].queries[0].startswith("Voting should not be made easier, not compulsory.")
     assert any(n.kind == "degraded" for n in reply.notes)
 

@@ -52,6 +52,7 @@ OWN = Quoting(
     near=-1,
     case=0.9,
     leaning=0.6,
+    least=0.6,
 )
 SURE = 3.0  # of 0.953
 LIKELY = 1.0  # of 0.731
@@ -127,6 +128,16 @@ def test_words_against_a_side_are_not_quoted_for_it_whatever_their_company() -> 
         assert measures([turned], document, "case")["right"].total == 0
 
 
+def test_of_a_side_without_more_the_surest_document_is_quoted() -> None:
+    q = question((0.3, "a", 1), (0.2, "b", -1), (-0.1, "c", -1))  # of 0.574, 0.550 and 0.525
+    assert measures([q], OWN, "leaning")["right"].total == 0
+    one = measures([q], replace(OWN, least=0.54), "leaning")
+    assert (one["right"].value, one["right"].total, one["sides"].value) == (1, 1, 1 / 2)
+    both = measures([q], replace(OWN, least=0.52), "leaning")
+    assert (both["right"].value, both["right"].total, both["both"].value) == (1, 2, 1)
+    assert measures([q], replace(OWN, least=0.52), "case")["right"].total == 0
+
+
 def test_exchanged_sides_have_the_same_figures() -> None:
     one = question((SURE, "a", 1), (SURE, "b", -1), (-SURE, "c", -1), (LIKELY, "d", 1), (SURE, "e", 0))
     turned = replace(one, features=-one.features, sides=-one.sides)
@@ -182,7 +193,7 @@ def test_the_fit_keeps_the_shares_and_finds_what_is_right_often_enough() -> None
     assert fitted.own == pytest.approx(fitted.passage, abs=1e-3)
     assert fitted.document == pytest.approx(2 * fitted.own, abs=1e-3)
     assert min(fitted.own, fitted.centre, fitted.nearness, fitted.judged) > 0 > fitted.offset
-    assert fitted.leaning <= fitted.case
+    assert fitted.least <= fitted.leaning <= fitted.case
     assert measures(questions, fitted, "case")["right"].value >= CASE_RIGHT
     assert measures(questions, fitted, "leaning")["right"].value >= LEANING_RIGHT
     assert fit([replace(q, features=-q.features, sides=-q.sides) for q in questions], 0.25, 0.25) == fitted

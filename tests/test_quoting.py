@@ -38,6 +38,7 @@ QUOTING = Quoting(
     near=0.3,
     case=0.8,
     leaning=0.4,
+    least=0.2,
 )
 NAN = float("nan")
 probabilities = st.floats(0, 1)
@@ -109,15 +110,19 @@ def test_the_tiers_part_what_is_sure_from_what_leans() -> None:
     assert told([0.95, 0.9, NAN], fit=[False, True, True]) == [[False, True, False], [False] * 3]
 
 
-def test_nothing_is_shown_for_want_of_better() -> None:
-    assert QUOTING.leaning == 0.4
-    assert told([0.39, 0.1]) == told([NAN, 0.0]) == [[False] * 2, [False] * 2]
+def test_where_nothing_else_is_shown_the_surest_may_speak_for_the_side() -> None:
+    assert QUOTING.least == 0.2
+    assert told([0.3, 0.35, 0.1]) == [[False] * 3, [False, True, False]]
+    assert told([0.3, 0.35, 0.1], fit=[True, False, True]) == [[False] * 3, [True, False, False]]
+    assert told([0.19, 0.1]) == told([NAN, 0.0]) == [[False] * 2, [False] * 2]
+    assert told([0.9, 0.3]) == [[True, False], [False, False]]
+    assert told([0.5, 0.3]) == [[False, False], [True, False]]
     assert told([]) == [[], []]
 
 
 def test_the_grounds_of_two_passages() -> None:
     found = grounds_of(table((1, 0), (0, 1)), np.array([0.8, 0.4]), np.array([0.9, 0.0]), np.array([0.3, 0.5]))
-    # Their middle lies at 45°, of cosine 0.7071 to both; their mean nearness is 0.6; the nearest has 0.5.
+    # Their middle lies at 45°, of cosine 0.7071 to both; their mean nearness is 0.6, the nearest has 0.5.
     assert found.ravel() == pytest.approx([0.7071, 0.2, 0.9, 0.5, 0.7071, -0.2, 0, 0.5], abs=1e-4)
 
 
@@ -171,7 +176,7 @@ def test_the_stored_weights_say_what_they_have_to() -> None:
     assert min(stored.own, stored.passage, stored.document) > 0  # no leaning speaks against itself
     assert min(stored.centre, stored.nearness, stored.judged) > 0
     assert 0.5 < stored.case < 1
-    assert 0 < stored.leaning < stored.case
+    assert 0 < stored.least <= stored.leaning < stored.case
 
 
 def test_weights_are_read_from_a_file(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ from tools.judges.quoting import AGAINST_ITSELF, Floats, Quoting, sureness, tier
 STEPS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 MOST = 3
 """Quotations of a side, each of another document, as the embedded writer shows them where they only lean."""
-CASE_RIGHT, LEANING_RIGHT = 0.96, 0.9
-"""Shares of the quotations of a tier that have to stand right where it is fitted: readers find about as many of the
-case right, and fewer of the rest, since some take no side (docs/results.md)."""
+CASE_RIGHT, LEANING_RIGHT, LEAST_RIGHT = 0.96, 0.9, 0.86
+"""Shares of the quotations of a tier that have to stand right where it is fitted, and of the surest that stand in for
+it: readers find about as many of the case right, and fewer of the rest, since some take no side (docs/results.md)."""
 _COMMON = 20  # quotations
 _SILENCED = 0.05  # of the questions with quotations whose documents answer them
 Kind = Literal["sided", "topical", "elsewhere"]
@@ -72,7 +72,7 @@ def curve(questions: Sequence[Question], quoting: Quoting, tier: Tier) -> Curve:
 
 
 def _from(quoting: Quoting, tier: Tier, least: float) -> Quoting:
-    return replace(quoting, case=least) if tier == "case" else replace(quoting, leaning=least)
+    return replace(quoting, case=least) if tier == "case" else replace(quoting, leaning=least, least=least)
 
 
 def _point(questions: Sequence[Question], quoting: Quoting, tier: Tier, least: float) -> Point:
@@ -157,7 +157,7 @@ def fit(questions: Sequence[Question], own: float = 0.26, passage: float = 0.3) 
     names = ("own", "passage", "document", "centre", "nearness", "judged", "offset")
     fitted = [*(scale * shares), *speaks.coef_[0], speaks.intercept_[0]]
     weights = {name: round(float(w), 4) for name, w in zip(names, fitted, strict=True)}
-    made = Quoting(**weights, foremost=0.0, near=-1.0, case=0.5, leaning=0.5)
+    made = Quoting(**weights, foremost=0.0, near=-1.0, case=0.5, leaning=0.5, least=0.5)
     made = _silent(questions, _thresholds(sided, replace(made, foremost=_foremost(questions, made))))
     return _thresholds(sided, made)
 
@@ -194,7 +194,8 @@ def _silent(questions: Sequence[Question], quoting: Quoting) -> Quoting:
 
 def _thresholds(questions: Sequence[Question], quoting: Quoting) -> Quoting:
     made = replace(quoting, case=_lowest(questions, quoting, "case", CASE_RIGHT))
-    return replace(made, leaning=_lowest(questions, made, "leaning", LEANING_RIGHT))
+    leaning, least = (_lowest(questions, made, "leaning", right) for right in (LEANING_RIGHT, LEAST_RIGHT))
+    return replace(made, leaning=leaning, least=least)
 
 
 def _known(questions: Sequence[Question], shares: Floats) -> Iterator[tuple[Floats, Floats, Floats]]:

@@ -1,7 +1,7 @@
 """The seam of the judge: does a text support a statement?"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A statement and a text to judge; `contrary` is the opposing statement where there is one."""
+    """A statement and a text to judge; `contrary` is the opposing statement where there is one, and `question` what is
+    disputed, which only some judges are told."""
 
     statement: str
     text: str
     contrary: str = ""
+    question: str = field(default="", compare=False)
 
 
 class Judge(Protocol):
@@ -54,6 +56,24 @@ class CloseJudge(StanceJudge, Protocol):
 
     def closely(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         """As `stances`. With the two statements exchanged the two probabilities are exchanged, to the last bit."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimCheck:
+    """A written claim with the texts that it cites."""
+
+    text: str
+    passages: tuple[str, ...]
+
+
+@runtime_checkable
+class ClaimJudge(Protocol):
+    """A judge that can also check written claims, those of a side at once."""
+
+    async def check(self, side: str, claims: Sequence[ClaimCheck], seconds: float = ...) -> NDArray[np.float32]:
+        """For each claim how surely its texts say it, and how surely it serves the side (a statement, or empty), shape
+        (n, 2); NaN for one without an answer. Raises ProviderError."""
         ...
 
 

@@ -38,9 +38,10 @@ class Quoting:
     """Weights of the three leanings; of what tells whether words speak to the dispute, with their offset; and the
     probabilities from which words are shown.
 
-    near: how near the nearest passage has to come to the question for anything to be shown. case, leaning: the
-    probability that words speak to the dispute and argue for the side, from which they are of its case; and from which
-    they may speak for it. All are fitted by `python -m evals quotes --fit`.
+    near: how near the nearest passage has to come to the question for anything to be shown. case, leaning, least: the
+    probability that words speak to the dispute and argue for the side, from which they are of its case; from which they
+    may speak for it; and from which the surest of them are shown where nothing else is. All are fitted by
+    `python -m evals quotes --fit`.
     """
 
     own: float
@@ -54,6 +55,7 @@ class Quoting:
     near: float
     case: float
     leaning: float
+    least: float
 
 
 def leanings(stances: Floats) -> tuple[Floats, Floats]:
@@ -121,11 +123,13 @@ def tiers(sure: Floats, fit: NDArray[np.bool_], lean: Floats, quoting: Quoting) 
     """Which texts are of a side's case, and which may speak for it, (n,); never both.
 
     sure: of `sureness`, NaN for what was not judged. fit: which may be shown at all. lean: of each itself; what leans
-    to the other side is of no case.
+    to the other side is of no case. Where nothing is of either, the surest from `least` on may speak for the side.
     """
     known = np.nan_to_num(sure) * fit
     case = (known >= quoting.case) & (np.nan_to_num(lean, nan=-1.0) >= 0)
     leaning = (known >= quoting.leaning) & ~case
+    if len(known) and not (case | leaning).any() and known.max() >= quoting.least:
+        leaning[int(np.argmax(known))] = True
     return {"case": case, "leaning": leaning}
 
 
