@@ -223,7 +223,9 @@ def build_judge(settings: Settings) -> RemoteJudge | None:
 def _build_judge(settings: Settings) -> RemoteJudge | None:
     if settings.provider == "embedded" or settings.judge in ("embedded", "nli"):
         return None
-    if settings.judge == "batch" or (settings.judge == "auto" and not settings.judge_url):
+    if settings.judge == "auto" and not settings.judge_url:
+        return None
+    if settings.judge == "batch":
         return _build_batch_judge(settings)
     from tools.chat.prices import price_of
     from tools.judges.chat import ChatJudge, read_judge_prompt
@@ -252,10 +254,8 @@ def _build_judge(settings: Settings) -> RemoteJudge | None:
     )
 
 
-def _build_batch_judge(settings: Settings) -> RemoteJudge | None:
-    """The chat model that judges many passages at once; None where none is set, or not for the stages that speak."""
-    if settings.judge == "auto" and not uses_chat(settings):
-        return None
+def _build_batch_judge(settings: Settings) -> RemoteJudge:
+    """The chat model that judges many passages at once."""
     from tools.chat.model import ChatModel
     from tools.chat.prices import price_of
     from tools.judges.batch import BatchJudge

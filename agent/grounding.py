@@ -1,15 +1,13 @@
 """Which cited passages really say a written claim, by `tools.grounding.grounding` with the models of the run."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from agent.models import Models, RunJudge
+from agent.models import Models
 from agent.state import Claim
 from tools.grounding.grounding import evidence_sentences, is_grounded
-from tools.judges.judge import Pair
+from tools.grounding.intrusions import intrusions
 from tools.passages import Passage
 from tools.text.sentences import split_sentences
 
@@ -23,7 +21,6 @@ class _Reading:
     claim: str
     passages: tuple[Passage, ...]
     nearness: list[float]
-    evidence: list[str]
 
     @property
     def text(self) -> str:
@@ -31,29 +28,28 @@ class _Reading:
 
     @property
     def title(self) -> str:
-        return " ".join(p.title for p in self.passages)
+        return " ".join(f"{p.title}. {p.publisher}." for p in self.passages)
 
 
 async def ground(
-    models: Models, judge: RunJudge, claims: Sequence[Claim], passages: dict[int, Passage], seconds: float
+    models: Models, claims: Sequence[Claim], passages: dict[int, Passage], said: Mapping[str, float] | None = None
 ) -> dict[str, Claim | None]:
     """For each claim's text the claim, citing only the passages that say it, with the words of each that do; None for a
-    claim that no cited passage says, nor all of them together. Raises JudgeError."""
-    readings = await _readings(models, claims, passages)
-    pairs = [Pair(r.claim, sentence) for r in readings for sentence in r.evidence]
-    support = iter(await judge.support(pairs, seconds))
+    claim that no cited passage says, nor all of them together.
+
+    said: how surely the judge finds the claim of that text in all that it cites; None where it checks no claims.
+    """
     holding: dict[str, list[_Reading]] = {}
-    for reading in readings:
-        entailment = float(np.mean([next(support) for _ in reading.evidence])) if reading.evidence else 0.0
-        if _holds(reading, entailment):
+    for reading in await _readings(models, claims, passages):
+        if _holds(reading, None if said is None else said.get(reading.claim, 0.0)):
             holding.setdefault(reading.claim, []).append(reading)
     return {c["text"]: _held(c, holding.get(c["text"], [])) for c in claims}
 
 
-def _holds(reading: _Reading, entailment: float) -> bool:
+def _holds(reading: _Reading, said: float | None) -> bool:
     if verbatim(reading.claim, reading.text):
-        return True
-    return is_grounded(reading.claim, reading.text, entailment, reading.nearness, reading.title)
+        return not intrusions(reading.claim)
+    return is_grounded(reading.claim, reading.text, reading.nearness, reading.title, said)
 
 
 async def _readings(models: Models, claims: Sequence[Claim], passages: dict[int, Passage]) -> list[_Reading]:
@@ -70,8 +66,7 @@ async def _readings(models: Models, claims: Sequence[Claim], passages: dict[int,
             nearness = [float(vectors[claim["text"]] @ vectors[s]) for s in sentences]
             if len(sentences) != len(split_sentences(text)):  # joined, they were cut elsewhere
                 continue
-            evidence = evidence_sentences(claim["text"], text, nearness=nearness)
-            readings.append(_Reading(claim["text"], tuple(passages[i] for i in ids), nearness, evidence))
+            readings.append(_Reading(claim["text"], tuple(passages[i] for i in ids), nearness))
     return readings
 
 

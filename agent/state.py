@@ -242,6 +242,7 @@ class RunState(TypedDict, total=False):
     responses: list[Response]  # write: side by side, the groups of a side with the most sources behind them first
     drafts: list[Claim]  # write
     spares: list[Claim]  # write: next best claims, for repair
+    quotations: list[Claim]  # write: what the sources would be quoted with, where a model writes
     claims: list[Claim]  # verify
     dropped: list[Dropped]  # verify
     failures: Annotated[list[Failure], operator.add]  # any node

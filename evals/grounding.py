@@ -122,7 +122,7 @@ def observe(items: Sequence[Item], encoder: Encoder, judge: Judge) -> Signals:
         vectors = encoder.encode([item.claim, *sentences])
         near = [float(x) for x in vectors[1:] @ vectors[0]]
         evidence = grounding.evidence_sentences(item.claim, item.passage, nearness=near)
-        facts.append(not grounding.missing_facts(item.claim, [f"{item.title}. {item.passage}"]))
+        facts.append(not grounding.unfounded(item.claim, item.passage, item.title))
         wording.append(not objections(item.claim, item.passage, evidence))
         nearness.append(max(near))
         overlap.append(grounding.content_overlap(item.claim, item.passage))
@@ -143,8 +143,8 @@ def observe(items: Sequence[Item], encoder: Encoder, judge: Judge) -> Signals:
 
 def default(signals: Signals) -> Truth:
     """What `grounding.is_grounded` answers."""
-    near = signals.nearness >= grounding.NEAREST
-    return signals.facts & signals.wording & near & (signals.judge["mean of 2"] >= grounding.ENTAILED)
+    near = (signals.nearness >= grounding.NEAREST) & (signals.nearness + signals.overlap >= grounding.ALIKE)
+    return signals.facts & signals.wording & near
 
 
 def measure(items: Sequence[Item], signals: Signals, seed: int) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def measure(items: Sequence[Item], signals: Signals, seed: int) -> dict[str, Any
     both = signals.facts & signals.wording & (signals.nearness >= fitted[0]) & (signals.judge["mean of 2"] >= fitted[1])
     rows["all, fitted"] = {"threshold": list(fitted), **with_intervals(truth[~dev], both[~dev], topics, seed)}
     accepted = default(test)
-    chosen = [grounding.NEAREST, grounding.ENTAILED]
+    chosen = [grounding.NEAREST, grounding.ALIKE]
     rows["all, default"] = {"threshold": chosen, **with_intervals(truth[~dev], accepted, topics, seed)}
     kinds = [i.kind for i in items if i.half == "test"]
     return {

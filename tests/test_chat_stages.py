@@ -333,7 +333,7 @@ async def test_nothing_to_write_from_is_not_asked_about(server: ModelServer, mod
 
 async def checked(models: Models, claims: list[Claim]) -> dict[str, Claim | None]:
     passages = {p.id: p for p in brief().passages}
-    return await ground(models, models.judge(), claims, passages, 10.0)
+    return await ground(models, claims, passages)
 
 
 async def test_numbers_that_were_never_given_cite_nothing_and_are_dropped(

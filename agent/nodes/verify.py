@@ -18,7 +18,6 @@ from agent.grounding import ground, verbatim
 from agent.models import RunJudge
 from agent.nodes.judge import replaced, standing
 from agent.nodes.reporting import Stage, in_time, report, timed
-from agent.nodes.write import brief_of
 from agent.options import RunOptions, options_of
 from agent.providers import Providers
 from agent.reading import serves, stances_to
@@ -36,8 +35,11 @@ from agent.state import (
 )
 from tools.allowance import current
 from tools.errors import DeadlineError, JudgeError
-from tools.judges.judge import Pair, side_score
+from tools.grounding.grounding import SAID
+from tools.judges.judge import ClaimCheck, Pair, side_score
 from tools.passages import Passage
+
+_ASKED = 2  # times that a claim is put to a judge which refuses it
 
 
 def node(providers: Providers) -> Stage[RunState]:
@@ -62,8 +64,7 @@ def node(providers: Providers) -> Stage[RunState]:
         try:
             await in_time(options, "verify", checker.sift_sides(state.get("drafts", []), checked))
             repaired = await in_time(options, "verify", checker.repair(dropped))
-            empty = checker.without_a_claim([*held, *repaired], dropped)
-            repaired += await in_time(options, "verify", checker.quoted(empty, options.claims_per_side))
+            repaired += await in_time(options, "verify", checker.filled([*held, *repaired], dropped))
         except DeadlineError as exc:
             failures = [Failure(stage="verify", message=f"What could not be checked was left out: {exc}")]
         except JudgeError as exc:
@@ -147,72 +148,106 @@ class _Checker:
                 tried.append(spare)
         return (await self.sift(tried))[0]
 
-    def without_a_claim(self, held: Sequence[Claim], dropped: Sequence[Dropped]) -> list[Perspective]:
-        """The sides of which everything that was written was dropped."""
-        standing, lost = {c["perspective"] for c in held}, {d["perspective"] for d in dropped}
-        return [p for p in self.state.get("perspectives", []) if p["id"] in lost - standing]
-
-    async def quoted(self, sides: Sequence[Perspective], limit: int) -> list[Claim]:
-        """Sentences of the sources for sides that a model could write nothing for that holds."""
-        quoter = self.providers.quoter
-        if quoter is None or not sides:
-            return []
-        briefs = [await brief_of(self.providers, self.state, side, limit) for side in sides]
-        claims = [c for brief in briefs for c in (await quoter.write(brief))[0]]
-        held = (await self.sift(claims))[0]
-        for side in sides:
-            if any(c["perspective"] == side["id"] for c in held):
+    async def filled(self, held: Sequence[Claim], dropped: Sequence[Dropped]) -> list[Claim]:
+        """Quotations for the sides that show fewer claims than their sources would be quoted with: of what a model
+        wrote too little may hold, and no side should be shorter for it."""
+        taken: list[Claim] = []
+        for side in self.state.get("perspectives", []):
+            mine = [c for c in held if c["perspective"] == side["id"]]
+            cited = {i for c in mine for i in c["passages"]}
+            known = {sentence for c in mine for sentence in (c["text"], *c.get("evidence", []))}
+            wanted = [q for q in self.state.get("quotations", []) if q["perspective"] == side["id"]]
+            fresh = sorted((q for q in wanted if q["text"] not in known), key=lambda q: bool(cited & {*q["passages"]}))
+            taken += fresh[: max(0, len(wanted) - len(mine))]
+        filling = (await self.sift(taken))[0]
+        written, lost = {c["perspective"] for c in held}, {d["perspective"] for d in dropped}
+        for side in self.state.get("perspectives", []):
+            if side["id"] in lost - written and any(c["perspective"] == side["id"] for c in filling):
                 what = f"Nothing that the model wrote for '{side['name']}' passed the checks"
                 current().note("degraded", f"{what}: its sources are quoted instead.")
-        return held
+        return filling
 
     async def _check(self, claims: Sequence[Claim]) -> "list[Claim | Check]":
         passages = await asyncio.to_thread(self.providers.store.passages, {i for c in claims for i in c["passages"]})
         written = [c for c in claims if c.get("written")]
-        sided = [c for c in written if c["role"] != "plain" and c["passages"]]
-        quoted = [c for c in claims if not c.get("written") and c["role"] != "plain"]
-        grounded, sure, serving = await asyncio.gather(  # of a server all are asked at once
-            ground(self.providers.models, self.judge, written, passages, self.seconds()),
-            self._sure(sided),
-            self._serving(quoted),
+        checked = await self._checked(written, passages) if self.judge.checks_claims else None
+        sided = [c for c in claims if c["role"] != "plain" and c["passages"]]
+        to_judge = sided if checked is None else [c for c in sided if not c.get("written")]
+        said = None if checked is None else {text: verdict[0] for (_, text), verdict in checked.items()}
+        grounded, serving = await asyncio.gather(
+            ground(self.providers.models, written, passages, said), self._serving(to_judge)
         )
+        if checked:
+            serving |= {key: said_it for key, (said_it, serves_it) in checked.items() if serves_it >= SAID}
         verdicts: list[Claim | Check] = []
         for claim in claims:
             held = grounded[claim["text"]] if claim.get("written") else _verbatim(claim, passages)
             if held is None:
                 verdicts.append("source")
-            elif claim["role"] == "plain":
+            elif claim["role"] == "plain" or (
+                (claim["perspective"], claim["text"]) in serving and not claim.get("written")
+            ):
                 verdicts.append(held)
-            elif not claim.get("written"):
-                verdicts.append(held if (claim["perspective"], claim["text"]) in serving else "side")
-            elif (score := sure[claim["perspective"], claim["text"]]) < self.judge.sentence_threshold:
-                verdicts.append("side")
+            elif (claim["perspective"], claim["text"]) in serving:
+                verdicts.append(Claim(**{**held, "support": serving[claim["perspective"], claim["text"]]}))
             else:
-                verdicts.append(Claim(**{**held, "support": score}))
+                verdicts.append("side")
         return verdicts
 
-    async def _serving(self, claims: Sequence[Claim]) -> set[tuple[str, str]]:
-        """The quotations that serve the side they stand under, by how the judge in force reads them as they are shown.
+    async def _checked(
+        self, written: Sequence[Claim], passages: dict[int, Passage]
+    ) -> dict[tuple[str, str], tuple[float, float]]:
+        """How surely the judge finds each written claim in what it cites, and takes it for its side's; 0 for what it
+        did not answer. The claims of a side are checked at once, and those that it refuses once more."""
+        statements = {p["id"]: p["statement"] for p in self.state.get("perspectives", [])}
+        found: dict[tuple[str, str], tuple[float, float]] = {}
 
-        What was read before is not read again: this refuses what no reading by this judge bears out.
+        async def of(side: str) -> None:
+            waiting = [c for c in written if c["perspective"] == side]
+            for _ in range(_ASKED):
+                asked = [
+                    ClaimCheck(c["text"], tuple(passages[i].text for i in c["passages"] if i in passages))
+                    for c in waiting
+                ]
+                if not asked:
+                    return
+                scores = np.nan_to_num(await self.judge.check(statements.get(side, ""), asked, self.seconds()))
+                for claim, (said, serving) in zip(waiting, scores, strict=True):
+                    key = side, claim["text"]
+                    before = found.get(key, (0.0, 0.0))
+                    found[key] = max(float(said), before[0]), max(float(serving), before[1])
+                waiting = [c for c in waiting if min(found[side, c["text"]]) < SAID]
+
+        await asyncio.gather(*map(of, dict.fromkeys(c["perspective"] for c in written)))
+        return found
+
+    @property
+    def _reader(self) -> RunJudge:
+        models = self.providers.models
+        return models.judge(models.own_judge.name) if self.judge.checks_claims else self.judge
+
+    async def _serving(self, claims: Sequence[Claim]) -> dict[tuple[str, str], float]:
+        """The claims that serve the side they stand under, and how surely, by how a judge reads them as they are shown.
+
+        What was read before is not read again: this refuses what no reading by this judge bears out. A judge that reads
+        many passages in a call is for those; single sentences are read by that of this process.
         """
-        found: set[tuple[str, str]] = set()
+        found: dict[tuple[str, str], float] = {}
         contrary = contrary_statements(self.state)
 
         async def of(side: Perspective) -> None:
             mine = [c for c in claims if c["perspective"] == side["id"] and c["passages"]]
             if not contrary[side["id"]]:
                 sure = await self._sure(mine)
-                found.update(key for key, score in sure.items() if score >= self.judge.sentence_threshold)
-                found.update(
-                    (side["id"], c["text"]) for c in mine if c["text"] == side["statement"]
-                )  # a mined side's own
+                own = {(side["id"], c["text"]) for c in mine if c["text"] == side["statement"]}  # a mined side's own
+                least = self._reader.sentence_threshold
+                found.update({key: score for key, score in sure.items() if score >= least or key in own})
                 return
             texts = [as_read(c) for c in mine]
             opposed, left = contrary[side["id"]], self.seconds()
-            stances = await stances_to(self.judge, side, opposed, texts, left, closely=True)
-            verdicts = serves(stances)
-            found.update((c["perspective"], c["text"]) for c, yes in zip(mine, verdicts, strict=True) if yes)
+            stances = await stances_to(self._reader, side, opposed, texts, left, closely=True)
+            verdicts = zip(mine, serves(stances), stances, strict=True)
+            found.update({(c["perspective"], c["text"]): float(stance[0]) for c, yes, stance in verdicts if yes})
 
         await asyncio.gather(*map(of, self.state.get("perspectives", [])))
         return found
@@ -223,7 +258,7 @@ class _Checker:
         contrary = contrary_statements(self.state)
         pairs = [Pair(statements[c["perspective"]], as_read(c), contrary[c["perspective"]]) for c in claims]
         judged = self.state.get("support", {})
-        scores = np.nan_to_num(await self.judge.support(pairs, self.seconds()))
+        scores = np.nan_to_num(await self._reader.support(pairs, self.seconds()))
         return {
             (c["perspective"], c["text"]): side_score(float(s), judged.get(c["perspective"], {}).get(c["passages"][0]))
             for c, s in zip(claims, scores, strict=True)

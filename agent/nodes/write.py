@@ -40,9 +40,7 @@ def node(providers: Providers) -> Stage[RunState]:
             written, briefs, failures = await _written(providers, state, options)
         except JudgeError as exc:
             return replaced(providers, exc)
-        cases = {side: written[side].claims for side in written}
-        room = comparable_room({side: sum(map(in_case, claims)) for side, claims in cases.items()})
-        drafts = once([c for side, claims in cases.items() for c in in_room(claims, room[side])])
+        drafts = once(in_comparable_room({side: w.claims for side, w in written.items()}))
         report(runtime, "written", claims=len(drafts))
         counted = {side: w.coverage for side, w in written.items() if w.coverage}
         return RunState(
@@ -50,6 +48,7 @@ def node(providers: Providers) -> Stage[RunState]:
             perspectives=[b.perspective for b in briefs] or sides,
             drafts=drafts,
             spares=[c for w in written.values() for c in w.spares],
+            quotations=once(in_comparable_room({side: w.quotations for side, w in written.items()})),
             responses=apart([r for w in written.values() for r in w.responses], drafts),
             coverage={
                 p["id"]: counted.get(p["id"], state["coverage"][p["id"]])
@@ -64,12 +63,14 @@ def node(providers: Providers) -> Stage[RunState]:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What was written for a side, what its documents answer, and what was counted while they were read."""
+    """What was written for a side, what its documents answer, what was counted while they were read, and what they
+    would be quoted with where a model wrote."""
 
     claims: list[Claim]
     spares: list[Claim]
     responses: list[Response]
     coverage: Coverage | None = None
+    quotations: Sequence[Claim] = ()
 
 
 async def _written(
@@ -78,8 +79,8 @@ async def _written(
     """For each side what was written in time; the briefs, of the wider question where the sources only speak to that;
     and what was not written in time. Raises JudgeError.
 
-    A writer that quotes has the passages of all sides read for it, sentence by sentence. While a chat model writes,
-    they are read by the verdicts on them.
+    The passages of all sides are read sentence by sentence: for a writer that quotes before it writes, and beside a
+    model that writes, by the judge of this process.
     """
     sides, quotes = state["perspectives"], providers.quoter is None
     briefs = [await brief_of(providers, state, side, options.claims_per_side) for side in sides]
@@ -103,7 +104,8 @@ async def _written(
             failures.append(Failure(stage="write", message=told))
         known = state["coverage"][side["id"]]
         coverage = counted(known, found) if found and quotes and (found.case.any() or not late) else None
-        written[side["id"]] = _Written(*case, list(responses), coverage)
+        quotations = await _quoted(providers, brief, found)
+        written[side["id"]] = _Written(*case, list(responses), coverage, quotations)
     return written, briefs, failures
 
 
@@ -118,7 +120,8 @@ async def _read_and_wrote(
     models, quotes = providers.models, providers.quoter is None
     left = time_left(options, "write", time.time())
     readings: list[Reading] = []
-    reading = asyncio.create_task(read_sides(models, briefs, _READING * left, judged=quotes))
+    read = briefs if quotes else [replace(b, judge=models.judge(models.own_judge.name)) for b in briefs]
+    reading = asyncio.create_task(read_sides(models, read, _READING * left))
     try:
         if quotes:
             readings = await in_time(options, "write", reading)
@@ -141,6 +144,14 @@ async def _in_time(reading: "asyncio.Task[list[Reading]]", options: RunOptions) 
         return await in_time(options, "write", reading)
     except DeadlineError:
         return []
+
+
+async def _quoted(providers: Providers, brief: Brief, reading: Reading | None) -> Sequence[Claim]:
+    """What the side's sources would be quoted with, where a model wrote and they were read in time."""
+    if providers.quoter is None or reading is None:
+        return ()
+    own = providers.models.judge(providers.models.own_judge.name)
+    return (await providers.quoter.write(replace(_read(brief, reading), judge=own)))[0]
 
 
 def _read(brief: Brief, reading: Reading) -> Brief:
@@ -201,6 +212,12 @@ def comparable_room(claims: dict[str, int]) -> dict[str, int]:
     cases = [n for n in claims.values() if n >= 2]
     most = min(cases) + 2 if cases else 1
     return {side: min(n, most) for side, n in claims.items()}
+
+
+def in_comparable_room(cases: dict[str, Sequence[Claim]]) -> list[Claim]:
+    """The claims of all sides as far as each has room."""
+    room = comparable_room({side: sum(map(in_case, claims)) for side, claims in cases.items()})
+    return [c for side, claims in cases.items() for c in in_room(claims, room[side])]
 
 
 def in_room(claims: Sequence[Claim], room: int) -> list[Claim]:

@@ -19,7 +19,7 @@ async def check_claims(replies: Sequence[Reply], models: Models) -> Checked:
     """For each reply with an answer its question, and for each of its claims whether each of its citations says it.
 
     A quoted claim has to stand word for word in a passage of the citation; a written one has to be said there, by
-    `agent.grounding` with the judge in force. Raises JudgeError.
+    `agent.grounding`, by what can be looked up.
     """
     return [(r.question, await _checked(r, r.answer, models)) for r in replies if r.answer is not None]
 
@@ -28,7 +28,7 @@ async def _checked(reply: Reply, answer: Answer, models: Models) -> list[list[bo
     citations = {c.number: c for c in answer.citations}
     claims = [c for side in answer.perspectives for c in side.claims] + answer.plain
     written = [_claim(c, citations) for c in claims if not c.quoted]
-    said = await ground(models, models.judge(), written, _passages(reply, answer), float("inf")) if written else {}
+    said = await ground(models, written, _passages(reply, answer)) if written else {}
     verdicts = []
     for claim in claims:
         saying = (said.get(claim.text) or {"passages": []})["passages"]

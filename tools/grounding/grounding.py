@@ -1,26 +1,50 @@
 """Whether a written claim says what the passages that it cites say.
 
-Three things are asked: every fact that can be looked up is there (`missing_facts`), nothing in the wording goes beyond
-the passage (`wording.objections`), and the passage is about just that: a sentence of it is near the claim, and the
-judge does not find that its evidence fails to support it. `python -m evals grounding` measures it and fits the
-thresholds, with the embedded judge and encoder; others want thresholds of their own.
+Whatever a judge says, every fact that can be looked up has to be there (`missing_facts`), nothing may stand in the
+claim that has no place in one (`intrusions`), and no clause may be added of which the passages know nothing
+(`added_clauses`). Beyond that a judge that checks claims decides, about those that are somewhat like their passages.
+Where there is none, the claim has to be near a sentence and nothing in its wording may go beyond the passage
+(`wording.objections`). `python -m evals grounding` measures it with the embedded encoder; others want thresholds of
+their own.
 """
 
+import re
 from collections.abc import Sequence
 
 from tools.grounding.facts import missing_facts
-from tools.grounding.wording import objections, stems
+from tools.grounding.intrusions import intrusions
+from tools.grounding.wording import denied_plainly, objections, stems
 from tools.text.sentences import split_sentences
 
-__all__ = ["EVIDENCE", "content_overlap", "evidence_sentences", "is_grounded", "missing_facts", "unfounded"]
+__all__ = [
+    "EVIDENCE",
+    "added_clauses",
+    "content_overlap",
+    "evidence_sentences",
+    "is_grounded",
+    "likeness",
+    "missing_facts",
+    "unfounded",
+]
 
 EVIDENCE = 2
 """How many sentences of a passage are shown and judged as the evidence of a claim."""
-NEAREST = 0.68
-"""The cosine of the claim to the nearest sentence from which a claim is accepted."""
-ENTAILED = 0.2
-"""The judge's probability below which a claim is refused, however near it is."""
+NEAREST = 0.64
+"""The cosine to the nearest sentence from which a claim is accepted that no judge checks."""
+ALIKE = 1.0
+"""The likeness that it has to have besides."""
+ALIKE_AND_SAID = 0.9
+"""The same of one that a judge finds in its passages."""
+SAID = 0.5
+"""The judge's probability from which it finds the claim in its passages."""
 
+_FURTHER = re.compile(
+    r"(?:[,;:]\s+|\s+[\u2013\u2014]\s+)"
+    r"(?=(?:and|which|who|so|but|making|leaving|meaning|allowing|causing|forcing)\b)|;\s+|(?<=[.!?])\s+",
+    re.IGNORECASE,
+)
+_A_CLAUSE = 3  # content words; a shorter one says too little to be looked for
+_KNOWN = 0.4  # share of a clause's content words that the passage has
 _LIGHT = frozenset(
     "can could may might must shall should will would do does did has have had be been being am was were than then so "
     "more most very also only even just when where who whom whose which what how why while because since though "
@@ -52,20 +76,43 @@ def evidence_sentences(
     return [sentences[i] for i in order[:limit]]
 
 
-def unfounded(claim: str, passage: str, evidence: Sequence[str], title: str = "") -> list[str]:
-    """Why a claim cannot stand whatever the models say: its facts that are missing, and `wording.objections`."""
-    return [*missing_facts(claim, [f"{title}. {passage}"]), *objections(claim, passage, evidence)]
+def likeness(claim: str, passage: str, nearness: Sequence[float]) -> float:
+    """How alike claim and passage are, 0 to 2: the highest of the cosines of its sentences, and `content_overlap`."""
+    return max(nearness, default=0.0) + content_overlap(claim, passage)
 
 
-def is_grounded(claim: str, passage: str, entailment: float, nearness: Sequence[float], title: str = "") -> bool:
+def added_clauses(claim: str, passage: str, title: str = "") -> list[str]:
+    """The further clauses of a claim (', which makes …', ', and it would …') whose words the passage mostly lacks."""
+    known = _content(f"{title}. {passage}")
+    asked = ((clause, _content(clause)) for clause in _FURTHER.split(claim)[1:])
+    return [c for c, words in asked if len(words) >= _A_CLAUSE and len(words & known) < _KNOWN * len(words)]
+
+
+def unfounded(claim: str, passage: str, title: str = "") -> list[str]:
+    """Why a claim cannot stand whatever anybody says: its facts that are missing, what has no place in it, and what it
+    adds."""
+    return [
+        *missing_facts(claim, [f"{title}. {passage}"]),
+        *intrusions(claim),
+        *added_clauses(claim, passage, title),
+    ]
+
+
+def is_grounded(
+    claim: str, passage: str, nearness: Sequence[float], title: str = "", said: float | None = None
+) -> bool:
     """Whether the passage says the claim; several passages that are cited together are given as one text.
 
-    `nearness` are the cosines of the claim to each of `split_sentences(passage)`; `entailment` is the mean probability
-    of the judge's `Pair(claim, sentence)` over `evidence_sentences(claim, passage, nearness=nearness)`.
+    nearness: the cosines of the claim to each of `split_sentences(passage)`. said: how surely a judge that checks
+    claims finds it there; None without one.
     """
-    if max(nearness, default=0.0) < NEAREST or entailment < ENTAILED:
+    if unfounded(claim, passage, title):
         return False
-    return not unfounded(claim, passage, evidence_sentences(claim, passage, nearness=nearness), title)
+    alike, evidence = likeness(claim, passage, nearness), evidence_sentences(claim, passage, nearness=nearness)
+    if said is None:
+        near = max(nearness, default=0.0) >= NEAREST and alike >= ALIKE
+        return near and not objections(claim, passage, evidence)
+    return said >= SAID and alike >= ALIKE_AND_SAID and not denied_plainly(claim, passage, evidence)
 
 
 def _content(text: str) -> frozenset[str]:

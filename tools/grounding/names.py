@@ -116,7 +116,8 @@ def names(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     headline = sum(t.capital for t in tokens) > _HEADLINE * len(tokens)
     run: list[_Token] = []
     for token in (t for t, after in zip(tokens, [*tokens[1:], None], strict=False) if _named(t, after, headline)):
-        if run and (token.opens or not _GAP.fullmatch(text, run[-1].end, token.start)):
+        owner = run and run[-1].text.endswith("'s")  # 'Saxony's Lusatia' are two names
+        if run and (token.opens or owner or not _GAP.fullmatch(text, run[-1].end, token.start)):
             yield text[run[0].start : run[-1].end], _essential(run)
             run = []
         run.append(token)

@@ -39,6 +39,14 @@ _MULTIPLES = {
     **dict.fromkeys("quadruple quadrupled fourfold".split(), 4),
     "tenfold": 10,
 }
+_TIMES = {
+    ("half", "an", "hour"): 30,
+    ("a", "quarter", "of", "an", "hour"): 15,
+    ("quarter", "of", "an", "hour"): 15,
+    ("half", "a", "century"): 50,
+    ("half", "a", "year"): 6,
+    ("half", "a", "dozen"): 6,
+}
 _SOFT = frozenset(("one", "first", "second", "both", "pair", "couple"))  # no numbers in 'one knows', 'a second home'
 _SPACES = re.compile(r"\s+")
 _VULGAR = re.compile(r"(?<=\d)(?=[\u00bc-\u00be\u2150-\u215e])")
@@ -84,8 +92,9 @@ def values(texts: Iterable[str]) -> frozenset[Key]:
 
 
 def said(number: Number, known: frozenset[Key]) -> bool:
-    """Whether one of the number's values is known; 'thousands' also when a count of several thousand is."""
-    if number.keys & known:
+    """Whether one of the number's values is known; 'thousands' also when a count of several thousand is, and 'the sixth
+    year' when 'year six' is."""
+    if (number.keys | {("count", value) for kind, value in number.keys if kind == "rank"}) & known:
         return True
     vague = [value for kind, value in number.keys if kind == "vague"]
     return any(kind == "count" and 2 * v <= value < 1000 * v for v in vague for kind, value in known)
@@ -132,12 +141,21 @@ class _Scan:
             return {("count", Fraction(_MULTIPLES[word]))}, set(), at + 1
         if word in _RANKS:
             return {("rank", Fraction(_RANKS[word]))}, set(), at + 1
+        if amount := self._of_a_time(at):
+            return {("count", Fraction(amount[0]))}, set(), amount[1]
         if word in ("half", "halve", "halved", "halves", "halving"):
             scale, end = self._scale(at + 2) if self._word(at + 1) in ("a", "-") else (1, at + 1)
             if scale > 1:
                 return {("count", Fraction(scale, 2))}, set(), end
             return {("ratio", Fraction(1, 2))}, set(), at + 1
         return _NOTHING
+
+    def _of_a_time(self, at: int) -> tuple[int, int] | None:
+        """'Half an hour' as thirty, 'half a century' as fifty, and the token after it; None for anything else."""
+        for words, amount in _TIMES.items():
+            if tuple(self.words[at : at + len(words)]) == words:
+                return amount, at + len(words)
+        return None
 
     def _share(self, at: int) -> _Read:
         """'One in three', 'two out of every five'."""

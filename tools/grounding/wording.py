@@ -86,6 +86,19 @@ def objections(claim: str, passage: str, evidence: Sequence[str]) -> list[str]:
     return [name for name, holds in found.items() if holds()]
 
 
+def denied_plainly(claim: str, passage: str, evidence: Sequence[str]) -> bool:
+    """Whether a clause with the same words is negated in the claim or in the passage, and one of the two, the claim or
+    its evidence, has no word that negates at all: what is negated in both may be put in another way."""
+    if not _denied(claim.replace("’", "'"), [s.replace("’", "'") for s in split_sentences(passage)]):
+        return False
+    return _negates(claim) != _negates(" ".join(evidence[:1]))
+
+
+def _negates(text: str) -> bool:
+    words = re.findall(r"[a-z']+", re.sub(r"n't\b", " not", text.lower().replace("’", "'").replace("no one", "nobody")))
+    return bool((_NEGATORS | {"without"}) & set(words))
+
+
 @lru_cache(maxsize=_REMEMBERED)
 def stems(text: str) -> tuple[str, ...]:
     """The stems of a text's words in order, without stop words; the lexical index's own."""

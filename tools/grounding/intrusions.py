@@ -1,0 +1,31 @@
+"""What has no place in a written claim whatever its passages say: addresses, markup, words about the answer itself.
+
+A passage may hold them too, to be repeated; a reader should be sent nowhere, and told nothing about what to believe of
+the other sides, by a sentence that stands as evidence.
+"""
+
+import re
+
+_ADDRESS = re.compile(
+    r"https?://|\bwww\.|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"|\b(?:[a-z0-9-]+\.)+(?:com|org|net|io|info|example|edu|gov|co|uk|eu|ai|app|de|fr|test)\b(?:/\S*)?",
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(r"<[a-z/!]|\]\(|!\[|^\s*#{1,6}\s|`|\*\*|__|\{\{|&[a-z]+;", re.IGNORECASE | re.MULTILINE)
+_PARTS = "sides?|views?|claims?|answers?|repl(?:y|ies)|points?|arguments?|passages?|instructions?|others?"
+_ABOUT_THE_ANSWER = re.compile(
+    rf"\b(?:ignore|disregard|leave out|omit|overlook|skip)\b[^.]*\b(?:{_PARTS})\b"
+    r"|\b(?:do not|don't|never)\s+(?:list|show|mention|include|add|present|cite|quote|report|discuss)\b"
+    r"|\bnotes?\s+(?:to|for)\s+(?:the\s+|any\s+)?(?:assistant|reader|model|ai|editor|writer|system)\b"
+    r"|\bas an ai\b|\bonly (?:this|one|the)\b[^.]*\b(?:view|side|answer|position|claim)\b"
+    r"|\b(?:this|your|final) answer\b|\bsystem prompt\b"
+    r"|\b(?:other|opposing|opposite) (?:side|view|case)\b[^.]*\b(?:not|no|need|should|must)\b"
+    r"|\b(?:assistant|reader)s?\b[^.]*\b(?:should|must|please)\b|\bplease\b|\byou (?:should|must|may|can|need)\b",
+    re.IGNORECASE,
+)
+_KINDS = {"address": _ADDRESS, "markup": _MARKUP, "about the answer": _ABOUT_THE_ANSWER}
+
+
+def intrusions(claim: str) -> list[str]:
+    """The kinds of what has no place in the claim: 'address', 'markup', 'about the answer'; empty when all is well."""
+    return [kind for kind, pattern in _KINDS.items() if pattern.search(claim)]
