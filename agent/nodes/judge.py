@@ -191,7 +191,8 @@ async def _score(
     """Support by side and passage, as far as the deadline allows; what is left stays unjudged and is counted."""
     statements = {p["id"]: p["statement"] for p in state["perspectives"]}
     contrary = contrary_statements(state)
-    asked = [Pair(statements[s], prose(passages[i].text), contrary[s]) for s, i in pairs]
+    question = state["framing"]["neutral"]
+    asked = [Pair(statements[s], prose(passages[i].text), contrary[s], question) for s, i in pairs]
     values = await judge.support(asked, time_left(options, "judge", time.time()))
     scores: dict[str, dict[int, float]] = {}
     for (side, passage), value in zip(pairs, values, strict=True):
