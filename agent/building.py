@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 DEFAULT_MODEL = "gpt-5.4-mini"
 _PAGES_AT_ONCE = 32  # of all runs together; reading one is mostly waiting
+_NO_KEY = "none"  # what is sent to an engine of one's own that wants no key
 STAGES = ("frame", "expand", "queries", "write")
 P = TypeVar("P")
 
@@ -278,14 +279,18 @@ def _judge_server(settings: Settings) -> tuple[str, str, str]:
 def build_engine(settings: Settings) -> "SearchEngine | None":
     """The search engine that is on; None without one."""
     tavily, serper = settings.tavily_api_key.get_secret_value(), settings.serper_api_key.get_secret_value()
-    if settings.web == "tavily" or (settings.web == "auto" and tavily):
-        from tools.web.tavily import Tavily
+    if settings.web == "tavily" or (settings.web == "auto" and (tavily or settings.tavily_base_url)):
+        from tools.web.tavily import ADDRESS, Tavily
 
-        return Tavily(tavily)
+        return Tavily(tavily or _NO_KEY, settings.tavily_base_url or ADDRESS)
     if settings.web == "serper" or (settings.web == "auto" and serper):
         from tools.web.serper import Serper
 
         return Serper(serper)
+    if settings.web == "searxng" or (settings.web == "auto" and settings.searxng_url):
+        from tools.web.searxng import SearXng
+
+        return SearXng(settings.searxng_url)
     if settings.web == "ddgs":
         from tools.web.duckduckgo import DuckDuckGo
 

@@ -16,7 +16,7 @@ from tools.http import is_address, without_login
 _NO_KEY = SecretStr("")
 _HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
 _ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?")
-_ADDRESSES = ("openai_base_url", "judge_url", "embeddings_url", "chroma_url")
+_ADDRESSES = ("openai_base_url", "judge_url", "tavily_base_url", "searxng_url", "embeddings_url", "chroma_url")
 
 
 def _named(name: str, description: str) -> str:
@@ -90,10 +90,15 @@ class Settings(BaseSettings):
     judge_concurrency: int = Field(default=100, ge=1, le=100, description="Requests to the judge at once.")
 
     # The web
-    web: Literal["auto", "off", "tavily", "ddgs", "serper"] = Field(
-        default="auto", description="'auto' is Tavily or Serper, whichever has a key; 'ddgs' needs none; 'off' is off."
+    web: Literal["auto", "off", "tavily", "ddgs", "serper", "searxng"] = Field(
+        default="auto",
+        description="'auto' is Tavily, Serper or SearXNG, whichever is set; 'ddgs' needs no key; 'off' is off.",
     )
     tavily_api_key: SecretStr = _key("TAVILY_API_KEY", "Turns on web search by Tavily.")
+    tavily_base_url: str = _named(
+        "TAVILY_BASE_URL", "Turns on any engine that speaks Tavily's format, at its address, with or without a key."
+    )
+    searxng_url: str = _named("SEARXNG_URL", "Turns on web search by a SearXNG of your own, at its address.")
     serper_api_key: SecretStr = _key("SERPER_API_KEY", "Turns on web search by Serper.")
     domains: Path | None = Field(default=None, description="A file of domain lists: allow, prefer, block, kinds.")
 
@@ -187,6 +192,7 @@ class Settings(BaseSettings):
     def _whole(self) -> "Settings":
         """Settings that need each other; the first word of the message is the variable to look at."""
         keys = {"tavily": self.tavily_api_key, "serper": self.serper_api_key}
+        elsewhere = self.web == "tavily" and bool(self.tavily_base_url)
         wrong = (
             (
                 self.provider == "chat" and not self.chat_is_set,
@@ -208,9 +214,10 @@ class Settings(BaseSettings):
             ),
             (bool(self.judge_url) and not self.judge_model, "STEELMAN_JUDGE_MODEL is needed beside STEELMAN_JUDGE_URL"),
             (
-                self.web in keys and not keys.get(self.web, _NO_KEY).get_secret_value(),
+                self.web in keys and not elsewhere and not keys.get(self.web, _NO_KEY).get_secret_value(),
                 f"STEELMAN_WEB is '{self.web}': set {self.web.upper()}_API_KEY",
             ),
+            (self.web == "searxng" and not self.searxng_url, "STEELMAN_WEB is 'searxng': set SEARXNG_URL"),
             (
                 bool(self.embeddings_url) != bool(self.embeddings_model),
                 "STEELMAN_EMBEDDINGS_URL and STEELMAN_EMBEDDINGS_MODEL are needed together",

@@ -6,8 +6,9 @@
         server.otherwise(lambda query: [Found(…)])                                         # for any other query
         Tavily("key", server.url)
 
-It answers as Tavily, Serper or DuckDuckGo do, by its kind, and gives each only what was asked for: `include_domains`,
-`max_results`, pages of ten. Leaving the block raises AssertionError where a script went unused or a query found none.
+It answers as Tavily, Serper, SearXNG or DuckDuckGo do, by its kind, and gives each only what was asked for:
+`include_domains`, `max_results`, pages of ten. Leaving the block raises AssertionError where a script went unused or a
+query found none.
 """
 
 import contextlib
@@ -22,7 +23,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 from urllib.parse import parse_qsl, urlsplit
 
-Kind = Literal["tavily", "serper", "duckduckgo"]
+Kind = Literal["tavily", "serper", "duckduckgo", "searxng"]
 
 
 @dataclass(frozen=True)
@@ -147,6 +148,9 @@ def _handler(server: SearchServer) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
         timeout = 10
 
+        def do_GET(self) -> None:
+            self.do_POST()
+
         def do_POST(self) -> None:
             self.close_connection = True
             data = self.rfile.read(int(self.headers.get("content-length", 0)))
@@ -184,7 +188,10 @@ def _body(body: str | bytes) -> bytes:
 
 
 def _request(kind: Kind, path: str, headers: Mapping[str, str], data: bytes) -> Request:
-    body = dict(parse_qsl(data.decode())) if kind == "duckduckgo" else json.loads(data)
+    if kind == "searxng":
+        body: dict[str, Any] = dict(parse_qsl(urlsplit(path).query))
+    else:
+        body = dict(parse_qsl(data.decode())) if kind == "duckduckgo" else json.loads(data)
     query = str(body.get("query" if kind == "tavily" else "q", ""))
     return Request(path, query, body, {k.lower(): v for k, v in headers.items()}, time.monotonic())
 
@@ -206,6 +213,13 @@ def _page(kind: Kind, found: Sequence[Found], request: Request) -> bytes:
             for i, f in enumerate(shown, start=1)
         ]
         return json.dumps({"searchParameters": body, "organic": organic, "credits": 1}).encode()
+    if kind == "searxng":
+        first = (int(body["pageno"]) - 1) * 10
+        results = [
+            {"url": f.url, "title": f.title, "content": f.snippet, "engine": "one", "publishedDate": f.date or None}
+            for f in found[first : first + 10]
+        ]
+        return json.dumps({"query": request.query, "number_of_results": 0, "results": results}).encode()
     first = int(body.get("s", 0))
     return _html(found[first : first + (15 if first else 10)])
 

@@ -15,16 +15,19 @@ from tools.allowance import Allowance, using
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderReplyError, SettingsError
 from tools.web.duckduckgo import DuckDuckGo
 from tools.web.engines import SearchEngine, WebResult, cut_query, gather_pages, iso_date, tidy, with_sites
+from tools.web.searxng import SearXng
 from tools.web.serper import Serper
 from tools.web.tavily import Tavily
 
-KINDS: tuple[Kind, ...] = ("tavily", "serper", "duckduckgo")
+KINDS: tuple[Kind, ...] = ("tavily", "serper", "duckduckgo", "searxng")
 NOW = datetime(2026, 3, 15, 12, 0)
 
 
 def engine(server: SearchServer, seconds: float = 5.0) -> SearchEngine:
     if server.kind == "duckduckgo":
         return DuckDuckGo(server.url, seconds)
+    if server.kind == "searxng":
+        return SearXng(server.url, seconds)
     return (
         Tavily("tvly-secret", server.url, seconds)
         if server.kind == "tavily"
@@ -71,6 +74,19 @@ async def test_serper_is_asked_page_by_page_with_the_key_in_the_header_only() ->
     assert {r.path for r in server.requests} == {"/search"}
     assert all(r.headers["x-api-key"] == "sp-secret" for r in server.requests)
     assert [r.url for r in found] == [f"https://site.example/{i}" for i in range(1, 26)]
+
+
+async def test_searxng_is_asked_for_json_page_by_page() -> None:
+    with SearchServer("searxng") as server:
+        server.on("bike", pages(30))
+        found = await engine(server).search("bike lanes", 12, ["who.int"])
+    asked = {"q": "site:who.int bike lanes", "format": "json", "categories": "general"}
+    assert [r.body for r in server.requests] == [asked | {"pageno": "1"}, asked | {"pageno": "2"}]
+    assert found == []  # nothing of what it gave is inside the domain
+    with SearchServer("searxng") as server:
+        server.on("bike", pages(30))
+        assert [r.url for r in await engine(server).search("bike", 12)] == [f.url for f in pages(12)]
+    assert [r.body["pageno"] for r in server.requests] == ["1", "2"]
 
 
 async def test_serper_gives_a_hundred_and_no_more() -> None:
@@ -264,6 +280,10 @@ BAD_DAYS: list[tuple[Kind, Trouble, type[Exception], str]] = [
     ("serper", Trouble(body="[1, 2]"), ProviderReplyError, "not its JSON"),
     ("serper", Trouble(body='{"organic": 3}'), ProviderReplyError, "without a list of results"),
     ("serper", Trouble(body='{"organic": [{"url": "https://a.example"}]}'), ProviderReplyError, "no addresses"),
+    ("searxng", Trouble(403, "<h1>Forbidden</h1>"), ProviderDownError, "lists json under search: formats"),
+    ("searxng", Trouble(500, "oh"), ProviderDownError, "status 500"),
+    ("searxng", Trouble(body="[1, 2]"), ProviderReplyError, "not its JSON"),
+    ("searxng", Trouble(body='{"query": "x"}'), ProviderReplyError, "without a list of results"),
     ("duckduckgo", Trouble(202, "<div class='anomaly-modal'>"), ProviderDownError, "no program now .*TAVILY_API_KEY"),
     ("duckduckgo", Trouble(200, "<p class=anomaly-modal__title>robot? no result"), ProviderDownError, "no program now"),
     ("duckduckgo", Trouble(429), ProviderDownError, "no program now .status 429"),
@@ -299,7 +319,7 @@ async def test_every_engine_survives(kind: Kind, trouble: Trouble, says: str, no
             await engine(server, seconds=0.3 if trouble.hang else 10).search("bike", 5)
 
 
-@pytest.mark.parametrize("make", [lambda a: Tavily("k", a), lambda a: Serper("k", a), lambda a: DuckDuckGo(a)])
+@pytest.mark.parametrize("make", [lambda a: Tavily("k", a), lambda a: Serper("k", a), lambda a: DuckDuckGo(a), SearXng])
 async def test_nobody_there(make: Callable[[str], SearchEngine], no_pauses: None) -> None:
     with pytest.raises(ProviderDownError, match="cannot be reached"):
         await make("http://127.0.0.1:1").search("bike", 5)
