@@ -270,7 +270,7 @@ PASSAGES = {1: "Since 1901 bridges let farmers sell wool and milk on both banks.
         ("bridges let farmers sell wool", True, 0.0, [True, False]),
         ("Bridges let farmers sell cheese", True, 1.0, [False, False]),
         ("Bridges let farmers sell milk and wool on both banks.", False, 0.9, [True, False]),
-        ("Bridges let farmers sell milk and wool on both banks.", False, 0.1, [False, False]),  # the judge doubts it
+        ("Bridges let farmers sell milk, which keeps several kings awake.", False, 0.9, [False, False]),  # it adds
         ("Bridges let 90 farmers sell milk and wool on both banks.", False, 0.9, [False, False]),  # no such number
     ],
 )

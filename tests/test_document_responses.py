@@ -249,7 +249,7 @@ async def test_of_one_publisher_another_group_comes_before_the_same_document_aga
 
 
 @pytest.mark.parametrize("quotes", [True, False])
-async def test_the_judge_reads_sentences_for_a_writer_that_quotes_only(settings: Settings, quotes: bool) -> None:
+async def test_sentences_are_read_by_the_judge_of_this_process_whoever_writes(settings: Settings, quotes: bool) -> None:
     judge = ScriptedJudge(lambda pair: 0.1 if " not " in pair.statement else 0.9)
     async with door(settings, build(judge=judge, quoter=None if quotes else InstantWriter())) as runs:
         made = await runs.answer(await runs.start(QUESTION))
@@ -257,7 +257,7 @@ async def test_the_judge_reads_sentences_for_a_writer_that_quotes_only(settings:
     assert {r.thesis.text for g in groups for r in g.responses} >= {c.text for c in made.perspectives[0].claims}
     read = {p.text for p in judge.pairs if "It stands" not in p.text}  # not the passages, which end with that
     claimed = {c.text for s in made.perspectives for c in s.claims}
-    assert read > claimed if quotes else read == claimed  # those are verified
+    assert read > claimed
 
 
 # The answer
