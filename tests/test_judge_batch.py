@@ -6,14 +6,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from model_server import ModelServer
+from answering_model import FRAMED, SIDES, STAGES, case_of, library, library_template
+from answering_model import QUESTION as VOTING
+from model_server import ModelServer, Reply
 
 from agent.building import build_judge
+from agent.options import RunOptions
+from agent.runs import Runs
 from agent.settings import load_settings
 from tools.chat.model import ChatModel
-from tools.errors import ProviderReplyError
+from tools.errors import ProviderReplyError, RunError
 from tools.judges.batch import TOGETHER, BatchJudge
 from tools.judges.judge import ClaimCheck, ClaimJudge, Pair
+
+__all__ = ["library", "library_template"]
 
 QUESTION = "Should ferries be free?"
 YES, NO = "Ferries should be free.", "Ferries should not be free."
@@ -172,3 +178,75 @@ def test_it_is_built_where_it_is_named() -> None:
     assert isinstance(named, BatchJudge)
     assert named.name.startswith("batch-judge-m-")
     assert build_judge(load_settings(openai_base_url="http://127.0.0.1:9/v1", model="m")) is None
+
+
+# --- in a run ---------------------------------------------------------------------------------------------------------
+
+
+def judged_by_words(body: Body) -> Any:
+    """What a model says of the library's texts: each for its side, by the word 'not'."""
+    sides, passages = (found.findall(prompt_of(body)) for found in (_SIDE, _PASSAGE))
+    yes = next(label for label, s in sides if s == "Voting should be compulsory.")
+    no = next(label for label, s in sides if s == "Voting should not be compulsory.")
+    return {
+        "verdicts": [
+            {"passage": p, "side": no if "should not be" in text else yes, "grade": "clear"} for p, text in passages
+        ]
+    }
+
+
+def checked_by_words(body: Body) -> Any:
+    """A claim is said where its words stand; it serves the side that agrees with it about 'not'."""
+    text = prompt_of(body)
+    passages, against = dict(_PASSAGE.findall(text)), "<side>Voting should not" in text
+    return {
+        "claims": [
+            {
+                "claim": label,
+                "said": "yes" if claim in "".join(passages[p] for p in cites.split()) else "no",
+                "serves": "yes" if ("should not be" in claim) == against else "no",
+            }
+            for label, cites, claim in _CLAIM.findall(text)
+        ]
+    }
+
+
+def with_inventions(body: Body) -> Any:
+    """Four claims of a writer that keeps to its sources, and two that nobody says."""
+    made = case_of(body)["claims"][:4]
+    invented = [{"text": t, "passages": [1]} for t in ("Voters in Arden like cake.", f"{made[0]['text']} See x.com.")]
+    return {"claims": [*invented, *made]}
+
+
+@pytest.mark.usefixtures("library")
+async def test_a_run_is_judged_in_batches_its_claims_are_checked_a_call_a_side_and_quotes_fill_it() -> None:
+    two = {"perspectives": SIDES["perspectives"][:2]}
+    with ModelServer(strict=False) as server:
+        server.on(STAGES["frame"], FRAMED).on(STAGES["expand"], two)
+        server.on("For every passage give", judged_by_words)
+        server.on("For every claim:", checked_by_words)
+        server.on(STAGES["write"], with_inventions)
+        chosen = load_settings(openai_base_url=server.url, model="m", judge="batch")
+        async with Runs(chosen) as runs:
+            answer = await runs.answer(await runs.start(VOTING, RunOptions.of("normal", max_rounds=0)))
+        kinds = [kind for p in server.prompts() for kind in ("For every passage give", "For every claim:") if kind in p]
+    assert answer.providers["judge"].startswith("batch-judge-m-")
+    assert kinds.count("For every passage give") == 1  # sixteen texts, both sides
+    assert 2 <= kinds.count("For every claim:") <= 6  # a call a side, what is refused once more, and for what stands in
+    for side in answer.perspectives:
+        shown = [c.text for c in side.claims]
+        assert len(shown) >= 3
+        assert not any("cake" in t or "x.com" in t for t in shown)
+        assert all(("should not be" in t) == (side.stance == "opposes") for t in shown if "Voting should" in t)
+    assert not [n for n in answer.notes if n.kind == "degraded"]
+
+
+@pytest.mark.usefixtures("library")
+async def test_a_batch_judge_that_was_named_and_fails_is_the_runs_error() -> None:
+    with ModelServer(strict=False) as server:
+        server.on(STAGES["frame"], FRAMED).on(STAGES["expand"], SIDES)
+        server.on("For every passage give", Reply("no", status=401))
+        chosen = load_settings(openai_base_url=server.url, model="m", judge="batch")
+        async with Runs(chosen) as runs:
+            with pytest.raises(RunError, match="refused the key"):
+                await runs.answer(await runs.start(VOTING))
