@@ -49,6 +49,8 @@ def build_providers(settings: Settings, store: Store) -> Providers:
         framer, expander, requerier, writer = _served(settings, chats, models, framer, expander, requerier, writer)
     web = _web(settings, store, models)
     closers: list[Callable[[], Awaitable[None]]] = [m.aclose for m in set(chats.values())]
+    if close_judge := getattr(models.remote_judge, "aclose", None):
+        closers.append(close_judge)
     if web:
         closers.append(web.fetcher.aclose)
     search = build_search(settings, store, models.searcher)

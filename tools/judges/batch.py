@@ -90,6 +90,10 @@ class BatchJudge:
 
         return asyncio.run(once())
 
+    async def aclose(self) -> None:
+        """Closes its connections."""
+        await self._model.aclose()
+
     async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> Floats:
         """Probabilities, shape (n,), in steps of the grades; NaN for a text that was not answered within the seconds,
         or not with a verdict. Raises ProviderDownError, ProviderReplyError, BudgetError."""
