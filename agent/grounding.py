@@ -37,11 +37,12 @@ async def ground(
     """For each claim's text the claim, citing only the passages that say it, with the words of each that do; None for a
     claim that no cited passage says, nor all of them together.
 
-    said: how surely the judge finds the claim of that text in all that it cites; None where it checks no claims.
+    said: how surely the judge finds the claim of that text in all that it cites; a claim that it did not check, or None
+    where it checks none, stands on what can be looked up.
     """
     holding: dict[str, list[_Reading]] = {}
     for reading in await _readings(models, claims, passages):
-        if _holds(reading, None if said is None else said.get(reading.claim, 0.0)):
+        if _holds(reading, None if said is None else said.get(reading.claim)):
             holding.setdefault(reading.claim, []).append(reading)
     return {c["text"]: _held(c, holding.get(c["text"], [])) for c in claims}
 

@@ -11,9 +11,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tools.allowance import current
 from tools.cache import VectorCache
 from tools.encoders.encoder import Encoder
-from tools.errors import DeadlineError, JudgeError, ProviderError
+from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError
 from tools.http import without_login
 from tools.judges.judge import ClaimCheck, ClaimJudge, CloseJudge, Judge, Pair, StanceJudge
 from tools.judges.quoting import Quoting, load_quoting
@@ -266,6 +267,9 @@ class _Remote(_Cached):
             return await super().check(side, claims, seconds)
         try:
             return await self._judge.check(side, claims, seconds * self._patience)
+        except (BudgetError, DeadlineError) as exc:
+            current().note("scope", f"Not every claim was checked by {self.name}: {exc}")
+            return np.full((len(claims), 2), np.nan, np.float32)
         except ProviderError as exc:
             raise JudgeError(f"the judge failed: {exc}") from exc
 

@@ -118,6 +118,10 @@ def as_read(claim: Claim) -> str:
     return claim.get("shown") or claim["text"]
 
 
+A_CASE = 2
+"""Claims of a case from which nothing that merely leans is shown beside it."""
+
+
 def in_case(claim: Claim) -> bool:
     """Whether the claim is of its side's case."""
     return claim.get("tier", "case") == "case"

@@ -11,6 +11,7 @@ from tools.errors import SteelmanError
 SUITES = {
     "answers": "the whole answer on questions whose passages have known sides",
     "bench": "speed: start-up, ask, encoder, batch, ingest, the agent's own time, the chat page, a large store",
+    "claims": "are a model's true claims kept and its bad ones refused, whoever judges",
     "expand": "claim and negation against gold pairs of perspectives",
     "grounding": "is a written claim in its passage: the check of written claims on gold items",
     "judge": "does a passage support a perspective: any judge on labelled pairs",

@@ -92,7 +92,7 @@ async def _read(args: argparse.Namespace, name: str, settings: Settings) -> list
     if not args.fit:
         refuse_either_way(chosen)
     cases = chosen.shuffled(args.seed)[: args.limit]
-    kept = _Kept(args.keep, f"{name} {args.limit} {args.seed} {args.gold}")
+    kept = _Kept(args.keep, f"{name} {args.limit} {args.seed} {args.gold} {GROUNDS}")
     if kept.questions is not None:
         return kept.questions
     seen: dict[str, tuple[Brief, ...]] = {}

@@ -4,21 +4,17 @@ import asyncio
 import os
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 from agent_fixtures import QUESTION, door, instant_template, settings
 from conftest import Spawn
 from providers import build
 
-from agent.commands import session
 from agent.options import RunOptions
-from agent.providers import Providers
 from agent.runs import Runs
 from agent.settings import Settings
 from agent.warming import warm_up
 from tools.errors import RunError
-from tools.judges.embedded import is_built, load_judge
 from tools.worker import give_way
 
 __all__ = ["instant_template", "settings"]
@@ -146,28 +142,6 @@ async def test_warming_up_asks_the_judge_and_the_search_once(settings: Settings)
     async with door(settings, build(before_search=asked.append)) as runs:
         await warm_up(runs.providers)
         assert len(asked) == 1
-
-
-@pytest.mark.parametrize("built", [True, False])
-async def test_models_are_built_before_the_first_questions_time_begins(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, built: bool
-) -> None:
-    waited: list[str] = []
-
-    async def warm(providers: Providers) -> None:
-        waited.append("warm")
-
-    monkeypatch.setattr(session, "warm_up", warm)
-    monkeypatch.setattr(session, "is_built", lambda cache: built)
-    monkeypatch.setattr(session, "_ensure_samples", lambda runs: None)
-    async with session.open_runs(settings):
-        assert waited == ([] if built else ["warm"])
-
-
-def test_built_are_both_models(models_dir: Path, tmp_path: Path) -> None:
-    load_judge(models_dir)
-    assert is_built(models_dir)
-    assert not is_built(tmp_path)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads have a niceness of their own on Linux only")

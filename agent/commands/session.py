@@ -14,7 +14,6 @@ from agent.settings import Settings, load_settings
 from agent.warming import warm_up
 from tools.errors import InputError
 from tools.ingest.ingest import Ingester
-from tools.judges.embedded import is_built
 from tools.store.store import SAMPLES, Store
 from tools.web.hosts import host_of
 
@@ -30,8 +29,7 @@ async def open_runs(
 ) -> AsyncIterator[Runs]:
     """The door, with the samples indexed; `offline`: nothing leaves this machine then; `at_once`: see Runs.
 
-    `warm`: what the first question would wait for is loaded too. On first use it always is, since models are built
-    then, which should not take the first question's time.
+    `warm`: what the first question would wait for is loaded too.
     """
     import asyncio
 
@@ -39,7 +37,7 @@ async def open_runs(
         if offline:
             runs.providers.check_offline()
         await asyncio.to_thread(_ensure_samples, runs)
-        if warm or _is_first_use(runs):
+        if warm:
             await warm_up(runs.providers)
         yield runs
 
@@ -90,15 +88,6 @@ def _domains(args: argparse.Namespace) -> tuple[str, ...]:
     if wrong := [given for given, host in zip(args.only or (), hosts, strict=True) if "." not in host or " " in given]:
         raise InputError(f"'{wrong[0]}' is no domain. One looks like gov.uk or example.org.")
     return tuple(dict.fromkeys(hosts))
-
-
-def _is_first_use(runs: Runs) -> bool:
-    elsewhere = runs.providers.models.remote_judge is not None or runs.settings.judge == "nli"
-    if elsewhere or is_built(runs.settings.cache_dir):
-        return False
-    if sys.stderr.isatty():
-        print("Building the embedded models (once) …", file=sys.stderr)
-    return True
 
 
 def _ensure_samples(runs: Runs) -> None:

@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 from agent.models import Models
 from agent.providers import Brief
 from agent.reading import Reading, read_sides
-from agent.state import Claim, Response, Tier
+from agent.state import A_CASE, Claim, Response, Tier
 
 MOST_LEANING = 3
 """Quotations under 'may speak for this side' at most."""
-_A_CASE = 2  # claims of a case from which nothing that merely leans is shown beside it
 _SPARES = 3
 _REPEATS = 0.72  # cosine at which a sentence says what another one has said
 _A_PASSAGE = 2  # quotations of one passage at most
@@ -29,7 +28,7 @@ class EmbeddedWriter:
         groups = _groups(reading, brief.responses)
         picked = _pick(reading, np.flatnonzero(reading.case), groups, brief.limit + _SPARES, [])
         case = [_claim(brief, reading, i, "case") for i in picked]
-        if len(case) >= _A_CASE:
+        if len(case) >= A_CASE:
             return case[: brief.limit], case[brief.limit :]
         most = len(picked) + MOST_LEANING - len(case)
         beside = _pick(reading, np.flatnonzero(_elsewhere(reading)), groups, most, picked)[len(picked) :]

@@ -8,6 +8,7 @@ Nothing is rewritten after this stage.
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,11 +19,13 @@ from agent.grounding import ground, verbatim
 from agent.models import RunJudge
 from agent.nodes.judge import replaced, standing
 from agent.nodes.reporting import Stage, in_time, report, timed
+from agent.nodes.write import brief_of
 from agent.options import RunOptions, options_of
 from agent.providers import Providers
 from agent.reading import serves, stances_to
 from agent.routing import time_left
 from agent.state import (
+    A_CASE,
     Claim,
     Coverage,
     Dropped,
@@ -39,6 +42,9 @@ from tools.grounding.grounding import SAID
 from tools.judges.judge import ClaimCheck, Pair, side_score
 from tools.passages import Passage
 
+_GRACE = 1.0  # seconds in which quotations that were read before take the place of what was not checked in time
+_CHECKING = 0.5  # of the time that is left, in which a judge checks claims
+_USUAL = 4  # claims of a side
 _ASKED = 2  # times that a claim is put to a judge which refuses it
 
 
@@ -67,6 +73,9 @@ def node(providers: Providers) -> Stage[RunState]:
             repaired += await in_time(options, "verify", checker.filled([*held, *repaired], dropped))
         except DeadlineError as exc:
             failures = [Failure(stage="verify", message=f"What could not be checked was left out: {exc}")]
+            with suppress(TimeoutError):  # what was read before is there at once
+                async with asyncio.timeout(_GRACE):
+                    repaired += await checker.filled([*held, *repaired], dropped)
         except JudgeError as exc:
             return replaced(providers, exc)
         tell(repaired)
@@ -151,14 +160,18 @@ class _Checker:
     async def filled(self, held: Sequence[Claim], dropped: Sequence[Dropped]) -> list[Claim]:
         """Quotations for the sides that show fewer claims than their sources would be quoted with: of what a model
         wrote too little may hold, and no side should be shorter for it."""
+        quotations = await self._quotations()
+        shown = {text for c in held for text in (c["text"], *c.get("evidence", []))}
         taken: list[Claim] = []
         for side in self.state.get("perspectives", []):
             mine = [c for c in held if c["perspective"] == side["id"]]
             cited = {i for c in mine for i in c["passages"]}
-            known = {sentence for c in mine for sentence in (c["text"], *c.get("evidence", []))}
-            wanted = [q for q in self.state.get("quotations", []) if q["perspective"] == side["id"]]
-            fresh = sorted((q for q in wanted if q["text"] not in known), key=lambda q: bool(cited & {*q["passages"]}))
-            taken += fresh[: max(0, len(wanted) - len(mine))]
+            wanted = [q for q in quotations if q["perspective"] == side["id"]]
+            fresh = sorted((q for q in wanted if q["text"] not in shown), key=lambda q: bool(cited & {*q["passages"]}))
+            filling = [q for q in fresh if in_case(q)][: max(0, len(wanted) - len(mine))]
+            if sum(map(in_case, [*mine, *filling])) < A_CASE:
+                filling += [q for q in fresh if not in_case(q)][: max(0, len(wanted) - len(mine) - len(filling))]
+            taken += filling
         filling = (await self.sift(taken))[0]
         written, lost = {c["perspective"] for c in held}, {d["perspective"] for d in dropped}
         for side in self.state.get("perspectives", []):
@@ -167,12 +180,20 @@ class _Checker:
                 current().note("degraded", f"{what}: its sources are quoted instead.")
         return filling
 
+    async def _quotations(self) -> Sequence[Claim]:
+        """What the sources would be quoted with, where a model wrote; read now for a run from before that was kept."""
+        if "quotations" in self.state or self.providers.quoter is None:
+            return self.state.get("quotations", [])
+        sides = self.state.get("perspectives", [])
+        briefs = [await brief_of(self.providers, self.state, side, _USUAL) for side in sides]
+        return [c for brief in briefs for c in (await self.providers.quoter.write(brief))[0]]
+
     async def _check(self, claims: Sequence[Claim]) -> "list[Claim | Check]":
         passages = await asyncio.to_thread(self.providers.store.passages, {i for c in claims for i in c["passages"]})
         written = [c for c in claims if c.get("written")]
         checked = await self._checked(written, passages) if self.judge.checks_claims else None
         sided = [c for c in claims if c["role"] != "plain" and c["passages"]]
-        to_judge = sided if checked is None else [c for c in sided if not c.get("written")]
+        to_judge = [c for c in sided if not c.get("written") or (c["perspective"], c["text"]) not in (checked or {})]
         said = None if checked is None else {text: verdict[0] for (_, text), verdict in checked.items()}
         grounded, serving = await asyncio.gather(
             ground(self.providers.models, written, passages, said), self._serving(to_judge)
@@ -197,8 +218,8 @@ class _Checker:
     async def _checked(
         self, written: Sequence[Claim], passages: dict[int, Passage]
     ) -> dict[tuple[str, str], tuple[float, float]]:
-        """How surely the judge finds each written claim in what it cites, and takes it for its side's; 0 for what it
-        did not answer. The claims of a side are checked at once, and those that it refuses once more."""
+        """How surely the judge finds each written claim in what it cites, and takes it for its side's; without those
+        that it did not answer. The claims of a side are checked at once, and those that it refuses once more."""
         statements = {p["id"]: p["statement"] for p in self.state.get("perspectives", [])}
         found: dict[tuple[str, str], tuple[float, float]] = {}
 
@@ -211,12 +232,15 @@ class _Checker:
                 ]
                 if not asked:
                     return
-                scores = np.nan_to_num(await self.judge.check(statements.get(side, ""), asked, self.seconds()))
+                left = _CHECKING * self.seconds()
+                scores = await self.judge.check(statements.get(side, ""), asked, left)
                 for claim, (said, serving) in zip(waiting, scores, strict=True):
                     key = side, claim["text"]
                     before = found.get(key, (0.0, 0.0))
-                    found[key] = max(float(said), before[0]), max(float(serving), before[1])
-                waiting = [c for c in waiting if min(found[side, c["text"]]) < SAID]
+                    if not np.isnan(said):
+                        serves_it = float(serving) if side in statements else 1.0
+                        found[key] = max(float(said), before[0]), max(serves_it, before[1])
+                waiting = [c for c in waiting if min(found.get((side, c["text"]), (1.0, 1.0))) < SAID]
 
         await asyncio.gather(*map(of, dict.fromkeys(c["perspective"] for c in written)))
         return found

@@ -94,7 +94,7 @@ async def _written(
     for side, brief, found, case in zip(sides, briefs, given, cases, strict=True):
         if isinstance(case, DeadlineError):
             failures.append(Failure(stage="write", message=f"The case for '{side['name']}' was not written: {case}"))
-            continue
+            case = [], []
         if isinstance(case, BaseException):
             raise case
         responses = brief.responses or (await asyncio.to_thread(respond, brief, found) if found else [])
@@ -104,7 +104,7 @@ async def _written(
             failures.append(Failure(stage="write", message=told))
         known = state["coverage"][side["id"]]
         coverage = counted(known, found) if found and quotes and (found.case.any() or not late) else None
-        quotations = await _quoted(providers, brief, found)
+        quotations = await _quoted(providers, replace(brief, responses=responses), found)
         written[side["id"]] = _Written(*case, list(responses), coverage, quotations)
     return written, briefs, failures
 
@@ -120,8 +120,7 @@ async def _read_and_wrote(
     models, quotes = providers.models, providers.quoter is None
     left = time_left(options, "write", time.time())
     readings: list[Reading] = []
-    read = briefs if quotes else [replace(b, judge=models.judge(models.own_judge.name)) for b in briefs]
-    reading = asyncio.create_task(read_sides(models, read, _READING * left))
+    reading = asyncio.create_task(read_sides(models, briefs, _READING * left))
     try:
         if quotes:
             readings = await in_time(options, "write", reading)
@@ -150,8 +149,7 @@ async def _quoted(providers: Providers, brief: Brief, reading: Reading | None) -
     """What the side's sources would be quoted with, where a model wrote and they were read in time."""
     if providers.quoter is None or reading is None:
         return ()
-    own = providers.models.judge(providers.models.own_judge.name)
-    return (await providers.quoter.write(replace(_read(brief, reading), judge=own)))[0]
+    return (await providers.quoter.write(replace(brief, reading=reading)))[0]
 
 
 def _read(brief: Brief, reading: Reading) -> Brief:
@@ -189,7 +187,12 @@ def counted(coverage: Coverage, reading: Reading) -> Coverage:
 
 
 async def brief_of(providers: Providers, state: RunState, side: Perspective, limit: int) -> Brief:
-    """What a writer is given for one side: the passages that were chosen for it."""
+    """What a writer is given for one side: the passages that were chosen for it, and who reads their sentences. Beside
+    a model that writes, and for a judge of many passages in a call, that is the judge of this process."""
+    models = providers.models
+    judge = models.judge(state.get("judge", ""))
+    if providers.quoter is not None or judge.checks_claims:
+        judge = models.judge(models.own_judge.name)
     chosen = state.get("chosen", {}).get(side["id"], [])
     passages = await asyncio.to_thread(providers.store.passages, chosen)
     return Brief(
@@ -199,7 +202,7 @@ async def brief_of(providers: Providers, state: RunState, side: Perspective, lim
         passages=[passages[i] for i in chosen if i in passages],
         support=state["support"].get(side["id"], {}),
         limit=limit,
-        judge=providers.models.judge(state.get("judge", "")),
+        judge=judge,
         opposing=state["support"].get(side["contrary"], {}),
     )
 

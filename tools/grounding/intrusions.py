@@ -12,15 +12,20 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _MARKUP = re.compile(r"<[a-z/!]|\]\(|!\[|^\s*#{1,6}\s|`|\*\*|__|\{\{|&[a-z]+;", re.IGNORECASE | re.MULTILINE)
-_PARTS = "sides?|views?|claims?|answers?|repl(?:y|ies)|points?|arguments?|passages?|instructions?|others?"
+_BEGINS = r"(?:^|[.!?:;]\s+|,\s+(?:so|and)\s+|\bplease\s+)"  # where an order begins
+_OF_AN_ANSWER = r"(?:other|opposing|opposite|these|those|all|any|this|the) (?:\w+ )?"
+_OF_AN_ANSWER += r"(?:sides?|views?|claims?|answers?|repl(?:y|ies)|points?|arguments?|passages?|instructions?)"
 _ABOUT_THE_ANSWER = re.compile(
-    rf"\b(?:ignore|disregard|leave out|omit|overlook|skip)\b[^.]*\b(?:{_PARTS})\b"
-    r"|\b(?:do not|don't|never)\s+(?:list|show|mention|include|add|present|cite|quote|report|discuss)\b"
+    rf"{_BEGINS}(?:ignore|disregard|leave out|omit|overlook|skip)\b[^.]*\b{_OF_AN_ANSWER}\b"
+    rf"|{_BEGINS}(?:do not|don't|never)\s+(?:list|show|mention|include|add|present|cite|quote|report|discuss)\b"
     r"|\bnotes?\s+(?:to|for)\s+(?:the\s+|any\s+)?(?:assistant|reader|model|ai|editor|writer|system)\b"
-    r"|\bas an ai\b|\bonly (?:this|one|the)\b[^.]*\b(?:view|side|answer|position|claim)\b"
-    r"|\b(?:this|your|final) answer\b|\bsystem prompt\b"
-    r"|\b(?:other|opposing|opposite) (?:side|view|case)\b[^.]*\b(?:not|no|need|should|must)\b"
-    r"|\b(?:assistant|reader)s?\b[^.]*\b(?:should|must|please)\b|\bplease\b|\byou (?:should|must|may|can|need)\b",
+    r"|\b(?:dear|to the|to any) (?:assistant|reader|model|editor)s?\b"
+    r"|\bas an ai\b|\bonly (?:this|one) (?:view|side|answer|position|claim)\b"
+    r"|\bthe only (?:correct|valid|true|permitted|right|possible) (?:view|side|answer|position)\b"
+    r"|\b(?:this|your|final) answer (?:must|should|has to|is to)\b|\bsystem prompt\b"
+    r"|\b(?:other|opposing|opposite) (?:side|view|case)s?\b[^.]*\b(?:must|should|need|can|may)\b[^.]*"
+    r"\b(?:left out|ignored|omitted|shown|listed|mentioned|given)\b"
+    r"|(?:^|[.!?;]\s+)please\b|\byou (?:should|must) (?:answer|conclude|write|list|show|tell|believe|trust)\b",
     re.IGNORECASE,
 )
 _KINDS = {"address": _ADDRESS, "markup": _MARKUP, "about the answer": _ABOUT_THE_ANSWER}

@@ -10,6 +10,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from random import SystemRandom
 from typing import Literal
@@ -105,7 +106,7 @@ class BatchJudge:
         def take(statement: str, text: str, support: float) -> None:
             found[places.get((statement, text), [])] = support
 
-        calls = [self._judge(call, take) for call in _calls(pairs)]
+        calls = [partial(self._judge, call, take) for call in _calls(pairs)]
         await _within(seconds, calls)
         return found
 
@@ -113,7 +114,7 @@ class BatchJudge:
         """For each claim how surely the passages say it, and how surely it serves the side, shape (n, 2); NaN for one
         without an answer. Raises as `support`."""
         found = np.full((len(claims), 2), np.nan, np.float32)
-        calls = [self._check(side, claims, part, found) for part in parts(range(len(claims)), TOGETHER)]
+        calls = [partial(self._check, side, claims, part, found) for part in parts(range(len(claims)), TOGETHER)]
         await _within(seconds, calls)
         return found
 
@@ -202,13 +203,13 @@ def _labels(count: int, kind: str) -> list[str]:
     return _random.sample(letters, count)
 
 
-async def _within(seconds: float, calls: Sequence[Awaitable[None]]) -> None:
+async def _within(seconds: float, calls: Sequence[Callable[[], Awaitable[None]]]) -> None:
     """All the calls, some at a time, until the seconds are over; the first failure ends them all."""
     turn = asyncio.Semaphore(_AT_ONCE)
 
-    async def one(call: Awaitable[None]) -> None:
+    async def one(call: Callable[[], Awaitable[None]]) -> None:
         async with turn:
-            await call
+            await call()
 
     tasks = [asyncio.ensure_future(one(call)) for call in calls]
     if not tasks:

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from tools.encoders.encoder import minilm_recipe
 from tools.errors import ModelError
-from tools.judges import close
-from tools.judges.close import as_read, close_logits, close_recipe, fingerprint, loading
+from tools.judges.close import as_read, close_logits, fingerprint, loading
 from tools.judges.judge import Pair
 from tools.judges.windows import strongest, windowed
-from tools.onnx_models.model import OnnxModel, Recipe, built, load_model
+from tools.onnx_models.model import OnnxModel, Recipe, load_model
 
 ANSWERS = ("support", "oppose")
 """What the model is asked of a statement and a text; each has a logit of its own."""
@@ -164,16 +163,6 @@ def load_judge(cache_dir: Path) -> EmbeddedJudge:
     told = hashlib.sha256(f"{calibration!r} {reading}".encode()).hexdigest()[:4]
     name = f"embedded-judge-{recipe.fingerprint()}-{told}"
     return EmbeddedJudge(model, name, calibration, closer)
-
-
-def is_built(cache_dir: Path) -> bool:
-    """Whether both models are in the cache, so that nobody has to wait for them to be built; what cannot be built since
-    its files are missing is nothing to wait for either."""
-    recipes = ((judge_recipe(), "judge"), (close_recipe(), close.NAME))
-    try:
-        return all(built(recipe, cache_dir, name).exists() for recipe, name in recipes)
-    except OSError:
-        return True
 
 
 def read_calibration() -> Calibration:
