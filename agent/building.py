@@ -282,9 +282,10 @@ def build_engine(settings: Settings) -> "SearchEngine | None":
     """The search engine that is on; None without one."""
     tavily, serper = settings.tavily_api_key.get_secret_value(), settings.serper_api_key.get_secret_value()
     if settings.web == "tavily" or (settings.web == "auto" and (tavily or settings.tavily_base_url)):
-        from tools.web.tavily import ADDRESS, Tavily
+        from tools.web.tavily import Tavily
 
-        return Tavily(tavily or _NO_KEY, settings.tavily_base_url or ADDRESS)
+        elsewhere = {"address": settings.tavily_base_url} if settings.tavily_base_url else {}
+        return Tavily(tavily or _NO_KEY, **elsewhere)
     if settings.web == "serper" or (settings.web == "auto" and serper):
         from tools.web.serper import Serper
 

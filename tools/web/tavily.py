@@ -7,7 +7,6 @@ from tools.errors import ProviderDownError, ProviderReplyError
 from tools.http import open_client, status_error
 from tools.web.engines import WebResult, askable, begin_call, cut_query, read_results, tidy, usable_key, within
 
-ADDRESS = "https://api.tavily.com"
 _MOST_DOMAINS = 300
 """What Tavily reads of `include_domains`."""
 _PLAN = "The plan's limit may be used up: see app.tavily.com."
@@ -20,7 +19,7 @@ class Tavily:
     longest_query = 400
     most_results = 20
 
-    def __init__(self, key: str, address: str = ADDRESS, seconds: float = 20.0) -> None:
+    def __init__(self, key: str, address: str = "https://api.tavily.com", seconds: float = 20.0) -> None:
         self.address = address.rstrip("/")
         self._key = usable_key("Tavily", key)
         self._seconds = seconds
