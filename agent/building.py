@@ -284,8 +284,8 @@ def build_engine(settings: Settings) -> "SearchEngine | None":
     if settings.web == "tavily" or (settings.web == "auto" and (tavily or settings.tavily_base_url)):
         from tools.web.tavily import Tavily
 
-        elsewhere = {"address": settings.tavily_base_url} if settings.tavily_base_url else {}
-        return Tavily(tavily or _NO_KEY, **elsewhere)
+        key = tavily or _NO_KEY
+        return Tavily(key, address=settings.tavily_base_url) if settings.tavily_base_url else Tavily(key)
     if settings.web == "serper" or (settings.web == "auto" and serper):
         from tools.web.serper import Serper
 
