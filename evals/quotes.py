@@ -8,6 +8,7 @@ right     of the quotations from known documents those that stand under their do
 sides     sides with a quotation from a document known for that side
 both      questions of which both sides have one
 missing   sides that would be shown all the same if the documents known for them were not there
+swapped   those of them that would show a document known for the other side; the others show documents of no known side
 astray    questions that no document answers (`elsewhere-dev`, `elsewhere-last`) of which something would be shown
 
 The side of an essay is not that of each of its sentences, so that `right` is too low rather than too high.
@@ -188,7 +189,7 @@ def _plain(p: Point) -> dict[str, float | None]:
 
 
 def _percent(p: Point) -> str:
-    shares = (p.sides, p.both, p.missing, p.astray)
+    shares = (p.sides, p.both, p.missing, p.swapped, p.astray)
     return f"{_share(p.right, 1):>6}  {p.quoted:12}  {'  '.join(f'{_share(x):>5}' for x in shares)}"
 
 
@@ -204,7 +205,7 @@ def _table(
     for name, tiers in curves.items():
         lines += ["", f"{name}, {counts[name]} questions"]
         for tier, found in tiers.items():
-            lines.append(f"{heads[tier]:<26}  right  (quotations)  sides   both   miss. astray")
+            lines.append(f"{heads[tier]:<26}  right  (quotations)  sides   both   miss.  swap. astray")
             lines += [f"{p.probability:>26.2f} {_percent(p)}" for p in found]
             told = points[name][tier]
             parts = (f"{k} {v['value']:.0%} [{v['interval'][0]:.0%}, {v['interval'][1]:.0%}]" for k, v in told.items())

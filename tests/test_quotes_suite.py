@@ -89,10 +89,11 @@ def test_the_measures_by_hand() -> None:
     assert (found["both"].value, found["both"].total) == (1 / 2, 2)
     # Without its own documents only the side for of the first question would be shown: b and e are left to it.
     assert (found["missing"].value, found["missing"].total) == (1 / 4, 4)
+    assert found["swapped"].value == 1 / 4, "b is known for the other side"
     lower = measures([one, other], OWN, "leaning")
     # For: of a, b and e, which come first, three is all that is shown; d waits. Against: c, and g.
     assert MOST == 3
-    assert values(lower) == {"right": 4 / 5, "sides": 1.0, "both": 1.0, "missing": 1 / 4}
+    assert values(lower) == {"right": 4 / 5, "sides": 1.0, "both": 1.0, "missing": 1 / 4, "swapped": 1 / 4}
 
 
 def test_of_questions_without_an_answer_it_is_counted_of_how_many_something_is_shown() -> None:
@@ -261,7 +262,7 @@ def test_a_set_is_asked_and_told(
         assert main(command) == 0  # what was read is kept, and nobody is asked again
     table = capsys.readouterr().out.splitlines()
     assert table[2] == "towns_2way, 4 questions"
-    assert table[4].split() == ["0.50", "100.0%", str(points[0]["quoted"]), "100%", "100%", "0%", "-"]
+    assert table[4].split() == ["0.50", "100.0%", str(points[0]["quoted"]), "100%", "100%", "0%", "0%", "-"]
     assert [line.split(":")[0] for line in table if ":" in line] == ["in force"] * 2
     assert len(table) == 3 + 2 * (1 + len(STEPS) + 1)
     assert main([*command, "--limit", "2"]) == 0  # what is asked otherwise is asked

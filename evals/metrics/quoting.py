@@ -22,6 +22,8 @@ MOST = 3
 CASE_RIGHT, LEANING_RIGHT, LEAST_RIGHT = 0.96, 0.9, 0.86
 """Shares of the quotations of a tier that have to stand right where it is fitted, and of the surest that stand in for
 it: readers find about as many of the case right, and fewer of the rest, since some take no side (docs/results.md)."""
+CASE_MISSING = 0.16
+"""Of the sides whose documents are left out, the share whose case may be shown all the same where it is fitted."""
 _COMMON = 20  # quotations
 _SILENCED = 0.05  # of the questions with quotations whose documents answer them
 Kind = Literal["sided", "topical", "elsewhere"]
@@ -60,6 +62,7 @@ class Point:
     sides: float
     both: float
     missing: float
+    swapped: float
     astray: float
 
 
@@ -84,14 +87,15 @@ def _point(questions: Sequence[Question], quoting: Quoting, tier: Tier, least: f
         sides=found["sides"].value,
         both=found["both"].value,
         missing=found["missing"].value,
+        swapped=found["swapped"].value,
         astray=found["astray"].value,
     )
 
 
 def measures(questions: Sequence[Question], quoting: Quoting, tier: Tier) -> dict[str, Ratio]:
-    """right, sides, both and missing of the case, or of both tiers together ('leaning'), over questions with documents
-    of known sides; astray over those that no document answers."""
-    names = ("right", "sides", "both", "missing", "astray")
+    """right, sides, both, missing and swapped of the case, or of both tiers together ('leaning'), over questions with
+    documents of known sides; astray over those that no document answers."""
+    names = ("right", "sides", "both", "missing", "swapped", "astray")
     rows: dict[str, list[tuple[str, float, float]]] = {name: [] for name in names}
     for q in questions:
         if q.kind == "elsewhere":
@@ -101,11 +105,12 @@ def measures(questions: Sequence[Question], quoting: Quoting, tier: Tier) -> dic
         verdicts = {sign: _picked(q, sign, quoting, tier) for sign in (1, -1)}
         shown = [sign in sides for sign, sides in verdicts.items()]
         known = [(sign, side) for sign, sides in verdicts.items() for side in sides if side]
-        without = [bool(_picked(q, sign, quoting, tier, left_out=sign)) for sign in (1, -1)]
+        without = {sign: _picked(q, sign, quoting, tier, left_out=sign) for sign in (1, -1)}
         rows["right"].append((q.key, sum(sign == side for sign, side in known), len(known)))
         rows["sides"].append((q.key, sum(shown), 2))
         rows["both"].append((q.key, float(all(shown)), 1))
-        rows["missing"].append((q.key, sum(without), 2))
+        rows["missing"].append((q.key, sum(map(bool, without.values())), 2))
+        rows["swapped"].append((q.key, sum(-sign in sides for sign, sides in without.items()), 2))
     return {name: Ratio.of(of) for name, of in rows.items()}
 
 
@@ -143,7 +148,7 @@ def fit(questions: Sequence[Question], own: float = 0.26, passage: float = 0.3) 
     wrong of those that speak for both. Fitted are their scale (a logistic regression without an intercept on the known
     documents, each question with the same weight, each document too); what tells known documents from the others that
     were read (logistic regressions); how near the nearest passage has to come; then the lowest probabilities from
-    which CASE_RIGHT and LEANING_RIGHT of the quotations stand right.
+    which CASE_RIGHT and LEANING_RIGHT of the quotations stand right, the case's besides so high that CASE_MISSING holds.
     """
     shares = np.array([own, passage, 1 - own - passage])
     sided = [q for q in questions if q.kind == "sided"]
@@ -170,7 +175,12 @@ def _speaks(questions: Sequence[Question]) -> LogisticRegression:
 
 def _foremost(questions: Sequence[Question], quoting: Quoting) -> float:
     """The weight of how near the nearest passage comes, each question with the same weight, those included that no
-    document answers."""
+    document answers.
+
+    Its intercept is not kept. With it, both sides of reworded questions are shown half as often, and a side without
+    its documents hardly less (docs/results.md): it says how seldom documents of a whole pool speak to the question,
+    not how seldom those do that would be shown.
+    """
     grounds = np.concatenate([q.grounds for q in questions])
     side = np.where(np.concatenate([q.sides != 0 for q in questions]), 1.0, -1.0)
     each = np.concatenate([np.full(len(q.sides), 1 / max(1, len(q.sides))) for q in questions])
@@ -193,7 +203,8 @@ def _silent(questions: Sequence[Question], quoting: Quoting) -> Quoting:
 
 
 def _thresholds(questions: Sequence[Question], quoting: Quoting) -> Quoting:
-    made = replace(quoting, case=_lowest(questions, quoting, "case", CASE_RIGHT))
+    case = max(_lowest(questions, quoting, "case", CASE_RIGHT), _seldom(questions, quoting))
+    made = replace(quoting, case=case)
     leaning, least = (_lowest(questions, made, "leaning", right) for right in (LEANING_RIGHT, LEAST_RIGHT))
     return replace(made, leaning=leaning, least=least)
 
@@ -213,6 +224,17 @@ def _lowest(questions: Sequence[Question], quoting: Quoting, tier: Tier, wanted:
     for step in range(99, 29, -1):
         right = measures(questions, _from(quoting, tier, step / 100), tier)["right"]
         if right.total >= _COMMON and (wanted - right.value) * right.total > 1:
+            break
+        least = step / 100
+    return least
+
+
+def _seldom(questions: Sequence[Question], quoting: Quoting) -> float:
+    """The lowest probability, in hundredths, from which on a side's case is shown without its documents for at most
+    CASE_MISSING of the sides."""
+    least = 0.99
+    for step in range(99, 29, -1):
+        if measures(questions, _from(quoting, "case", step / 100), "case")["missing"].value > CASE_MISSING:
             break
         least = step / 100
     return least
