@@ -226,10 +226,10 @@ def build_judge(settings: Settings) -> RemoteJudge | None:
 def _build_judge(settings: Settings) -> RemoteJudge | None:
     if settings.provider == "embedded" or settings.judge in ("embedded", "nli"):
         return None
+    if judges_in_batches(settings):
+        return _build_batch_judge(settings)
     if settings.judge == "auto" and not settings.judge_url:
         return None
-    if settings.judge == "batch":
-        return _build_batch_judge(settings)
     from tools.chat.prices import price_of
     from tools.judges.chat import ChatJudge, read_judge_prompt
     from tools.judges.score import ScoreJudge
@@ -257,6 +257,14 @@ def _build_judge(settings: Settings) -> RemoteJudge | None:
     )
 
 
+def judges_in_batches(settings: Settings) -> bool:
+    """Whether a chat model judges many passages a call: where that is named, and where a chat model serves the other
+    stages and no judge is set."""
+    if settings.provider == "embedded":
+        return False
+    return settings.judge == "batch" or (settings.judge == "auto" and not settings.judge_url and uses_chat(settings))
+
+
 def _build_batch_judge(settings: Settings) -> RemoteJudge:
     """The chat model that judges many passages at once."""
     from tools.chat.model import ChatModel
@@ -265,7 +273,8 @@ def _build_batch_judge(settings: Settings) -> RemoteJudge:
 
     url, model, key = _judge_server(settings)
     price = price_of(model, settings.prices)
-    return BatchJudge(ChatModel(model, url=url, key=key, price=price, temperature=settings.temperature))
+    asked = ChatModel(model, url=url, key=key, price=price, temperature=settings.temperature)
+    return BatchJudge(asked, threshold=settings.judge_threshold, concurrency=settings.judge_concurrency)
 
 
 def _judge_server(settings: Settings) -> tuple[str, str, str]:

@@ -150,11 +150,30 @@ def served_judge(tools: Tools) -> str:
     judge = build_judge(tools.settings)
     assert judge is not None  # this check is only made where there is one
     where = without_login(judge.address)
-    score = float(_wait(judge.support([_pair()], _SECONDS), where)[0])
+
+    async def asked() -> float:
+        try:
+            return float((await judge.support([_pair()], _SECONDS))[0])
+        finally:
+            if close := getattr(judge, "aclose", None):  # of a client that belongs to this event loop
+                await close()
+
+    score = _wait(asked(), where)
     if score != score:
         raise ProviderReplyError(f"{judge.name} at {where} gave neither Yes nor No.")
     insisted = "fails without it" if tools.settings.judge != "auto" else "the embedded judge stands in when it fails"
     return f"{judge.name} at {where}, accepts a passage from {judge.threshold:.2f} on; {insisted}"
+
+
+def batch_judge(tools: Tools) -> str:
+    """A chat model that judges is not asked, since that costs; its address and name are those of the chat model, or
+    are tried with `doctor --ask`."""
+    from agent.building import build_judge
+
+    judge = build_judge(tools.settings)
+    assert judge is not None  # this check is only made where there is one
+    insisted = "fails without it" if tools.settings.judge != "auto" else "the embedded judge stands in when it fails"
+    return f"{judge.name} at {without_login(judge.address)}, not asked (`doctor --ask` asks it); {insisted}"
 
 
 def _pair() -> Pair:

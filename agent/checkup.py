@@ -102,7 +102,7 @@ Check = Callable[[Tools], str]
 
 
 def _on(settings: Settings, *, ask: bool) -> Iterator[tuple[str, str, Check]]:
-    from agent.building import build_engine, build_judge, uses_chat
+    from agent.building import build_engine, build_judge, judges_in_batches, uses_chat
 
     speaks = "the neutral question, the sides, further queries and the claims"
     yield "data", "what was ingested, and the runs", checks.data
@@ -112,11 +112,10 @@ def _on(settings: Settings, *, ask: bool) -> Iterator[tuple[str, str, Check]]:
         yield "chat model", speaks, checks.chat_asked if ask else checks.chat
     else:
         yield "language", speaks, checks.language
-    yield (
-        "judge",
-        "what supports which side, and whether a claim holds",
-        checks.served_judge if build_judge(settings) else checks.own_judge,
-    )
+    judge = checks.served_judge if build_judge(settings) else checks.own_judge
+    if judges_in_batches(settings) and not ask:
+        judge = checks.batch_judge
+    yield "judge", "what supports which side, and whether a claim holds", judge
     if build_engine(settings):
         yield "web search", "pages from the web", checks.web_asked if ask else checks.web
     if settings.reranker:
@@ -126,7 +125,7 @@ def _on(settings: Settings, *, ask: bool) -> Iterator[tuple[str, str, Check]]:
 
 def _off(settings: Settings) -> list[tuple[str, str, str]]:
     """What is not on: its name, what it would serve, and the variables for `.env` that turn it on."""
-    from agent.building import build_engine, build_judge, uses_chat
+    from agent.building import build_engine, build_judge, judges_in_batches, uses_chat
 
     speaks, other = "questions in any language, and sides, queries and claims of a model", "another model's search"
     encoder = settings.encoder or settings.embeddings_url
@@ -138,7 +137,7 @@ def _off(settings: Settings) -> list[tuple[str, str, str]]:
             "OPENAI_API_KEY, or OPENAI_BASE_URL and STEELMAN_MODEL for your own",
         ),
         (
-            build_judge(settings) or settings.judge == "nli",
+            settings.judge == "nli" or (build_judge(settings) and not judges_in_batches(settings)),
             "judge server",
             "a larger judge",
             "STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL; see `make judge-server`, or set STEELMAN_JUDGE=nli",

@@ -200,7 +200,9 @@ def test_models_are_listed_and_found(settings: Settings) -> None:
 def test_tokens_are_those_that_the_models_spent() -> None:
     with ModelServer() as server:
         answering(server, again=True, usage=(100, 10))
-        given = load_settings(openai_base_url=server.url, model="test-model", openai_api_key="sk-of-the-test")
+        given = load_settings(
+            openai_base_url=server.url, model="test-model", openai_api_key="sk-of-the-test", judge="embedded"
+        )
         with api(given, build_providers) as address, client(address) as llm:
             reply = ask(llm, said("user", VOTING))
         calls = len([r for r in server.requests if r.path.endswith("/chat/completions")])

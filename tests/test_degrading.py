@@ -42,7 +42,8 @@ def server() -> Iterator[ModelServer]:
 
 def settings(server: ModelServer | None, **changes: Any) -> Settings:
     chat = {"openai_base_url": server.url, "model": "test-model", "openai_api_key": KEY} if server else {}
-    return load_settings(**{**chat, **changes})
+    judge = "auto" if "judge_url" in changes else "embedded"  # else the chat model would judge as well
+    return load_settings(**{**chat, "judge": judge, **changes})
 
 
 async def run(given: Settings, seconds: float = SECONDS, **options: Any) -> Answer:
@@ -309,6 +310,7 @@ def cli(library: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch, cap
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("STEELMAN_MODEL", "test-model")
+    monkeypatch.setenv("STEELMAN_JUDGE", "embedded")
     monkeypatch.chdir(library)
 
     def run(*arguments: str) -> tuple[int, str, str]:
@@ -527,6 +529,17 @@ async def test_a_named_judge_that_fails_is_an_error(server: ModelServer, kind: s
         with pytest.raises(RunError, match="judge-model") as caught:
             await runs.answer(run_id)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("library")
+async def test_a_chat_model_that_cannot_judge_leaves_it_to_the_embedded_judge(server: ModelServer) -> None:
+    server.on("For every passage give", Reply("I would rather not."))
+    answering(server)
+    answer = await run(settings(server, judge="auto"), seconds=20, max_rounds=0)
+    assert answer.providers["judge"] == "quick"
+    (told,) = notes(answer, "degraded")
+    assert "The embedded judge scored everything again." in told
+    assert all(side.claims for side in answer.perspectives if side.stance != "other")
 
 
 @pytest.mark.usefixtures("library")

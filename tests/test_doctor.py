@@ -1,7 +1,9 @@
 """The doctor: what is on, what answers, and how to turn on the rest; and what the settings make of each other."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from answering_model import FRAMED
@@ -11,6 +13,7 @@ from agent.__main__ import main
 from agent.building import build_engine, build_judge
 from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
+from tools.judges.batch import BatchJudge
 from tools.judges.chat import ChatJudge
 from tools.judges.score import ScoreJudge
 
@@ -77,9 +80,34 @@ def test_asked_to_it_puts_a_question(
     monkeypatch.setenv("STEELMAN_MODEL", "small")
     monkeypatch.setenv("STEELMAN_MODEL_WRITE", "large")
     server.on("- neutral: one short question", FRAMED, FRAMED, times=2)
+    server.on("For every passage give", _for_its_first_side)
     assert main(["doctor", "--ask"]) == 0
-    assert lines(capsys)["chat model"].startswith("ok small, large at ")
-    assert [r.body["model"] for r in server.requests if r.body] == ["small", "large"]
+    told = lines(capsys)
+    assert told["chat model"].startswith("ok small, large at ")
+    assert told["judge"].startswith("ok batch-judge-small-")
+    assert [r.body["model"] for r in server.requests if r.body] == ["small", "large", "small"]
+
+
+def _for_its_first_side(body: dict[str, Any]) -> dict[str, Any]:
+    text = str(body["messages"][-1]["content"])
+    side, passage = (re.search(rf'<{kind} label="(\w+)"', text) for kind in ("side", "passage"))
+    assert side
+    assert passage
+    return {"verdicts": [{"passage": passage[1], "side": side[1], "grade": "clear"}]}
+
+
+@pytest.mark.usefixtures("data")
+def test_a_chat_model_that_judges_is_not_asked_unless_that_is_wanted(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("STEELMAN_MODEL", "small")
+    assert main(["doctor"]) == 0
+    told = lines(capsys)
+    assert told["judge"].startswith("ok batch-judge-small-")
+    assert "not asked" in told["judge"]
+    assert told["judge server"].startswith("off ")
+    assert not [r for r in server.requests if r.body]
 
 
 @pytest.mark.usefixtures("data")
@@ -142,7 +170,8 @@ def test_a_judge_that_gives_no_verdict(monkeypatch: pytest.MonkeyPatch, capsys: 
         ({"judge_url": "http://127.0.0.1:1", "judge_model": "m", "judge": "score"}, ScoreJudge),
         ({"judge_url": "http://127.0.0.1:1/v1", "judge_model": "m", "judge": "embedded"}, None),
         ({"judge_url": "http://127.0.0.1:1/v1", "judge_model": "m", "provider": "embedded"}, None),
-        ({"openai_api_key": "k"}, None),  # a judge asks thousands of times: never by a key alone
+        ({"openai_api_key": "k"}, BatchJudge),  # a call for each passage would be thousands: never by a key alone
+        ({"openai_api_key": "k", "judge": "embedded"}, None),
         ({"openai_api_key": "k", "judge": "chat"}, ChatJudge),
     ],
 )

@@ -173,11 +173,17 @@ async def test_nothing_is_asked_about_nothing(judge: BatchJudge) -> None:
     assert (await judge.check(YES, [])).shape == (0, 2)
 
 
-def test_it_is_built_where_it_is_named() -> None:
+def test_it_is_built_where_it_is_named_and_where_a_chat_model_has_no_other_judge() -> None:
     named = build_judge(load_settings(judge="batch", openai_base_url="http://127.0.0.1:9/v1", model="m"))
     assert isinstance(named, BatchJudge)
     assert named.name.startswith("batch-judge-m-")
-    assert build_judge(load_settings(openai_base_url="http://127.0.0.1:9/v1", model="m")) is None
+    chat = load_settings(openai_base_url="http://127.0.0.1:9/v1", model="m", judge_threshold=0.7)
+    unnamed = build_judge(chat)
+    assert isinstance(unnamed, BatchJudge), "with a chat model and no judge, that model judges"
+    assert unnamed.threshold == unnamed.sentence_threshold == 0.7
+    assert build_judge(chat.model_copy(update={"judge": "embedded"})) is None
+    assert build_judge(chat.model_copy(update={"provider": "embedded"})) is None
+    assert build_judge(load_settings()) is None
 
 
 # --- in a run ---------------------------------------------------------------------------------------------------------

@@ -148,7 +148,7 @@ def fit(questions: Sequence[Question], own: float = 0.26, passage: float = 0.3) 
     wrong of those that speak for both. Fitted are their scale (a logistic regression without an intercept on the known
     documents, each question with the same weight, each document too); what tells known documents from the others that
     were read (logistic regressions); how near the nearest passage has to come; then the lowest probabilities from
-    which CASE_RIGHT and LEANING_RIGHT of the quotations stand right, the case's besides so high that CASE_MISSING holds.
+    which CASE_RIGHT and LEANING_RIGHT of the quotations stand right, the case's so high that CASE_MISSING holds too.
     """
     shares = np.array([own, passage, 1 - own - passage])
     sided = [q for q in questions if q.kind == "sided"]

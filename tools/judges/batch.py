@@ -71,11 +71,11 @@ class CheckedClaims(BaseModel):
 class BatchJudge:
     """Any chat model; belongs to the event loop that first uses it, as its ChatModel does."""
 
-    threshold = 0.5
-    sentence_threshold = 0.5
-
-    def __init__(self, model: ChatModel) -> None:
+    def __init__(self, model: ChatModel, threshold: float = 0.5, concurrency: int = _AT_ONCE) -> None:
+        """concurrency: calls at once, of which there are never more than _AT_ONCE."""
         self._model = model
+        self.threshold = self.sentence_threshold = threshold
+        self._at_once = min(concurrency, _AT_ONCE)
         self.address = model.address
         prompts = "".join(load_prompt(name).digest for name in ("judge_batch", "check"))
         self.name = f"batch-judge-{model.name}-{sha256(f'{prompts}{model.address}'.encode()).hexdigest()[:8]}"
@@ -107,7 +107,7 @@ class BatchJudge:
             found[places.get((statement, text), [])] = support
 
         calls = [partial(self._judge, call, take) for call in _calls(pairs)]
-        await _within(seconds, calls)
+        await _within(seconds, calls, self._at_once)
         return found
 
     async def check(self, side: str, claims: Sequence[ClaimCheck], seconds: float = math.inf) -> Floats:
@@ -115,7 +115,7 @@ class BatchJudge:
         without an answer. Raises as `support`."""
         found = np.full((len(claims), 2), np.nan, np.float32)
         calls = [partial(self._check, side, claims, part, found) for part in parts(range(len(claims)), TOGETHER)]
-        await _within(seconds, calls)
+        await _within(seconds, calls, self._at_once)
         return found
 
     async def _judge(self, call: "_Call", take: Callable[[str, str, float], None]) -> None:
@@ -203,9 +203,9 @@ def _labels(count: int, kind: str) -> list[str]:
     return _random.sample(letters, count)
 
 
-async def _within(seconds: float, calls: Sequence[Callable[[], Awaitable[None]]]) -> None:
+async def _within(seconds: float, calls: Sequence[Callable[[], Awaitable[None]]], at_once: int) -> None:
     """All the calls, some at a time, until the seconds are over; the first failure ends them all."""
-    turn = asyncio.Semaphore(_AT_ONCE)
+    turn = asyncio.Semaphore(at_once)
 
     async def one(call: Callable[[], Awaitable[None]]) -> None:
         async with turn:
