@@ -23,14 +23,15 @@ class _Part(BaseModel):
 class AnswerClaim(_Part):
     """A finished sentence and the numbers of the citations that it stands on.
 
-    `quoted`: it stands in its source word for word; otherwise a model wrote it, and the citations' quotes say it.
+    `quoted`: it stands in its source word for word; otherwise a model wrote it, or it is a crux, and the citations'
+    quotes say it.
     `shown` is the text with what it leans on in square brackets, empty where it stands alone. `tier`: 'case' for what
     surely argues for its side, 'leaning' for what may speak for it and is to be read before it is used.
     """
 
     text: str
     citations: list[int]
-    role: Literal["thesis", "case", "plain"] = "case"
+    role: Literal["thesis", "case", "plain", "crux"] = "case"
     tier: Literal["case", "leaning"] = "case"
     quoted: bool = True
     shown: str = ""
@@ -187,7 +188,9 @@ class Answer(_Part):
     """The answer to one question.
 
     `focus` is what a follow-up narrows its question to, such as "the cost"; `against` is what it wants argued against.
-    `wider_question` is what the sides answer where the sources found do not speak of the very thing that was asked.
+    `crux` says what the dispute turns on, with citations of both sides: a model's sentence, verified as its claims are,
+    or else the points that both cases speak to. `wider_question` is what the sides answer where the sources found do
+    not speak of the very thing that was asked.
     """
 
     schema_version: Literal["1.0"] = SCHEMA_VERSION
@@ -199,6 +202,7 @@ class Answer(_Part):
     against: Countered | None = None
     outcome: Outcome
     summary: str
+    crux: AnswerClaim | None = None
     perspectives: list[AnswerPerspective]
     plain: list[AnswerClaim] = Field(default_factory=list)
     citations: list[Citation]

@@ -51,3 +51,14 @@ def aspects_of(texts: Sequence[str], said: Sequence[str], known: Sequence[str]) 
         if any(map(words.search, said)) and not any(map(words.search, known))
     }
     return sorted((a for a, n in spoken.items() if n >= _ENOUGH), key=lambda a: -spoken[a])
+
+
+def shared_aspects(one: Sequence[str], other: Sequence[str], question: str) -> list[tuple[str, int, int]]:
+    """The aspects that texts of both kinds speak of and the question does not name, those first of which most do; with
+    the positions of the first text of each kind that speaks of it."""
+    found = []
+    for aspect, words in _ASPECTS.items():
+        mine, theirs = ([i for i, text in enumerate(texts) if words.search(text)] for texts in (one, other))
+        if mine and theirs and not words.search(question):
+            found.append((min(len(mine), len(theirs)), aspect, mine[0], theirs[0]))
+    return [(aspect, a, b) for _, aspect, a, b in sorted(found, key=lambda f: -f[0])]

@@ -57,11 +57,11 @@ class _Numbering:
 
     def _number(self, passage: Passage, quote: str, claim: Claim) -> int:
         key = (passage.collection, passage.document_id)
-        support = None if claim["role"] == "plain" else round(claim["support"], 3)
+        support = None if claim["role"] in ("plain", "crux") else round(claim["support"], 3)
         known = self.citations.get(key)
         if known is None:
             self.citations[key] = _citation(len(self.citations) + 1, passage, quote, support)
-        else:
+        elif (passage.id, quote) not in _quoted(known):
             extra = Quotation(passage_id=passage.id, quote=quote, support=support)
             self.citations[key] = known.model_copy(update={"more": [*known.more, extra]})
         return self.citations[key].number
@@ -83,6 +83,7 @@ def assemble(
     coverage = state.get("coverage", {})
     sides = [_perspective(p, coverage.get(p["id"]), claims, numbering) for p in state["perspectives"]]
     plain = [_claim(c, numbering) for c in claims if c["role"] == "plain"]
+    crux = next((_claim(c, numbering) for c in claims if c["role"] == "crux"), None)
     sides = [s.model_copy(update={"groups": _groups(s, state, numbering)}) for s in sides]
     outcome = _outcome(state, sides)
     against = _countered(state)
@@ -95,6 +96,7 @@ def assemble(
         against=against,
         outcome=outcome,
         summary=summarise(outcome, state),
+        crux=crux if outcome == "answered" else None,
         perspectives=sides if outcome in ("answered", "retrieved") or unquoted(state) else [],
         plain=plain,
         citations=list(numbering.citations.values()),
@@ -196,6 +198,10 @@ def _claim(claim: Claim, numbering: _Numbering) -> AnswerClaim:
         tier=claim.get("tier", "case"),
         shown=claim.get("shown", ""),
     )
+
+
+def _quoted(citation: Citation) -> set[tuple[int, str]]:
+    return {(citation.passage_id, citation.quote), *((q.passage_id, q.quote) for q in citation.more)}
 
 
 def _citation(number: int, passage: Passage, quote: str, support: float | None) -> Citation:

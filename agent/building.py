@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from agent.models import Models, RemoteJudge
-from agent.providers import Expander, Framer, Providers, Remote, Requerier, Writer
-from agent.served import EMBEDDED, ServedExpander, ServedFramer, ServedRequerier, ServedWriter
+from agent.providers import CruxWriter, Expander, Framer, Providers, Remote, Requerier, Writer
+from agent.served import EMBEDDED, NoCrux, ServedCrux, ServedExpander, ServedFramer, ServedRequerier, ServedWriter
 from agent.settings import Settings
 from tools.errors import SettingsError
 from tools.http import is_local, without_login
@@ -64,6 +64,7 @@ def build_providers(settings: Settings, store: Store) -> Providers:
         requerier=requerier,
         writer=writer,
         quoter=quoter,
+        crux=_crux(chats["write"]) if chats else None,
         names=_names(models, chat=bool(chats)),
         web=web,
         reranker=build_reranker(settings),
@@ -105,6 +106,12 @@ def build_chat(settings: Settings, stage: str) -> "ChatModel":
         price=price_of(name, settings.prices),
         temperature=settings.temperature,
     )
+
+
+def _crux(model: "ChatModel") -> CruxWriter:
+    from agent.chat.writing import ChatWriter
+
+    return ServedCrux("crux", model.name, model.local, ChatWriter(model), NoCrux())
 
 
 def _served(

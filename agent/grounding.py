@@ -72,11 +72,13 @@ async def _readings(models: Models, claims: Sequence[Claim], passages: dict[int,
 
 
 def _held(claim: Claim, holding: Sequence[_Reading]) -> Claim | None:
-    """The claim with the passages that say it; one that stands in them word for word is a quotation."""
-    if not holding:
+    """The claim with the passages that say it; one that stands in them word for word is a quotation. A crux is said by
+    passages of both sides together, or not at all."""
+    together = [list(r.passages) for r in holding if len(r.passages) > 1]
+    alone = [r.passages[0] for r in holding if len(r.passages) == 1] if claim["role"] != "crux" else []
+    if not alone and not together:
         return None
-    alone = [r.passages[0] for r in holding if len(r.passages) == 1]
-    saying = alone or list(holding[0].passages)
+    saying = alone or together[0]
     ids = [p.id for p in saying]
     if all(verbatim(claim["text"], p.text) for p in saying):
         return Claim(**{**claim, "passages": ids, "written": False})

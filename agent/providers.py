@@ -65,6 +65,12 @@ class Writer(Protocol):
         ...
 
 
+class CruxWriter(Protocol):
+    async def crux(self, one: Brief, other: Brief) -> Claim | None:
+        """What the dispute of two contrary sides turns on, citing passages of both; None where they meet nowhere."""
+        ...
+
+
 @dataclass(frozen=True)
 class Remote:
     """Something outside this process that the settings turn on: what it does, where it is, whether it may be missed."""
@@ -89,6 +95,7 @@ class Providers:
     writer: Writer
     names: dict[str, str]
     quoter: Writer | None = None  # quotes for a side of which nothing that the writer wrote passed the checks
+    crux: CruxWriter | None = None  # says what a dispute turns on, where a judge can check what it says
     web: "WebSearch | None" = None
     reranker: "Reranker | None" = None
     english_only: bool = True

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from agent.providers import Brief, Expander, Framer, Requerier, Writer
+from agent.providers import Brief, CruxWriter, Expander, Framer, Requerier, Writer
 from agent.question import check_question
 from agent.state import Claim, FramingState, Perspective
 from tools.allowance import current, sooner
@@ -101,3 +101,15 @@ class ServedRequerier(Served[Requerier]):
 class ServedWriter(Served[Writer]):
     async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
         return await self.call(lambda p: p.write(brief))
+
+
+class NoCrux:
+    """Leaves what a dispute turns on to the points that both cases speak to."""
+
+    async def crux(self, one: Brief, other: Brief) -> Claim | None:
+        return None
+
+
+class ServedCrux(Served[CruxWriter]):
+    async def crux(self, one: Brief, other: Brief) -> Claim | None:
+        return await self.call(lambda p: p.crux(one, other))

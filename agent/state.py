@@ -96,17 +96,18 @@ class Coverage(Standing):
 class Claim(TypedDict):
     """A finished sentence with the passages that it stands on. `support` is the judge's for the side it serves.
 
-    A `written` claim is a model's own sentence; any other stands in its passage word for word. `evidence`, which verify
-    fills in for a written claim, are the words of each cited passage that say it. `shown` is the text with what it
-    leans on in square brackets, empty or missing where it stands alone. Of the `tier` 'leaning' it may speak for the
-    side, and is no part of its case.
+    Claims of the `role` 'crux', which says what the dispute turns on, and 'plain', which answers a question without
+    sides, stand under no perspective. A `written` claim is a model's own sentence; any other stands in its passage word
+    for word. `evidence`, which verify fills in for a written claim, are the words of each cited passage that say it.
+    `shown` is the text with what it leans on in square brackets, empty or missing where it stands alone. Of the `tier`
+    'leaning' it may speak for the side, and is no part of its case.
     """
 
     perspective: str
     text: str
     passages: list[int]
     support: float
-    role: Literal["thesis", "case", "plain"]
+    role: Literal["thesis", "case", "plain", "crux"]
     tier: NotRequired[Tier]
     written: NotRequired[bool]
     evidence: NotRequired[list[str]]

@@ -10,8 +10,10 @@ from answering_model import FRAMED, SIDES, STAGES, case_of, library, library_tem
 from answering_model import QUESTION as VOTING
 from model_server import ModelServer, Reply
 
+from agent.answer import Answer
 from agent.building import build_judge
 from agent.options import RunOptions
+from agent.rendering.markdown import to_markdown
 from agent.runs import Runs
 from agent.settings import load_settings
 from tools.chat.model import ChatModel
@@ -29,14 +31,14 @@ _PASSAGE = re.compile(r'<passage label="(\w+)">(.*?)</passage>', re.DOTALL)
 _CLAIM = re.compile(r'<claim label="(\w+)" cites="([\w ]*)">(.*?)</claim>')
 
 Body = dict[str, Any]
-Answer = Callable[[dict[str, str], dict[str, str]], list[dict[str, str]]]
+Said = Callable[[dict[str, str], dict[str, str]], list[dict[str, str]]]
 
 
 def prompt_of(body: Body) -> str:
     return str(body["messages"][-1]["content"])
 
 
-def verdicts(answer: Answer) -> Callable[[Body], Any]:
+def verdicts(answer: Said) -> Callable[[Body], Any]:
     """A reply that `answer` makes of the labels of the sides and of the passages, by their text."""
 
     def reply(body: Body) -> Any:
@@ -224,6 +226,66 @@ def with_inventions(body: Body) -> Any:
     return {"claims": [*invented, *made]}
 
 
+_NUMBERED = re.compile(r'<passage number="(\d+)"[^>]*>(.*?)</passage>', re.DOTALL)
+_SPEAKER = re.compile(r"said the \w+ of \w+")
+
+
+def crux_of(body: Body, invented: str = "") -> Any:
+    """What two of the library's texts, one on each side, part about."""
+    yes, no = (
+        next((n, t) for n, t in _NUMBERED.findall(prompt_of(body)) if ("should not be" in t) == against)
+        for against in (False, True)
+    )
+    speakers = [" ".join(_SPEAKER.findall(text)[0].split()[1:]) for _, text in (yes, no)]
+    text = f"{speakers[0].capitalize()} said that voting should be compulsory, while {speakers[1]} said that voting "
+    return {"text": f"{text}should not be compulsory{invented}.", "passages": [int(yes[0]), int(no[0])]}
+
+
+def said_all(body: Body) -> Any:
+    """A judge that finds every claim in its passages."""
+    labels = [label for label, _, _ in _CLAIM.findall(prompt_of(body))]
+    return {"claims": [{"claim": label, "said": "yes", "serves": "yes"} for label in labels]}
+
+
+async def asked_with(crux: Callable[[Body], Any]) -> Answer:
+    with ModelServer(strict=False) as server:
+        server.on(STAGES["frame"], FRAMED).on(STAGES["expand"], {"perspectives": SIDES["perspectives"][:2]})
+        server.on("For every passage give", judged_by_words)
+        server.on("For every claim:", said_all)
+        server.on("Find the one point", crux)
+        server.on(STAGES["write"], case_of)
+        async with Runs(load_settings(openai_base_url=server.url, model="m")) as runs:
+            return await runs.answer(await runs.start(VOTING, RunOptions.of("normal", max_rounds=0)))
+
+
+@pytest.mark.usefixtures("library")
+async def test_what_the_dispute_turns_on_stands_on_top_and_cites_both_sides() -> None:
+    answer = await asked_with(crux_of)
+    assert answer.crux
+    assert "while" in answer.crux.text
+    cited = {c.number: c for c in answer.citations}
+    assert {"should not be" in cited[n].quote for n in answer.crux.citations} == {True, False}
+    assert f"{answer.crux.text} [" in to_markdown(answer).replace("\\", "")
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(
+    "crux",
+    [
+        lambda body: crux_of(body, ", as 97 per cent of voters found"),
+        lambda body: {**crux_of(body), "passages": crux_of(body)["passages"][:1]},
+        lambda body: {**crux_of(body), "passages": [77, 78]},
+        lambda body: {"text": "", "passages": []},
+        lambda body: Reply("no", status=500),
+    ],
+    ids=["with a figure that nobody gives", "citing one side", "citing nothing", "without a point", "not at all"],
+)
+async def test_what_does_not_hold_does_not_stand_on_top(crux: Callable[[Body], Any]) -> None:
+    answer = await asked_with(crux)
+    assert answer.outcome == "answered"
+    assert answer.crux is None or answer.crux.text.startswith("Both sides speak to ")
+
+
 @pytest.mark.usefixtures("library")
 async def test_a_run_is_judged_in_batches_its_claims_are_checked_a_call_a_side_and_quotes_fill_it() -> None:
     two = {"perspectives": SIDES["perspectives"][:2]}
@@ -232,13 +294,14 @@ async def test_a_run_is_judged_in_batches_its_claims_are_checked_a_call_a_side_a
         server.on("For every passage give", judged_by_words)
         server.on("For every claim:", checked_by_words)
         server.on(STAGES["write"], with_inventions)
+        server.on("Find the one point", crux_of)
         chosen = load_settings(openai_base_url=server.url, model="m", judge="batch")
         async with Runs(chosen) as runs:
             answer = await runs.answer(await runs.start(VOTING, RunOptions.of("normal", max_rounds=0)))
         kinds = [kind for p in server.prompts() for kind in ("For every passage give", "For every claim:") if kind in p]
     assert answer.providers["judge"].startswith("batch-judge-m-")
     assert kinds.count("For every passage give") == 1  # sixteen texts, both sides
-    assert 2 <= kinds.count("For every claim:") <= 6  # a call a side, what is refused once more, and for what stands in
+    assert kinds.count("For every claim:") <= 5  # each side's claims and the crux; of each side the refused once more
     for side in answer.perspectives:
         shown = [c.text for c in side.claims]
         assert len(shown) >= 3

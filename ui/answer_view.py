@@ -40,6 +40,9 @@ def show(to: Door, run: RunRow, answer: Answer) -> None:
     evidence = to.evidence(run.id)
     passages = to.passages(_cited(answer))
     seen = turned(answer)
+    if answer.crux:
+        words = f'<p class="sm-claim">{text(answer.crux.text)}</p>'
+        _cited_line(answer, None, words, answer.crux.citations, "crux", passages, [])
     _sides(seen, evidence, passages)
     for number, claim in enumerate(answer.plain):
         words = f'<p class="sm-claim">{text(said(claim))}</p>'

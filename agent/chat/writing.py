@@ -13,6 +13,7 @@ from tools.passages import Passage
 _SPARES = 2
 _READ = 14  # passages a side; more only dilute the request
 _CITED = 3
+_READ_FOR_CRUX = 4  # passages a side
 _LONGEST = 500
 
 
@@ -29,8 +30,15 @@ class WrittenCase(BaseModel):
     claims: list[WrittenClaim] = Field(max_length=24)
 
 
+class WrittenCrux(BaseModel):
+    """What the model is asked for on the dispute as a whole."""
+
+    text: str = Field(default="", max_length=_LONGEST)
+    passages: list[int] = Field(default_factory=list, max_length=12)
+
+
 class ChatWriter:
-    """Asks a model to write each side's case."""
+    """Asks a model to write each side's case, and what the dispute turns on."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
@@ -48,8 +56,38 @@ class ChatWriter:
             limit=str(limit + _SPARES),
         )
         case = await self._model.ask(system, user, WrittenCase)
-        claims = [_claim(brief.perspective, written, shown, brief.support) for written in case.claims]
+        made = [_claim(brief.perspective, written, shown, brief.support) for written in case.claims]
+        claims = _by_source(made, {p.id: p.source for p in shown})
         return claims[:limit], claims[limit : limit + _SPARES]
+
+    async def crux(self, one: Brief, other: Brief) -> Claim | None:
+        mine, theirs = list(one.passages[:_READ_FOR_CRUX]), list(other.passages[:_READ_FOR_CRUX])
+        if not mine or not theirs:
+            return None
+        system, user = load_prompt("crux").render(
+            question=as_data("question", one.framing["neutral"]),
+            statement=as_data("statement", one.perspective["statement"]),
+            contrary=as_data("statement", other.perspective["statement"]),
+            passages="\n".join(_shown(n, p) for n, p in enumerate(mine, start=1)),
+            opposing="\n".join(_shown(n, p) for n, p in enumerate(theirs, start=len(mine) + 1)),
+        )
+        said = await self._model.ask(system, user, WrittenCrux)
+        cited = {(n <= len(mine)): n for n in said.passages if 1 <= n <= len(mine) + len(theirs)}
+        if not said.text.strip() or len(cited) < 2:
+            return None
+        claim = _claim(one.perspective, WrittenClaim(text=said.text, passages=said.passages), [*mine, *theirs], {}, 4)
+        return Claim(**{**claim, "perspective": "", "role": "crux"})
+
+
+def _by_source(claims: Sequence[Claim], source_of: dict[int, str]) -> list[Claim]:
+    """Those first that bring in a new source, each group in the order in which it was written."""
+    seen_sources: set[str] = set()
+    first, rest = list[Claim](), list[Claim]()
+    for claim in claims:
+        own = {source_of[i] for i in claim["passages"]}
+        (rest if claim["passages"] and own <= seen_sources else first).append(claim)
+        seen_sources |= own
+    return [*first, *rest]
 
 
 def _focus(framing: FramingState) -> str:
@@ -68,10 +106,14 @@ def _shown(number: int, passage: Passage) -> str:
 
 
 def _claim(
-    perspective: Perspective, written: WrittenClaim, shown: Sequence[Passage], support: dict[int, float]
+    perspective: Perspective,
+    written: WrittenClaim,
+    shown: Sequence[Passage],
+    support: dict[int, float],
+    most: int = _CITED,
 ) -> Claim:
     """The claim with passage ids for numbers; numbers that were never given cite nothing, and verification drops it."""
-    cited = [shown[n - 1].id for n in dict.fromkeys(written.passages) if 1 <= n <= len(shown)][:_CITED]
+    cited = [shown[n - 1].id for n in dict.fromkeys(written.passages) if 1 <= n <= len(shown)][:most]
     return Claim(
         perspective=perspective["id"],
         text=" ".join(seen(written.text).split()),

@@ -9,12 +9,13 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from langgraph.runtime import Runtime
 
+from agent.crux import opposed, shared_points
 from agent.grounding import ground, verbatim
 from agent.models import RunJudge
 from agent.nodes.judge import replaced, standing
@@ -44,6 +45,8 @@ from tools.passages import Passage
 
 _GRACE = 1.0  # seconds in which quotations that were read before take the place of what was not checked in time
 _CHECKING = 0.5  # of the time that is left, in which a judge checks claims
+_OF_NO_SIDE = ("plain", "crux")
+_SOURCES = 3  # of a side's case, where there are so many
 _USUAL = 4  # claims of a side
 _ASKED = 2  # times that a claim is put to a judge which refuses it
 
@@ -60,6 +63,8 @@ def node(providers: Providers) -> Stage[RunState]:
 
         def tell(claims: Sequence[Claim]) -> None:
             for claim in claims:
+                if claim["role"] == "crux":
+                    continue
                 report(runtime, "claim", side=claim["perspective"], text=as_read(claim), tier=claim.get("tier", "case"))
 
         def checked(holding: list[Claim], failing: list[Dropped]) -> None:
@@ -79,7 +84,7 @@ def node(providers: Providers) -> Stage[RunState]:
         except JudgeError as exc:
             return replaced(providers, exc)
         tell(repaired)
-        claims = thesis_first(_in_order(state, [*held, *repaired]))
+        claims = with_crux(state, thesis_first(_in_order(state, [*held, *repaired])))
         report(runtime, "verified", held=len(held), repaired=len(repaired), dropped=len(dropped))
         coverage = await asyncio.to_thread(_counted, providers, state, claims)
         return RunState(claims=claims, dropped=dropped, failures=failures, coverage=coverage)
@@ -123,6 +128,8 @@ class _Checker:
     state: RunState
     judge: RunJudge
     seconds: Callable[[], float]
+    known: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
+    """What the judge said of claims that it checked: how surely their passages say them, and that they serve."""
 
     async def sift_sides(self, drafts: Sequence[Claim], checked: Callable[[list[Claim], list[Dropped]], None]) -> None:
         """Checks all sides at once; `checked` is given each side's claims as soon as they are through."""
@@ -171,7 +178,7 @@ class _Checker:
             filling = [q for q in fresh if in_case(q)][: max(0, len(wanted) - len(mine))]
             if sum(map(in_case, [*mine, *filling])) < A_CASE:
                 filling += [q for q in fresh if not in_case(q)][: max(0, len(wanted) - len(mine) - len(filling))]
-            taken += filling
+            taken += [*filling, *await self._from_others([*mine, *filling], fresh)]
         filling = (await self.sift(taken))[0]
         written, lost = {c["perspective"] for c in held}, {d["perspective"] for d in dropped}
         for side in self.state.get("perspectives", []):
@@ -179,6 +186,22 @@ class _Checker:
                 what = f"Nothing that the model wrote for '{side['name']}' passed the checks"
                 current().note("degraded", f"{what}: its sources are quoted instead.")
         return filling
+
+    async def _from_others(self, shown: Sequence[Claim], quotations: Sequence[Claim]) -> list[Claim]:
+        """Quotations of further sources for a case that a model wrote from fewer than _SOURCES."""
+        if not any(c.get("written") for c in shown):
+            return []
+        more = [q for q in quotations if in_case(q) and q not in shown]
+        ids = {i for c in (*shown, *more) for i in c["passages"]}
+        passages = await asyncio.to_thread(self.providers.store.passages, ids)
+        sources = {passages[i].source for c in shown if in_case(c) for i in c["passages"] if i in passages}
+        taken: list[Claim] = []
+        for quotation in more:
+            own = {passages[i].source for i in quotation["passages"] if i in passages}
+            if len(sources) < _SOURCES and not own & sources:
+                taken.append(quotation)
+                sources |= own
+        return taken
 
     async def _quotations(self) -> Sequence[Claim]:
         """What the sources would be quoted with, where a model wrote; read now for a run from before that was kept."""
@@ -189,10 +212,12 @@ class _Checker:
         return [c for brief in briefs for c in (await self.providers.quoter.write(brief))[0]]
 
     async def _check(self, claims: Sequence[Claim]) -> "list[Claim | Check]":
-        passages = await asyncio.to_thread(self.providers.store.passages, {i for c in claims for i in c["passages"]})
+        spares = self._spares_of(claims) if self.judge.checks_claims else []
+        cited = {i for c in (*claims, *spares) for i in c["passages"]}
+        passages = await asyncio.to_thread(self.providers.store.passages, cited)
         written = [c for c in claims if c.get("written")]
-        checked = await self._checked(written, passages) if self.judge.checks_claims else None
-        sided = [c for c in claims if c["role"] != "plain" and c["passages"]]
+        checked = await self._checked([*written, *spares], passages) if self.judge.checks_claims else None
+        sided = [c for c in claims if c["role"] not in _OF_NO_SIDE and c["passages"]]
         to_judge = [c for c in sided if not c.get("written") or (c["perspective"], c["text"]) not in (checked or {})]
         said = None if checked is None else {text: verdict[0] for (_, text), verdict in checked.items()}
         grounded, serving = await asyncio.gather(
@@ -205,7 +230,7 @@ class _Checker:
             held = grounded[claim["text"]] if claim.get("written") else _verbatim(claim, passages)
             if held is None:
                 verdicts.append("source")
-            elif claim["role"] == "plain" or (
+            elif claim["role"] in _OF_NO_SIDE or (
                 (claim["perspective"], claim["text"]) in serving and not claim.get("written")
             ):
                 verdicts.append(held)
@@ -215,16 +240,25 @@ class _Checker:
                 verdicts.append("side")
         return verdicts
 
+    def _spares_of(self, claims: Sequence[Claim]) -> list[Claim]:
+        """The spares of these claims' sides: they are checked in the same call, and if they are needed no other is."""
+        sides, texts = {c["perspective"] for c in claims}, {c["text"] for c in claims}
+        spares = [s for s in self.state.get("spares", []) if s["perspective"] in sides and s.get("written")]
+        return [s for s in spares if s["text"] not in texts]
+
     async def _checked(
         self, written: Sequence[Claim], passages: dict[int, Passage]
     ) -> dict[tuple[str, str], tuple[float, float]]:
         """How surely the judge finds each written claim in what it cites, and takes it for its side's; without those
-        that it did not answer. The claims of a side are checked at once, and those that it refuses once more."""
+        that it did not answer, and those that fail whatever it says. The claims of a side are checked at once, and
+        those that it refuses once more."""
         statements = {p["id"]: p["statement"] for p in self.state.get("perspectives", [])}
-        found: dict[tuple[str, str], tuple[float, float]] = {}
+        found = self.known
+        may_hold = await ground(self.providers.models, written, passages, {c["text"]: 1.0 for c in written})
+        unasked = [c for c in written if may_hold[c["text"]] and (c["perspective"], c["text"]) not in found]
 
         async def of(side: str) -> None:
-            waiting = [c for c in written if c["perspective"] == side]
+            waiting = [c for c in unasked if c["perspective"] == side]
             for _ in range(_ASKED):
                 asked = [
                     ClaimCheck(c["text"], tuple(passages[i].text for i in c["passages"] if i in passages))
@@ -242,7 +276,7 @@ class _Checker:
                         found[key] = max(float(said), before[0]), max(serves_it, before[1])
                 waiting = [c for c in waiting if min(found.get((side, c["text"]), (1.0, 1.0))) < SAID]
 
-        await asyncio.gather(*map(of, dict.fromkeys(c["perspective"] for c in written)))
+        await asyncio.gather(*map(of, dict.fromkeys(c["perspective"] for c in unasked)))
         return found
 
     @property
@@ -304,12 +338,27 @@ def _in_order(state: RunState, claims: Sequence[Claim]) -> list[Claim]:
     return sorted(claims, key=lambda c: sides.index(c["perspective"]) if c["perspective"] in sides else len(sides))
 
 
+def with_crux(state: RunState, claims: Sequence[Claim]) -> list[Claim]:
+    """The claims with one sentence on what the dispute turns on, where both sides have a case: the one that was written
+    and held, else the points that both cases speak to."""
+    sides, framing = state.get("perspectives", []), state["framing"]
+    written = [c for c in claims if c["role"] == "crux"]
+    rest = [c for c in claims if c["role"] != "crux"]
+    cased = {c["perspective"] for c in rest if in_case(c)}
+    pair = opposed(sides)
+    if pair is None or not {p["id"] for p in pair} <= cased:
+        return rest
+    asked = " ".join([framing["neutral"], *(p["statement"] for p in pair)])
+    crux = written[0] if written else shared_points(sides, rest, asked)
+    return [*rest, crux] if crux else rest
+
+
 def thesis_first(claims: list[Claim]) -> list[Claim]:
     """Each side's first claim, the best of its writer's that holds, is its one-line summary."""
     led: set[str] = set()
     marked: list[Claim] = []
     for claim in claims:
-        if claim["role"] == "plain":
+        if claim["role"] in _OF_NO_SIDE:
             marked.append(claim)
             continue
         role: Literal["thesis", "case"] = "case" if claim["perspective"] in led or not in_case(claim) else "thesis"

@@ -10,6 +10,7 @@ import numpy as np
 from langgraph.runtime import Runtime
 from numpy.typing import NDArray
 
+from agent.crux import opposed
 from agent.nodes.judge import originals_of, replaced, standing
 from agent.nodes.reporting import Stage, in_time, report, timed
 from agent.options import RunOptions, options_of
@@ -36,11 +37,15 @@ _READING = 0.8  # of the time for writing; what is not read by then is not quote
 def node(providers: Providers) -> Stage[RunState]:
     async def write(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
         options, sides = options_of(runtime), state["perspectives"]
+        turning = asyncio.create_task(_crux(providers, state, options))
         try:
             written, briefs, failures = await _written(providers, state, options)
+            crux = await turning
         except JudgeError as exc:
             return replaced(providers, exc)
-        drafts = once(in_comparable_room({side: w.claims for side, w in written.items()}))
+        finally:
+            turning.cancel()
+        drafts = [*once(in_comparable_room({side: w.claims for side, w in written.items()})), *crux]
         report(runtime, "written", claims=len(drafts))
         counted = {side: w.coverage for side, w in written.items() if w.coverage}
         return RunState(
@@ -59,6 +64,19 @@ def node(providers: Providers) -> Stage[RunState]:
         )
 
     return timed("write", write)
+
+
+async def _crux(providers: Providers, state: RunState, options: RunOptions) -> list[Claim]:
+    """What a model says that the dispute turns on; nothing where no judge would check that against its passages."""
+    checked = providers.models.judge(state.get("judge", "")).checks_claims
+    pair = opposed(state["perspectives"])
+    if providers.crux is None or pair is None or not checked:
+        return []
+    one, other = [await brief_of(providers, state, side, 1) for side in pair]
+    with suppress(DeadlineError):
+        if claim := await in_time(options, "write", providers.crux.crux(one, other)):
+            return [claim]
+    return []
 
 
 @dataclass(frozen=True, slots=True)

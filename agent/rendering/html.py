@@ -36,6 +36,7 @@ def to_html(answer: Answer) -> str:
     body = [f"<h1>{escape(answer.question)}</h1>"]
     body += [f'<p class="how">{escape(read)}</p>'] if (read := read_as(answer)) else []
     body.append(f"<p>{escape(answer.summary)}</p>")
+    body += [f"<p>{_claim(answer.crux)}</p>"] if answer.crux else []
     body += [f"<p>{_claim(c)}</p>" for c in answer.plain]
     body += [_side(answer, side) for side in answer.perspectives]
     if answer.citations:

@@ -40,6 +40,7 @@ def to_markdown(answer: Answer, *, remote: bool = False) -> str:
     lines = [title(answer.question), ""]
     lines += [escape(read), ""] if (read := read_as(answer)) else []
     lines += [escape(answer.summary), ""]
+    lines += [_claim(answer.crux), ""] if answer.crux else []
     lines += [f"- {_claim(c)}" for c in answer.plain] + ([""] if answer.plain else [])
     for side in answer.perspectives:
         lines += _side(answer, side)

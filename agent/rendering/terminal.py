@@ -20,6 +20,7 @@ from agent.rendering.words import (
     shown,
     source_line,
     strength_of,
+    turns_on,
     whole,
     why_chosen,
     words_behind,
@@ -42,6 +43,8 @@ def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -
     if read := read_as(answer):
         page.wrap(read)
     page.wrap(answer.summary)
+    if crux := turns_on(answer):
+        page.wrap(crux)
     for claim in answer.plain:
         page.bullet(_quoted(claim), indent=2)
     for side in answer.perspectives:

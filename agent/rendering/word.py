@@ -39,6 +39,8 @@ def to_docx(answer: Answer) -> bytes:
     if read := read_as(answer):
         document.add_paragraph(_xml(read)).runs[0].italic = True
     document.add_paragraph(_xml(answer.summary))
+    if answer.crux:
+        document.add_paragraph(_claim(answer.crux))
     for claim in answer.plain:
         document.add_paragraph(_claim(claim), style="List Bullet")
     for side in answer.perspectives:

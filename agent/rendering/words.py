@@ -92,6 +92,11 @@ def _letters(text: str) -> str:
     return "".join(c for c in text.casefold() if c.isalnum())
 
 
+def turns_on(answer: Answer) -> str:
+    """The sentence on what the dispute turns on, with its citations; empty where there is none."""
+    return f"{answer.crux.text} {numbers(answer.crux)}" if answer.crux else ""
+
+
 def case(side: AnswerPerspective) -> list[AnswerClaim]:
     """The claims of the case to show under the head: all but the one that the head quotes already."""
     return [c for c in side.claims if c.text != side.statement and c.tier == "case"]
@@ -108,7 +113,7 @@ def beside(side: AnswerPerspective) -> list[AnswerClaim]:
 
 
 def said(claim: AnswerClaim) -> str:
-    """The claim's words: in quotation marks where they are the source's own, without where a model wrote them."""
+    """The claim's words: in quotation marks where they are the source's own, else without."""
     return f"“{whole(claim)}”" if claim.quoted else claim.text
 
 

@@ -1,0 +1,77 @@
+"""What a dispute turns on, named from the points that both cases speak to."""
+
+from agent.chat.writing import _by_source
+from agent.crux import opposed, shared_points
+from agent.nodes.verify import with_crux
+from agent.state import Claim, Perspective, RunState
+
+QUESTION = "Should ferries be free?"
+
+
+def side(name: str, statement: str, contrary: str) -> Perspective:
+    stance = "supports" if name == "for" else "opposes"
+    return Perspective(id=name, name=name, statement=statement, stance=stance, contrary=contrary, origin="question")
+
+
+SIDES = [
+    side("for", "Ferries should be free.", "against"),
+    side("against", "Ferries should not be free.", "for"),
+]
+
+
+def claim(of: str, text: str, passage: int) -> Claim:
+    return Claim(perspective=of, text=text, passages=[passage], support=0.9, role="case")
+
+
+DEAR = claim("for", "A crossing costs a nurse a day's wages.", 1)
+CLEAN = claim("for", "Empty cars on the bridge foul the air with emissions.", 2)
+TAXED = claim("against", "Somebody pays the crew, and that is every taxpayer.", 3)
+CROWDED = claim("against", "Crowds on deck bring accidents.", 4)
+
+
+def test_the_points_that_both_cases_speak_to_are_named_with_a_source_of_each_side() -> None:
+    crux = shared_points(SIDES, [DEAR, CLEAN, TAXED, CROWDED], QUESTION)
+    assert crux
+    assert crux["text"] == "Both sides speak to the cost."
+    assert (crux["passages"], crux.get("evidence")) == ([1, 3], [DEAR["text"], TAXED["text"]])
+
+
+def test_what_the_question_asks_anyhow_is_no_point() -> None:
+    assert shared_points(SIDES, [DEAR, TAXED], "Should ferries cost nothing?") is None
+
+
+def test_cases_that_share_no_point_have_no_such_sentence() -> None:
+    assert shared_points(SIDES, [CLEAN, CROWDED], QUESTION) is None
+
+
+def test_what_merely_leans_is_no_case() -> None:
+    leaning = Claim(**{**TAXED, "tier": "leaning"})
+    assert shared_points(SIDES, [DEAR, leaning], QUESTION) is None
+
+
+def test_words_of_a_written_claims_source_stand_behind_it() -> None:
+    written = Claim(**{**DEAR, "text": "Crossings cost much.", "written": True, "evidence": [DEAR["text"]]})
+    crux = shared_points(SIDES, [written, TAXED], QUESTION)
+    assert crux
+    assert crux.get("evidence") == [DEAR["text"], TAXED["text"]]
+
+
+def test_without_contrary_sides_nothing_is_opposed() -> None:
+    assert opposed([side("for", "Ferries should be free.", "")]) is None
+    assert opposed(SIDES) == (SIDES[0], SIDES[1])
+
+
+def test_a_written_sentence_stands_on_top_only_where_both_sides_have_a_case() -> None:
+    written = Claim(perspective="", text="It turns on who pays.", passages=[1, 3], support=0, role="crux", written=True)
+    framing = {"neutral": QUESTION, "form": "polar"}
+    state = RunState(perspectives=SIDES, framing=framing)  # type: ignore[typeddict-item]
+    assert [c["text"] for c in with_crux(state, [DEAR, TAXED, written])][-1] == written["text"]
+    assert with_crux(state, [DEAR, written]) == [DEAR]
+    assert with_crux(state, [DEAR, TAXED])[-1]["text"] == "Both sides speak to the cost."
+
+
+def test_claims_of_new_sources_come_first() -> None:
+    again = claim("for", "The same paper says it again.", 1)
+    uncited = Claim(**{**DEAR, "text": "Nobody says so.", "passages": []})
+    order = _by_source([DEAR, again, uncited, CLEAN], {1: "A", 2: "B"})
+    assert order == [DEAR, uncited, CLEAN, again]
