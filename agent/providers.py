@@ -45,6 +45,8 @@ class Brief:
     `contrary` is the statement of the side that says the opposite, or empty, and `opposing` the judge's scores of
     passages for that side. `limit` is the number of claims wanted. `reading` are the passages of both sides as they
     were read, and `responses` what the side's documents answer, the groups with the most sources behind them first.
+    `well_judged`: the scores are of a judge that reads passages better than `judge` reads their sentences, so that what
+    stands around a sentence leans as they say.
     """
 
     perspective: Perspective
@@ -57,6 +59,7 @@ class Brief:
     opposing: dict[int, float] = field(default_factory=dict)
     responses: Sequence[Response] = ()
     reading: "Reading | None" = None
+    well_judged: bool = False
 
 
 class Writer(Protocol):

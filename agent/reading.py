@@ -188,6 +188,16 @@ def _features(stances: NDArray[np.float64], found: Sequence[Unit]) -> NDArray[np
     return np.stack([lean, *around], axis=1)
 
 
+def _as_judged(features: NDArray[np.float64], brief: Brief, found: Sequence[Unit]) -> NDArray[np.float64]:
+    """The leanings with those of passages and documents by what was said of the passages, where that is known."""
+    lean, weight = leanings(_of_passages(brief, found))
+    around = context(lean, weight, [(u.passage.collection, u.passage.document_id) for u in found])
+    known = ~np.isnan(lean)
+    return np.stack(
+        [features[:, 0], *(np.where(known, c, f) for c, f in zip((lean, around), features.T[1:], strict=True))], 1
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _View:
     """A side's parts before they are judged; as in Reading. nearness: cosines to the side's statement, to what the
@@ -237,6 +247,8 @@ def _reading(view: _View, stances: NDArray[np.float64], closely: NDArray[np.bool
     """stances: as they were asked for the first of two contrary sides. turned: the view is the other one's."""
     brief, found, quoting = view.brief, view.units, view.brief.judge.quoting
     features = _features(stances, found) * (-1 if turned else 1)
+    if brief.well_judged and brief.contrary:
+        features = _as_judged(features, brief, found)
     stances = stances[:, ::-1] if turned else stances
     sure = sureness(features, view.grounds, quoting) if brief.contrary else stances[:, 0]
     fit = view.about & closely & (serves(stances) if brief.contrary else True)

@@ -19,6 +19,7 @@ SUITES = {
     "judge-label": "label pairs with a chat model, or write them out for people to read",
     "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",
     "judge-train": "train the embedded judge, or tune an instruct model with LoRA (extra 'models')",
+    "model": "whole runs with a scripted chat model: claims kept and refused, sources, calls; --live: with yours",
     "news": "how relevant and how diverse the paragraphs found for a news event are (NEWSCOPE)",
     "pir": "do queries that add a perspective find its passages: PAP and the like (PIR)",
     "readers": "a sheet of what answers show, to be read by people, and what they say of it",

@@ -3,13 +3,13 @@
 from agent.chat.writing import _by_source
 from agent.crux import opposed, shared_points
 from agent.nodes.verify import with_crux
-from agent.state import Claim, Perspective, RunState
+from agent.state import Claim, Perspective, RunState, Stance
 
 QUESTION = "Should ferries be free?"
 
 
 def side(name: str, statement: str, contrary: str) -> Perspective:
-    stance = "supports" if name == "for" else "opposes"
+    stance: Stance = "supports" if name == "for" else "opposes"
     return Perspective(id=name, name=name, statement=statement, stance=stance, contrary=contrary, origin="question")
 
 

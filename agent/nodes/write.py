@@ -209,6 +209,7 @@ async def brief_of(providers: Providers, state: RunState, side: Perspective, lim
     a model that writes, and for a judge of many passages in a call, that is the judge of this process."""
     models = providers.models
     judge = models.judge(state.get("judge", ""))
+    well_judged = judge.checks_claims
     if providers.quoter is not None or judge.checks_claims:
         judge = models.judge(models.own_judge.name)
     chosen = state.get("chosen", {}).get(side["id"], [])
@@ -222,6 +223,7 @@ async def brief_of(providers: Providers, state: RunState, side: Perspective, lim
         limit=limit,
         judge=judge,
         opposing=state["support"].get(side["contrary"], {}),
+        well_judged=well_judged,
     )
 
 

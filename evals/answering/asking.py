@@ -71,8 +71,8 @@ async def ask_all(
     from tqdm import tqdm
 
     shelves = shelve(documents, waiting)
-    with _data_folder(settings) as folder:
-        async with Runs(_elsewhere(settings, Path(folder)), build) as runs:
+    with data_folder(settings) as folder:
+        async with Runs(elsewhere(settings, Path(folder)), build) as runs:
             await asyncio.to_thread(_fill, runs, shelves, settings.cache_dir / "evals.db")
             turn = asyncio.Semaphore(parallel)
             done = len(asks) - len(waiting)
@@ -92,8 +92,8 @@ async def ask_all(
 @asynccontextmanager
 async def providers_of(settings: Settings, build: Build = build_providers) -> AsyncIterator[Providers]:
     """The providers in force, over a store with nothing in it."""
-    with _data_folder(settings) as folder:
-        where = _elsewhere(settings, Path(folder))
+    with data_folder(settings) as folder:
+        where = elsewhere(settings, Path(folder))
         database = Database(where.database_path)
         try:
             providers = await asyncio.to_thread(build, where, Store(database))
@@ -130,7 +130,7 @@ async def _cited(runs: Runs, answer: Answer) -> dict[str, str]:
     return {str(i): p.text for i, p in sorted(found.items())}
 
 
-def _data_folder(settings: Settings) -> TemporaryDirectory[str]:
+def data_folder(settings: Settings) -> TemporaryDirectory[str]:
     """A data folder of its own, with the caches of the usual one."""
     folder = TemporaryDirectory(prefix="steelman-evals-", ignore_cleanup_errors=True)
     settings.cache_dir.mkdir(parents=True, exist_ok=True)
@@ -138,7 +138,8 @@ def _data_folder(settings: Settings) -> TemporaryDirectory[str]:
     return folder
 
 
-def _elsewhere(settings: Settings, folder: Path) -> Settings:
+def elsewhere(settings: Settings, folder: Path) -> Settings:
+    """The settings with that data folder, and without what is kept or found outside this machine."""
     values: dict[str, Any] = {name: getattr(settings, name) for name in Settings.model_fields}
     return Settings(**values | {"data_dir": folder, "web": "off", "checkpoint_url": "", "chroma_url": ""})
 

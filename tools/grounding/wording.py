@@ -88,10 +88,19 @@ def objections(claim: str, passage: str, evidence: Sequence[str]) -> list[str]:
 
 def denied_plainly(claim: str, passage: str, evidence: Sequence[str]) -> bool:
     """Whether a clause with the same words is negated in the claim or in the passage, and one of the two, the claim or
-    its evidence, has no word that negates at all: what is negated in both may be put in another way."""
+    its evidence, has no word that negates or refuses at all: what is negated in both may be put in another way."""
     if not _denied(claim.replace("’", "'"), [s.replace("’", "'") for s in split_sentences(passage)]):
         return False
-    return _negates(claim) != _negates(" ".join(evidence[:1]))
+    if _negates(claim):
+        return not _negates(" ".join(evidence)) and not _REFUSING & set(
+            re.findall(r"[a-z]+", " ".join(evidence).lower())
+        )
+    return _negates(" ".join(evidence[:1]))
+
+
+_REFUSING = frozenset(
+    "against opposed oppose opposes fail failed fails lack lacked lacks refuse refused refuses".split()
+)
 
 
 def _negates(text: str) -> bool:

@@ -1,0 +1,75 @@
+"""Ten questions on the user's own chat model: what can be counted of the answers without gold, and what they cost."""
+
+import json
+import sys
+from typing import Any
+
+from agent.answer import Answer
+from agent.building import DEFAULT_MODEL, uses_chat
+from agent.commands.session import usual_options
+from agent.runs import Runs
+from agent.settings import Settings
+from tools.chat.prices import cost_of, price_of
+from tools.errors import InputError
+
+QUESTIONS = (
+    "Should voting be compulsory?",
+    "Should zoos be closed?",
+    "Is nuclear power safe?",
+    "Should the state pay everyone a basic income?",
+    "Should tipping be abolished?",
+    "Should the voting age be lowered to sixteen?",
+    "Is remote work better than working in an office?",
+    "Should rents be capped by law?",
+    "Should primary schools stop setting homework?",
+    "Should cash be abolished?",
+)
+MOST_TOKENS = 25_000, 6_000
+"""Tokens given and made of a run of the usual depth at most, by `python -m evals model`."""
+
+
+async def ask_live(settings: Settings, *, yes: bool, as_json: bool) -> int:
+    """Tells the price, asks, prints a row a question. Raises InputError without a chat model, or without a word."""
+    if not uses_chat(settings):
+        raise InputError("no chat model is set. Set OPENAI_API_KEY, or OPENAI_BASE_URL and STEELMAN_MODEL.")
+    model = settings.model or DEFAULT_MODEL
+    most = [len(QUESTIONS) * tokens for tokens in MOST_TOKENS]
+    cost = cost_of(price_of(model, settings.prices), *most)
+    price = "a price that is not known (STEELMAN_PRICES)" if cost is None else f"about ${cost:.2f} at most"
+    print(f"{len(QUESTIONS)} questions to {model}: up to {sum(most):,} tokens, {price}.", file=sys.stderr)
+    if not yes and (not sys.stdin.isatty() or input("Ask them? [y/N] ").strip().lower() not in ("y", "yes")):
+        raise InputError("nothing was asked. Add --yes to ask without being asked first.")
+    rows = []
+    async with Runs(settings) as runs:
+        for question in QUESTIONS:
+            rows.append(row_of(await runs.answer(await runs.start(question, usual_options(runs)))))
+            if not as_json:
+                print(_line(rows[-1]), flush=True)
+    if as_json:
+        sys.stdout.write(json.dumps({"suite": "model", "model": model, "questions": rows}, indent=2) + "\n")
+    return 0
+
+
+def row_of(answer: Answer) -> dict[str, Any]:
+    """What can be counted of an answer."""
+    publishers = {c.number: c.publisher or c.document_id for c in answer.citations}
+    sides = [s for s in answer.perspectives if s.stance != "other"]
+    return {
+        "question": answer.question,
+        "sentences": [len(s.claims) for s in sides],
+        "written": sum(not c.quoted for s in sides for c in s.claims),
+        "sources": [len({publishers[n] for c in s.claims for n in c.citations}) for s in sides],
+        "crux": answer.crux.text if answer.crux else "",
+        "notes": [n.text for n in answer.notes if n.kind in ("failed", "degraded", "dropped")],
+        "calls": answer.usage.calls,
+        "tokens": answer.usage.input_tokens + answer.usage.output_tokens,
+        "cost_usd": answer.usage.cost_usd,
+        "seconds": answer.timings["total"],
+    }
+
+
+def _line(row: dict[str, Any]) -> str:
+    sentences, sources = (" and ".join(map(str, row[n])) or "0" for n in ("sentences", "sources"))
+    cost = "unpriced" if row["cost_usd"] is None else f"${row['cost_usd']:.3f}"
+    told = f"{sentences} sentences ({row['written']} written) of {sources} sources"
+    return f"{row['question']}  {told}, {row['calls']} calls, {row['tokens']:,} tokens, {cost}, {row['seconds']:.0f} s"

@@ -1,0 +1,148 @@
+"""What a scripted chat model says in a run over pages of known sides: it plans and writes as it was told to.
+
+Its cases are made of gold claims, true and bad ones, each citing the passages of its pages that were shown. How it
+judges passages and checks claims is its manner:
+
+right     by the gold
+all       passages by the gold; every claim is said and serves
+tenth     wrong about a random tenth of the passages and, at every call, of the claims
+first     right, but the first passage of a call speaks clearly for the first side
+favour    right, but what is mixed speaks clearly for the first side of the call
+"""
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from html import unescape
+from typing import Any, Literal
+
+from tools.grounding.grounding import content_overlap
+
+Manner = Literal["right", "all", "tenth", "first", "favour"]
+MANNERS: tuple[Manner, ...] = ("right", "all", "tenth", "first", "favour")
+_TENTH = 0.1
+_WHOLE = 0.9  # of what a page says of a claim, to be shown before it can be written
+_CITED = 3
+_NOBODYS = 99
+_SPACES = re.compile(r"\s+")
+_ELEMENT = re.compile(r'<(side|passage|claim|statement)(?: (?:label|number)="(\w+)")?([^>]*)>(.*?)</\1>', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page and the side that it is on: 'for', 'against', 'mixed' or 'stray'."""
+
+    key: str
+    side: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A gold claim: whether it is true of its pages or how it is bad, and the side that it is written for."""
+
+    text: str
+    kind: str
+    side: str
+    pages: tuple[str, ...]
+
+
+@dataclass
+class Player:
+    """The script of one topic. waiting: the claims that were not written yet; offered: those of the present run."""
+
+    question: str
+    statements: dict[str, str]
+    pages: Sequence[Page]
+    waiting: list[Written]
+    manner: Manner
+    rng: random.Random
+    a_side: int = 6
+    offered: list[Written] = field(default_factory=list)
+
+    def __call__(self, shape: str, prompt: str) -> Any:
+        elements = [(kind, label, of, _plain(unescape(text))) for kind, label, of, text in _ELEMENT.findall(prompt)]
+        return getattr(self, f"_{shape.lower()}")(elements)
+
+    def _framedquestion(self, _: Any) -> Any:
+        sides = {"claim": self.statements["for"], "negation": self.statements["against"]}
+        asked = {"form": "polar", "neutral": self.question, "alternatives": [], "topic": "", "focus": ""}
+        return {**asked, **sides}
+
+    def _plannedsides(self, _: Any) -> Any:
+        stances = {"for": "supports", "against": "opposes"}
+        return {
+            "perspectives": [
+                {"name": side.capitalize(), "statement": statement, "stance": stances[side]}
+                for side, statement in self.statements.items()
+            ]
+        }
+
+    def _plannedqueries(self, elements: Any) -> Any:
+        statement = next(text for kind, _, _, text in elements if kind == "statement")
+        return {"queries": [f"evidence that {statement}", f"reasons why {statement}"]}
+
+    def _verdicts(self, elements: Any) -> Any:
+        sides = {self._side_of(text): label for kind, label, _, text in elements if kind == "side"}
+        passages = [(label, text) for kind, label, _, text in elements if kind == "passage"]
+        verdicts = [v for n, (label, text) in enumerate(passages) for v in self._verdict(n, label, text, sides)]
+        return {"verdicts": verdicts}
+
+    def _verdict(self, place: int, label: str, text: str, sides: dict[str, str]) -> Iterator[dict[str, str]]:
+        page = next((p for p in self.pages if text in _plain(p.text) or _plain(p.text) in text), None)
+        known = page.side if page else "stray"
+        first = next(iter(sides))
+        if self.manner == "tenth" and self.rng.random() < _TENTH:
+            known = self.rng.choice([s for s in ("for", "against", "stray") if s != known])
+        if (self.manner == "first" and place == 0) or (self.manner == "favour" and known == "mixed"):
+            known = first
+        supported = [s for s in sides if s == known or known == "mixed"]
+        grade = "weak" if known == "mixed" else "clear"
+        for side in supported:
+            yield {"passage": label, "side": sides[side], "grade": grade}
+        if not supported:
+            yield {"passage": label, "side": "none", "grade": "clear"}
+
+    def _checkedclaims(self, elements: Any) -> Any:
+        known = {c.text: c.kind == "true" for c in self.offered}
+        said = []
+        for kind, label, _, text in elements:
+            if kind == "claim":
+                yes = known.get(text, False) or self.manner == "all"
+                if self.manner == "tenth" and self.rng.random() < _TENTH:
+                    yes = not yes
+                said.append({"claim": label, "said": "yes" if yes else "no", "serves": "yes" if yes else "no"})
+        return {"claims": said}
+
+    def _writtencase(self, elements: Any) -> Any:
+        side = next(self._side_of(text) for kind, _, _, text in elements if kind == "statement")
+        shown = [(int(label), text) for kind, label, _, text in elements if kind == "passage"]
+        claims: list[dict[str, Any]] = []
+        for claim in [c for c in self.waiting if c.side == side]:
+            if len(claims) < self.a_side and (numbers := self._cited(claim, shown)):
+                claims.append({"text": claim.text, "passages": numbers})
+                self.waiting.remove(claim)
+                self.offered.append(claim)
+        return {"claims": claims}
+
+    def _writtencrux(self, _: Any) -> Any:
+        return {"text": "", "passages": []}
+
+    def _cited(self, claim: Written, shown: Sequence[tuple[int, str]]) -> list[int]:
+        """The numbers of the passages that the claim is taken from; none where they were not shown."""
+        texts = {p.key: _plain(p.text) for p in self.pages}
+        if not any(key in texts for key in claim.pages):
+            return [_NOBODYS]
+        cited = [(n, t) for n, t in shown if any(t in texts.get(key, "") for key in claim.pages)]
+        cited = sorted(cited, key=lambda c: -content_overlap(claim.text, c[1]))[:_CITED]
+        whole = content_overlap(claim.text, " ".join(texts.get(key, "") for key in claim.pages))
+        enough = content_overlap(claim.text, " ".join(t for _, t in cited)) >= _WHOLE * whole
+        return [n for n, _ in cited] if enough else []
+
+    def _side_of(self, statement: str) -> str:
+        return next(side for side, text in self.statements.items() if text == statement)
+
+
+def _plain(text: str) -> str:
+    return _SPACES.sub(" ", text).strip()

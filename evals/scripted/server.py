@@ -1,0 +1,109 @@
+"""A server on this machine that speaks OpenAI's chat interface, streamed, and says what a script tells it to.
+
+    with ChatServer(script) as server:
+        ... load_settings(openai_base_url=server.url, model="scripted")
+
+script(shape, prompt) is given the name of the JSON schema that is asked for and the last message, and returns the JSON
+of the reply. Every call is kept in `calls`; `latency` is how many seconds each takes.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
+
+Script = Callable[[str, str], Any]
+_CHARACTERS_A_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that was answered: the shape it asked for, when it began and ended (`time.monotonic`), its tokens."""
+
+    shape: str
+    began: float
+    ended: float
+    given: int
+    made: int
+
+
+class ChatServer:
+    """The server; `url` is what OPENAI_BASE_URL would be."""
+
+    def __init__(self, script: Script = lambda shape, prompt: {}, latency: float = 0.0) -> None:
+        self.script, self.latency = script, latency
+        self.calls: list[Call] = []
+        self._lock = threading.Lock()
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.owner = self
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+
+    def __enter__(self) -> "ChatServer":
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, at: TracebackType | None) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def reply(self, body: dict[str, Any]) -> tuple[str, Call]:
+        """What the script says to a request, after the latency."""
+        began = time.monotonic()
+        shape = body["response_format"]["json_schema"]["name"]
+        given = sum(len(str(m["content"])) for m in body["messages"]) // _CHARACTERS_A_TOKEN
+        said = json.dumps(self.script(shape, str(body["messages"][-1]["content"])), ensure_ascii=False)
+        time.sleep(self.latency)
+        return said, Call(shape, began, time.monotonic(), given, len(said) // _CHARACTERS_A_TOKEN)
+
+    def record(self, call: Call) -> None:
+        with self._lock:
+            self.calls.append(call)
+
+    def taken(self) -> list[Call]:
+        """The calls since this was last asked."""
+        with self._lock:
+            calls, self.calls = self.calls, []
+        return calls
+
+
+def longest_chain(calls: list[Call]) -> int:
+    """The number of calls in the longest sequence of which each began after the one before had ended."""
+    lengths: list[tuple[float, int]] = []
+    for call in sorted(calls, key=lambda c: c.began):
+        before = max((length for ended, length in lengths if ended <= call.began), default=0)
+        lengths.append((call.ended, before + 1))
+    return max((length for _, length in lengths), default=0)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    owner: ChatServer
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+        said, call = self.server.owner.reply(body)
+        self.server.owner.record(call)
+        usage = {"prompt_tokens": call.given, "completion_tokens": call.made, "total_tokens": call.given + call.made}
+        head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": body["model"]}
+        told = {"index": 0, "delta": {"role": "assistant", "content": said}, "finish_reason": "stop"}
+        events = [{**head, "choices": [told]}, {**head, "choices": [], "usage": usage}]
+        data = "".join(f"data: {json.dumps(e)}\n\n" for e in events) + "data: [DONE]\n\n"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Length", str(len(data.encode())))
+        self.end_headers()
+        self.wfile.write(data.encode())
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Says nothing."""
