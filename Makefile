@@ -1,6 +1,6 @@
 # make ask Q="…"   answer a question          make test       types, style, tests
 # make ui          the chat page              make test-all   the slow real components too
-# make help        this list                  make judge-server   vLLM as the judge (MODEL=, PORT=, DOWNLOAD=1)
+# make help        this list                  make local-models   chat model and judge by vLLM (MODEL=, PORT=, DOWNLOAD=1)
 # make studio      LangGraph's development server over the agent, for RemoteGraph and Studio (PORT=)
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -12,7 +12,7 @@ VLLM_BUILD := $(shell nvidia-smi -L >/dev/null 2>&1 && echo vllm || echo vllm-cp
 VLLM := .venvs/vllm/.ready-$(shell echo "$(VLLM_BUILD)" | sha256sum | cut -c1-12)
 export Q MODEL
 
-.PHONY: help install ask ui studio test test-all browser check judge-server bench screenshots lock clean
+.PHONY: help install ask ui studio test test-all browser check local-models bench screenshots lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -92,9 +92,12 @@ browser: $(DEV)
 test-all: $(DEV) $(MODELS) $(STUDIO) $(VLLM) browser
 	.venvs/models/bin/python -m pytest -m slow
 
-judge-server: $(VLLM)
-	@exec .venvs/vllm/bin/python -m tools.judges.serve $(if $(MODEL),--model "$$MODEL") $(if $(PORT),--port $(PORT)) \
-	  $(if $(DOWNLOAD),--download)
+# The model comes first, so that nothing is installed before it is said what is fetched.
+local-models: SERVED = $(if $(MODEL),--model "$$MODEL") $(if $(PORT),--port $(PORT))
+local-models: $(RUNTIME)
+	@$(BIN)/python -m tools.serving $(SERVED) --prepare $(if $(DOWNLOAD),--download)
+	@$(MAKE) --silent --no-print-directory $(VLLM)
+	@exec .venvs/vllm/bin/python -m tools.serving $(SERVED)
 
 bench: $(DEV)
 	$(BIN)/python -m evals bench

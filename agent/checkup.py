@@ -134,13 +134,13 @@ def _off(settings: Settings) -> list[tuple[str, str, str]]:
             uses_chat(settings),
             "chat model",
             speaks,
-            "OPENAI_API_KEY, or OPENAI_BASE_URL and STEELMAN_MODEL for your own",
+            "OPENAI_API_KEY, or OPENAI_BASE_URL and STEELMAN_MODEL for your own; see `make local-models`",
         ),
         (
             settings.judge == "nli" or (build_judge(settings) and not judges_in_batches(settings)),
             "judge server",
             "a larger judge",
-            "STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL; see `make judge-server`, or set STEELMAN_JUDGE=nli",
+            "STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL; see `make local-models`, or set STEELMAN_JUDGE=nli",
         ),
         (
             build_engine(settings),

@@ -2,10 +2,7 @@
 
 import json
 import math
-import os
 import signal
-import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +11,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from vllm_server import ROOT, UP_WITHIN, VllmServer, alive, direct_scores, free_port
+from vllm_server import UP_WITHIN, VllmServer, alive, direct_scores, local_models
 
 from prompts.loader import load_prompt
 from tools.judges.chat import ChatJudge, messages
@@ -167,26 +164,18 @@ async def test_the_score_judge_gives_what_the_cross_encoder_says(vllm_score: Vll
 
 def test_the_command_serves_and_leaves_nothing_running(vllm_score: VllmServer, tmp_path: Path) -> None:
     """It prints the settings once the server answers, and an interrupt ends it with all its children."""
-    port = free_port()
-    command = [sys.executable, "-m", "tools.judges.serve", "--model", str(vllm_score.folder), "--port", str(port)]
-    environment = {**os.environ, "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as launcher:
-        try:
-            assert launcher.stdout is not None
-            lines = [launcher.stdout.readline().strip() for _ in range(3)]
-            settings = dict(line.split("=", 1) for line in lines)
-            judge = ScoreJudge(url=settings["STEELMAN_JUDGE_URL"], model=settings["STEELMAN_JUDGE_MODEL"])
-            assert settings["STEELMAN_JUDGE"] == "score"
-            assert judge.score(PAIRS[:2]).shape == (2,)
-            children = descendants(launcher.pid)
-            assert len(children) > 1
-            launcher.send_signal(signal.SIGINT)
-            assert launcher.wait(60) == 0
-        finally:
-            launcher.terminate()
+    with local_models("score", vllm_score.folder, tmp_path) as (settings, launcher):
+        judge = ScoreJudge(url=settings["STEELMAN_JUDGE_URL"], model=settings["STEELMAN_JUDGE_MODEL"])
+        assert settings["STEELMAN_JUDGE"] == "score"
+        assert "OPENAI_BASE_URL" not in settings
+        assert judge.score(PAIRS[:2]).shape == (2,)
+        children = descendants(launcher.pid)
+        assert len(children) > 1
+        launcher.send_signal(signal.SIGINT)
+        assert launcher.wait(60) == 0
     time.sleep(1)
     assert [pid for pid in children if alive(pid)] == []
-    assert list(tmp_path.glob("steelman-judge-*")) == []
+    assert list(tmp_path.glob("steelman-vllm-*")) == []
 
 
 def descendants(pid: int) -> list[int]:

@@ -3,10 +3,12 @@
 What such a model says has to be kept from the reader by the same checks that keep a good model's slips from him.
 """
 
+import re
 from pathlib import Path
 
+import httpx
 import pytest
-from vllm_server import VllmServer
+from vllm_server import VllmServer, local_models, make_tiny
 
 from agent.answer import Answer, Citation
 from agent.grounding import verbatim
@@ -75,20 +77,29 @@ async def test_the_agent_answers_through_a_chat_model_and_a_scorer_and_shows_no_
     assert [n for n in answer.notes if n.kind == "dropped"]  # … and they did write
 
 
-async def test_a_chat_model_judges_by_its_log_probabilities(
-    vllm_chat: VllmServer, models_dir: Path, tmp_path: Path
+async def test_one_local_model_speaks_and_judges_by_the_lines_that_its_command_prints(
+    models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = settings_over(
-        models_dir,
-        tmp_path / "data",
-        judge="chat",
-        judge_url=vllm_chat.url,
-        judge_model=vllm_chat.model,
-        judge_threshold=0.01,
-    )
-    answer, _ = await answer_of(settings)
-    assert answer.providers["judge"].startswith("chat-judge-")
-    assert answer.usage.pairs_judged > 10
-    assert answer.usage.input_tokens > 1000
+    make_tiny("chat", tmp_path / "tiny")
+    with local_models("chat", tmp_path / "tiny", tmp_path) as (printed, _):
+        for name, value in printed.items():
+            monkeypatch.setenv(name, value)
+        settings = settings_over(models_dir, tmp_path / "data", judge_threshold=0.01)
+        assert settings.provider == settings.judge == "auto"
+        answer, _ = await answer_of(settings)
+        asked = requests_by_length(printed["OPENAI_BASE_URL"].removesuffix("/v1"))
+    assert asked["5"] >= answer.usage.pairs_judged > 10  # a verdict has four tokens at most …
+    assert asked["+Inf"] - asked["5"] > 3  # … and what a stage writes has no such limit
     assert answer.outcome == "answered"
-    assert not [n for n in answer.notes if n.kind in ("failed", "degraded")]
+    assert answer.providers["judge"].startswith("chat-judge-tiny-")
+    assert "tiny" in {who for stage, who in answer.providers.items() if stage != "judge"}
+    told = [n for n in answer.notes if n.kind in ("failed", "degraded", "dropped")]
+    assert [n for n in told if n.kind == "dropped"]  # what random weights write is said by no passage
+    assert not [n for n in told if "judge" in n.text]
+
+
+def requests_by_length(url: str) -> dict[str, float]:
+    """How many requests vLLM has answered that asked for at most so many tokens, as its metrics say."""
+    text = httpx.get(f"{url}/metrics", trust_env=False).text
+    rows = re.findall(r'^vllm:request_params_max_tokens_bucket\{.*le="([^"]+)".*\} (\S+)$', text, re.MULTILINE)
+    return {bound.removesuffix(".0"): float(count) for bound, count in rows}

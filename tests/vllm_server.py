@@ -8,15 +8,19 @@ import json
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Literal
 
 import pytest
+from dotenv import dotenv_values
 
-from tools.judges.serve import build_command, build_environment, find_model, has_gpu, running
+from tools.serving.models import read_model
+from tools.serving.vllm import build_command, build_environment, has_gpu, running
 
 ROOT = Path(__file__).parents[1]
 PYTHON = ROOT / ".venvs" / "vllm" / "bin" / "python"
@@ -30,7 +34,6 @@ _OPTIONS = {
     "chat": (
         "--structured-outputs-config",
         '{"backend":"xgrammar","disable_any_whitespace":true}',
-        "--max-model-len=16384",
     ),
     "score": (),
 }
@@ -83,13 +86,33 @@ def model_server(kind: Kind, folder: Path, base: Path) -> Iterator[VllmServer]:
         pytest.skip("vLLM is not installed; `make test-all` does that")
     port = free_port()
     small = ("--dtype=float32", "--enforce-eager", "--kv-cache-memory-bytes=536870912", *_OPTIONS[kind])
-    model = find_model(str(folder))
+    model = read_model(folder)
     command = build_command(model, port, python=PYTHON, gpu=has_gpu(), options=small)
     plain = {name: value for name, value in os.environ.items() if not name.upper().startswith(_FOREIGN)}
     environment = build_environment({**plain, "HOME": str(base)}, PYTHON)
     log = base / f"{kind}.log"
     with running(command, port, environment=environment, log=log, seconds=UP_WITHIN):
         yield VllmServer(f"http://127.0.0.1:{port}/v1", model.name, folder, log)
+
+
+@contextmanager
+def local_models(kind: Kind, folder: Path, home: Path) -> Iterator[tuple[dict[str, str], "subprocess.Popen[str]"]]:
+    """What `make local-models` starts, over the model in `folder`: the settings that it prints, and its process."""
+    command = [sys.executable, "-m", "tools.serving", "--model", str(folder), "--port", str(free_port()), "--"]
+    command += ["--dtype=float32", "--kv-cache-memory-bytes=536870912", *_OPTIONS[kind]]
+    environment = {**os.environ, "HOME": str(home), "TMPDIR": str(home)}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as launcher:
+        try:
+            assert launcher.stdout is not None
+            written = ""
+            while "STEELMAN_JUDGE_MODEL=" not in written:
+                line = launcher.stdout.readline()
+                assert line, "it ended before it printed the settings"
+                written += line
+            settings = dotenv_values(stream=StringIO(written))
+            yield {name: str(value) for name, value in settings.items()}, launcher
+        finally:
+            launcher.terminate()
 
 
 @pytest.fixture(scope="session")

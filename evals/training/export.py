@@ -1,7 +1,7 @@
 """`python -m evals judge-export DIR`: the embedded judge as a folder that vLLM serves on `/score`.
 
     python -m evals judge-export models/judge
-    make judge-server MODEL=models/judge
+    make local-models MODEL=models/judge
 
 The weights are the int8 ones, dequantised, in float32. The one score is the calibrated logit of support where no
 contrary statement is told: the calibration is linear in both answers' logits, so that their weights add up to one row.
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     """Writes the folder and says how it is served."""
     export(args.folder)
     print(f"Written: {args.folder}", file=sys.stderr)
-    print(f"Serve it: make judge-server MODEL={args.folder}", file=sys.stderr)
+    print(f"Serve it: make local-models MODEL={args.folder}", file=sys.stderr)
     return 0
 
 

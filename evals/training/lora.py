@@ -19,6 +19,7 @@ from tools.batching import parts
 from tools.errors import InputError, SettingsError
 from tools.judges.chat import messages, read_judge_prompt
 from tools.judges.judge import Pair
+from tools.serving.models import mark_judge
 
 _SETS = ("read_labels", "readings", "labels")
 """Whole passages with statements in the manner of the questions that are asked."""
@@ -86,9 +87,11 @@ def tune(plan: Plan, corpus: Corpus, out: Path, download: bool) -> None:
     finally:
         bar.close()
     _save(tuning, out)
-    tuning.model.merge_and_unload().save_pretrained(out / "model")
+    merged = tuning.model.merge_and_unload()
+    mark_judge(merged.config)
+    merged.save_pretrained(out / "model")
     tuning.tokenizer.save_pretrained(out / "model")
-    print(f"Written: {out / 'model'}\nServe it: make judge-server MODEL={out / 'model'}", file=sys.stderr)
+    print(f"Written: {out / 'model'}\nServe it: make local-models MODEL={out / 'model'}", file=sys.stderr)
 
 
 def choose(corpus: Corpus, plan: Plan) -> list[Example]:

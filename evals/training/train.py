@@ -11,7 +11,7 @@ Its closer reading, the first layers of a larger encoder, on sentences beside bo
     python -m evals judge-pack --weights DIR/weights --data DIR
 A large one, LoRA on an instruct model (`evals/training/lora.py`):
     python -m evals judge-train --data DIR --out DIR --base Qwen/Qwen3-4B-Instruct-2507 --download
-    make judge-server MODEL=DIR/model
+    make local-models MODEL=DIR/model
 
 A stopped run goes on from its last checkpoint.
 """

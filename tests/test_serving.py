@@ -1,0 +1,371 @@
+"""The command that serves models here: what it says, refuses, fetches and starts, and that nothing is left at its end.
+
+`test_vllm.py` and `test_vllm_agent.py` start the real thing; here the server is a few lines of Python.
+"""
+
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from dotenv import dotenv_values
+from hub_server import COMMIT, serve_hub, use_hub
+from vllm_server import alive, free_port
+
+from agent.settings import load_settings
+from tools.errors import ModelError, SettingsError
+from tools.serving.__main__ import BAD_INPUT, OK, main
+from tools.serving.hub import CPU_MODEL, GPU_MODEL, Offer, choose, describe, find_folder, known
+from tools.serving.models import LocalModel, env_lines, mark_judge, read_model
+from tools.serving.vllm import build_command, build_environment, find_python, gpu_memory, has_gpu, running
+
+SERVER = """
+import http.server, subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(100)"])
+print(child.pid, flush=True)
+class Healthy(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == "/health" else 404)
+        self.end_headers()
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Healthy).serve_forever()
+"""
+
+
+def folder(path: Path, **config: object) -> Path:
+    path.mkdir()
+    (path / "config.json").write_text(json.dumps(config))
+    return path
+
+
+@pytest.fixture
+def port() -> int:
+    return free_port()
+
+
+CROSS = {"architectures": ["BertForSequenceClassification"], "id2label": {"0": "LABEL_0"}}
+CHAT = {"architectures": ["LlamaForCausalLM"], "max_position_embeddings": 131072}
+WHOLE = {"config.json": json.dumps(CHAT).encode(), "model.safetensors": b"w" * 3000, "tokenizer.json": b"{}"}
+
+
+def model_of(folder: Path, **changes: object) -> LocalModel:
+    fields = {"name": "m/chat", "kind": "chat", "length": 16384, "alone": False, **changes}
+    return LocalModel(folder, **fields)  # type: ignore[arg-type]
+
+
+def test_an_instruct_model_serves_both_and_a_cross_encoder_judges(tmp_path: Path) -> None:
+    cross = folder(tmp_path / "cross", **CROSS, max_position_embeddings=1024)
+    chat = folder(tmp_path / "chat", **CHAT)
+    assert read_model(cross) == LocalModel(cross, "cross", "score", 512, alone=True)
+    assert read_model(chat) == LocalModel(chat, "chat", "chat", 16384, alone=False)
+    assert read_model(chat, "owner/name").name == "owner/name"
+
+
+def test_the_prompt_is_as_long_as_the_model_reads(tmp_path: Path) -> None:
+    short = folder(tmp_path / "short", architectures=["LlamaForCausalLM"], max_position_embeddings=2048)
+    sees = folder(
+        tmp_path / "sees",
+        architectures=["SomeForConditionalGeneration"],
+        text_config={"max_position_embeddings": 8192},
+    )
+    assert read_model(short).length == 2048
+    assert read_model(sees).length == 8192
+
+
+def test_what_was_tuned_to_judge_judges_alone(tmp_path: Path) -> None:
+    """By the mark that `judge-train` leaves, or as the authors' published evaluator."""
+
+    class Config:
+        """Stands for a configuration of transformers, which writes every attribute."""
+
+    mark_judge(config := Config())
+    tuned = folder(tmp_path / "tuned", **CHAT, **vars(config))
+    plain = folder(tmp_path / "plain", **CHAT)
+    for model in (read_model(tuned), read_model(plain, "timchen0618/Mistral_BERDS_evaluator_full")):
+        assert (model.kind, model.alone, model.length) == ("chat", True, 4096)
+
+
+def test_the_lines_are_settings_of_chat_stages_and_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = env_lines(model_of(tmp_path, name="Qwen/Some-Model"), 8002)
+    for name, value in dotenv_values(stream=StringIO(lines)).items():
+        monkeypatch.setenv(name, str(value))
+    settings = load_settings()
+    assert settings.openai_base_url == settings.judge_url == "http://127.0.0.1:8002/v1"
+    assert settings.model == settings.judge_model == "Qwen/Some-Model"
+    assert settings.openai_api_key.get_secret_value() == "no-key"
+    assert settings.judge == "auto"
+    written = lines.splitlines()
+    assert all(line.startswith("# ") for line in written[::2])
+    assert all("=" in line and not line.startswith("#") for line in written[1::2])
+
+
+@pytest.mark.parametrize("kind", ["chat", "score"])
+def test_the_lines_of_a_judge_are_about_the_judge_only(kind: str, tmp_path: Path) -> None:
+    lines = env_lines(model_of(tmp_path, name="my judge", kind=kind, alone=True), 8001)
+    assert dotenv_values(stream=StringIO(lines)) == {
+        "STEELMAN_JUDGE": kind,
+        "STEELMAN_JUDGE_URL": "http://127.0.0.1:8001/v1",
+        "STEELMAN_JUDGE_MODEL": "my judge",
+    }
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"architectures": ["BertForSequenceClassification"], "id2label": {"0": "a", "1": "b", "2": "c"}}, "3 classes"),
+        ({"architectures": ["BertForSequenceClassification"]}, "2 classes"),
+        ({"max_position_embeddings": "many"}, "no model"),
+    ],
+)
+def test_what_cannot_judge_is_refused(tmp_path: Path, config: dict[str, object], said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        read_model(folder(tmp_path / "model", **config))
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"config\.json cannot be read"):
+        read_model(tmp_path)
+
+
+def test_a_folder_that_is_not_there_costs_one_line(port: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--model", "./models/none", "--port", str(port)]) == BAD_INPUT
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "no model folder ./models/none" in told.err
+    assert told.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("gpu", [True, False])
+def test_the_usual_model_is_told_before_anything_is_fetched(
+    gpu: bool, port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tools.serving.__main__.has_gpu", lambda: gpu)
+    monkeypatch.setattr("tools.serving.__main__.gpu_memory", lambda: 24e9)
+    with serve_hub("some/model", WHOLE, "mit") as (address, asked):
+        use_hub(monkeypatch, address, str(tmp_path / "hub"))
+        assert main(["--port", str(port)]) == BAD_INPUT
+    assert asked == []
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert (GPU_MODEL if gpu else CPU_MODEL) in told.err
+    assert "Apache-2.0" in told.err
+    assert ("about 8.0 GB" if gpu else "about 3.1 GB") in told.err
+    assert str(tmp_path / "hub") in told.err
+    assert ("14 GB of memory; this one has 24 GB" if gpu else "there is no GPU") in told.err
+    assert told.err.splitlines()[-1].startswith("local-models: nothing was downloaded.")
+    assert "make local-models DOWNLOAD=1" in told.err
+
+
+def test_the_usual_model_leaves_room_on_24_gigabytes() -> None:
+    """Weights and the keys and values of four longest prompts, 36 layers of 2 x 8 x 128 values of 2 bytes a token."""
+    cache = 4 * 16384 * (36 * 2 * 8 * 128 * 2)
+    assert known(GPU_MODEL).weights + cache < 0.85 * 24e9
+
+
+@pytest.mark.parametrize(
+    ("gpu", "said"), [(8e9, "this one has 8.0 GB, which is too little"), (0.0, "a GPU with 14 GB of memory")]
+)
+def test_a_gpu_that_is_too_small_is_told(gpu: float, said: str) -> None:
+    last = describe(known(GPU_MODEL), gpu).splitlines()[-1]
+    assert last.endswith(said)
+
+
+def test_of_another_model_nothing_is_made_up() -> None:
+    told = describe(Offer("some/model"), 24e9)
+    assert told.count("told with DOWNLOAD=1") == 3
+    assert " GB from" not in told
+
+
+def test_a_download_is_told_by_the_hub_and_made_once(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask = ["--model", "some/model", "--port", str(port), "--prepare"]
+    files = {**WHOLE, "README.md": b"r", "consolidated.safetensors": b"c" * 9000, "onnx/model.onnx": b"o"}
+    with serve_hub("some/model", files, "mit") as (address, asked):
+        use_hub(monkeypatch, address, str(tmp_path))
+        assert main(ask) == BAD_INPUT
+        assert "make local-models MODEL=some/model DOWNLOAD=1" in capsys.readouterr().err
+        assert asked == []
+        assert main([*ask, "--download"]) == OK
+        told = capsys.readouterr()
+        assert "licence   mit" in told.err
+        assert told.out == ""
+        assert "agent-harnesses" not in " ".join(asked)
+        fetched = {path.rpartition("/")[2] for path in asked if "/resolve/" in path}
+        assert fetched == {"config.json", "model.safetensors", "tokenizer.json"}
+        before = len(asked)
+        assert main(ask) == OK
+        assert main([*ask, "--download"]) == OK
+        assert len(asked) == before
+        found = find_folder("some/model")
+        assert found is not None
+        assert found.name == COMMIT
+        (found / "model.safetensors").unlink()
+        assert find_folder("some/model") is None
+
+
+def test_a_model_that_the_hub_lacks_costs_one_line(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serve_hub("some/model", WHOLE, "mit") as (address, _):
+        use_hub(monkeypatch, address, str(tmp_path))
+        assert main(["--model", "other/model", "--port", str(port), "--prepare", "--download"]) == BAD_INPUT
+    told = capsys.readouterr().err
+    assert "other/model cannot be looked up (" in told
+    assert told.count("\n") == 1
+
+
+def test_what_does_not_fit_on_the_disk_is_not_begun(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tools.serving.hub._free", lambda folder: 3000)
+    ask = ["--model", "some/model", "--port", str(port), "--prepare", "--download"]
+    with serve_hub("some/model", WHOLE, "mit") as (address, asked):
+        use_hub(monkeypatch, address, str(tmp_path))
+        assert main(ask) == BAD_INPUT
+        assert not [path for path in asked if "/resolve/" in path]
+        begun = tmp_path / "models--some--model" / "blobs"
+        begun.mkdir(parents=True)
+        (begun / "part.incomplete").write_bytes(b"w" * 1000)
+        assert main(ask) == OK
+    assert "has room for 0.0 GB only" in capsys.readouterr().err
+
+
+def test_weights_are_taken_in_one_format() -> None:
+    both = {"model-1.safetensors": 5, "model.safetensors.index.json": 1, "pytorch_model.bin": 5, "training_args.bin": 1}
+    assert choose(both) == ({"model-1.safetensors": 5}, {"model.safetensors.index.json": 1})
+    assert choose({"pytorch_model.bin": 5, "training_args.bin": 1})[0] == {"pytorch_model.bin": 5}
+    assert choose({"consolidated.safetensors": 5})[0] == {"consolidated.safetensors": 5}
+
+
+def test_a_download_that_was_stopped_is_not_taken_for_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    there = tmp_path / "models--some--model"
+    (there / "refs").mkdir(parents=True)
+    (there / "refs" / "main").write_text(COMMIT)
+    (there / "snapshots").mkdir()
+    made = folder(there / "snapshots" / COMMIT, **CHAT)
+    parts = {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
+    (made / "model.safetensors.index.json").write_text(json.dumps(parts))
+    (made / "model-1.safetensors").write_bytes(b"w")
+    assert find_folder("some/model") is None
+    (made / "model-2.safetensors").write_bytes(b"w")
+    assert find_folder("some/model") == made
+
+
+def test_the_hub_is_not_told_who_calls() -> None:
+    code = "import tools.serving, huggingface_hub.constants as c; print(c.HF_HUB_DISABLE_TELEMETRY)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+
+
+def test_a_port_in_use_costs_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        assert main(["--port", str(taken.getsockname()[1])]) == BAD_INPUT
+    assert main(["--port", "99999"]) == BAD_INPUT
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 2
+    assert all("PORT=8002" in line for line in told)
+
+
+def test_without_vllm_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tools.serving.vllm._ENVIRONMENT", tmp_path / "python")
+    with pytest.raises(SettingsError, match="make local-models"):
+        find_python()
+
+
+def test_an_nvidia_smi_that_fails_is_no_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert not has_gpu()
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\nexit 9\n")
+    tool.chmod(0o755)
+    assert not has_gpu()
+    assert gpu_memory() == 0.0
+    tool.write_text("#!/bin/sh\necho 24564; echo 81559\n")
+    assert has_gpu()
+    assert gpu_memory() == 24564 * 2**20
+
+
+def test_the_command_suits_model_and_machine() -> None:
+    one = model_of(Path("/m"), kind="score", length=512, alone=True)
+    chat = build_command(model_of(Path("/m")), 8001, python=Path("/p"), gpu=True)
+    score = build_command(one, 8001, python=Path("/p"), gpu=False, options=["--seed=3"])
+    assert chat[chat.index("--host") + 1] == "127.0.0.1"
+    assert chat[chat.index("--model") + 1] == "/m"
+    assert chat[chat.index("--served-model-name") + 1] == "m/chat"
+    assert chat[chat.index("--max-model-len") + 1] == "16384"
+    assert "--override-generation-config" not in chat
+    assert "--enable-prefix-caching" in chat
+    assert "--runner" not in chat
+    assert score[score.index("--runner") + 1] == "pooling"
+    assert score[score.index("--max-model-len") + 1] == "512"
+    assert score[-1] == "--seed=3"
+    assert "--dtype=float32" in score
+    assert not any("dtype" in word for word in chat)
+    assert any("gpu-memory" in word for word in chat)
+    assert not any("gpu-memory" in word for word in score)
+
+
+def test_words_are_drawn_as_the_makers_say_and_nothing_else_of_theirs_is_taken(tmp_path: Path) -> None:
+    made = folder(tmp_path / "chat", **CHAT)
+    wishes = {"temperature": 0.7, "top_k": 20, "repetition_penalty": 1.1, "top_p": None}
+    (made / "generation_config.json").write_text(json.dumps(wishes))
+    command = build_command(read_model(made), 8001, python=Path("/p"), gpu=True)
+    taken = json.loads(command[command.index("--override-generation-config") + 1])
+    assert taken == {"temperature": 0.7, "top_k": 20}
+    assert command[command.index("--generation-config") + 1] == "vllm"
+    judge = read_model(made, "timchen0618/Mistral_BERDS_evaluator_full")
+    assert "--override-generation-config" not in build_command(judge, 8001, python=Path("/p"), gpu=True)
+
+
+def test_the_server_reports_and_fetches_nothing() -> None:
+    base = {"PATH": "/bin", "HF_HUB_OFFLINE": "0"}
+    assert build_environment({"OPENAI_API_KEY": "sk-1"}, Path("/p")).keys().isdisjoint({"OPENAI_API_KEY"})
+    there = build_environment(base, Path("/e/bin/python"))
+    assert there["VLLM_NO_USAGE_STATS"] == "1"
+    assert there["HF_HUB_OFFLINE"] == "1"
+    assert there["PATH"].split(os.pathsep) == ["/e/bin", "/bin"]
+    assert base == {"PATH": "/bin", "HF_HUB_OFFLINE": "0"}
+
+
+def test_a_server_answers_inside_and_is_gone_outside_with_its_children(port: int, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SERVER, str(port)]
+    with running(command, port, environment=os.environ, log=tmp_path / "log", seconds=30) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        connection.request("GET", "/health")
+        assert connection.getresponse().status == 200
+        connection.close()
+        child = int((tmp_path / "log").read_text().split()[0])
+        assert alive(child)
+    assert server.poll() is not None
+    until = time.monotonic() + 5
+    while alive(child) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not alive(child)
+
+
+def test_a_server_that_ends_early_is_quoted(port: int, tmp_path: Path) -> None:
+    code = "raise ValueError('the weights are not there')"
+    with (
+        pytest.raises(ModelError, match="ValueError: the weights are not there"),
+        running([sys.executable, "-c", code], port, environment=os.environ, log=tmp_path / "log", seconds=30),
+    ):
+        pass
+
+
+def test_a_server_that_never_answers_is_given_up(port: int, tmp_path: Path) -> None:
+    code = "import time; time.sleep(100)"
+    with (
+        pytest.raises(ModelError, match="within 1 seconds"),
+        running([sys.executable, "-c", code], port, environment=os.environ, log=tmp_path / "log", seconds=0.6),
+    ):
+        pass

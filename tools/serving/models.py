@@ -1,0 +1,100 @@
+"""What is served, by its configuration: an instruct model for the chat stages and the judge, or a judge alone."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tools.errors import SettingsError
+
+HOST = "127.0.0.1"
+CHAT_TOKENS = 16384
+"""The longest prompt with its answer: twenty passages to judge in a call are about half of it."""
+_JUDGE_TOKENS, _SCORE_TOKENS = 4096, 512
+_ROLE = "steelman_role"  # in the config.json of what `judge-train` tuned
+_JUDGES = frozenset({"mistral_berds_evaluator_full"})  # chats by its form, tuned to one answer by its authors
+_NO_KEY = "no-key"
+_DRAWN = ("temperature", "top_p", "top_k", "min_p")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """A model on this machine.
+
+    name: what requests call it. kind: by which of the judges it is asked. length: tokens of a prompt and its answer.
+    alone: whether it is of use as the judge only. sampling: how its makers would have its words drawn.
+    """
+
+    folder: Path
+    name: str
+    kind: Literal["chat", "score"]
+    length: int
+    alone: bool
+    sampling: tuple[tuple[str, float], ...] = ()
+
+
+def read_model(folder: Path, name: str = "") -> LocalModel:
+    """What the folder's `config.json` tells. A classifier is a cross-encoder, anything else chats.
+
+    name: the hub's; the folder's own when empty. Raises SettingsError for what is no model or cannot be a judge.
+    """
+    try:
+        config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        score = any(kind.endswith("ForSequenceClassification") for kind in config.get("architectures") or [])
+        labels = len(config.get("id2label") or [0, 1])
+        inner = config.get("text_config") or {}  # of a model that sees, too
+        reads = int(config.get("max_position_embeddings") or inner.get("max_position_embeddings") or CHAT_TOKENS)
+        marked = config.get(_ROLE) == "judge"
+    except (OSError, ValueError, AttributeError, TypeError) as exc:
+        raise SettingsError(f"{name or folder} is no model: its config.json cannot be read ({exc}).") from exc
+    name = name or folder.resolve().name
+    if score and labels != 1:
+        raise SettingsError(f"{name} tells {labels} classes apart; a judge has to give one score (num_labels=1).")
+    alone = score or marked or name.rpartition("/")[2].casefold() in _JUDGES
+    longest = _SCORE_TOKENS if score else _JUDGE_TOKENS if alone else CHAT_TOKENS
+    sampling = () if alone else _sampling(folder)
+    return LocalModel(folder, name, "score" if score else "chat", min(reads, longest), alone, sampling)
+
+
+def _sampling(folder: Path) -> tuple[tuple[str, float], ...]:
+    try:
+        made = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
+        return tuple((name, made[name]) for name in _DRAWN if isinstance(made.get(name), int | float))
+    except (OSError, ValueError, AttributeError):
+        return ()  # many have none
+
+
+def mark_judge(config: Any) -> None:
+    """Notes in a model's configuration that it was tuned to judge, and does not chat any more."""
+    setattr(config, _ROLE, "judge")
+
+
+def env_lines(model: LocalModel, port: int) -> str:
+    """The lines for `.env`, a comment before each."""
+    address = f"http://{HOST}:{port}/v1"
+    speaks = (
+        ("The chat stages' server: the neutral question, perspectives, queries, claims.", "OPENAI_BASE_URL", address),
+        ("Their model.", "STEELMAN_MODEL", model.name),
+        ("The server wants no key; this keeps one for OpenAI from being sent to it.", "OPENAI_API_KEY", _NO_KEY),
+        ("While the server is off the embedded judge stands in, with a note.", "STEELMAN_JUDGE", "auto"),
+    )
+    named = {
+        "chat": "A chat model, asked Yes or No; a run fails while the server is off.",
+        "score": "A cross-encoder; a run fails while the server is off.",
+    }
+    judges = (
+        ("The judge's server.", "STEELMAN_JUDGE_URL", address),
+        (
+            "Its model: the first token's log-probabilities." if model.kind == "chat" else "Its model.",
+            "STEELMAN_JUDGE_MODEL",
+            model.name,
+        ),
+    )
+    first = ((named[model.kind], "STEELMAN_JUDGE", model.kind),) if model.alone else speaks
+    return "\n".join(f"# {why}\n{variable}={_quoted(value)}" for why, variable, value in (*first, *judges))
+
+
+def _quoted(value: str) -> str:
+    """The value as `.env` reads it; a folder's name may hold blanks."""
+    return value if re.fullmatch(r"[\w./:@+-]+", value) else f"'{value}'"
