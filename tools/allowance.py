@@ -14,6 +14,8 @@ from typing import Literal
 
 from tools.errors import BudgetError
 
+SECOND_REQUESTS = 2
+"""Of a run at most, to servers that are silent."""
 Kind = Literal["failed", "degraded", "scope"]
 
 
@@ -23,6 +25,7 @@ class Allowance:
 
     deadline_at: seconds since the epoch by which every call has to be over. offline: nothing may leave this machine.
     max_calls, max_tokens, max_cost: what is left of the run's budget. unpriced: calls to models without a known price.
+    second_requests: those made to a server that was silent (`tools.hedging`), each of them one of the calls as well.
     tell: called with the characters that a reply has so far, for whoever watches.
     """
 
@@ -31,8 +34,10 @@ class Allowance:
     max_calls: float = math.inf
     max_tokens: float = math.inf
     max_cost: float = math.inf
+    max_second_requests: float = SECOND_REQUESTS
     tell: Callable[[int], None] = lambda _: None
     calls: int = 0
+    second_requests: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
@@ -55,6 +60,18 @@ class Allowance:
             if used >= limit:
                 raise BudgetError(f"the run's budget of {what} is used up.")
         self.calls += 1
+
+    def begin_second_request(self) -> bool:
+        """Counts one more request for a call whose first is silent; False, and nothing is counted, where the run has
+        none left, of these or of calls at all."""
+        if self.second_requests >= self.max_second_requests:
+            return False
+        try:
+            self.begin_call()
+        except BudgetError:
+            return False
+        self.second_requests += 1
+        return True
 
     def add_tokens(self, given: int, made: int, cost: float | None) -> None:
         """Counts the tokens of a call and its price in US dollars; None where the price is not known."""

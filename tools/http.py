@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from tools.allowance import current
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
+from tools.hedging import Patience, hedged
 
 if TYPE_CHECKING:
     import httpx
@@ -34,18 +35,26 @@ _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
 
 
-def open_client(headers: Mapping[str, str] | None = None, seconds: float = 60.0) -> "httpx.AsyncClient":
+def open_client(
+    headers: Mapping[str, str] | None = None, seconds: float = 60.0, patience: Patience | None = None
+) -> "httpx.AsyncClient":
     """A client that retries, follows no redirect and takes no proxy or credentials from the environment.
 
-    seconds: the longest silence of a server; the stage's deadline ends a call earlier.
+    seconds: the longest silence of a server; the stage's deadline ends a call earlier. patience: a chat model's, after
+    which a silent call gets a second request; None for every other server, and for one on this machine.
     Raises ProviderDownError for headers that cannot be sent, which is what a key copied with too much around it makes.
     """
     import httpx
 
     for value in (headers or {}).values():
         check_key(value)
+    transport: httpx.AsyncBaseTransport = httpx.AsyncHTTPTransport(retries=0)
+    if patience is not None:
+        # Inside the retries: a pause that a server asks for is no silence, and what failed twice at a time is tried
+        # again as one. The other way round each of the two requests would have retries of its own.
+        transport = hedged(transport, patience)
     return httpx.AsyncClient(
-        transport=retrying(httpx.AsyncHTTPTransport(retries=0)),
+        transport=retrying(transport),
         headers={"accept-encoding": "identity", **(headers or {})},
         timeout=httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
         trust_env=False,

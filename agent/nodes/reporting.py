@@ -12,7 +12,7 @@ from agent.options import RunOptions, options_of
 from agent.routing import Part, ends_at, time_left
 from agent.state import Failure, RunState
 from agent.tracing import Traced, stage_span
-from tools.allowance import Allowance, using
+from tools.allowance import SECOND_REQUESTS, Allowance, using
 from tools.errors import DeadlineError
 
 S = TypeVar("S", bound=Mapping[str, Any])
@@ -67,6 +67,7 @@ def allowance_of(state: Mapping[str, Any], options: RunOptions, part: Part) -> A
         max_calls=(options.max_calls - spent.get("calls", 0)) / share,
         max_tokens=(options.max_tokens - spent.get("input_tokens", 0) - spent.get("output_tokens", 0)) / share,
         max_cost=(options.max_cost - spent.get("cost", 0.0)) / share,
+        max_second_requests=(SECOND_REQUESTS - spent.get("second_requests", 0)) // share,
         down=set(state.get("down") or ()),
     )
 
@@ -74,6 +75,7 @@ def allowance_of(state: Mapping[str, Any], options: RunOptions, part: Part) -> A
 def _with_spending(update: RunState, name: str, allowance: Allowance) -> RunState:
     counts = {
         "calls": allowance.calls,
+        "second_requests": allowance.second_requests,
         "input_tokens": allowance.input_tokens,
         "output_tokens": allowance.output_tokens,
         "cost": allowance.cost,

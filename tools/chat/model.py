@@ -18,6 +18,7 @@ from tools.chat.forms import Form, described
 from tools.chat.prices import Price, cost_of
 from tools.chat.replies import read_reply
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
+from tools.hedging import Patience
 from tools.http import (
     CONNECT_SECONDS,
     check_address,
@@ -79,6 +80,7 @@ class ChatModel:
         self._price: Price | None = (0.0, 0.0) if self.local else price
         self._temperature = temperature
         self._silence = silence
+        self._patience = None if self.local else Patience(model, self._price)
         self._form = Form()
         self._client: ChatOpenAI | None = None
         self._http: Any = None
@@ -172,7 +174,7 @@ class ChatModel:
 
             for known in (".*OpenAI's structured output feature", "Pydantic serializer warnings"):
                 warnings.filterwarnings("ignore", known, UserWarning)  # of what is learned from the reply anyhow
-            self._http = self._http or open_client(seconds=self._silence)
+            self._http = self._http or open_client(seconds=self._silence, patience=self._patience)
             self._http.event_hooks = {"request": [self._only_ours]}
             self._client = ChatOpenAI(
                 model=self.name,

@@ -16,6 +16,8 @@ from tools.allowance import current
 from tools.chat.prices import Price
 from tools.chat.replies import without_thoughts
 from tools.errors import ProviderReplyError, SettingsError
+from tools.hedging import Patience
+from tools.http import is_local
 from tools.judges.judge import Pair
 from tools.judges.server import OtherFormError, ServerJudge
 
@@ -92,6 +94,7 @@ class ChatJudge(ServerJudge[AskedAs]):
             seconds=seconds,
             price=price,
         )
+        self._patience = None if is_local(url) else Patience(self.server, price)
 
     async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: AskedAs) -> Sequence[float]:
         body = {"model": self.model, "messages": messages(self._prompt, pairs[0]), **form.options()}

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tools.allowance import current
 from tools.chat.prices import Price, cost_of
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderReplyError
+from tools.hedging import Patience
 from tools.http import cut_short, fetch_json, is_local, open_client, status_error, without_key
 from tools.judges.judge import Pair
 
@@ -104,6 +105,7 @@ class ServerJudge(ABC, Generic[Form]):
         self._concurrency = concurrency
         self._seconds = seconds
         self._price: Price | None = (0.0, 0.0) if is_local(url) else price
+        self._patience: Patience | None = None  # of a chat model elsewhere
         self._form: Form | None = None
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
@@ -228,7 +230,7 @@ class ServerJudge(ABC, Generic[Form]):
 
     def _client(self) -> "httpx.AsyncClient":
         """One for each call of `support`: a client belongs to an event loop."""
-        client = open_client(self._headers, self._seconds)
+        client = open_client(self._headers, self._seconds, self._patience)
 
         async def refuse(response: "httpx.Response") -> None:
             if response.status_code in self.refusals:
