@@ -102,7 +102,8 @@ Check = Callable[[Tools], str]
 
 
 def _on(settings: Settings, *, ask: bool) -> Iterator[tuple[str, str, Check]]:
-    from agent.building import build_engine, build_judge, uses_chat
+    from agent.building import build_engine, build_judge
+    from agent.chats import uses_chat
 
     speaks = "the neutral question, the sides, further queries and the claims"
     yield "data", "what was ingested, and the runs", checks.data
@@ -126,7 +127,8 @@ def _on(settings: Settings, *, ask: bool) -> Iterator[tuple[str, str, Check]]:
 
 def _off(settings: Settings) -> list[tuple[str, str, str]]:
     """What is not on: its name, what it would serve, and the variables for `.env` that turn it on."""
-    from agent.building import build_engine, build_judge, uses_chat
+    from agent.building import build_engine, build_judge
+    from agent.chats import uses_chat
 
     speaks, other = "questions in any language, and sides, queries and claims of a model", "another model's search"
     encoder = settings.encoder or settings.embeddings_url
@@ -135,7 +137,7 @@ def _off(settings: Settings) -> list[tuple[str, str, str]]:
             uses_chat(settings),
             "chat model",
             speaks,
-            "OPENAI_API_KEY, or OPENAI_BASE_URL and STEELMAN_MODEL for your own",
+            "OPENAI_API_KEY, or OPENAI_BASE_URL and STEELMAN_MODEL for your own, or STEELMAN_MODEL=anthropic:NAME",
         ),
         (
             build_judge(settings) or settings.judge == "nli",

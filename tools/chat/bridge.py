@@ -33,6 +33,7 @@ def through(client: "httpx.AsyncClient", library: ModuleType) -> Any:
             sent = client.build_request(
                 request.method, str(request.url), headers=headers, content=await request.aread() or None
             )
+            sent.extensions = request.extensions  # one and the same: what is marked on one request is on both
             response = await client.send(sent, stream=True)
             return library.Response(response.status_code, headers=response.headers.raw, stream=Body(response))
 

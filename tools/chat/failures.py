@@ -21,8 +21,8 @@ def status_of(exc: BaseException) -> int | None:
 def words_of(exc: BaseException) -> str:
     """The server's own words where there are any, else the error's."""
     for one in _causes(exc):
-        said = _message(getattr(one, "body", None)) or _text(one, "error") or ""
-        if said or (_status(one) is not None and (said := _text(one, "message"))):
+        said = _message(getattr(one, "body", None)) or _message(getattr(one, "error", None))
+        if said or (_status(one) is not None and (said := _message(getattr(one, "message", None)))):
             return said
     return str(exc)
 
@@ -61,13 +61,8 @@ def _status(exc: BaseException) -> int | None:
     return None
 
 
-def _text(exc: BaseException, name: str) -> str:
-    value = getattr(exc, name, None)
-    return value if isinstance(value, str) else ""
-
-
 def _message(body: Any) -> str:
-    """The message in a refusal's body: {'message': …} or {'error': {'message': …}}."""
+    """The message in what a refusal holds: itself, {'message': …} or {'error': {'message': …}}."""
     while isinstance(body, dict):
         body = body.get("message") or body.get("error")
     return body if isinstance(body, str) else ""

@@ -47,6 +47,8 @@ _AGAIN = (
 )
 
 S = TypeVar("S", bound=BaseModel)
+_BROKEN = (ValueError, TypeError, KeyError, AttributeError, IndexError)
+"""What a client breaks with on a reply that is none."""
 _ABOUT_FORM = (400, 415, 422, 501)  # statuses that may be about how it was asked
 
 
@@ -125,6 +127,10 @@ class ChatModel:
             await self._http.aclose()
             self._http = self._client = None
 
+    def load(self) -> None:
+        """Imports what the first call would import, which takes a second or more. Raises SettingsError."""
+        self._vendor.load()
+
     async def listed(self) -> list[str]:
         """The names of the models that its server offers. Raises ProviderDownError, ProviderReplyError."""
         return await models_at(self._url, self._key, self._vendor)
@@ -179,6 +185,7 @@ class ChatModel:
 
     def _open(self) -> "BaseChatModel":
         if self._client is None:
+            self.load()
             for known in (".*OpenAI's structured output feature", "Pydantic serializer warnings"):
                 warnings.filterwarnings("ignore", known, UserWarning)  # of what is learned from the reply anyhow
             self._http = self._http or open_client(seconds=self._silence)
@@ -207,10 +214,10 @@ class ChatModel:
 
     @asynccontextmanager
     async def _failures(self) -> AsyncIterator[None]:
-        """The client's errors as ours. What is not even a chat reply breaks it in ways of its own."""
+        """The client's errors as ours."""
         try:
             yield
-        except (*self._raised(), ValueError, TypeError, KeyError, AttributeError, IndexError) as exc:
+        except self._raised() + _BROKEN as exc:
             raise self._failure(exc) from exc
 
     def _failure(self, exc: Exception) -> ProviderError:

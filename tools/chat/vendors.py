@@ -8,6 +8,7 @@ one knows neither.
 """
 
 import importlib
+import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -86,16 +87,28 @@ class Vendor:
         """The model's whole name."""
         return f"{self.prefix}:{model}" if self.prefix else model
 
+    def check(self) -> None:
+        """Raises SettingsError when the integration is not installed. Nothing is imported."""
+        try:
+            found = importlib.util.find_spec(self.module)
+        except ImportError as exc:
+            raise self._missing() from exc
+        if found is None:
+            raise self._missing()
+
     def load(self) -> None:
-        """Imports the integration, which takes a second. Raises SettingsError when it is not installed."""
+        """Imports the integration, which takes a second or more. Raises SettingsError when it cannot be."""
         try:
             importlib.import_module("langchain.chat_models")
             importlib.import_module(self.module)
         except ImportError as exc:
-            raise SettingsError(
-                f"models named '{self.prefix}:…' need a package that is not installed: "
-                f".venv/bin/pip install {self.package}"
-            ) from exc
+            raise self._missing() from exc
+
+    def _missing(self) -> SettingsError:
+        return SettingsError(
+            f"models named '{self.prefix or 'openai'}:…' need a package that is not installed: "
+            f".venv/bin/pip install {self.package}"
+        )
 
     def offers(self, model: str, listed: list[str]) -> bool:
         """Whether the model is among those listed: by its name, or by one that leaves out a date or a tag."""
@@ -109,7 +122,13 @@ class Vendor:
 def _init(asked: Asked, provider: str, **options: Any) -> "BaseChatModel":
     from langchain.chat_models import init_chat_model
 
-    return init_chat_model(asked.model, model_provider=provider, temperature=asked.temperature, **options)
+    temperature = {} if asked.temperature is None else {"temperature": asked.temperature}
+    built: BaseChatModel = init_chat_model(asked.model, model_provider=provider, **temperature, **options)
+    return built
+
+
+def _bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 # --- any OpenAI-compatible server
@@ -148,7 +167,7 @@ COMPATIBLE = Vendor(
     url=OPENAI,
     key="",
     address="OPENAI_BASE_URL",
-    listing=Listing("/models", "data", "id", lambda key: {"Authorization": f"Bearer {key}"} if key else {}),
+    listing=Listing("/models", "data", "id", _bearer),
     build=_openai,
     errors=_openai_errors,
     headers=frozenset({"authorization"}),
@@ -178,12 +197,13 @@ def _anthropic_errors() -> tuple[type[Exception], ...]:
 
 
 def _anthropic_options(form: Form, shape: type[BaseModel]) -> dict[str, Any]:
+    """The integration leaves out of the schema what Anthropic does not know."""
     schema = form.schema(shape)
-    return {"output_config": {"format": {"type": "json_schema", "schema": schema}}} if schema else {}
+    return {"response_format": {"type": "json_schema", "json_schema": {"schema": schema}}} if schema else {}
 
 
 def _anthropic_headers(key: str) -> dict[str, str]:
-    return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
+    return {"anthropic-version": "2026-10-21", **_bearer(key)}  # as its client has them
 
 
 # --- Ollama
@@ -252,7 +272,7 @@ _VENDORS = (
         errors=_anthropic_errors,
         options=_anthropic_options,
         form=Form("bare_schema", counted=False, ladder=("bare_schema", "text")),
-        headers=frozenset({"x-api-key", "anthropic-version"}),
+        headers=frozenset({"authorization", "anthropic-version"}),
     ),
     Vendor(
         prefix="google_genai",
@@ -289,11 +309,11 @@ _VENDORS = (
 VENDORS: Mapping[str, Vendor] = {vendor.prefix: vendor for vendor in _VENDORS}
 """The vendors that are offered by name."""
 NOT_OFFERED = frozenset(
-    """anthropic_bedrock azure_ai azure_openai baseten bedrock bedrock_converse cohere deepseek fireworks
-    google_anthropic_vertex google_vertexai groq huggingface ibm langsmith litellm meta mistralai nvidia openrouter
-    perplexity together upstage xai""".split()
+    """anthropic_bedrock azure_ai azure_openai baseten bedrock bedrock_converse bedrock_mantle_anthropic
+    bedrock_mantle_openai cohere deepseek fireworks google_anthropic_vertex google_vertexai groq huggingface ibm
+    langsmith litellm meta mistralai nvidia openrouter perplexity together upstage xai""".split()
 )
-"""Names of `init_chat_model` that are not offered: nobody has shown that deadline, retries and `--no-web` hold there."""
+"""Names of `init_chat_model` that are not offered: that deadline, retries and `--no-web` hold there was not shown."""
 
 
 def vendor_of(name: str) -> tuple[Vendor, str]:
