@@ -214,6 +214,21 @@ async def test_a_reply_that_drips_ends_with_the_deadline(vendor: str, server: Mo
     assert time.monotonic() - began < 2
 
 
+async def test_who_cancels_does_not_wait_and_nothing_is_asked_again(vendor: str, server: ModelServer) -> None:
+    script(server, vendor, says(vendor, "x" * 4000, drip=5))
+    async with model(vendor, server.root) as chat:
+        asking = asyncio.create_task(chat.ask("", "Which shelf?", Shelf))
+        while not server.at_once:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        began = time.monotonic()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert time.monotonic() - began < 1
+    assert len(server.requests) == 1
+
+
 async def test_retry_after_beyond_the_deadline_is_given_up_at_once(vendor: str, server: ModelServer) -> None:
     script(server, vendor, refuses(429, "slow down", headers={"Retry-After": "10"}))
     began = time.monotonic()

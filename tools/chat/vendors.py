@@ -122,8 +122,9 @@ class Vendor:
 def _init(asked: Asked, provider: str, **options: Any) -> "BaseChatModel":
     from langchain.chat_models import init_chat_model
 
-    temperature = {} if asked.temperature is None else {"temperature": asked.temperature}
-    built: BaseChatModel = init_chat_model(asked.model, model_provider=provider, **temperature, **options)
+    if asked.temperature is not None:
+        options["temperature"] = asked.temperature
+    built: BaseChatModel = init_chat_model(asked.model, model_provider=provider, **options)
     return built
 
 
