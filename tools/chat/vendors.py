@@ -183,7 +183,7 @@ def _anthropic(asked: Asked) -> "BaseChatModel":
     import httpx2
 
     model = _init(asked, "anthropic", base_url=_NOWHERE, api_key=_NO_KEY, max_retries=0)
-    client = httpx2.AsyncClient(transport=through(asked.http, httpx2), trust_env=False, timeout=asked.seconds)
+    client = httpx2.AsyncClient(transport=through(asked.http, httpx2), trust_env=False)
     vars(model)["_async_client"] = anthropic.AsyncAnthropic(
         api_key=asked.key or _NO_KEY, base_url=asked.url, max_retries=0, http_client=client
     )
@@ -214,7 +214,7 @@ def _ollama(asked: Asked) -> "BaseChatModel":
     import httpx
 
     own = {"transport": through(asked.http, httpx), "trust_env": False, "follow_redirects": False}
-    return _init(asked, "ollama", base_url=asked.url, async_client_kwargs={**own, "timeout": asked.seconds})
+    return _init(asked, "ollama", base_url=asked.url, async_client_kwargs=own)
 
 
 def _ollama_errors() -> tuple[type[Exception], ...]:
@@ -236,12 +236,9 @@ def _google(asked: Asked) -> "BaseChatModel":
     from google import genai
     from google.genai import types
 
-    model: Any = _init(
-        asked, "google_genai", base_url=_NOWHERE, api_key=_NO_KEY, vertexai=False, timeout=asked.seconds, max_retries=1
-    )  # tries, not retries: 0 would be its own five
-    options = types.HttpOptions(
-        base_url=asked.url, httpx_async_client=asked.http, retry_options=types.HttpRetryOptions(attempts=1)
-    )
+    once = 1  # tries, not retries: 0 would be the client's own five
+    model: Any = _init(asked, "google_genai", base_url=_NOWHERE, api_key=_NO_KEY, vertexai=False, max_retries=once)
+    options = types.HttpOptions(base_url=asked.url, httpx_async_client=asked.http)
     model.client = genai.Client(vertexai=False, api_key=asked.key or _NO_KEY, http_options=options)
     built: BaseChatModel = model
     return built
