@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from agent.chats import STAGES, build_chats, chat_model, server_of, uses_chat
 from agent.models import Models, RemoteJudge
 from agent.providers import CruxWriter, Expander, Framer, Providers, Remote, Requerier, Writer
 from agent.served import EMBEDDED, NoCrux, ServedCrux, ServedExpander, ServedFramer, ServedRequerier, ServedWriter
@@ -22,10 +23,8 @@ if TYPE_CHECKING:
     from tools.store.hybrid import HybridSearch
     from tools.web.engines import SearchEngine
 
-DEFAULT_MODEL = "gpt-5.4-mini"
 _PAGES_AT_ONCE = 32  # of all runs together; reading one is mostly waiting
 _NO_KEY = "none"  # what is sent to an engine of one's own that wants no key
-STAGES = ("frame", "expand", "queries", "write")
 P = TypeVar("P")
 
 
@@ -38,8 +37,8 @@ def build_providers(settings: Settings, store: Store) -> Providers:
 
     models = _models(settings, store)
     chats = build_chats(settings) if uses_chat(settings) else {}
-    if chats:
-        import langchain_openai  # noqa: F401  # half a second that the event loop would wait for at the first call
+    for chat in set(chats.values()):
+        chat.load()  # what the event loop would wait for at the first call
     framer: Framer = EmbeddedFramer()
     expander: Expander = EmbeddedExpander(models)
     requerier: Requerier = EmbeddedRequerier()
@@ -79,33 +78,6 @@ def _names(models: Models, *, chat: bool) -> dict[str, str]:
     names = {} if chat else dict.fromkeys(("frame", "expand", "again", "write"), EMBEDDED)
     search = EMBEDDED if models.searcher is models.encoder else models.searcher.name
     return {**names, "search": search, "judge": models.judge().name}
-
-
-def uses_chat(settings: Settings) -> bool:
-    """Whether a chat model serves the stages that speak."""
-    return settings.provider != "embedded" and settings.chat_is_set
-
-
-def build_chats(settings: Settings) -> "dict[str, ChatModel]":
-    """The chat model of each stage; stages of one model share it, with what it has learned of its server."""
-    made = {stage: build_chat(settings, stage) for stage in STAGES}
-    first = {model.name: model for model in reversed(made.values())}
-    return {stage: first[model.name] for stage, model in made.items()}
-
-
-def build_chat(settings: Settings, stage: str) -> "ChatModel":
-    """The chat model of one stage ('frame', 'expand', 'queries', 'write')."""
-    from tools.chat.model import OPENAI, ChatModel
-    from tools.chat.prices import price_of
-
-    name = getattr(settings, f"model_{stage}") or settings.model or DEFAULT_MODEL
-    return ChatModel(
-        name,
-        url=settings.openai_base_url or OPENAI,
-        key=settings.openai_api_key.get_secret_value(),
-        price=price_of(name, settings.prices),
-        temperature=settings.temperature,
-    )
 
 
 def _crux(model: "ChatModel") -> CruxWriter:
@@ -273,25 +245,31 @@ def judges_in_batches(settings: Settings) -> bool:
 
 
 def _build_batch_judge(settings: Settings) -> RemoteJudge:
-    """The chat model that judges many passages at once."""
+    """The chat model that judges many passages at once: behind the judge's address, else as the stages' are."""
     from tools.chat.model import ChatModel
     from tools.chat.prices import price_of
     from tools.judges.batch import BatchJudge
 
-    url, model, key = _judge_server(settings)
-    price = price_of(model, settings.prices)
-    asked = ChatModel(model, url=url, key=key, price=price, temperature=settings.temperature)
+    if not settings.judge_url:
+        asked = chat_model(settings, settings.judge_model, "STEELMAN_JUDGE_MODEL")
+    else:
+        url, model, key = _judge_server(settings)
+        price = price_of(model, settings.prices)
+        asked = ChatModel(model, url=url, key=key, price=price, temperature=settings.temperature)
     return BatchJudge(asked, threshold=settings.judge_threshold, concurrency=settings.judge_concurrency)
 
 
 def _judge_server(settings: Settings) -> tuple[str, str, str]:
     """Address, model and key; without an address of its own the judge is the chat model."""
-    from tools.chat.model import OPENAI
-
     if settings.judge_url:
         return settings.judge_url, settings.judge_model, settings.judge_api_key.get_secret_value()
-    model = settings.judge_model or settings.model or DEFAULT_MODEL
-    return settings.openai_base_url or OPENAI, model, settings.openai_api_key.get_secret_value()
+    vendor, model, url, key = server_of(settings, settings.judge_model, "STEELMAN_JUDGE_MODEL")
+    if vendor.prefix:
+        raise SettingsError(
+            f"STEELMAN_JUDGE is 'chat', which needs log-probabilities, and {vendor.named(model)} gives none here: set "
+            "STEELMAN_JUDGE=batch, or STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL to an OpenAI-compatible server."
+        )
+    return url, model, key
 
 
 def build_engine(settings: Settings) -> "SearchEngine | None":

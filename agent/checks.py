@@ -101,28 +101,32 @@ def language(tools: Tools) -> str:
 
 
 def chat(tools: Tools) -> str:
-    """Asks for the list of models, which costs nothing and tells whether address, key and names are right."""
-    from agent.building import STAGES, build_chat
-    from tools.chat.model import OPENAI, models_at
+    """Asks for the lists of models, which costs nothing and tells whether address, key and names are right."""
+    from agent.chats import build_chats
 
-    settings = tools.settings
-    models = {stage: build_chat(settings, stage) for stage in STAGES}
-    address, names = models["frame"].address, list(dict.fromkeys(m.name for m in models.values()))
-    offered = _wait(models_at(settings.openai_base_url or OPENAI, settings.openai_api_key.get_secret_value()), address)
-    if missing := [name for name in names if name not in offered]:
-        some = ", ".join(offered[:8]) + (" …" if len(offered) > 8 else "")
-        raise ProviderReplyError(f"{address} does not offer {missing[0]}. It offers: {some or 'nothing'}.")
-    insisted = "fails without it" if settings.provider == "chat" else "the embedded one stands in when it fails"
-    return f"{', '.join(names)} at {address}; {insisted}"
+    models = {m.name: m for m in build_chats(tools.settings).values()}.values()
+    served: dict[str, list[str]] = {}
+    listed: dict[str, list[str]] = {}
+    for model in models:
+        if model.address not in listed:
+            listed[model.address] = _wait(model.listed(), model.address)
+        offered = listed[model.address]
+        if not model.offered(offered):
+            some = ", ".join(offered[:8]) + (" …" if len(offered) > 8 else "")
+            raise ProviderReplyError(f"{model.address} does not offer {model.name}. It offers: {some or 'nothing'}.")
+        served.setdefault(model.address, []).append(model.name)
+    insisted = "fails without it" if tools.settings.provider == "chat" else "the embedded one stands in when it fails"
+    where = ", ".join(f"{', '.join(names)} at {address}" for address, names in served.items())
+    return f"{where}; {insisted}"
 
 
 def chat_asked(tools: Tools) -> str:
     """Asks each model for the framing of one question."""
-    from agent.building import STAGES, build_chat
     from agent.chat.framing import ChatFramer
+    from agent.chats import build_chats
 
     async def asked() -> None:
-        for model in {m.name: m for m in (build_chat(tools.settings, stage) for stage in STAGES)}.values():
+        for model in {m.name: m for m in build_chats(tools.settings).values()}.values():
             try:
                 await ChatFramer(model).frame("Should voting be compulsory?", [])
             finally:

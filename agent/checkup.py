@@ -102,7 +102,8 @@ Check = Callable[[Tools], str]
 
 
 def _on(settings: Settings, *, ask: bool) -> Iterator[tuple[str, str, Check]]:
-    from agent.building import build_engine, build_judge, judges_in_batches, uses_chat
+    from agent.building import build_engine, build_judge, judges_in_batches
+    from agent.chats import uses_chat
 
     speaks = "the neutral question, the sides, further queries and the claims"
     yield "data", "what was ingested, and the runs", checks.data
@@ -125,7 +126,8 @@ def _on(settings: Settings, *, ask: bool) -> Iterator[tuple[str, str, Check]]:
 
 def _off(settings: Settings) -> list[tuple[str, str, str]]:
     """What is not on: its name, what it would serve, and the variables for `.env` that turn it on."""
-    from agent.building import build_engine, build_judge, judges_in_batches, uses_chat
+    from agent.building import build_engine, build_judge, judges_in_batches
+    from agent.chats import uses_chat
 
     speaks, other = "questions in any language, and sides, queries and claims of a model", "another model's search"
     encoder = settings.encoder or settings.embeddings_url
@@ -134,7 +136,8 @@ def _off(settings: Settings) -> list[tuple[str, str, str]]:
             uses_chat(settings),
             "chat model",
             speaks,
-            "OPENAI_API_KEY, or OPENAI_BASE_URL and STEELMAN_MODEL for your own; see `make local-models`",
+            "OPENAI_API_KEY, or OPENAI_BASE_URL and STEELMAN_MODEL for your own (`make local-models`), or "
+            "STEELMAN_MODEL=anthropic:NAME",
         ),
         (
             settings.judge == "nli" or (build_judge(settings) and not judges_in_batches(settings)),

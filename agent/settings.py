@@ -16,7 +16,10 @@ from tools.http import is_address, without_login
 _NO_KEY = SecretStr("")
 _HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
 _ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?")
-_ADDRESSES = ("openai_base_url", "judge_url", "tavily_base_url", "searxng_url", "embeddings_url", "chroma_url")
+_ADDRESSES = (
+    *("openai_base_url", "anthropic_base_url", "google_gemini_base_url", "judge_url", "tavily_base_url"),
+    *("searxng_url", "embeddings_url", "chroma_url"),
+)
 
 
 def _named(name: str, description: str) -> str:
@@ -61,7 +64,16 @@ class Settings(BaseSettings):
     openai_base_url: str = _named(
         "OPENAI_BASE_URL", "Any OpenAI-compatible server (vLLM, Ollama, llama.cpp), such as http://127.0.0.1:11434/v1."
     )
-    model: str = Field(default="", description="The model of every stage that has none of its own.")
+    anthropic_api_key: SecretStr = _key("ANTHROPIC_API_KEY", "The key for models named anthropic:…")
+    anthropic_base_url: str = _named("ANTHROPIC_BASE_URL", "Another address for models named anthropic:…")
+    google_api_key: SecretStr = _key("GOOGLE_API_KEY", "The key for models named google_genai:…")
+    google_gemini_base_url: str = _named("GOOGLE_GEMINI_BASE_URL", "Another address for models named google_genai:…")
+    ollama_host: str = _named("OLLAMA_HOST", "Where models named ollama:… are, if not at http://127.0.0.1:11434.")
+    model: str = Field(
+        default="",
+        description="The model of every stage that has none of its own: a name at OPENAI_BASE_URL, or with its vendor "
+        "in front: anthropic:NAME, google_genai:NAME, ollama:NAME.",
+    )
     model_frame: str = Field(default="", description="The model that puts the question into a neutral form.")
     model_expand: str = Field(default="", description="The model that plans the perspectives.")
     model_queries: str = Field(default="", description="The model that thinks of queries for uncovered sides.")
@@ -161,6 +173,20 @@ class Settings(BaseSettings):
             raise ValueError("an address is http:// or https:// with a host and, if need be, a port")
         return value.rstrip("/")
 
+    @field_validator("ollama_host", mode="after")
+    @classmethod
+    def _ollama(cls, value: str) -> str:
+        """As Ollama itself reads it: scheme, host and port may each be left out, and 0.0.0.0 is where it listens."""
+        if not value:
+            return value
+        scheme, rest = value.split("://", 1) if "://" in value else ("", value)
+        place, slash, path = rest.partition("/")
+        port = "" if scheme or re.search(r":\d+$", place) else ":11434"
+        login, at, host = place.rpartition("@")
+        host = re.sub(r"^(0\.0\.0\.0|\[::\])?(?=:|$)", "127.0.0.1", f"{host}{port}")
+        address = f"{scheme or 'http'}://{login}{at}{host}{slash}{path}"
+        return cls._address(address)
+
     @field_validator("api_rate", mode="after")
     @classmethod
     def _rate(cls, value: str) -> str:
@@ -196,7 +222,8 @@ class Settings(BaseSettings):
         wrong = (
             (
                 self.provider == "chat" and not self.chat_is_set,
-                "STEELMAN_PROVIDER is 'chat': set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own",
+                "STEELMAN_PROVIDER is 'chat': set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, or "
+                "STEELMAN_MODEL to a vendor's model, such as anthropic:NAME",
             ),
             (
                 bool(self.openai_base_url) and "api.openai.com" not in self.openai_base_url and not self.some_model,
@@ -236,12 +263,19 @@ class Settings(BaseSettings):
     @property
     def chat_is_set(self) -> bool:
         """Whether a chat model can be reached at all."""
-        return bool(self.openai_api_key.get_secret_value() or self.openai_base_url)
+        from tools.chat.vendors import NOT_OFFERED, VENDORS
+
+        named = {name.partition(":")[0] for name in (self.model, *self._stages) if ":" in name}
+        by_name = named & (VENDORS.keys() | NOT_OFFERED)
+        return bool(self.openai_api_key.get_secret_value() or self.openai_base_url or by_name)
 
     @property
     def some_model(self) -> bool:
-        stages = (self.model_frame, self.model_expand, self.model_queries, self.model_write)
-        return bool(self.model) or all(stages)
+        return bool(self.model) or all(self._stages)
+
+    @property
+    def _stages(self) -> tuple[str, ...]:
+        return self.model_frame, self.model_expand, self.model_queries, self.model_write
 
     @cached_property
     def cache_dir(self) -> Path:

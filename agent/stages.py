@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.building import build_chat, build_engine, build_judge, uses_chat
+from agent.building import build_engine, build_judge
+from agent.chats import build_chat, uses_chat
 from agent.served import EMBEDDED
 from agent.settings import Settings
 from tools.http import without_login

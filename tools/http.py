@@ -1,8 +1,8 @@
 """The one way to a server over HTTP: retries in the transport, within the run's deadline; replies of bounded size.
 
 A request that may be made again is made again where the server was busy or the connection failed (408, 409, 425, 429,
-500, 502, 503, 504), up to twice, after the time that its Retry-After names or else a growing pause. Where that would
-not fit into what is left of the stage, the failure is given back at once.
+500, 502, 503, 504, 529), up to twice, after the time that its Retry-After names or else a growing pause. Where that
+would not fit into what is left of the stage, the failure is given back at once.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from tools.hedging import Patience, hedged
 if TYPE_CHECKING:
     import httpx
 
-AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Statuses after which the same request may succeed."""
 LARGEST_REPLY = 20_000_000
 """Bytes of one reply at most."""
@@ -129,9 +129,16 @@ def cut_short(exc: BaseException | None) -> bool:
 
     while exc is not None:
         if isinstance(exc, httpx.ReadError | httpx.RemoteProtocolError):
-            return _ANSWERED in exc.request.extensions
+            return answered(exc)
         exc = exc.__cause__
     return False
+
+
+def answered(exc: Exception) -> bool:
+    """Whether the head of a reply had come to the request that failed so."""
+    import httpx
+
+    return isinstance(exc, httpx.RequestError) and _ANSWERED in exc.request.extensions
 
 
 def _pause(again: int) -> float:
@@ -155,9 +162,16 @@ def _retry_after(value: str, otherwise: float) -> float:
 
 
 async def fetch_json(
-    client: "httpx.AsyncClient", method: str, url: str, *, name: str, body: Any = None, headers: Any = None
+    client: "httpx.AsyncClient",
+    method: str,
+    url: str,
+    *,
+    name: str,
+    body: Any = None,
+    headers: Any = None,
+    key: str = "",
 ) -> Any:
-    """The JSON of one call to the server called `name`.
+    """The JSON of one call to the server called `name`. `key`: the variable that holds its key, for what to do next.
 
     Raises ProviderDownError (unreachable, refused, still failing after the retries), ProviderReplyError (no JSON, or
     too much of it), DeadlineError.
@@ -175,7 +189,7 @@ async def fetch_json(
         raise ProviderDownError(f"{name} cannot be reached ({said}).") from exc
     if response.status_code >= 300:
         said = without_key(data.decode("utf-8", "replace"), client.headers, headers)
-        raise status_error(name, response.status_code, said)
+        raise status_error(name, response.status_code, said, key)
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as exc:
@@ -193,17 +207,17 @@ async def _read(response: "httpx.Response", name: str) -> bytes:
     return bytes(data)
 
 
-def status_error(name: str, status: int, body: bytes | str = b"") -> ProviderDownError:
-    """A refusal in words that say what to do about it."""
+def status_error(name: str, status: int, body: bytes | str = b"", key: str = "") -> ProviderDownError:
+    """A refusal in words that say what to do about it. `key`: the variable that holds the key."""
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     said = _words(text)
     if status < 400:
         return ProviderDownError(f"{name} is at another address now (status {status}). Set the address that it names.")
     if status == 401:  # some say back part of the key
-        return ProviderDownError(f"{name} refused the key (status 401). Check it in .env.")
+        return ProviderDownError(f"{name} refused the key (status 401). Check {key or 'it'} in .env.")
     because = f": {said}" if said else ""
     if status == 403:
-        return ProviderDownError(f"{name} refused the key (status 403{because}). Check it in .env.")
+        return ProviderDownError(f"{name} refused the key (status 403{because}). Check {key or 'it'} in .env.")
     if status == 404:
         return ProviderDownError(f"{name} does not know the address or the model (status 404{because}).")
     if status == 429:
@@ -221,7 +235,7 @@ def _words(text: str) -> str:
     return " ".join(text.split())[:200].rstrip(".")
 
 
-_KEYS = ("authorization", "x-api-key", "api-key", "x-chroma-token")
+_KEYS = ("authorization", "x-api-key", "x-goog-api-key", "api-key", "x-chroma-token")
 
 
 def without_key(text: str, *headers: Mapping[str, str] | None) -> str:

@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from agent.answer import Answer
-from agent.building import DEFAULT_MODEL, uses_chat
+from agent.chats import DEFAULT_MODEL, uses_chat
 from agent.commands.session import usual_options
 from agent.runs import Runs
 from agent.settings import Settings

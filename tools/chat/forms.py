@@ -9,35 +9,44 @@ from pydantic import BaseModel
 
 Mode = Literal["json_schema", "bare_schema", "json_object", "text"]
 _LADDER: tuple[Mode, ...] = ("json_schema", "bare_schema", "json_object", "text")
+_TOO_LONG = ("context", "too long", "number of tokens")  # words of refusals of what is too long in any form
 _LENGTHS = ("minLength", "maxLength", "minItems", "maxItems")  # which not every server that knows schemas knows
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a request is put: the kind of its reply, and whether the server is asked to count the stream's tokens."""
+    """How a request is put: the kind of its reply, whether the server is asked to count the stream's tokens, and which
+    kinds there are to fall back on."""
 
     mode: Mode = "json_schema"
     counted: bool = True
+    ladder: tuple[Mode, ...] = _LADDER
 
     def lower(self, said: str) -> "Form | None":
         """The form that asks for less, after a refusal in these words; None when there is nothing less to ask for."""
         if self.counted and "stream_options" in said:
             return replace(self, counted=False)
-        lower = _LADDER.index(self.mode) + 1
-        if lower == len(_LADDER) or "context" in said.lower():  # it is too long in any form
+        lower = self.ladder.index(self.mode) + 1
+        if lower == len(self.ladder) or any(words in said.lower() for words in _TOO_LONG):
             return None
-        return replace(self, mode=_LADDER[lower])
+        return replace(self, mode=self.ladder[lower])
+
+    def schema(self, shape: type[BaseModel]) -> dict[str, Any] | None:
+        """The JSON schema that this form asks by; None for forms without one."""
+        if self.mode not in ("json_schema", "bare_schema"):
+            return None
+        schema: dict[str, Any] = _strict(shape.model_json_schema(), _LENGTHS if self.mode == "bare_schema" else ())
+        return schema
 
     def options(self, shape: type[BaseModel]) -> dict[str, Any]:
-        """The client's options for this form.
+        """The options of an OpenAI-compatible client for this form.
 
         They go beside its own parameters: with `response_format` itself it reads the stream in a way that breaks on
         servers which leave anything out.
         """
         options: dict[str, Any] = {"stream_usage": True} if self.counted else {}
-        if self.mode in ("json_schema", "bare_schema"):
-            left_out = _LENGTHS if self.mode == "bare_schema" else ()
-            schema = {"name": shape.__name__, "schema": _strict(shape.model_json_schema(), left_out), "strict": True}
+        if bare := self.schema(shape):
+            schema = {"name": shape.__name__, "schema": bare, "strict": True}
             options["extra_body"] = {"response_format": {"type": "json_schema", "json_schema": schema}}
         elif self.mode == "json_object":
             options["extra_body"] = {"response_format": {"type": "json_object"}}

@@ -1,4 +1,4 @@
-"""Chat models behind any OpenAI-compatible address, asked for JSON of a given shape.
+"""Chat models, asked for JSON of a given shape: behind any OpenAI-compatible address, or of a vendor by its name.
 
 A server that lacks JSON schemas is asked for a JSON object, and one that lacks that for plain text; what it can do is
 learned from its refusals and remembered. The reply is read as a stream, so that a hostile or endless one is stopped at
@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from pydantic import BaseModel
 
 from tools.allowance import current
+from tools.chat.failures import had_begun, limit_passed, lost, status_of, words_of
 from tools.chat.forms import Form, described
 from tools.chat.prices import Price, cost_of
 from tools.chat.replies import read_reply
-from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
+from tools.chat.vendors import COMPATIBLE, OPENAI, Asked, Vendor
+from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
 from tools.hedging import Patience
 from tools.http import (
-    CONNECT_SECONDS,
     check_address,
     check_key,
     cut_short,
@@ -33,13 +34,10 @@ from tools.http import (
 
 if TYPE_CHECKING:
     import httpx
+    from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessageChunk, BaseMessage
-    from langchain_openai import ChatOpenAI
 
-OPENAI = "https://api.openai.com/v1"
-_SENT = frozenset(
-    "host accept accept-encoding connection content-type content-length transfer-encoding authorization".split()
-)
+_SENT = frozenset("host accept accept-encoding connection content-type content-length transfer-encoding".split())
 _ACCOUNT = frozenset({"openai-organization", "openai-project"})
 LARGEST_TEXT = 100_000
 """Characters of one reply at most."""
@@ -50,11 +48,21 @@ _AGAIN = (
 )
 
 S = TypeVar("S", bound=BaseModel)
+_BROKEN = (ValueError, TypeError, KeyError, AttributeError, IndexError)
+"""What a client breaks with on a reply that is none."""
 _ABOUT_FORM = (400, 415, 422, 501)  # statuses that may be about how it was asked
 
 
 class _RefusedError(ProviderReplyError):
     """The server takes the request in no form, so that asking once more is of no use."""
+
+
+class _DislikedError(ProviderReplyError):
+    """The server refused the request for what it is. `words`: all that it said; the text is the short of it."""
+
+    def __init__(self, said: str, words: str, status: int) -> None:
+        super().__init__(said)
+        self.words, self.status = words, status
 
 
 class ChatModel:
@@ -64,7 +72,8 @@ class ChatModel:
         self,
         model: str,
         *,
-        url: str = OPENAI,
+        vendor: Vendor = COMPATIBLE,
+        url: str = "",
         key: str = "",
         price: Price | None = None,
         temperature: float | None = None,
@@ -72,17 +81,20 @@ class ChatModel:
     ) -> None:
         """`silence` is the longest time in seconds that the server may send nothing; the stage's deadline ends a call
         earlier. A model on this machine costs nothing; the price of another one may be unknown (None)."""
-        self.name = model
+        url = url or vendor.url
+        self.name = vendor.named(model)
         self.address = without_login(url)
         self.local = is_local(url)
+        self._vendor = vendor
+        self._model = model
         self._url = url
         self._key = key.strip()
         self._price: Price | None = (0.0, 0.0) if self.local else price
         self._temperature = temperature
         self._silence = silence
         self._patience = None if self.local else Patience(model, self._price)
-        self._form = Form()
-        self._client: ChatOpenAI | None = None
+        self._form = vendor.form
+        self._client: BaseChatModel | None = None
         self._http: Any = None
 
     async def ask(self, system: str, user: str, shape: type[S]) -> S:
@@ -117,43 +129,50 @@ class ChatModel:
             await self._http.aclose()
             self._http = self._client = None
 
+    def load(self) -> None:
+        """Imports what the first call would import, which takes a second or more. Raises SettingsError."""
+        self._vendor.load()
+
+    async def listed(self) -> list[str]:
+        """The names of the models that its server offers. Raises ProviderDownError, ProviderReplyError."""
+        return await models_at(self._url, self._key, self._vendor)
+
+    def offered(self, listed: list[str]) -> bool:
+        """Whether the model is one of those that its server lists."""
+        return self._vendor.offers(self._model, listed)
+
     async def _reply(self, told: Sequence[tuple[str, str]], shape: type[BaseModel]) -> str:
         """The text of one reply, by the best way that the server knows."""
-        import openai
-
         form = self._form
         while True:
             current().begin_call()
             try:
                 async with self._failures():
                     text = await self._stream(told, shape, form)
-            except openai.APIStatusError as exc:
-                lower = form.lower(str(exc)) if exc.status_code in _ABOUT_FORM else None
+            except _DislikedError as exc:
+                lower = form.lower(exc.words) if exc.status in _ABOUT_FORM else None
                 if lower is None:
-                    raise _RefusedError(f"{self.name} refused the request ({self._said(exc)}).") from exc
+                    raise _RefusedError(f"{self.name} refused the request ({exc}).") from exc
                 form = lower
             else:
                 self._form = form  # what was no use in any form was not refused for its form
                 return text
 
     async def _stream(self, told: Sequence[tuple[str, str]], shape: type[BaseModel], form: Form) -> str:
-        import openai
-
         made, given, written, allowance = "", 0, 0, current()
         served = True
         try:
-            async with aclosing(self._chunks(told, form.options(shape))) as chunks:
+            async with aclosing(self._chunks(told, self._vendor.options(form, shape))) as chunks:
                 async for chunk in chunks:
                     made += _text_of(chunk)
-                    if usage := getattr(chunk, "usage_metadata", None):
-                        given, written = max(0, usage["input_tokens"]), max(0, usage["output_tokens"])
+                    given, written = self._vendor.count(getattr(chunk, "usage_metadata", None), given, written)
                     if len(made) > LARGEST_TEXT:
                         raise ProviderReplyError(f"the reply is longer than {LARGEST_TEXT:,} characters.")
                     if allowance.seconds_left() <= 0:
                         raise DeadlineError("the time for it was used up.")
                     allowance.tell(len(made))
-        except (openai.APIStatusError, openai.APIConnectionError):
-            served = bool(made)
+        except self._raised() as exc:
+            served = bool(made) or had_begun(exc)
             raise
         finally:
             if served:  # a server that does not count leaves an estimate: about four characters a token
@@ -166,67 +185,70 @@ class ChatModel:
     ) -> "AsyncGenerator[AIMessageChunk, None]":
         return cast("AsyncGenerator[AIMessageChunk, None]", self._open().astream(list(told), **options))
 
-    def _open(self) -> "ChatOpenAI":
+    def _open(self) -> "BaseChatModel":
         if self._client is None:
-            import openai
-            from langchain_openai import ChatOpenAI
-            from pydantic import SecretStr
-
+            self.load()
             for known in (".*OpenAI's structured output feature", "Pydantic serializer warnings"):
                 warnings.filterwarnings("ignore", known, UserWarning)  # of what is learned from the reply anyhow
             self._http = self._http or open_client(seconds=self._silence, patience=self._patience)
             self._http.event_hooks = {"request": [self._only_ours]}
-            self._client = ChatOpenAI(
-                model=self.name,
-                base_url=self._url,
-                api_key=SecretStr(self._key or "none"),  # the client wants one; a server of one's own ignores it
-                max_retries=0,  # the transport's own are the only ones
-                http_async_client=self._http,
-                timeout=openai.Timeout(self._silence, connect=min(self._silence, CONNECT_SECONDS)),
-                openai_proxy=None,
-                temperature=self._temperature,
-                stream_chunk_timeout=None,
-                use_responses_api=False,
+            self._client = self._vendor.build(
+                Asked(self._model, self._url, self._key, self._temperature, self._silence, self._http)
             )
         return self._client
 
     async def _only_ours(self, request: "httpx.Request") -> None:
         """Takes out the headers that the client adds of itself: what it knows of this machine, and whatever the
-        environment names. OpenAI itself is told the organisation and project that its own variables name."""
-        kept = _SENT | (_ACCOUNT if self._url == OPENAI else frozenset())
+        environment names; and the times that it would wait. OpenAI itself is told the organisation and project that
+        its own variables name."""
+        kept = _SENT | self._vendor.headers | (_ACCOUNT if self._url == OPENAI else frozenset())
+        if self._url != self.address:
+            kept |= {"authorization"}  # the login in the address
         for name in [n for n in request.headers if n.lower() not in kept]:
             del request.headers[name]
+        request.extensions["timeout"] = self._http.timeout.as_dict()
+
+    def _raised(self) -> tuple[type[Exception], ...]:
+        """What the client raises where the server or the way to it fails."""
+        import httpx
+
+        return *self._vendor.errors(), httpx.HTTPError
 
     @asynccontextmanager
     async def _failures(self) -> AsyncIterator[None]:
-        """The client's errors as ours; a request that was refused for what it is is left for the caller to look at."""
-        import httpx
-        import openai
-
-        here = f"{self.name} at {self.address}"
+        """The client's errors as ours."""
         try:
             yield
-        except (openai.APITimeoutError, httpx.TimeoutException) as exc:
-            raise ProviderDownError(f"{here} did not answer in time.") from exc
-        except openai.APIStatusError as exc:
-            if exc.status_code in (*_ABOUT_FORM, 413):
-                raise
-            if exc.status_code in (401, 403):
+        except self._raised() + _BROKEN as exc:
+            raise self._failure(exc) from exc
+
+    def _failure(self, exc: Exception) -> ProviderError:
+        import httpx
+
+        here, said, status = f"{self.name} at {self.address}", self._said(exc), status_of(exc)
+        if status is not None:
+            if self._vendor.bad_key and self._vendor.bad_key in said:
+                status = 401
+            if status in (*_ABOUT_FORM, 413):
+                return _DislikedError(said, str(exc), status)
+            if status in (401, 403):
                 current().down.add(self.address)
-            raise status_error(here, exc.status_code, self._said(exc)) from exc
-        except (openai.APIConnectionError, httpx.HTTPError) as exc:
-            if cut_short(exc):
-                raise ProviderReplyError("the connection was cut in the middle of the reply.") from exc
-            current().down.add(self.address)
-            raise ProviderDownError(f"{here} cannot be reached. Is the server on?") from exc
-        except (openai.OpenAIError, ValueError, TypeError, KeyError, AttributeError, IndexError) as exc:
-            # What is not even a chat reply breaks the client in ways of its own.
-            raise ProviderReplyError(f"the reply is no chat reply ({self._said(exc)}).") from exc
+            return status_error(here, status, said, self._vendor.key)
+        if stopped := limit_passed(exc):
+            return stopped
+        failure = lost(exc)
+        if isinstance(failure, httpx.TimeoutException):
+            return ProviderDownError(f"{here} did not answer in time.")
+        if failure is None:
+            return ProviderReplyError(f"the reply is no chat reply ({said}).")
+        if cut_short(exc):
+            return ProviderReplyError("the connection was cut in the middle of the reply.")
+        current().down.add(self.address)
+        return ProviderDownError(f"{here} cannot be reached. Is the server on?")
 
     def _said(self, exc: Exception) -> str:
         """A server's words, without the key that some say back."""
-        body = getattr(exc, "body", None)
-        said = str(body["message"] if isinstance(body, dict) and body.get("message") else exc)
+        said = words_of(exc)
         return _short(said.replace(self._key, "…") if self._key else said)
 
 
@@ -242,16 +264,19 @@ def _short(text: str) -> str:
     return " ".join(text.split())[:200]
 
 
-async def models_at(url: str, key: str = "") -> list[str]:
+async def models_at(url: str, key: str = "", vendor: Vendor = COMPATIBLE) -> list[str]:
     """The names of the models that a server offers. Raises ProviderDownError, ProviderReplyError."""
-    headers, here = {"Authorization": f"Bearer {key.strip()}"} if key else {}, without_login(url)
+    asked, here = vendor.listing, without_login(url)
+    address, headers = f"{url.rstrip('/')}{asked.path}", asked.headers(key.strip())
     async with open_client(seconds=10.0) as client:
         try:
             async with asyncio.timeout(15.0):
-                listed = await fetch_json(client, "GET", f"{url.rstrip('/')}/models", name=here, headers=headers)
+                listed = await fetch_json(client, "GET", address, name=here, headers=headers, key=vendor.key)
         except TimeoutError as exc:
             raise ProviderDownError(f"{here} did not answer in time.") from exc
-    rows = listed.get("data") if isinstance(listed, dict) else None
+    rows = listed.get(asked.rows) if isinstance(listed, dict) else None
     if not isinstance(rows, list):
-        raise ProviderReplyError(f"{here} does not list its models as an OpenAI-compatible server does.")
-    return [str(row["id"]) for row in rows if isinstance(row, dict) and row.get("id")]
+        kind = f"{vendor.prefix} does" if vendor.prefix else "an OpenAI-compatible server does"
+        raise ProviderReplyError(f"{here} does not list its models as {kind}.")
+    names = [str(row[asked.name]) for row in rows if isinstance(row, dict) and row.get(asked.name)]
+    return [name.removeprefix("models/") if vendor.prefix == "google_genai" else name for name in names]

@@ -5,6 +5,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+from tools.chat.vendors import vendor_of
 from tools.errors import SettingsError
 
 Price = tuple[float, float]
@@ -13,11 +14,13 @@ _FILE = Path(__file__).parent / "prices.toml"
 
 
 def price_of(model: str, named: str = "") -> Price | None:
-    """The model's price; None when nobody knows it. `named` is 'name=0.5/1.5, other=1/2' and comes first.
+    """The model's price; None when nobody knows it. `named` is 'name=0.5/1.5, other=1/2' and comes first. A name with a
+    vendor in front ('anthropic:…') is looked up as it is, and then without.
 
     Raises SettingsError for a list of prices that cannot be read.
     """
-    return read_prices(named).get(model) or _listed().get(model)
+    known, bare = {**_listed(), **read_prices(named)}, vendor_of(model)[1]
+    return known.get(model) or known.get(bare)
 
 
 def read_prices(named: str) -> dict[str, Price]:

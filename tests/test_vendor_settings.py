@@ -1,0 +1,241 @@
+"""A vendor's model in the settings: what turns it on, what is missing said before anything is asked, and whole runs."""
+
+import asyncio
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from typing import Any
+
+import pytest
+from answering_model import FRAMED, QUERIES, QUESTION, SIDES, STAGES, case_of, library, library_template
+from model_replies import Body
+from model_server import ModelServer, Reply
+from vendor_replies import refuses, says, script
+
+from agent.building import build_judge
+from agent.chats import build_chat, build_chats, uses_chat
+from agent.checks import Tools, chat
+from agent.options import RunOptions
+from agent.runs import Runs
+from agent.settings import Settings, load_settings
+from tools.chat.vendors import NOT_OFFERED, VENDORS
+from tools.errors import ProviderReplyError, SettingsError
+from tools.judges.batch import BatchJudge
+
+__all__ = ["library", "library_template"]
+KEY = "very-secret-0123456789"
+
+
+def keys(vendor: str) -> dict[str, str]:
+    return {"anthropic": {"anthropic_api_key": KEY}, "google_genai": {"google_api_key": KEY}}.get(vendor, {})
+
+
+def at(vendor: str, url: str) -> dict[str, str]:
+    """The settings for a vendor at an address of one's own."""
+    names = {"anthropic": "anthropic_base_url", "google_genai": "google_gemini_base_url", "ollama": "ollama_host"}
+    return {names[vendor]: url, **keys(vendor)}
+
+
+@pytest.fixture(params=sorted(VENDORS))
+def vendor(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    pytest.importorskip(VENDORS[name].module)
+    return name
+
+
+# --- what is asked where ----------------------------------------------------------------------------------------------
+
+
+def test_a_vendors_name_turns_it_on_at_its_own_address(vendor: str) -> None:
+    settings = load_settings(model=f"{vendor}:m-1", **keys(vendor))
+    assert uses_chat(settings)
+    model = build_chat(settings, "write")
+    assert (model.name, model.address, model.local) == (f"{vendor}:m-1", VENDORS[vendor].url, vendor == "ollama")
+    assert not uses_chat(load_settings(model=f"{vendor}:m-1", provider="embedded", **keys(vendor)))
+    assert not uses_chat(load_settings(**keys(vendor)))  # a key alone names no model
+
+
+async def test_a_plain_name_with_a_colon_goes_to_the_openai_compatible_server(server: ModelServer) -> None:
+    server.on("", FRAMED)
+    settings = load_settings(openai_base_url=server.url, model="qwen3:4b", openai_api_key=KEY)
+    model = build_chat(settings, "frame")
+    from agent.chat.framing import ChatFramer
+
+    await ChatFramer(model).frame(QUESTION, [])
+    await model.aclose()
+    request = server.requests[0]
+    assert (request.path, request.body["model"]) == ("/v1/chat/completions", "qwen3:4b")
+    assert model.name == "qwen3:4b"
+
+
+def test_each_stage_may_have_its_own_vendor(vendor: str) -> None:
+    chats = build_chats(load_settings(openai_api_key="k", model_write=f"{vendor}:m-1", **keys(vendor)))
+    assert {stage: model.name for stage, model in chats.items()} == {
+        "frame": "gpt-5.4-mini",
+        "expand": "gpt-5.4-mini",
+        "queries": "gpt-5.4-mini",
+        "write": f"{vendor}:m-1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "address"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:11434"),
+        (":9000", "http://127.0.0.1:9000"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        ("0.0.0.0:9000", "http://127.0.0.1:9000"),
+        ("http://0.0.0.0:9000/", "http://127.0.0.1:9000"),
+        ("gpu.example:9000", "http://gpu.example:9000"),
+        ("https://gpu.example/ollama", "https://gpu.example/ollama"),
+        ("[::1]", "http://[::1]:11434"),
+        ("[::]:9000", "http://127.0.0.1:9000"),
+        ("", ""),
+    ],
+)
+def test_ollamas_address_is_read_as_ollama_reads_it(monkeypatch: pytest.MonkeyPatch, given: str, address: str) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", given)
+    assert load_settings().ollama_host == address
+
+
+# --- what is missing --------------------------------------------------------------------------------------------------
+
+
+class _Absent:
+    """An import of this package fails, as where it is not installed."""
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
+        if name.partition(".")[0] == self.package:
+            raise ModuleNotFoundError(f"No module named '{name}'", name=name)
+        return None
+
+
+@pytest.mark.parametrize("name", sorted(VENDORS))
+def test_a_missing_package_is_named_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    module = VENDORS[name].module
+    for loaded in [m for m in sys.modules if m.partition(".")[0] == module]:
+        monkeypatch.delitem(sys.modules, loaded)
+    monkeypatch.setattr(sys, "meta_path", [_Absent(module), *sys.meta_path])
+    importlib.invalidate_caches()
+    with pytest.raises(SettingsError) as caught:
+        build_chats(load_settings(model=f"{name}:m-1", **keys(name)))
+    package = module.replace("_", "-")
+    assert str(caught.value) == (
+        f"models named '{name}:…' need a package that is not installed: .venv/bin/pip install {package}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"model": "anthropic:m-1"}, "STEELMAN_MODEL is 'anthropic:m-1': set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL"),
+        ({"model": "google_genai:m-1"}, "set GOOGLE_API_KEY, or GOOGLE_GEMINI_BASE_URL"),
+        ({"model": "ollama:m-1", "model_write": "gpt-5"}, "STEELMAN_MODEL_WRITE is 'gpt-5': set OPENAI_API_KEY"),
+        ({"model_write": "ollama:m-1"}, "no model is named for every stage: set STEELMAN_MODEL"),
+        ({"model": "mistralai:m-1"}, "'mistralai' is not offered by name: set OPENAI_BASE_URL"),
+        ({"model": "groq:m-1", "openai_api_key": "k"}, "'groq' is not offered by name: set OPENAI_BASE_URL"),
+    ],
+)
+def test_what_a_name_lacks_is_said_before_anything_is_asked(given: dict[str, str], says: str) -> None:
+    if given.get("model", "").startswith("ollama:"):  # which lacks nothing
+        pytest.importorskip("langchain_ollama")
+    settings = load_settings(**given)
+    assert uses_chat(settings)
+    with pytest.raises(SettingsError) as caught:
+        build_chats(settings)
+    assert says in str(caught.value)
+
+
+def test_a_server_of_ones_own_may_call_its_models_as_it_likes() -> None:
+    for name in ("groq:m-1", "ibm:granite"):
+        assert name.partition(":")[0] in NOT_OFFERED
+        model = build_chat(load_settings(openai_base_url="http://127.0.0.1:9/v1", model=name), "frame")
+        assert (model.name, model.address) == (name, "http://127.0.0.1:9/v1")
+
+
+def test_what_is_not_offered_is_what_langchain_offers_besides() -> None:
+    from langchain.chat_models import base
+
+    assert set(base._BUILTIN_PROVIDERS) - {*VENDORS, "openai"} == NOT_OFFERED
+
+
+def test_the_judge_of_many_passages_may_be_a_vendors_model(vendor: str) -> None:
+    judge = build_judge(load_settings(model=f"{vendor}:m-1", judge="batch", **keys(vendor)))
+    assert isinstance(judge, BatchJudge)
+    assert judge.name.startswith(f"batch-judge-{vendor}:m-1")
+    with pytest.raises(SettingsError, match="STEELMAN_JUDGE=batch"):
+        build_judge(load_settings(model=f"{vendor}:m-1", judge="chat", **keys(vendor)))
+
+
+# --- the doctor, and a whole run --------------------------------------------------------------------------------------
+
+
+def test_the_doctor_names_each_vendor_with_its_address(server: ModelServer) -> None:
+    pytest.importorskip("langchain_ollama")
+    server.on(lambda _: True, Reply({"models": [{"name": "m-1:latest"}, {"name": "m-2:4b"}]}), path="/api/tags")
+    given = {"openai_base_url": server.url, "model": "test-model", "ollama_host": server.root}
+    said = chat(Tools(load_settings(**given, model_write="ollama:m-1"), None))
+    assert said.startswith(f"test-model at {server.url}, ollama:m-1 at {server.root}; the embedded one stands in")
+    with pytest.raises(ProviderReplyError) as caught:
+        chat(Tools(load_settings(**given, model_write="ollama:m-3"), None))
+    assert str(caught.value) == f"{server.root} does not offer ollama:m-3. It offers: m-1:latest, m-2:4b."
+    assert {r.path for r in server.requests} == {"/v1/models", "/api/tags"}  # nothing that costs was asked
+
+
+def answering(server: ModelServer, vendor: str) -> None:
+    """Rules that answer every stage of a run, as in `answering_model`, in the vendor's own words."""
+
+    def written(body: Body) -> Reply:
+        last = body["contents"][-1]["parts"][0]["text"] if "contents" in body else ""
+        return says(vendor, case_of({"messages": [{"content": last}]} if last else body), (100, 10))
+
+    script(server, vendor, says(vendor, FRAMED, (100, 10)), match=STAGES["frame"], times=1)
+    script(server, vendor, says(vendor, SIDES, (100, 10)), match=STAGES["expand"], times=1)
+    script(server, vendor, says(vendor, QUERIES, (100, 10)), match=STAGES["again"])
+    script(server, vendor, written, match=STAGES["write"], times=3)
+
+
+async def run(settings: Settings, **options: Any) -> Any:
+    async with Runs(settings) as runs:
+        run_id = await runs.start(QUESTION, RunOptions.of(deadline_seconds=20, **options))
+        return await asyncio.wait_for(runs.answer(run_id), 30)
+
+
+@pytest.mark.usefixtures("library")
+async def test_a_whole_run_is_a_vendors(vendor: str, server: ModelServer) -> None:
+    answering(server, vendor)
+    answer = await run(
+        load_settings(model=f"{vendor}:m-1", provider="chat", judge="embedded", **at(vendor, server.root)), web=False
+    )
+    assert answer.outcome == "answered"
+    named = {stage: answer.providers[stage] for stage in ("frame", "expand", "again", "write")}
+    assert set(named.values()) == {f"{vendor}:m-1"}
+    calls = len(server.requests)
+    usage = answer.usage
+    assert (usage.calls, usage.input_tokens, usage.output_tokens) == (calls, 100 * calls, 10 * calls)
+    assert usage.cost_usd == 0  # a server on this machine costs nothing
+    assert any(p.claims for p in answer.perspectives)
+    assert [n.text for n in answer.notes if n.kind == "degraded"] == []
+
+
+@pytest.mark.usefixtures("library")
+async def test_a_vendor_that_fails_has_a_stand_in_and_the_answer_says_so(vendor: str, server: ModelServer) -> None:
+    script(server, vendor, refuses(401, f"{KEY} is no key"))
+    answer = await run(load_settings(model=f"{vendor}:m-1", **at(vendor, server.root)))
+    assert answer.outcome == "answered"
+    assert answer.providers["frame"] == "embedded"
+    said = " ".join(n.text for n in answer.notes if n.kind == "degraded")
+    assert "refused the key" in said
+    assert KEY not in said
+    assert len(server.requests) == 1  # a server that is down is not asked again
+
+
+@pytest.mark.usefixtures("library")
+async def test_no_vendor_elsewhere_is_asked_without_the_web(vendor: str) -> None:
+    answer = await run(load_settings(model=f"{vendor}:m-1", **at(vendor, "http://203.0.113.9")), web=False)
+    assert answer.providers["frame"] == "embedded"
+    assert answer.usage.calls == 0

@@ -1,0 +1,390 @@
+"""Chat models by the name of their vendor, over servers on this machine that speak the vendors' own interfaces.
+
+For each of them the transport's retries are the only ones, and deadline, budgets and `--no-web` hold.
+"""
+
+import asyncio
+import importlib
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from model_server import ModelServer, Reply
+from pydantic import BaseModel, Field
+from vendor_replies import STREAMED, refuses, says, script
+
+from tools import http
+from tools.allowance import Allowance, using
+from tools.chat.model import ChatModel
+from tools.chat.prices import price_of
+from tools.chat.vendors import COMPATIBLE, VENDORS, vendor_of
+from tools.errors import (
+    BudgetError,
+    DeadlineError,
+    ProviderDownError,
+    ProviderError,
+    ProviderReplyError,
+)
+
+KEY = "very-secret-0123456789"
+KEY_HEADER = {
+    "anthropic": ("authorization", f"Bearer {KEY}"),
+    "google_genai": ("x-goog-api-key", KEY),
+    "ollama": ("", ""),
+}
+OWN_HEADERS = {"anthropic": {"anthropic-version"}, "google_genai": set[str](), "ollama": set[str]()}
+USUAL = {"host", "accept", "accept-encoding", "connection", "content-type", "content-length"}
+
+
+class Shelf(BaseModel):
+    """What the tests ask for."""
+
+    name: str = Field(max_length=40)
+    pages: list[int] = Field(min_length=1, max_length=9)
+
+
+GOOD: dict[str, Any] = {"name": "One", "pages": [1, 2]}
+TEXT = json.dumps(GOOD)
+
+
+@pytest.fixture(params=sorted(VENDORS))
+def vendor(request: pytest.FixtureRequest, quick_retries: None) -> str:
+    name: str = request.param
+    pytest.importorskip(VENDORS[name].module)
+    return name
+
+
+@asynccontextmanager
+async def model(vendor: str, url: str, **options: Any) -> AsyncIterator[ChatModel]:
+    made = ChatModel("m-1", vendor=VENDORS[vendor], url=url, **{"silence": 5.0, "key": KEY, **options})
+    try:
+        yield made
+    finally:
+        await made.aclose()
+
+
+async def ask(vendor: str, server: ModelServer, **options: Any) -> Shelf:
+    async with model(vendor, server.root, **options) as chat:
+        return await chat.ask("Be brief.", "Which shelf?", Shelf)
+
+
+async def failed(vendor: str, server: ModelServer, allowance: Allowance | None = None, **options: Any) -> ProviderError:
+    with using(allowance or Allowance()), pytest.raises(ProviderError) as caught:
+        await asyncio.wait_for(ask(vendor, server, **options), 20)
+    return caught.value
+
+
+# --- what is asked ----------------------------------------------------------------------------------------------------
+
+
+async def test_an_answer_comes_back_as_the_shape_and_its_tokens_are_counted(vendor: str, server: ModelServer) -> None:
+    script(server, vendor, says(vendor, GOOD, (120, 30)))
+    told: list[int] = []
+    allowance = Allowance(tell=told.append)
+    with using(allowance):
+        assert await ask(vendor, server) == Shelf.model_validate(GOOD)
+    assert (allowance.calls, allowance.input_tokens, allowance.output_tokens) == (1, 120, 30)
+    assert len(set(told)) > 2  # it was streamed
+    assert told[-1] == len(TEXT)
+
+
+async def test_nothing_is_sent_but_the_key_and_the_question(
+    vendor: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "ANTHROPIC_PROXY", "ANTHROPIC_BASE_URL", "OLLAMA_HOST"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", "x-secret: 1")
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GOOGLE_API_KEY", "OLLAMA_API_KEY"):
+        monkeypatch.setenv(name, "of-somebody-else")
+    script(server, vendor, says(vendor, GOOD))
+    await ask(vendor, server, temperature=0.2)
+    request = server.requests[0]
+    keys = {name: value for name, value in [KEY_HEADER[vendor]] if name}
+    assert {name: request.headers.get(name) for name in keys} == keys
+    assert set(request.headers) <= USUAL | OWN_HEADERS[vendor] | set(keys)
+    assert request.headers["accept-encoding"] == "identity"
+    assert "of-somebody-else" not in str(request)
+    asked = json.dumps(request.body)
+    for words in ("Be brief.", "Which shelf?", "Answer with one JSON object", "0.2"):
+        assert words in asked
+
+
+async def test_the_shape_is_asked_for_by_schema_and_in_words_where_that_is_refused(
+    vendor: str, server: ModelServer
+) -> None:
+    def schema_in(body: Any) -> Any:
+        forms = (body.get("output_config"), body.get("format"), body.get("generationConfig", {}))
+        return next((f for f in forms if f and "properties" in json.dumps(f)), None)
+
+    script(server, vendor, refuses(400, "schemas are not supported"), match=schema_in)
+    script(server, vendor, says(vendor, GOOD))
+    async with model(vendor, server.root) as chat:
+        for _ in range(2):
+            assert await chat.ask("", "Which shelf?", Shelf) == Shelf.model_validate(GOOD)
+    asked = [schema_in(r.body) is not None for r in server.requests]
+    assert asked[0]
+    assert asked[-2:] == [False, False]  # it is remembered
+    first = json.dumps(schema_in(server.requests[0].body))
+    assert ("maxItems" in first) is (vendor != "anthropic")  # which knows no lengths
+
+
+async def test_what_is_no_answer_is_asked_for_once_more(vendor: str, server: ModelServer) -> None:
+    script(server, vendor, says(vendor, "I would rather not."), says(vendor, GOOD))
+    assert (await ask(vendor, server)).pages == [1, 2]
+    assert len(server.requests) == 2
+    assert "there is no whole JSON object" in json.dumps(server.requests[1].body)
+
+
+# --- a bad day --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [500, 503, 529])
+async def test_the_transports_retries_are_the_only_ones(vendor: str, server: ModelServer, status: int) -> None:
+    script(server, vendor, refuses(status, "oh dear"))
+    allowance = Allowance()
+    error = await failed(vendor, server, allowance)
+    assert isinstance(error, ProviderDownError)
+    assert str(error).startswith(f"{vendor}:m-1 at {server.root} failed (status {status}: oh dear)")
+    assert len(server.requests) == http._TRIES
+    assert (allowance.calls, allowance.input_tokens, allowance.output_tokens) == (1, 0, 0)
+
+
+async def test_one_bad_moment_is_forgiven(vendor: str, server: ModelServer) -> None:
+    script(server, vendor, refuses(503, "busy"), Reply(raw=b"", cut=True), says(vendor, GOOD))
+    assert (await ask(vendor, server)).name == "One"
+    assert len(server.requests) == 3
+
+
+async def test_a_refused_key_is_named_by_its_variable_and_not_shown(vendor: str, server: ModelServer) -> None:
+    script(server, vendor, refuses(401, f"{KEY} is not right"))
+    allowance = Allowance()
+    error = await failed(vendor, server, allowance)
+    assert isinstance(error, ProviderDownError)
+    assert f"refused the key (status 401). Check {VENDORS[vendor].key or 'it'} in .env." in str(error)
+    assert KEY not in repr(error)
+    assert allowance.down == {server.root}
+    assert len(server.requests) == 1
+
+
+async def test_gemini_says_of_a_wrong_key_that_the_request_is_bad(server: ModelServer, quick_retries: None) -> None:
+    pytest.importorskip("langchain_google_genai")
+    script(server, "google_genai", refuses(400, "API key not valid. Please pass a valid API key."))
+    assert "Check GOOGLE_API_KEY in .env." in str(await failed("google_genai", server))
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 422, 429])
+async def test_a_key_that_is_said_back_is_not_shown(vendor: str, server: ModelServer, status: int) -> None:
+    script(server, vendor, refuses(status, f"you sent {KEY}"))
+    error = await failed(vendor, server)
+    assert "you sent" in str(error)
+    assert KEY not in repr(error)
+
+
+async def test_a_server_that_is_off_is_down(vendor: str) -> None:
+    with ModelServer() as server:
+        pass
+    allowance = Allowance()
+    error = await failed(vendor, server, allowance)
+    assert isinstance(error, ProviderDownError)
+    assert "cannot be reached" in str(error)
+    assert (allowance.input_tokens, allowance.down) == (0, {server.root})
+
+
+async def test_a_hang_ends_with_the_silence_that_is_allowed(
+    vendor: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "_TRIES", 1)
+    script(server, vendor, Reply(hang=True))
+    error = await failed(vendor, server, silence=0.3)
+    assert isinstance(error, ProviderDownError)
+    assert "did not answer in time" in str(error)
+
+
+async def test_a_reply_that_drips_ends_with_the_deadline(vendor: str, server: ModelServer) -> None:
+    script(server, vendor, says(vendor, "x" * 4000, drip=0.3))
+    began = time.monotonic()
+    with using(Allowance(deadline_at=time.time() + 0.5)), pytest.raises(DeadlineError):
+        await ask(vendor, server)
+    assert time.monotonic() - began < 2
+
+
+async def test_who_cancels_does_not_wait_and_nothing_is_asked_again(vendor: str, server: ModelServer) -> None:
+    script(server, vendor, says(vendor, "x" * 4000, drip=5))
+    async with model(vendor, server.root) as chat:
+        asking = asyncio.create_task(chat.ask("", "Which shelf?", Shelf))
+        while not server.at_once:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        began = time.monotonic()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert time.monotonic() - began < 1
+    assert len(server.requests) == 1
+
+
+async def test_retry_after_beyond_the_deadline_is_given_up_at_once(vendor: str, server: ModelServer) -> None:
+    script(server, vendor, refuses(429, "slow down", headers={"Retry-After": "10"}))
+    began = time.monotonic()
+    error = await failed(vendor, server, Allowance(deadline_at=time.time() + 3))
+    assert "allows no more requests now (status 429: slow down)" in str(error)
+    assert time.monotonic() - began < 2
+    assert len(server.requests) == 1
+
+
+async def test_a_reply_that_is_cut_is_asked_for_once_more(vendor: str, server: ModelServer) -> None:
+    script(server, vendor, says(vendor, GOOD, cut=True), says(vendor, GOOD))
+    assert (await ask(vendor, server)).name == "One"
+    assert "cut in the middle" in json.dumps(server.requests[1].body)
+
+
+@pytest.mark.parametrize("raw", [b"<html>Log in</html>", b"", b"{}", b"data: []\n\n", b"[1, 2]\n", b"\xff\xfe\n"])
+async def test_what_is_no_reply_cannot_be_used(vendor: str, server: ModelServer, raw: bytes) -> None:
+    script(server, vendor, Reply(raw=raw))
+    error = await failed(vendor, server)
+    assert isinstance(error, ProviderReplyError)
+    assert str(error).startswith(f"{vendor}:m-1 did not give what it was asked for")
+    assert len(server.requests) == 2
+
+
+async def test_a_reply_without_end_is_stopped(
+    vendor: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tools.chat.model.LARGEST_TEXT", 5000)
+    script(server, vendor, says(vendor, "x" * 20_000))
+    error = await failed(vendor, server)
+    assert isinstance(error, ProviderReplyError)
+    assert "longer than 5,000 characters" in str(error)
+
+
+async def test_what_is_not_text_is_stopped_too(
+    vendor: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "LARGEST_REPLY", 50_000)
+    script(server, vendor, Reply(raw=b" " * 400_000))
+    script_error = await failed(vendor, server)
+    assert isinstance(script_error, ProviderReplyError)
+    assert "sent more than" in str(script_error)
+
+
+async def test_a_redirect_is_not_followed(vendor: str, server: ModelServer) -> None:
+    script(server, vendor, Reply(raw=b"moved", status=308, headers={"Location": f"{server.root}/elsewhere"}))
+    assert "another address" in str(await failed(vendor, server))
+    assert len(server.requests) == 1
+
+
+# --- what may be asked at all -----------------------------------------------------------------------------------------
+
+
+async def test_nothing_leaves_this_machine_where_nothing_is_to_leave(vendor: str) -> None:
+    async with model(vendor, "http://203.0.113.9") as chat:
+        with using(Allowance(offline=True)), pytest.raises(ProviderDownError, match="leave this machine"):
+            await chat.ask("", "Which shelf?", Shelf)
+
+
+async def test_a_server_on_this_machine_is_asked_all_the_same(vendor: str, server: ModelServer) -> None:
+    script(server, vendor, says(vendor, GOOD))
+    with using(Allowance(offline=True)):
+        assert (await ask(vendor, server)).name == "One"
+
+
+@pytest.mark.parametrize("limit", [{"max_calls": 0}, {"max_tokens": 0}, {"max_cost": 0.0}])
+async def test_nothing_is_asked_after_the_budget_is_used_up(
+    vendor: str, server: ModelServer, limit: dict[str, float]
+) -> None:
+    with using(Allowance(**limit)), pytest.raises(BudgetError, match="budget of"):  # type: ignore[arg-type]
+        await ask(vendor, server)
+    assert server.requests == []
+
+
+async def test_the_price_of_a_distant_model_is_counted(
+    vendor: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tools.chat.model.is_local", lambda _: False)
+    script(server, vendor, says(vendor, GOOD, (1000, 50)))
+    allowance = Allowance()
+    with using(allowance):
+        await ask(vendor, server, price=(2.0, 10.0))
+    assert allowance.cost == pytest.approx(0.0025)
+
+
+async def test_a_login_in_the_address_is_sent_and_not_shown(vendor: str, server: ModelServer) -> None:
+    script(server, vendor, refuses(402, "oh dear"))
+    async with model(vendor, server.root.replace("//", "//ann:hunter2@")) as chat:
+        with pytest.raises(ProviderDownError) as caught:
+            await chat.ask("", "Which shelf?", Shelf)
+        assert "hunter2" not in str(caught.value) + chat.address
+    assert server.requests[0].headers["authorization"].startswith("Basic ")
+
+
+async def test_no_other_way_to_a_server_is_left_open(vendor: str, server: ModelServer) -> None:
+    """The clients that an integration makes by itself know neither key nor address."""
+    async with model(vendor, server.root) as chat:
+        built: Any = chat._open()
+        if vendor == "ollama":  # it is given the transport, and has no key
+            return
+        own = importlib.import_module(VENDORS[vendor].module)
+        assert KEY not in str([getattr(built, name, None) for name in ("anthropic_api_key", "google_api_key")])
+        assert type(built).__module__.startswith(own.__name__)
+        address = built.anthropic_api_url if vendor == "anthropic" else built.base_url
+        assert address == "http://127.0.0.1:0"
+
+
+# --- which models there are -------------------------------------------------------------------------------------------
+
+LISTED: dict[str, tuple[str, Any]] = {
+    "anthropic": ("/v1/models", {"data": [{"id": "m-1-20260101"}, {"id": "m-2"}]}),
+    "google_genai": ("/v1beta/models", {"models": [{"name": "models/m-1"}, {"name": "models/m-2"}]}),
+    "ollama": ("/api/tags", {"models": [{"name": "m-1:latest"}, {"name": "m-2"}]}),
+}
+
+
+async def test_a_vendor_lists_its_models(vendor: str, server: ModelServer) -> None:
+    path, listed = LISTED[vendor]
+    server.on(lambda _: True, Reply(listed), path=path)
+    script(server, vendor, says(vendor, GOOD))
+    async with model(vendor, server.root) as chat:
+        found = await chat.listed()
+        assert found == [name.replace("models/", "") for row in listed.values() for r in row for name in r.values()]
+        assert chat.offered(found)
+        assert not chat.offered(["m-2", "m-10", "m-1-mini"])
+        await chat.ask("", "Which shelf?", Shelf)
+    first, second = server.requests
+    for name in OWN_HEADERS[vendor] | {KEY_HEADER[vendor][0]} - {""}:
+        assert first.headers[name] == second.headers[name]  # as its client has it
+
+
+async def test_a_key_that_is_refused_there_is_named_too(vendor: str, server: ModelServer) -> None:
+    server.on(lambda _: True, refuses(401, f"{KEY}?"), path=LISTED[vendor][0])
+    async with model(vendor, server.root) as chat:
+        with pytest.raises(ProviderDownError) as caught:
+            await chat.listed()
+    assert f"Check {VENDORS[vendor].key or 'it'} in .env." in str(caught.value)
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_name_speaks_of_a_vendor_only_where_one_is_offered() -> None:
+    assert vendor_of("anthropic:claude-x") == (VENDORS["anthropic"], "claude-x")
+    assert vendor_of("ollama:qwen3:4b") == (VENDORS["ollama"], "qwen3:4b")
+    for plain in ("gpt-5", "qwen3:4b", "ft:gpt-4o:org::id", "anthropic:", ":x", "Anthropic:x"):
+        assert vendor_of(plain) == (COMPATIBLE, plain)
+    assert vendor_of("openai:gpt-5") == (COMPATIBLE, "gpt-5")
+
+
+def test_a_price_is_looked_up_with_and_without_the_vendor() -> None:
+    assert price_of("anthropic:claude-x", "claude-x=3/15") == (3.0, 15.0)
+    assert price_of("anthropic:claude-x", "claude-x=3/15, anthropic:claude-x=1/2") == (1.0, 2.0)
+    assert price_of("openai:gpt-5") == price_of("gpt-5") is not None
+    assert price_of("anthropic:claude-x") is None
+
+
+def test_every_vendor_is_scripted() -> None:
+    assert set(STREAMED) == set(VENDORS)
