@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 from agent.settings import Settings, load_settings
 from tools.encoders.encoder import Encoder, load_encoder
 from tools.errors import SettingsError
+from tools.judges.close import as_read, close_logits, load_close_model
+from tools.judges.embedded import sigmoid
 from tools.judges.judge import CloseJudge, Judge, Pair, StanceJudge
+from tools.judges.windows import strongest, windowed
+from tools.onnx_models.model import OnnxModel
 
-CHOICES = ("settings", "embedded", "close", "chat", "score", "nli", "cosine", "random", "no")
+CHOICES = ("settings", "embedded", "close", "larger", "chat", "score", "nli", "cosine", "random", "no")
 Floats = NDArray[np.float32]
 
 
@@ -71,6 +75,27 @@ class Closely(Judged):
 
     def score(self, pairs: Sequence[Pair]) -> Floats:
         return np.ascontiguousarray(self.stances(pairs)[:, 0])
+
+
+@dataclass
+class Larger:
+    """The larger of the embedded judge's two models by itself, uncalibrated: the closer reading weighs it with the
+    smaller one."""
+
+    model: OnnxModel
+    threshold: float | None = 0.5
+    probabilities: bool = True
+    together: int = 64
+    knows: bool = True
+    name: str = "larger-model"
+
+    def score(self, pairs: Sequence[Pair]) -> Floats:
+        parts, places = windowed(pairs)
+        first = [as_read(p) for p in parts]
+        logits = close_logits(self.model, first)
+        turned = np.array([p.statement != q.statement for p, q in zip(parts, first, strict=True)], int)
+        own = np.asarray(sigmoid(logits[np.arange(len(parts)), turned]), np.float32)
+        return strongest(own, places, len(pairs))
 
 
 @dataclass
@@ -142,8 +167,10 @@ def open_judge(choice: str, rate: float, seed: int) -> PairJudge:
     if choice == "no":
         return AlwaysNo()
     elsewhere: dict[str, str] = {"judge_url": ""} if choice == "nli" else {}  # which a server must not be set beside
-    own = choice in ("settings", "embedded", "close", "cosine")
+    own = choice in ("settings", "embedded", "close", "larger", "cosine")
     settings = load_settings() if own else load_settings(judge=choice, **elsewhere)
+    if choice == "larger":
+        return Larger(load_close_model(settings.cache_dir))
     if choice == "cosine":
         return Cosine(load_encoder(settings.cache_dir))
     return _agents_judge(choice, settings)
