@@ -301,7 +301,7 @@ async def test_a_run_is_judged_in_batches_its_claims_are_checked_a_call_a_side_a
         kinds = [kind for p in server.prompts() for kind in ("For every passage give", "For every claim:") if kind in p]
     assert answer.providers["judge"].startswith("batch-judge-m-")
     assert kinds.count("For every passage give") == 1  # sixteen texts, both sides
-    assert kinds.count("For every claim:") <= 5  # each side's claims and the crux; of each side the refused once more
+    assert kinds.count("For every claim:") <= 6  # each side's claims, and the crux, twice
     for side in answer.perspectives:
         shown = [c.text for c in side.claims]
         assert len(shown) >= 3

@@ -22,6 +22,7 @@ _NEGATORS = frozenset(
     "not no never cannot nobody none nothing nor neither hardly rarely seldom few little barely stop stops stopped "
     "fail fails failed refuse refuses refused".split()
 )
+_A_CLAUSE = 3  # stems; a shorter clause is too little to be denied
 _AUXILIARIES = frozenset(
     "can do doe did would could should will have ha had be is ar so veri more most one ani even ever onli".split()
 )
@@ -87,20 +88,17 @@ def objections(claim: str, passage: str, evidence: Sequence[str]) -> list[str]:
 
 
 def denied_plainly(claim: str, passage: str, evidence: Sequence[str]) -> bool:
-    """Whether a clause with the same words is negated in the claim or in the passage, and one of the two, the claim or
-    its evidence, has no word that negates or refuses at all: what is negated in both may be put in another way."""
-    if not _denied(claim.replace("’", "'"), [s.replace("’", "'") for s in split_sentences(passage)]):
-        return False
-    if _negates(claim):
-        return not _negates(" ".join(evidence)) and not _REFUSING & set(
-            re.findall(r"[a-z]+", " ".join(evidence).lower())
-        )
-    return _negates(" ".join(evidence[:1]))
+    """Whether a whole clause of the passage stands in a clause of the claim that negates it, or the other way round.
 
-
-_REFUSING = frozenset(
-    "against opposed oppose opposes fail failed fails lack lacked lacks refuse refused refuses".split()
-)
+    Not where the passage has such a clause as the claim has it, and not where a claim negates and so does the best of
+    its evidence: what is negated in both may be put in another way.
+    """
+    known = [c for s in split_sentences(passage.replace("’", "'")) for c in _clauses(s) if len(c[0]) >= _A_CLAUSE]
+    for words, negative in _clauses(claim.replace("’", "'")):
+        within = {polarity for clause, polarity in known if clause <= words}
+        if within == {not negative} and not (negative and _negates(" ".join(evidence[:1]))):
+            return True
+    return False
 
 
 def _negates(text: str) -> bool:

@@ -1,0 +1,159 @@
+"""The suite 'model': a scripted chat model in whole runs, what it is counted by, and asking one's own."""
+
+import asyncio
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from agent.settings import load_settings
+from evals.__main__ import main
+from evals.model import Found, _told, read_topics, table
+from evals.scripted.live import QUESTIONS, ask_live
+from evals.scripted.player import Page, Player, Written
+from evals.scripted.server import Call, ChatServer, longest_chain
+from tools.chat.model import ChatModel
+from tools.errors import InputError
+
+FOR, AGAINST = "Ferries should be free.", "Ferries should not be free."
+PAGES = [
+    Page("f1", "for", "Free ferries carry nurses to work. A crossing costs a nurse 9 pounds a day."),
+    Page("a1", "against", "Free ferries are soon cancelled. Skerra lost its boat in 2011."),
+    Page("m1", "mixed", "Some islanders want free ferries and others want more of them."),
+]
+CLAIMS = [
+    Written("A crossing costs a nurse 9 pounds a day.", "true", "for", ("f1",)),
+    Written("A crossing costs a nurse 90 pounds a day.", "number", "for", ("f1",)),
+    Written("Skerra lost its boat in 2011.", "true", "against", ("a1",)),
+    Written("Every boat was lost in 2012.", "phantom", "against", ("X-99",)),
+]
+
+
+def player(manner: Any = "right") -> Player:
+    statements = {"for": FOR, "against": AGAINST}
+    return Player("Should ferries be free?", statements, PAGES, list(CLAIMS), manner, random.Random(1))
+
+
+def asked(*passages: str) -> str:
+    shown = "\n".join(f'<passage label="P{n}">{text}</passage>' for n, text in enumerate(passages))
+    return f'<side label="SA">{AGAINST}</side>\n<side label="SF">{FOR}</side>\n{shown}'
+
+
+def verdicts(script: Player, prompt: str) -> dict[str, set[str]]:
+    """The sides that each passage is said to be on."""
+    found: dict[str, set[str]] = {}
+    for verdict in script("Verdicts", prompt)["verdicts"]:
+        found.setdefault(verdict["passage"], set()).add(verdict["side"])
+    return found
+
+
+def test_a_scripted_model_is_asked_as_any_other() -> None:
+    class Said(BaseModel):
+        words: str
+
+    with ChatServer(lambda shape, prompt: {"words": f"{shape} {prompt.splitlines()[0]}"}) as server:
+        model = ChatModel("m", url=server.url)
+
+        async def once() -> Said:
+            try:
+                return await model.ask("system", "hello", Said)
+            finally:
+                await model.aclose()
+
+        assert asyncio.run(once()).words == "Said hello"
+        (call,) = server.taken()
+        assert call.shape == "Said"
+        assert call.given > 0
+        assert server.taken() == []
+
+
+def test_the_longest_chain_is_of_calls_that_waited_for_each_other() -> None:
+    def call(began: float, ended: float) -> Call:
+        return Call("x", began, ended, 1, 1)
+
+    assert longest_chain([]) == 0
+    assert longest_chain([call(0, 1), call(0, 2), call(0.5, 3)]) == 1
+    assert longest_chain([call(0, 1), call(1, 2), call(1.5, 3), call(3, 4)]) == 3
+
+
+def test_it_judges_by_the_gold_or_in_its_manner() -> None:
+    said = verdicts(player(), asked(PAGES[0].text, PAGES[1].text, "Bakers bake bread."))
+    assert said == {"P0": {"SF"}, "P1": {"SA"}, "P2": {"none"}}
+    assert verdicts(player("first"), asked(PAGES[0].text))["P0"] == {"SA"}, "the first side of the call"
+    assert verdicts(player(), asked(PAGES[2].text))["P0"] == {"SF", "SA"}
+    assert verdicts(player("favour"), asked(PAGES[2].text))["P0"] == {"SA"}
+
+
+def test_it_writes_claims_whose_passages_are_shown_each_once() -> None:
+    script = player()
+    prompt = f'<statement>{FOR}</statement>\n<passage number="4">{PAGES[0].text}</passage>'
+    assert script("WrittenCase", prompt) == {
+        "claims": [{"text": CLAIMS[0].text, "passages": [4]}, {"text": CLAIMS[1].text, "passages": [4]}]
+    }
+    assert script("WrittenCase", prompt) == {"claims": []}
+    other = f'<statement>{AGAINST}</statement>\n<passage number="1">{PAGES[0].text}</passage>'
+    assert script("WrittenCase", other) == {"claims": [{"text": CLAIMS[3].text, "passages": [99]}]}
+    assert script.waiting == [CLAIMS[2]], "its passage was not shown"
+    checked = script("CheckedClaims", f'<claim label="C1" cites="P">{CLAIMS[1].text}</claim>')
+    assert checked == {"claims": [{"claim": "C1", "said": "no", "serves": "no"}]}
+
+
+def test_the_measures_by_hand() -> None:
+    found = Found(
+        claims=[("a 0", "true", True), ("a 0", "true", False), ("a 0", "number", True), ("b 0", "clause", False)],
+        sides=[("a 0", 3, 4), ("a 0", 2, 2)],
+        spent=[("a", [Call("x", 0, 1, 100, 1), Call("x", 1, 2, 50, 1)])],
+    )
+    told = _told(found, 1)
+    assert [told[n]["value"] for n in ("kept", "bad", "sources")] == [0.5, 0.5, 0.5]
+    assert (told["calls"], told["tokens"], told["chain"], told["sentences"]) == (2, 150, 2, 3.0)
+    assert told["let_through"] == {"number": 1}
+    assert "let through: 1 number" in table({"right": found}, 1)
+
+
+def test_the_gold_is_read() -> None:
+    topics = read_topics(Path("evals/gold/claims"), "dev")
+    assert [len(t.pages) for t in topics] == [24, 24, 24]
+    assert all(t.statements["for"] != t.statements["against"] for t in topics)
+
+
+def test_whole_runs_are_asked_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def lines(rows: list[dict[str, Any]]) -> str:
+        return "".join(f"{json.dumps(row)}\n" for row in rows)
+
+    topic = {"topic": "t", "question": "Should ferries be free?", "for": FOR, "against": AGAINST}
+    pages = [
+        {"topic": "t", "id": p.key, "side": p.side, "text": p.text, "title": f"Title {p.key}", "publisher": p.key}
+        for p in PAGES
+    ]
+    claims = [
+        {"topic": "t", "half": "dev", "kind": c.kind, "side": c.side, "pages": list(c.pages), "text": c.text}
+        for c in CLAIMS
+    ]
+    (tmp_path / "topics.jsonl").write_text(lines([topic]))
+    (tmp_path / "pages.jsonl").write_text(lines(pages))
+    (tmp_path / "claims.jsonl").write_text(lines(claims))
+    assert main(["model", "--data", str(tmp_path), "--judges", "all", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["judges"]["all"]
+    assert (told["kept"]["value"], told["kept"]["over"]) == (1.0, 2)
+    assert (told["bad"]["value"], told["bad"]["over"]) == (0.0, 2), "a figure and a page that do not exist"
+    assert told["calls"] >= 5
+    assert main(["model", "--data", str(tmp_path), "--half", "last"]) == 1
+    assert main(["model", "--judges", "nobody"]) == 1
+
+
+async def test_ones_own_model_is_not_asked_before_the_price_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InputError, match="no chat model"):
+        await ask_live(load_settings(), yes=True, as_json=False)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    with ChatServer() as server:
+        chosen = load_settings(openai_base_url=server.url, model="m", prices="m=1/4")
+        with pytest.raises(InputError, match="nothing was asked"):
+            await ask_live(chosen, yes=False, as_json=False)
+        assert server.taken() == []
+    assert f"{len(QUESTIONS)} questions to m: up to 310,000 tokens, about $0.49 at most" in capsys.readouterr().err
