@@ -88,7 +88,8 @@ class Settings(BaseSettings):
         default="auto",
         description="'batch' asks a chat model about many passages in one call, 'chat' one with log-probabilities "
         "Yes or No, 'score' a cross-encoder on vLLM's /score, and all three fail where their server fails; 'nli' is an "
-        "NLI model in this process; 'auto' uses STEELMAN_JUDGE_URL if it is set and falls back with a note.",
+        "NLI model in this process; 'auto' uses STEELMAN_JUDGE_URL if it is set, else the chat model in batches if "
+        "one is set, and falls back with a note.",
     )
     judge_url: str = Field(default="", description="The judge's server; an address that ends in /score is a scorer.")
     judge_model: str = Field(
