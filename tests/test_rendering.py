@@ -91,6 +91,7 @@ def answer_with(text: str, **changes: Any) -> Answer:
             ),
         ],
         plain=[claim],
+        crux=claim.model_copy(update={"role": "crux", "quoted": False}),
         citations=[citation, citation.model_copy(update={"number": 2, "url": "javascript:alert(1)"})],
         coverage=[line],
         chosen=[why(text), why(text, gain=0.0)],
@@ -281,6 +282,21 @@ def test_what_leans_stands_below_the_case_in_word() -> None:
         ("“It [a bridge] lasts.” [1]", "List Bullet 2"),
         ("“Towns change with bridges.” [1]", "List Bullet 2"),
     ]
+
+
+def test_what_the_dispute_turns_on_stands_above_the_sides_with_its_sources() -> None:
+    import docx
+
+    crux = AnswerClaim(text="Both sides speak to the cost.", citations=[1, 2], role="crux", quoted=False)
+    answer = leaning_answer(SURE).model_copy(update={"crux": crux, "summary": "What was found."})
+    text = to_terminal(answer, 100, bold=False)
+    assert text.index(answer.summary) < text.index("Both sides speak to the cost. [1] [2]") < text.index(SURE.text)
+    assert f"{answer.summary}\n\nBoth sides speak to the cost. [1] [2]\n\n## " in to_markdown(answer)
+    page = lxml_html.fromstring(to_html(answer))
+    (told,) = [p for p in page.iter("p") if (p.text or "").startswith("Both sides speak")]
+    assert [a.get("href") for a in told.iter("a")] == ["#s1", "#s2"]
+    paragraphs = [p.text for p in docx.Document(io.BytesIO(to_docx(answer))).paragraphs]
+    assert paragraphs.index("Both sides speak to the cost. [1] [2]") == paragraphs.index(answer.summary) + 1
 
 
 def test_without_anything_that_leans_no_word_is_lost_on_it() -> None:
