@@ -57,7 +57,8 @@ class ChatServer:
         began = time.monotonic()
         shape = body["response_format"]["json_schema"]["name"]
         given = sum(len(str(m["content"])) for m in body["messages"]) // _CHARACTERS_A_TOKEN
-        said = json.dumps(self.script(shape, str(body["messages"][-1]["content"])), ensure_ascii=False)
+        with self._lock:  # a script keeps count of what it has said, and calls come side by side
+            said = json.dumps(self.script(shape, str(body["messages"][-1]["content"])), ensure_ascii=False)
         time.sleep(self.latency)
         return said, Call(shape, began, time.monotonic(), given, len(said) // _CHARACTERS_A_TOKEN)
 
