@@ -14,9 +14,9 @@ embedded  not at all: the embedded judge does (STEELMAN_JUDGE=embedded)
 kept      true claims that are shown; claims that quotations took the place of don't count
 bad       bad claims that are shown
 sources   sides that show at least three sources, where the pages hold six
-calls, tokens, chain   of the first run of a topic: the model's calls, tokens given to it, the longest sequence of calls
-          of which each waited for the one before; slowest: of these runs once more with a model that takes a second a
-          call, the time over that of the chain
+calls, tokens  of the first run of a topic: the model's calls, tokens given to it
+chain, slowest of these runs once more, with a model that is right and takes a second a call: the longest sequence of
+          calls of which each waited for the one before, and the run's time over that of the sequence
 The half 'last' is kept for the end of any work on the checks. Intervals: 95 %, bootstrapped by topic and run.
 
 --live asks ten questions on your own model and key instead, and prints what can be counted without gold. It tells what
@@ -82,7 +82,8 @@ class Found:
     """Run, sources and sentences of each side of which there were enough pages."""
     spent: list[tuple[str, list[Call]]] = field(default_factory=list)
     """Topic and calls of each first run."""
-    slowest: float = float("nan")
+    slow: list[tuple[int, float]] = field(default_factory=list)
+    """Of each run with a slow model the longest chain of calls, and the run's seconds."""
     not_offered: int = 0
 
 
@@ -158,7 +159,7 @@ async def _asked(args: argparse.Namespace, judge: str) -> Found:
             for topic in topics:
                 await _until_all_were_offered(runs, server, topic, players[topic.key], found, args.misses)
             if judge == "right":
-                found.slowest = await _slowest(runs, server, topics, players)
+                found.slow = await _with_a_slow_model(runs, server, topics, players)
     return found
 
 
@@ -223,9 +224,12 @@ async def _until_all_were_offered(
     found.not_offered += len(player.waiting)
 
 
-async def _slowest(runs: Runs, server: ChatServer, topics: Sequence[Topic], players: dict[str, Player]) -> float:
-    """The longest time of a run over that of its longest chain, with a model that takes a second a call."""
-    server.latency, ratios = _A_SECOND, []
+async def _with_a_slow_model(
+    runs: Runs, server: ChatServer, topics: Sequence[Topic], players: dict[str, Player]
+) -> list[tuple[int, float]]:
+    """The longest chain of calls of a run of each topic, and its seconds, with a model that takes a second a call."""
+    server.latency = _A_SECOND
+    slow = []
     for topic in topics:
         player = players[topic.key]
         player.waiting = [c for c in topic.claims if c.kind == TRUE]
@@ -233,8 +237,8 @@ async def _slowest(runs: Runs, server: ChatServer, topics: Sequence[Topic], play
         server.taken()
         began = time.monotonic()
         await _answer(runs, topic, topic.key)
-        ratios.append((time.monotonic() - began) / (longest_chain(server.taken()) * _A_SECOND))
-    return max(ratios)
+        slow.append((longest_chain(server.taken()), time.monotonic() - began))
+    return slow
 
 
 def _told(found: Found, seed: int) -> dict[str, Any]:
@@ -252,8 +256,8 @@ def _told(found: Found, seed: int) -> dict[str, Any]:
         "sentences": sum(n for _, _, n in found.sides) / max(1, len(found.sides)),
         "calls": max(map(len, calls), default=0),
         "tokens": max((sum(c.given for c in of) for of in calls), default=0),
-        "chain": max(map(longest_chain, calls), default=0),
-        "slowest": None if found.slowest != found.slowest else round(found.slowest, 2),
+        "chain": max((chain for chain, _ in found.slow), default=None),
+        "slowest": max((round(seconds / (chain * _A_SECOND), 2) for chain, seconds in found.slow), default=None),
         "not_offered": found.not_offered,
     }
 
@@ -267,10 +271,9 @@ def table(found: dict[str, Found], seed: int) -> str:
     for name, of in found.items():
         told = _told(of, seed)
         shares = " ".join(f"{_share(told[n]):>19}" for n in ("kept", "bad", "sources"))
-        slowest = f"{told['slowest']:.2f}" if told["slowest"] else "-"
+        chain, slowest = told["chain"] or "-", f"{told['slowest']:.2f}" if told["slowest"] else "-"
         lines.append(
-            f"{name:<9} {shares} {told['sentences']:>7.1f} {told['calls']:>5} {told['tokens']:>7,} {told['chain']:>5} "
-            f"{slowest:>7}"
+            f"{name:<9} {shares} {told['sentences']:>7.1f} {told['calls']:>5} {told['tokens']:>7,} {chain:>5} {slowest:>7}"
         )
         if told["let_through"]:
             lines.append(f"{'':<9} let through: {', '.join(f'{n} {kind}' for kind, n in told['let_through'].items())}")

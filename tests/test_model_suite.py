@@ -106,10 +106,12 @@ def test_the_measures_by_hand() -> None:
         claims=[("a 0", "true", True), ("a 0", "true", False), ("a 0", "number", True), ("b 0", "clause", False)],
         sides=[("a 0", 3, 4), ("a 0", 2, 2)],
         spent=[("a", [Call("x", 0, 1, 100, 1), Call("x", 1, 2, 50, 1)])],
+        slow=[(4, 5.0), (5, 5.5)],
     )
     told = _told(found, 1)
     assert [told[n]["value"] for n in ("kept", "bad", "sources")] == [0.5, 0.5, 0.5]
-    assert (told["calls"], told["tokens"], told["chain"], told["sentences"]) == (2, 150, 2, 3.0)
+    assert (told["calls"], told["tokens"], told["sentences"]) == (2, 150, 3.0)
+    assert (told["chain"], told["slowest"]) == (5, 1.25)
     assert told["let_through"] == {"number": 1}
     assert "let through: 1 number" in table({"right": found}, 1)
 
