@@ -273,7 +273,8 @@ def table(found: dict[str, Found], seed: int) -> str:
         shares = " ".join(f"{_share(told[n]):>19}" for n in ("kept", "bad", "sources"))
         chain, slowest = told["chain"] or "-", f"{told['slowest']:.2f}" if told["slowest"] else "-"
         lines.append(
-            f"{name:<9} {shares} {told['sentences']:>7.1f} {told['calls']:>5} {told['tokens']:>7,} {chain:>5} {slowest:>7}"
+            f"{name:<9} {shares} {told['sentences']:>7.1f} {told['calls']:>5} {told['tokens']:>7,} {chain:>5} "
+            f"{slowest:>7}"
         )
         if told["let_through"]:
             lines.append(f"{'':<9} let through: {', '.join(f'{n} {kind}' for kind, n in told['let_through'].items())}")
