@@ -372,6 +372,10 @@ def test_the_suite_reads_pairs_and_refuses_other_files(tmp_path: Path) -> None:
         ("(Ballet) Could the swan have been saved?", "The swan could have been saved."),
         ("Night trains: yes or no?", "Night trains are a good thing."),
         ("Remote voting: good or bad?", "Remote voting is a good thing."),
+        ("why does everybody say trams are noisy", "Trams are noisy."),
+        ("Why do so many ppl claim that chess is a sport?", "Chess is a sport."),
+        ("toll roads pros/cons", "Toll roads are a good thing."),
+        ("quarrying benefits and drawbacks for villages", "Quarrying for villages is a good thing."),
     ],
 )
 def test_what_stands_around_the_question(question: str, claim: str) -> None:
@@ -381,3 +385,22 @@ def test_what_stands_around_the_question(question: str, claim: str) -> None:
 def test_a_choice_of_two_predicates() -> None:
     framing = frame("Should old theatres be restored or demolished?")
     assert framing.alternatives == ("Old theatres should be restored.", "Old theatres should be demolished.")
+
+
+def test_an_it_that_stands_for_nothing_is_not_filled_in() -> None:
+    framing = frame("Can the ferry pay its way? Or is it time to build a bridge?")
+    assert framing.alternatives == ("The ferry can pay its way.", "It is time to build a bridge.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A council has no business naming streets.",
+        "Stop Pretending Ferries Pay",
+        "Would you rather live by a pub or by a church?",
+    ],
+)
+def test_what_makes_no_statement_stays_as_it_was_typed(text: str) -> None:
+    framing = frame(text)
+    assert not (framing.claim or framing.negation or framing.alternatives)
+    assert text.rstrip(".?").lower() in framing.neutral.lower()

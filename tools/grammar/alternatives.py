@@ -82,6 +82,10 @@ def named_choice(title: str, body: str) -> Framing | None:
     return Framing("choice", sentence(f"{title}: {lower_first(body)}"), options=_capitals(parts), topic=title)
 
 
+_OF_ITSELF = re.compile(r"(?:not )?(?:time|high time|up to|right|wrong|ok|okay|fair|better|best|true)\b", re.I)
+"""What follows an 'it' that stands for nothing."""
+
+
 def split_clauses(words: list[Word]) -> Framing | None:
     """'Does X harm people or does it help them': two clauses, the second's pronoun replaced by the first's subject."""
     for i in range(2, len(words) - 2):
@@ -93,9 +97,10 @@ def split_clauses(words: list[Word]) -> Framing | None:
             head = (head_noun(subject) or subject[-1]).core
             plural = head.endswith("s") and not head.endswith(("is", "us", "ss"))
             guessed = not lookup(head) and not (said == "it" and plural)
-            if said in ("it", "they") and (guessed or takes_are(subject) == (said == "they")):
+            of_itself = said == "it" and _OF_ITSELF.match(second.rest)
+            if not of_itself and said in ("it", "they") and (guessed or takes_are(subject) == (said == "they")):
                 second = replace(second, subject=first.subject)
-            elif said in _PRONOUNS and said != first.subject.lower():
+            elif not of_itself and said in _PRONOUNS and said != first.subject.lower():
                 return Framing("polar", sentence(join(words)), topic=first.topic())
             if not (sound(first) and sound(second)) or said == "that":
                 return Framing("polar", sentence(join(words[:i])), topic=first.topic())

@@ -34,6 +34,8 @@ _OPENERS: tuple[str, ...] = (
     r"(?:play devil's advocate\W+)?(?:convince|persuade) me (?:that )?(?!to\b|of\b|about\b)",
     r"(?:do|would|can|should) (?:you|we) (?:dis)?agree with (?:[\w.'-]+ ){1,4}that ",
     r"can we (?:all )?agree (?:that )?",
+    r"why (?:do|does|did|would) (?:so )?(?:many |some |most )?(?:people|ppl|folks|everyone|everybody|they) "
+    r"(?:all |always |still |keep )?(?:say|says|saying|think|thinks|claim|claims|believe|insist) (?:that )?",
     r"why (?=[\w-]+(?: [\w-]+){0,3} (?:should|must|is|are|will|cannot|can|ought|needs?|do not|does not)\b)",
     rf"(?:do|did|would|could|can)(?: not)? (?:you|we|people)(?: not)? {_THINK}(?: like)?"
     r"(?: with the (?:view|idea|claim|statement))?"

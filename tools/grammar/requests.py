@@ -58,14 +58,26 @@ _TASK = re.compile(
 )
 
 
+_SLASHED = re.compile(r"\bpros ?(?:/|&|vs\.?) ?cons\b", re.I)
+_BEHIND = re.compile(
+    r"(?P<thing>[\w'-]+(?: [\w'-]+){0,5}?)[,:]? (?:benefits and (?:drawbacks|risks|harms|costs)|pros and cons|"
+    r"advantages and (?:disadvantages|drawbacks))(?P<whose> (?:for|in|to) .+)?",
+    re.I,
+)
+
+
 def of_both_sides(asked: str) -> str:
     """What is asked from 'both sides', 'pros and cons' and the like on: whatever stands before says how."""
     return _BEFORE_SIDES.sub("", asked, count=1)
 
 
 def plainly_asked(text: str) -> str:
-    """The text without thanks at its end, and without how many arguments are wanted."""
-    return _EACH.sub(r"\1", _FOR_AND.sub("for and against", _ENDS.sub("", text)))
+    """The text without thanks at its end, and without how many arguments are wanted; with 'fracking pros/cons' the
+    usual way round."""
+    plain = _EACH.sub(r"\1", _FOR_AND.sub("for and against", _ENDS.sub("", _SLASHED.sub("pros and cons", text))))
+    if (behind := _BEHIND.fullmatch(plain.rstrip(" .?!"))) and not requested(behind["thing"]):
+        return f"pros and cons of {behind['thing']}{behind['whose'] or ''}"
+    return plain
 
 
 def requested(text: str) -> str:

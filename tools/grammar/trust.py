@@ -50,7 +50,9 @@ _OF_NOTHING = re.compile(
     re.I,
 )
 _THOUGHT = re.compile(r"^(?!to )(?:[\w-]+ ){1,6}(?:think|reckon)s? (?!of\b|about\b)", re.I)
-_DOUBTFUL = (_REQUEST, _TWICE_DENIED, _JOINED_ON, _UNDENIED, _OF_NOTHING, _THOUGHT)
+_IDIOM = re.compile(r"\b(?:has|have|had) (?:any )?business\b|^stop \w+ing\b", re.I)
+_RATHER = re.compile(r"would you (?:rather|prefer)\b", re.I)
+_DOUBTFUL = (_IDIOM, _REQUEST, _TWICE_DENIED, _JOINED_ON, _UNDENIED, _OF_NOTHING, _THOUGHT)
 
 
 def trusted(found: Framing, question: str, reading: Reading) -> Framing:
@@ -68,6 +70,8 @@ def trusted(found: Framing, question: str, reading: Reading) -> Framing:
 def _is_sure(found: Framing, question: str, reading: Reading) -> bool:
     statements = [s for s in (found.claim, found.negation, *found.alternatives) if s]
     if any(leans_back(question, s) for s in statements):
+        return False
+    if _RATHER.match(question):
         return False
     if is_personal(question) and any(map(is_personal, (found.neutral, *statements))):
         return False
@@ -89,6 +93,8 @@ def as_typed(question: str) -> Framing:
     first, last = words_of(plain), _last_clause(typed)
     if not first or not last:
         return Framing("none", sentence(typed))
+    if _RATHER.match(typed):
+        return Framing("open", sentence(typed))
     if asks_to_be_shown(typed):
         return Framing("open", sentence(typed, "."))
     asks = _begins_question(last)
