@@ -53,12 +53,29 @@ def aspects_of(texts: Sequence[str], said: Sequence[str], known: Sequence[str]) 
     return sorted((a for a, n in spoken.items() if n >= _ENOUGH), key=lambda a: -spoken[a])
 
 
+_PLAINLY = {
+    aspect: re.compile(rf"\b(?:{words})\b", re.I)
+    for aspect, words in {
+        "the cost": r"costs?|costly|expensive|cheaper|prices?|budgets?|tax(?:es|payers?)?|money|subsid\w+",
+        "safety": r"safe(?:r|ty|ly)?|unsafe|dangerous|accidents?|injur(?:y|ies|ed)|crash(?:es)?",
+        "health": r"health|healthy|healthier|healthcare|illness(?:es)?|diseases?",
+        "fairness": r"fair(?:er|ly|ness)?|unfair\w*|equal(?:ly|ity)?|inequalit\w+|unequal|injustice",
+        "freedom": r"freedoms?|libert(?:y|ies)|autonomy|coerc\w+",
+        "the environment": r"environmental\w*|the environment|climate|carbon|emissions?|pollut\w+|wildlife",
+        "jobs": r"jobs?|wages?|employers?|employment|unemploy\w+",
+        "privacy": r"privacy|surveillance",
+        "children": r"child(?:ren)?|kids?|teenagers?",
+    }.items()
+}
+"""Words that leave little doubt, for what is said of an answer; the wider families only suggest what to ask next."""
+
+
 def shared_aspects(one: Sequence[str], other: Sequence[str], question: str) -> list[tuple[str, int, int]]:
     """The aspects that texts of both kinds speak of and the question does not name, those first of which most do; with
     the positions of the first text of each kind that speaks of it."""
     found = []
-    for aspect, words in _ASPECTS.items():
+    for aspect, words in _PLAINLY.items():
         mine, theirs = ([i for i, text in enumerate(texts) if words.search(text)] for texts in (one, other))
-        if mine and theirs and not words.search(question):
+        if mine and theirs and not _ASPECTS[aspect].search(question):
             found.append((min(len(mine), len(theirs)), aspect, mine[0], theirs[0]))
     return [(aspect, a, b) for _, aspect, a, b in sorted(found, key=lambda f: -f[0])]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from agent.chats import STAGES, build_chats, chat_model, server_of, uses_chat
 from agent.models import Models, RemoteJudge
 from agent.providers import CruxWriter, Expander, Framer, Providers, Remote, Requerier, Writer
-from agent.served import EMBEDDED, NoCrux, ServedCrux, ServedExpander, ServedFramer, ServedRequerier, ServedWriter
+from agent.served import EMBEDDED, ServedCrux, ServedExpander, ServedFramer, ServedRequerier, ServedWriter
 from agent.settings import Settings
 from tools.errors import SettingsError
 from tools.http import is_local, without_login
@@ -34,10 +34,12 @@ def build_providers(settings: Settings, store: Store) -> Providers:
     from agent.embedded.framing import EmbeddedFramer
     from agent.embedded.requerying import EmbeddedRequerier
     from agent.embedded.writing import EmbeddedWriter
+    from tools.judges.batch import BatchJudge
 
     models = _models(settings, store)
     chats = build_chats(settings) if uses_chat(settings) else {}
-    for chat in set(chats.values()):
+    judging = {models.remote_judge.model} if isinstance(models.remote_judge, BatchJudge) else set()
+    for chat in {*chats.values(), *judging}:
         chat.load()  # what the event loop would wait for at the first call
     framer: Framer = EmbeddedFramer()
     expander: Expander = EmbeddedExpander(models)
@@ -83,7 +85,7 @@ def _names(models: Models, *, chat: bool) -> dict[str, str]:
 def _crux(model: "ChatModel") -> CruxWriter:
     from agent.chat.writing import ChatWriter
 
-    return ServedCrux("crux", model.name, model.local, ChatWriter(model), NoCrux())
+    return ServedCrux(model.name, model.local, ChatWriter(model))
 
 
 def _served(
@@ -251,7 +253,9 @@ def _build_batch_judge(settings: Settings) -> RemoteJudge:
     from tools.judges.batch import BatchJudge
 
     if not settings.judge_url:
-        asked = chat_model(settings, settings.judge_model, "STEELMAN_JUDGE_MODEL")
+        named = bool(settings.judge_model or settings.model)  # else each stage has its own, and the writer's judges
+        own, variable = ("judge_model", "STEELMAN_JUDGE_MODEL") if named else ("model_write", "STEELMAN_MODEL_WRITE")
+        asked = chat_model(settings, getattr(settings, own), variable)
     else:
         url, model, key = _judge_server(settings)
         price = price_of(model, settings.prices)

@@ -6,6 +6,7 @@ from tools.chat.model import ChatModel
 from tools.chat.prices import price_of
 from tools.chat.vendors import COMPATIBLE, NOT_OFFERED, Vendor, vendor_of
 from tools.errors import SettingsError
+from tools.http import is_address, without_login
 
 DEFAULT_MODEL = "gpt-5.4-mini"
 STAGES = ("frame", "expand", "queries", "write")
@@ -51,6 +52,9 @@ def server_of(settings: Settings, own: str, variable: str) -> tuple[Vendor, str,
         _check_compatible(settings, name, said, own or settings.model)
         return vendor, model, settings.openai_base_url or vendor.url, settings.openai_api_key.get_secret_value()
     url, key = _place(settings, vendor)
+    if url and not (url.startswith(("http://", "https://")) and is_address(url)):
+        shown = without_login(url)
+        raise SettingsError(f"{said}, and {vendor.address} is '{shown}': write it as http:// or https:// with a host.")
     if vendor.key and not key and not url:
         raise SettingsError(f"{said}: set {vendor.key}, or {vendor.address} for a server of your own.")
     return vendor, model, url or vendor.url, key

@@ -5,7 +5,7 @@ the process; clients of servers are made anew, since they belong to one event lo
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +18,7 @@ from tools.store.database import Database
 from tools.store.store import Store
 
 if TYPE_CHECKING:
+    from tools.chat.model import ChatModel
     from tools.encoders.encoder import Encoder
 
 T = TypeVar("T")
@@ -104,7 +105,12 @@ def chat(tools: Tools) -> str:
     """Asks for the lists of models, which costs nothing and tells whether address, key and names are right."""
     from agent.chats import build_chats
 
-    models = {m.name: m for m in build_chats(tools.settings).values()}.values()
+    insisted = "fails without it" if tools.settings.provider == "chat" else "the embedded one stands in when it fails"
+    return f"{_offered({m.name: m for m in build_chats(tools.settings).values()}.values())}; {insisted}"
+
+
+def _offered(models: "Iterable[ChatModel]") -> str:
+    """Which models are offered where. Raises ProviderDownError, ProviderReplyError where one is not."""
     served: dict[str, list[str]] = {}
     listed: dict[str, list[str]] = {}
     for model in models:
@@ -115,9 +121,7 @@ def chat(tools: Tools) -> str:
             some = ", ".join(offered[:8]) + (" …" if len(offered) > 8 else "")
             raise ProviderReplyError(f"{model.address} does not offer {model.name}. It offers: {some or 'nothing'}.")
         served.setdefault(model.address, []).append(model.name)
-    insisted = "fails without it" if tools.settings.provider == "chat" else "the embedded one stands in when it fails"
-    where = ", ".join(f"{', '.join(names)} at {address}" for address, names in served.items())
-    return f"{where}; {insisted}"
+    return ", ".join(f"{', '.join(names)} at {address}" for address, names in served.items())
 
 
 def chat_asked(tools: Tools) -> str:
@@ -164,18 +168,19 @@ def served_judge(tools: Tools) -> str:
 
     score = _wait(asked(), where)
     if score != score:
-        raise ProviderReplyError(f"{judge.name} at {where} gave neither Yes nor No.")
+        raise ProviderReplyError(f"{judge.name} at {where} gave no verdict.")
     insisted = "fails without it" if tools.settings.judge != "auto" else "the embedded judge stands in when it fails"
     return f"{judge.name} at {where}, accepts a passage from {judge.threshold:.2f} on; {insisted}"
 
 
 def batch_judge(tools: Tools) -> str:
-    """A chat model that judges is not asked, since that costs; its address and name are those of the chat model, or
-    are tried with `doctor --ask`."""
+    """A chat model that judges is not asked, since that costs; whether it is offered is, which does not."""
     from agent.building import build_judge
+    from tools.judges.batch import BatchJudge
 
     judge = build_judge(tools.settings)
-    assert judge is not None  # this check is only made where there is one
+    assert isinstance(judge, BatchJudge)  # this check is only made where there is one
+    _offered([judge.model])
     insisted = "fails without it" if tools.settings.judge != "auto" else "the embedded judge stands in when it fails"
     return f"{judge.name} at {without_login(judge.address)}, not asked (`doctor --ask` asks it); {insisted}"
 

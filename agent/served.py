@@ -103,13 +103,20 @@ class ServedWriter(Served[Writer]):
         return await self.call(lambda p: p.write(brief))
 
 
-class NoCrux:
-    """Leaves what a dispute turns on to the points that both cases speak to."""
+@dataclass(frozen=True)
+class ServedCrux:
+    """What a dispute turns on, where the model says it: the answer is whole without, so nothing is degraded if not."""
+
+    name: str
+    local: bool
+    first: CruxWriter
 
     async def crux(self, one: Brief, other: Brief) -> Claim | None:
-        return None
-
-
-class ServedCrux(Served[CruxWriter]):
-    async def crux(self, one: Brief, other: Brief) -> Claim | None:
-        return await self.call(lambda p: p.crux(one, other))
+        allowance = current()
+        if (allowance.offline and not self.local) or self.name in allowance.down:
+            return None
+        try:
+            return await self.first.crux(one, other)
+        except ProviderError as exc:
+            allowance.note("scope", f"What the dispute turns on was not written: {exc}")
+            return None

@@ -16,10 +16,7 @@ from tools.http import is_address, without_login
 _NO_KEY = SecretStr("")
 _HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
 _ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?")
-_ADDRESSES = (
-    *("openai_base_url", "anthropic_base_url", "google_gemini_base_url", "judge_url", "tavily_base_url"),
-    *("searxng_url", "embeddings_url", "chroma_url"),
-)
+_ADDRESSES = (*("openai_base_url", "judge_url", "tavily_base_url", "searxng_url", "embeddings_url", "chroma_url"),)
 
 
 def _named(name: str, description: str) -> str:
@@ -174,19 +171,24 @@ class Settings(BaseSettings):
             raise ValueError("an address is http:// or https:// with a host and, if need be, a port")
         return value.rstrip("/")
 
+    @field_validator("anthropic_base_url", "google_gemini_base_url", mode="after")
+    @classmethod
+    def _vendors(cls, value: str) -> str:
+        return value.strip().rstrip("/")  # whether it is an address is looked at where its vendor is used
+
     @field_validator("ollama_host", mode="after")
     @classmethod
     def _ollama(cls, value: str) -> str:
         """As Ollama itself reads it: scheme, host and port may each be left out, and 0.0.0.0 is where it listens."""
-        if not value:
+        if not (value := value.strip()):
             return value
         scheme, rest = value.split("://", 1) if "://" in value else ("", value)
         place, slash, path = rest.partition("/")
-        port = "" if scheme or re.search(r":\d+$", place) else ":11434"
         login, at, host = place.rpartition("@")
+        host = f"[{host}]" if host.count(":") > 1 and "[" not in host else host.rstrip(":")
+        port = "" if scheme or re.search(r"(?:^|[^:]):\d+$", host) else ":11434"
         host = re.sub(r"^(0\.0\.0\.0|\[::\])?(?=:|$)", "127.0.0.1", f"{host}{port}")
-        address = f"{scheme or 'http'}://{login}{at}{host}{slash}{path}"
-        return cls._address(address)
+        return f"{scheme or 'http'}://{login}{at}{host}{slash}{path}".rstrip("/")
 
     @field_validator("api_rate", mode="after")
     @classmethod

@@ -26,7 +26,6 @@ that may cost at most before it asks.
 import argparse
 import asyncio
 import json
-import random
 import sys
 import time
 import uuid
@@ -148,10 +147,10 @@ def _of(page: Any, topic: Any) -> bool:
 
 async def _asked(args: argparse.Namespace, judge: str) -> Found:
     """Whole runs of all topics until every claim was offered, with one judge."""
-    found, rng = Found(), random.Random(args.seed)
+    found = Found()
     topics = read_topics(args.data, args.half)
     manner: Manner = "right" if judge == EMBEDDED else judge  # type: ignore[assignment]  # one of COLUMNS
-    players = {t.key: Player(t.question, t.statements, t.pages, list(t.claims), manner, rng) for t in topics}
+    players = {t.key: Player(t.question, t.statements, t.pages, list(t.claims), manner, args.seed) for t in topics}
     name = f"scripted-{judge}-{uuid.uuid4().hex[:8]}"  # verdicts are kept by name
     with data_folder(load_settings()) as folder:
         settings = elsewhere(_settings(judge, name), Path(folder))

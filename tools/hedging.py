@@ -59,9 +59,20 @@ class Patience:
 
     def count_lost(self, request: "httpx.Request") -> None:
         """Counts the tokens of a request that was cancelled: about four characters of the prompt each, and no reply."""
-        messages = json.loads(request.content).get("messages", [])
-        given = sum(len(str(message.get("content") or "")) for message in messages) // 4
+        given = _characters(json.loads(request.content)) // 4
         current().add_tokens(given, 0, cost_of(self.price, given, 0))
+
+
+_NO_PROMPT = frozenset(("response_format", "output_config", "format", "generationConfig", "tools", "model", "role"))
+
+
+def _characters(body: Any) -> int:
+    """The characters of a request's texts, wherever its vendor puts them; the shape that is asked for is none."""
+    if isinstance(body, str):
+        return len(body)
+    if isinstance(body, list):
+        return sum(map(_characters, body))
+    return sum(_characters(v) for k, v in body.items() if k not in _NO_PROMPT) if isinstance(body, dict) else 0
 
 
 def hedged(inner: "httpx.AsyncBaseTransport", patience: Patience) -> "httpx.AsyncBaseTransport":

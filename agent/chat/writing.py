@@ -14,6 +14,8 @@ _SPARES = 2
 _READ = 14  # passages a side; more only dilute the request
 _CITED = 3
 _READ_FOR_CRUX = 4  # passages a side
+_ON_IT = 0.5  # probability of support
+_A_HALF = 2  # passages cited of a side
 _LONGEST = 500
 
 
@@ -61,7 +63,7 @@ class ChatWriter:
         return claims[:limit], claims[limit : limit + _SPARES]
 
     async def crux(self, one: Brief, other: Brief) -> Claim | None:
-        mine, theirs = list(one.passages[:_READ_FOR_CRUX]), list(other.passages[:_READ_FOR_CRUX])
+        mine, theirs = _on_it(one, other), _on_it(other, one)
         if not mine or not theirs:
             return None
         system, user = load_prompt("crux").render(
@@ -72,11 +74,20 @@ class ChatWriter:
             opposing="\n".join(_shown(n, p) for n, p in enumerate(theirs, start=len(mine) + 1)),
         )
         said = await self._model.ask(system, user, WrittenCrux)
-        cited = {(n <= len(mine)): n for n in said.passages if 1 <= n <= len(mine) + len(theirs)}
-        if not said.text.strip() or len(cited) < 2:
+        numbers = list(dict.fromkeys(said.passages))
+        of_one = [n for n in numbers if 1 <= n <= len(mine)][:_A_HALF]
+        of_other = [n for n in numbers if len(mine) < n <= len(mine) + len(theirs)][:_A_HALF]
+        if not said.text.strip() or not of_one or not of_other:
             return None
-        claim = _claim(one.perspective, WrittenClaim(text=said.text, passages=said.passages), [*mine, *theirs], {}, 4)
+        written = WrittenClaim(text=said.text, passages=[*of_one, *of_other])
+        claim = _claim(one.perspective, written, [*mine, *theirs], {}, 2 * _A_HALF)
         return Claim(**{**claim, "perspective": "", "role": "crux"})
+
+
+def _on_it(brief: Brief, other: Brief) -> list[Passage]:
+    """The first passages that were judged to speak for the side more than for the other, and were not given to that."""
+    given = {p.id for p in other.passages if other.support.get(p.id, 0.0) >= brief.support.get(p.id, 0.0)}
+    return [p for p in brief.passages if p.id not in given and brief.support.get(p.id, 0.0) >= _ON_IT][:_READ_FOR_CRUX]
 
 
 def _by_source(claims: Sequence[Claim], source_of: dict[int, str]) -> list[Claim]:

@@ -7,9 +7,11 @@ Nothing is rewritten after this stage.
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -20,13 +22,12 @@ from agent.grounding import ground, verbatim
 from agent.models import RunJudge
 from agent.nodes.judge import replaced, standing
 from agent.nodes.reporting import Stage, in_time, report, timed
-from agent.nodes.write import brief_of
+from agent.nodes.write import brief_of, comparable_room
 from agent.options import RunOptions, options_of
 from agent.providers import Providers
 from agent.reading import serves, stances_to
 from agent.routing import time_left
 from agent.state import (
-    A_CASE,
     Claim,
     Coverage,
     Dropped,
@@ -37,6 +38,7 @@ from agent.state import (
     contrary_statements,
     in_case,
 )
+from agent.votes import accepts, filling_of, together, verdict_of
 from tools.allowance import current
 from tools.errors import DeadlineError, JudgeError
 from tools.grounding.grounding import SAID
@@ -54,7 +56,8 @@ def node(providers: Providers) -> Stage[RunState]:
     async def verify(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
         options = options_of(runtime)
         judge = providers.models.judge(state.get("judge", ""))
-        checker = _Checker(providers, state, judge, lambda: time_left(options, "verify", time.time()))
+        left = partial(_left, options)
+        checker = _Checker(providers, state, judge, left, options.claims_per_side)
         held: list[Claim] = []
         repaired: list[Claim] = []
         dropped: list[Dropped] = []
@@ -91,6 +94,10 @@ def node(providers: Providers) -> Stage[RunState]:
     return timed("verify", verify)
 
 
+def _left(options: RunOptions) -> float:
+    return time_left(options, "verify", time.time())
+
+
 def _counted(providers: Providers, state: RunState, claims: Sequence[Claim]) -> dict[str, Coverage]:
     """The ledger with the passages of verified claims counted for the sides that they serve."""
     coverage = state.get("coverage", {})
@@ -121,12 +128,14 @@ def with_passages(
 
 @dataclass(frozen=True)
 class _Checker:
-    """What the checks need: the passages' texts, the sides' statements, the judge in force and the time there is."""
+    """What the checks need: the passages' texts, the sides' statements, the judge in force, the time there is,
+    and how many claims a side may show."""
 
     providers: Providers
     state: RunState
     judge: RunJudge
     seconds: Callable[[], float]
+    limit: int
     known: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     """What the judge said of claims that it checked: how surely their passages say them, and that they serve."""
 
@@ -165,29 +174,27 @@ class _Checker:
 
     async def filled(self, held: Sequence[Claim], dropped: Sequence[Dropped]) -> list[Claim]:
         """Quotations for the sides that show fewer claims than their sources would be quoted with: of what a model
-        wrote too little may hold, and no side should be shorter for it."""
-        quotations = await self._quotations()
-        shown = {text for c in held for text in (c["text"], *c.get("evidence", []))}
-        taken: list[Claim] = []
-        for side in self.state.get("perspectives", []):
-            mine = [c for c in held if c["perspective"] == side["id"]]
-            cited = {i for c in mine for i in c["passages"]}
-            wanted = [q for q in quotations if q["perspective"] == side["id"]]
-            fresh = sorted((q for q in wanted if q["text"] not in shown), key=lambda q: bool(cited & {*q["passages"]}))
-            filling = [q for q in fresh if in_case(q)][: max(0, len(wanted) - len(mine))]
-            if sum(map(in_case, [*mine, *filling])) < A_CASE:
-                filling += [q for q in fresh if not in_case(q)][: max(0, len(wanted) - len(mine) - len(filling))]
-            taken += [*filling, *await self._from_others([*mine, *filling], fresh)]
-        filling = (await self.sift(taken))[0]
+        wrote too little may hold, and no side should be shorter for it. Then some of further sources."""
+        sides, shown = self.state.get("perspectives", []), {c["text"] for c in held}
+        fresh = (await self.sift([q for q in await self._quotations() if q["text"] not in shown]))[0]
+        ready = {side["id"]: [q for q in fresh if q["perspective"] == side["id"]] for side in sides}
+        mine = {side["id"]: [c for c in held if c["perspective"] == side["id"]] for side in sides}
+        wanted = Counter(q["perspective"] for q in await self._quotations())
+        filling = {side: filling_of(mine[side], ready[side], wanted[side]) for side in mine}
+        now = {side: [*mine[side], *filling[side]] for side in mine}
+        room = comparable_room({side: sum(map(in_case, claims)) for side, claims in now.items()})
+        for side, claims in now.items():
+            most = max(min(self.limit, max(room.values(), default=0)) - sum(map(in_case, claims)), 0)
+            filling[side] += await self._from_others(claims, ready[side], most)
         written, lost = {c["perspective"] for c in held}, {d["perspective"] for d in dropped}
-        for side in self.state.get("perspectives", []):
-            if side["id"] in lost - written and any(c["perspective"] == side["id"] for c in filling):
-                what = f"Nothing that the model wrote for '{side['name']}' passed the checks"
+        for perspective in sides:
+            if perspective["id"] in lost - written and filling[perspective["id"]]:
+                what = f"Nothing that the model wrote for '{perspective['name']}' passed the checks"
                 current().note("degraded", f"{what}: its sources are quoted instead.")
-        return filling
+        return [claim for claims in filling.values() for claim in claims]
 
-    async def _from_others(self, shown: Sequence[Claim], quotations: Sequence[Claim]) -> list[Claim]:
-        """Quotations of further sources for a case that a model wrote from fewer than _SOURCES."""
+    async def _from_others(self, shown: Sequence[Claim], quotations: Sequence[Claim], most: int) -> list[Claim]:
+        """Up to `most` quotations of further sources, for a case that a model wrote from fewer than _SOURCES."""
         if not any(c.get("written") for c in shown):
             return []
         more = [q for q in quotations if in_case(q) and q not in shown]
@@ -197,7 +204,7 @@ class _Checker:
         taken: list[Claim] = []
         for quotation in more:
             own = {passages[i].source for i in quotation["passages"] if i in passages}
-            if len(sources) < _SOURCES and not own & sources:
+            if len(taken) < most and len(sources) < _SOURCES and not own & sources:
                 taken.append(quotation)
                 sources |= own
         return taken
@@ -266,19 +273,15 @@ class _Checker:
 
         async def of(side: str) -> None:
             mine = [c for c in unasked if c["perspective"] == side]
-            twice = zip(*await asyncio.gather(once(side, mine), once(side, mine)), strict=True)
+            twice = zip(*await together([once(side, mine), once(side, mine)]), strict=True)
             votes: list[tuple[tuple[float, float], ...]] = [*twice]
             split = [i for i, given in enumerate(votes) if len(set(map(accepts, given))) > 1]
             if split:
                 for i, third in zip(split, await once(side, [mine[i] for i in split]), strict=True):
                     votes[i] = (*votes[i], third)
-            for claim, given in zip(mine, votes, strict=True):
-                answered = np.array([v for v in given if not np.isnan(v).any()], float)
-                if len(answered):
-                    said, serving = np.median(answered, axis=0)
-                    found[side, claim["text"]] = float(said), float(serving)
+            found.update((((side, c["text"]), v) for c, g in zip(mine, votes, strict=True) if (v := verdict_of(g))))
 
-        await asyncio.gather(*map(of, dict.fromkeys(c["perspective"] for c in unasked)))
+        await together([of(side) for side in dict.fromkeys(c["perspective"] for c in unasked)])
         return found
 
     @property
@@ -323,11 +326,6 @@ class _Checker:
             (c["perspective"], c["text"]): side_score(float(s), judged.get(c["perspective"], {}).get(c["passages"][0]))
             for c, s in zip(claims, scores, strict=True)
         }
-
-
-def accepts(verdict: tuple[float, float]) -> bool:
-    """Whether a judge finds a claim in its passages and takes it for its side's; not where it gave no answer."""
-    return min(verdict) >= SAID and not np.isnan(verdict).any()
 
 
 Check = Literal["source", "side"]

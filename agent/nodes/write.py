@@ -31,6 +31,7 @@ from agent.state import (
 from agent.width import at_its_width, narrow_of
 from tools.errors import DeadlineError, JudgeError
 
+_CRUX_SECONDS = 5.0  # after the cases are written
 _READING = 0.8  # of the time for writing; what is not read by then is not quoted, and the rest is written up
 
 
@@ -40,7 +41,7 @@ def node(providers: Providers) -> Stage[RunState]:
         turning = asyncio.create_task(_crux(providers, state, options))
         try:
             written, briefs, failures = await _written(providers, state, options)
-            crux = await turning
+            crux = await _soon(turning)
         except JudgeError as exc:
             return replaced(providers, exc)
         finally:
@@ -77,6 +78,14 @@ async def _crux(providers: Providers, state: RunState, options: RunOptions) -> l
         if claim := await in_time(options, "write", providers.crux.crux(one, other)):
             return [claim]
     return []
+
+
+async def _soon(turning: "asyncio.Task[list[Claim]]") -> list[Claim]:
+    """What is written on what the dispute turns on; nothing where the cases would have to wait for it."""
+    try:
+        return await asyncio.wait_for(turning, _CRUX_SECONDS)
+    except TimeoutError:
+        return []
 
 
 @dataclass(frozen=True, slots=True)

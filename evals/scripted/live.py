@@ -1,11 +1,12 @@
-"""Ten questions on the user's own chat model: what can be counted of the answers without gold, and what they cost."""
+"""Ten questions on the user's own chat model, over the samples: what can be counted of the answers without gold, and
+what they cost."""
 
 import json
 import sys
 from typing import Any
 
 from agent.answer import Answer
-from agent.chats import DEFAULT_MODEL, uses_chat
+from agent.chats import build_chats, uses_chat
 from agent.commands.session import usual_options
 from agent.runs import Runs
 from agent.settings import Settings
@@ -25,24 +26,27 @@ QUESTIONS = (
     "Should cash be abolished?",
 )
 MOST_TOKENS = 25_000, 6_000
-"""Tokens given and made of a run of the usual depth at most, by `python -m evals model`."""
+"""Tokens given and made of a run: about what `python -m evals model` finds, and more is not spent."""
 
 
 async def ask_live(settings: Settings, *, yes: bool, as_json: bool) -> int:
     """Tells the price, asks, prints a row a question. Raises InputError without a chat model, or without a word."""
     if not uses_chat(settings):
         raise InputError("no chat model is set. Set OPENAI_API_KEY, or OPENAI_BASE_URL and STEELMAN_MODEL.")
-    model = settings.model or DEFAULT_MODEL
+    models = {m.name: m for m in build_chats(settings).values()}.values()
     most = [len(QUESTIONS) * tokens for tokens in MOST_TOKENS]
-    cost = cost_of(price_of(model, settings.prices), *most)
-    price = "a price that is not known (STEELMAN_PRICES)" if cost is None else f"about ${cost:.2f} at most"
+    costs = [0.0 if m.local else cost_of(price_of(m.name, settings.prices), *most) for m in models]
+    known = [cost for cost in costs if cost is not None]
+    price = f"about ${max(known):.2f} at most" if len(known) == len(costs) else "a price not known (STEELMAN_PRICES)"
+    model = ", ".join(m.name for m in models)
     print(f"{len(QUESTIONS)} questions to {model}: up to {sum(most):,} tokens, {price}.", file=sys.stderr)
     if not yes and (not sys.stdin.isatty() or input("Ask them? [y/N] ").strip().lower() not in ("y", "yes")):
         raise InputError("nothing was asked. Add --yes to ask without being asked first.")
     rows = []
     async with Runs(settings) as runs:
+        options = usual_options(runs, web=False, max_tokens=sum(MOST_TOKENS))
         for question in QUESTIONS:
-            rows.append(row_of(await runs.answer(await runs.start(question, usual_options(runs)))))
+            rows.append(row_of(await runs.answer(await runs.start(question, options))))
             if not as_json:
                 print(_line(rows[-1]), flush=True)
     if as_json:

@@ -12,6 +12,7 @@ favour    right, but what is mixed speaks clearly for the first side of the call
 
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import unescape
@@ -57,9 +58,10 @@ class Player:
     pages: Sequence[Page]
     waiting: list[Written]
     manner: Manner
-    rng: random.Random
+    seed: int
     a_side: int = 6
     offered: list[Written] = field(default_factory=list)
+    asked: Counter[str] = field(default_factory=Counter)
 
     def __call__(self, shape: str, prompt: str) -> Any:
         elements = [(kind, label, of, _plain(unescape(text))) for kind, label, of, text in _ELEMENT.findall(prompt)]
@@ -93,8 +95,8 @@ class Player:
         page = next((p for p in self.pages if text in _plain(p.text) or _plain(p.text) in text), None)
         known = page.side if page else "stray"
         first = next(iter(sides))
-        if self.manner == "tenth" and self.rng.random() < _TENTH:
-            known = self.rng.choice([s for s in ("for", "against", "stray") if s != known])
+        if self.manner == "tenth" and (drawn := self._errs(text)):
+            known = drawn.choice([s for s in ("for", "against", "stray") if s != known])
         if (self.manner == "first" and place == 0) or (self.manner == "favour" and known == "mixed"):
             known = first
         supported = [s for s in sides if s == known or known == "mixed"]
@@ -110,7 +112,7 @@ class Player:
         for kind, label, _, text in elements:
             if kind == "claim":
                 yes = known.get(text, False) or self.manner == "all"
-                if self.manner == "tenth" and self.rng.random() < _TENTH:
+                if self.manner == "tenth" and self._errs(text):
                     yes = not yes
                 said.append({"claim": label, "said": "yes" if yes else "no", "serves": "yes" if yes else "no"})
         return {"claims": said}
@@ -139,6 +141,13 @@ class Player:
         whole = content_overlap(claim.text, " ".join(texts.get(key, "") for key in claim.pages))
         enough = content_overlap(claim.text, " ".join(t for _, t in cited)) >= _WHOLE * whole
         return [n for n, _ in cited] if enough else []
+
+    def _errs(self, text: str) -> random.Random | None:
+        """Where this answer about the text is a wrong one, what it is drawn by: the same for a seed whenever it is
+        asked for the nth time."""
+        self.asked[text] += 1
+        drawn = random.Random(f"{self.seed}|{self.asked[text]}|{text}")
+        return drawn if drawn.random() < _TENTH else None
 
     def _side_of(self, statement: str) -> str:
         return next(side for side, text in self.statements.items() if text == statement)

@@ -73,7 +73,7 @@ class BatchJudge:
 
     def __init__(self, model: ChatModel, threshold: float = 0.5, concurrency: int = _AT_ONCE) -> None:
         """concurrency: calls at once, of which there are never more than _AT_ONCE."""
-        self._model = model
+        self.model = model
         self.threshold = self.sentence_threshold = threshold
         self._at_once = min(concurrency, _AT_ONCE)
         self.address = model.address
@@ -87,13 +87,13 @@ class BatchJudge:
             try:
                 return await self.support(pairs)
             finally:
-                await self._model.aclose()
+                await self.model.aclose()
 
         return asyncio.run(once())
 
     async def aclose(self) -> None:
         """Closes its connections."""
-        await self._model.aclose()
+        await self.model.aclose()
 
     async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> Floats:
         """Probabilities, shape (n,), in steps of the grades; NaN for a text that was not answered within the seconds,
@@ -129,7 +129,7 @@ class BatchJudge:
                 sides="\n".join(as_data("side", text, label=label) for label, text in sides.items()),
                 passages="\n".join(as_data("passage", text, label=label) for label, text in texts.items()),
             )
-            verdicts = (await self._model.ask(system, user, Verdicts)).verdicts
+            verdicts = (await self.model.ask(system, user, Verdicts)).verdicts
             known = [v for v in verdicts if v.passage in texts and (v.side in sides or v.side.lower() == _NONE)]
             for label in {v.passage for v in known}:
                 said = {v.side: v.grade for v in known if v.passage == label}
@@ -156,7 +156,7 @@ class BatchJudge:
                     for label, i in asked.items()
                 ),
             )
-            for one in (await self._model.ask(system, user, CheckedClaims)).claims:
+            for one in (await self.model.ask(system, user, CheckedClaims)).claims:
                 if one.claim in asked:
                     found[asked[one.claim]] = _SAID[one.said], _SAID[one.serves]
             missing = [i for i in missing if np.isnan(found[i]).any()]

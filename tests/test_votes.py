@@ -1,0 +1,146 @@
+"""What most of a judge's answers say of a claim, and the quotations with which a written side is filled."""
+
+import asyncio
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from agent.nodes.verify import _Checker
+from agent.state import Claim, RunState
+from agent.votes import accepts, filling_of, together, verdict_of
+from tools.judges.judge import ClaimCheck
+
+YES, NO, PARTLY, NOT_THE_SIDE, SILENT = (0.95, 0.95), (0.05, 0.05), (0.3, 0.95), (0.95, 0.05), (np.nan, np.nan)
+
+
+def claim(text: str, passage: int, **more: Any) -> Claim:
+    made: Any = {"perspective": "for", "text": text, "passages": [passage], "support": 0.9, "role": "case", **more}
+    return Claim(**made)
+
+
+@pytest.mark.parametrize(
+    ("votes", "held"),
+    [
+        ([YES, YES], True),
+        ([YES, NO, YES], True),
+        ([YES, NO, NO], False),
+        ([YES, PARTLY], False),
+        ([YES, NO, SILENT], False),
+        ([YES, NOT_THE_SIDE, PARTLY], False),
+        ([SILENT, YES], True),
+    ],
+)
+def test_most_of_the_answers_decide_and_a_tie_refuses(votes: list[tuple[float, float]], held: bool) -> None:
+    verdict = verdict_of(votes)
+    assert verdict is not None
+    assert accepts(verdict) is held
+
+
+def test_without_an_answer_there_is_no_verdict() -> None:
+    assert verdict_of([SILENT, SILENT]) is None
+
+
+async def test_where_one_fails_the_others_stop() -> None:
+    ended = []
+
+    async def slow() -> None:
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.append(True)
+
+    async def failing() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("it failed")
+
+    with pytest.raises(ValueError, match="it failed"):
+        await together([slow(), failing()])
+    assert ended == [True]
+
+
+def test_a_side_is_filled_to_as_many_with_fresh_quotations_first() -> None:
+    written = claim("Ferries carry nurses.", 1, written=True, evidence=["Nurses cross by ferry."])
+    behind = claim("Nurses cross by ferry.", 1)
+    same, fresh = claim("The first boat is full.", 1), claim("Cars stay at home.", 2)
+    leaning = claim("It rains.", 3, tier="leaning")
+    assert filling_of([written], [leaning, behind, same, fresh], 3) == [fresh, same]
+    assert filling_of([written], [leaning, behind, same, fresh], 5) == [fresh, same, behind, leaning]
+    assert filling_of([written], [fresh], 1) == []
+
+
+# --- the checks of a run
+
+
+@dataclass
+class ScriptedJudge:
+    """Gives each claim its next answer."""
+
+    answers: dict[str, list[tuple[float, float]]]
+    asked: list[list[str]] = field(default_factory=list)
+    checks_claims = True
+
+    async def check(self, side: str, claims: list[ClaimCheck], seconds: float) -> NDArray[np.float32]:
+        self.asked.append([c.text for c in claims])
+        return np.array([self.answers[c.text].pop(0) for c in claims], np.float32)
+
+
+PASSAGES: dict[int, Any] = {
+    n: SimpleNamespace(
+        id=n, text=f"Ferry {n} carries nurses to work.", source=f"Paper {(n + 1) // 2}", title="", publisher=""
+    )
+    for n in range(1, 9)
+}
+
+
+def checker(judge: Any, **state: Any) -> Any:
+    async def encode(texts: list[str]) -> NDArray[np.float32]:
+        return np.full((len(texts), 4), 0.5, np.float32)
+
+    store = SimpleNamespace(passages=lambda ids: {i: PASSAGES[i] for i in ids if i in PASSAGES})
+    providers: Any = SimpleNamespace(store=store, models=SimpleNamespace(encode=encode), quoter=None)
+    sides = [{"id": "for", "name": "For", "statement": "Ferries should be free.", "contrary": "", "stance": "supports"}]
+    given: Any = RunState(perspectives=sides, **state)  # type: ignore[typeddict-item]
+    return _Checker(providers, given, judge, lambda: 60.0, 4)
+
+
+async def test_claims_are_checked_twice_and_a_third_time_where_that_differs() -> None:
+    first, second = claim("Ferry 1 carries nurses to work.", 1), claim("Ferry 2 carries nurses to work.", 2)
+    spare = claim("Ferry 3 carries nurses to work.", 3, written=True)
+    written = [Claim(**{**c, "written": True}) for c in (first, second)]
+    judge = ScriptedJudge({first["text"]: [YES, YES], second["text"]: [YES, NO, NO], spare["text"]: [NO, YES, YES]})
+    it = checker(judge, spares=[spare])
+    known = await it._checked([*written, *it._spares_of(written)], PASSAGES)
+    assert [sorted(asked) for asked in judge.asked] == [
+        sorted([first["text"], second["text"], spare["text"]]),
+        sorted([first["text"], second["text"], spare["text"]]),
+        sorted([second["text"], spare["text"]]),
+    ]
+    assert {text: accepts(verdict) for (_, text), verdict in known.items()} == {
+        first["text"]: True,
+        second["text"]: False,
+        spare["text"]: True,
+    }
+    await it._checked([spare], PASSAGES)
+    assert len(judge.asked) == 3, "what was checked is not asked about again"
+
+
+async def test_what_the_rules_refuse_is_not_asked_about() -> None:
+    judge = ScriptedJudge({})
+    bad = claim("Ferry 1 carries 900 nurses to work.", 1, written=True)
+    assert await checker(judge)._checked([bad], PASSAGES) == {}
+    assert judge.asked == []
+
+
+async def test_quotations_of_further_sources_come_in_as_far_as_there_is_room() -> None:
+    shown = [claim("Ferries help.", 1, written=True), claim("Ferries pay.", 2, written=True)]
+    quotations = [claim(PASSAGES[n].text, n) for n in (2, 3, 5, 7)]
+    it = checker(None)
+    taken = await it._from_others(shown, quotations, 2)
+    assert [c["passages"] for c in taken] == [[3], [5]], "of two more sources, which makes three"
+    assert await it._from_others(shown, quotations, 0) == []
+    assert [c["passages"] for c in await it._from_others(shown, quotations, 1)] == [[3]]
+    assert await it._from_others([claim("Ferries help.", 1)], quotations, 2) == [], "a quoted side is as it was chosen"
