@@ -378,7 +378,7 @@ async def test_a_side_is_told_as_soon_as_its_claims_are_checked(settings: Settin
         ]
         state = RunState(perspectives=[{**side(n), "statement": f"Side {n}."} for n in (1, 2)])
         judge: Any = WaitingJudge(may)
-        checker = _Checker(runs.providers, state, judge, lambda: 9.0)
+        checker = _Checker(runs.providers, state, judge, lambda: 9.0, 4)
 
         def checked(held: list[Claim], _: list[Any]) -> None:
             told.extend(c["perspective"] for c in held)

@@ -184,6 +184,10 @@ def test_it_is_built_where_it_is_named_and_where_a_chat_model_has_no_other_judge
     assert isinstance(unnamed, BatchJudge), "with a chat model and no judge, that model judges"
     assert unnamed.threshold == unnamed.sentence_threshold == 0.7
     assert build_judge(chat.model_copy(update={"judge": "embedded"})) is None
+    own = {f"model_{stage}": f"m-{stage}" for stage in ("frame", "expand", "queries", "write")}
+    writers = build_judge(load_settings(openai_base_url="http://127.0.0.1:9/v1", **own))
+    assert isinstance(writers, BatchJudge)
+    assert writers.model.name == "m-write", "where each stage has its own, the writer's judges"
     assert build_judge(chat.model_copy(update={"provider": "embedded"})) is None
     assert build_judge(load_settings()) is None
 
