@@ -13,6 +13,7 @@ embedded  not at all: the embedded judge does (STEELMAN_JUDGE=embedded)
 
 kept      true claims that are shown; claims that quotations took the place of don't count
 bad       bad claims that are shown
+crux      the sentence on what the dispute turns on: two true claims joined, every other time with an invented figure
 sources   sides that show at least three sources, where the pages hold six
 calls, tokens  of the first run of a topic: the model's calls, tokens given to it
 chain, slowest of these runs once more, with a model that is right and takes a second a call: the longest sequence of
@@ -77,6 +78,8 @@ class Found:
 
     claims: list[tuple[str, str, bool]] = field(default_factory=list)
     """Run, kind and whether it was shown, of each claim that was offered."""
+    cruxes: list[tuple[str, str, bool]] = field(default_factory=list)
+    """The same of the sentences on what the dispute turns on."""
     sides: list[tuple[str, int, int]] = field(default_factory=list)
     """Run, sources and sentences of each side of which there were enough pages."""
     spent: list[tuple[str, list[Call]]] = field(default_factory=list)
@@ -202,13 +205,15 @@ async def _until_all_were_offered(
             wanted = {key for c in player.waiting for key in c.pages}
             collection, pages = f"{topic.key}-{number}", [p for p in topic.pages if p.key in wanted]
             await asyncio.to_thread(_fill, runs, topic, pages, collection)
-        player.offered = []
+        player.offered, player.crux = [], None
         server.taken()
         answer = await _answer(runs, topic, collection)
         if number == 0:
             found.spent.append((topic.key, server.taken()))
         run = f"{topic.key} {number}"
         shown = {c.text for side in answer.perspectives for c in side.claims}
+        if player.crux:
+            found.cruxes.append((run, player.crux.kind, bool(answer.crux) and answer.crux.text == player.crux.text))
         for claim in player.offered:
             found.claims.append((run, claim.kind, claim.text in shown))
             if misses and (claim.text in shown) != (claim.kind == TRUE):
@@ -247,11 +252,13 @@ def _told(found: Found, seed: int) -> dict[str, Any]:
         "bad": Ratio.of([(run, shown, 1) for run, kind, shown in found.claims if kind != TRUE]),
         "sources": Ratio.of([(run, sources >= _SOURCES, 1) for run, sources, _ in found.sides]),
     }
+    cruxes = {kind: [shown for _, k, shown in found.cruxes if (k == TRUE) == kind] for kind in (True, False)}
     through = Counter(kind for _, kind, shown in found.claims if shown and kind != TRUE)
     calls = [calls for _, calls in found.spent]
     return {
         **{n: {"value": r.value, "over": r.total, "interval": r.interval(seed)} for n, r in ratios.items()},
         "let_through": dict(through),
+        "crux": [sum(cruxes[True]), len(cruxes[True]), sum(cruxes[False]), len(cruxes[False])],
         "sentences": sum(n for _, _, n in found.sides) / max(1, len(found.sides)),
         "calls": max(map(len, calls), default=0),
         "tokens": max((sum(c.given for c in of) for of in calls), default=0),
@@ -274,6 +281,10 @@ def table(found: dict[str, Found], seed: int) -> str:
         lines.append(
             f"{name:<9} {shares} {told['sentences']:>7.1f} {told['calls']:>5} {told['tokens']:>7,} {chain:>5} "
             f"{slowest:>7}"
+        )
+        kept, true, passed, bad = told["crux"]
+        lines.append(
+            f"{'':<9} what the dispute turns on: {kept} of {true} true ones kept, {passed} of {bad} bad ones shown"
         )
         if told["let_through"]:
             lines.append(f"{'':<9} let through: {', '.join(f'{n} {kind}' for kind, n in told['let_through'].items())}")

@@ -26,6 +26,7 @@ _TENTH = 0.1
 _WHOLE = 0.9  # of what a page says of a claim, to be shown before it can be written
 _CITED = 3
 _NOBODYS = 99
+_INVENTED = ", as 9,417 people were asked to confirm"
 _SPACES = re.compile(r"\s+")
 _ELEMENT = re.compile(r'<(side|passage|claim|statement)(?: (?:label|number)="(\w+)")?([^>]*)>(.*?)</\1>', re.DOTALL)
 
@@ -62,6 +63,12 @@ class Player:
     a_side: int = 6
     offered: list[Written] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
+    crux: Written | None = None
+    cruxes: int = 0
+    claims: list[Written] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.claims = list(self.waiting)
 
     def __call__(self, shape: str, prompt: str) -> Any:
         elements = [(kind, label, of, _plain(unescape(text))) for kind, label, of, text in _ELEMENT.findall(prompt)]
@@ -107,7 +114,7 @@ class Player:
             yield {"passage": label, "side": "none", "grade": "clear"}
 
     def _checkedclaims(self, elements: Any) -> Any:
-        known = {c.text: c.kind == "true" for c in self.offered}
+        known = {c.text: c.kind == "true" for c in (*self.offered, *([self.crux] if self.crux else []))}
         said = []
         for kind, label, _, text in elements:
             if kind == "claim":
@@ -128,8 +135,21 @@ class Player:
                 self.offered.append(claim)
         return {"claims": claims}
 
-    def _writtencrux(self, _: Any) -> Any:
-        return {"text": "", "passages": []}
+    def _writtencrux(self, elements: Any) -> Any:
+        """'…, while …': what a passage of each side says, and every other time with a figure that neither has."""
+        shown = [(int(label), text) for kind, label, _, text in elements if kind == "passage"]
+        said = {c.side: c for c in reversed(self.claims) if c.kind == "true" and self._cited(c, shown)}
+        if not {"for", "against"} <= said.keys():
+            return {"text": "", "passages": []}
+        one, other = said["for"], said["against"]
+        self.cruxes += 1
+        bad = _INVENTED if self.cruxes % 2 == 0 else ""
+        halves = one.text.rstrip("."), other.text[:1].lower() + other.text[1:].rstrip(".")
+        written = Written(
+            f"{halves[0]}, while {halves[1]}{bad}.", "number" if bad else "true", "", (*one.pages, *other.pages)
+        )
+        self.crux = written
+        return {"text": written.text, "passages": [*self._cited(one, shown)[:1], *self._cited(other, shown)[:1]]}
 
     def _cited(self, claim: Written, shown: Sequence[tuple[int, str]]) -> list[int]:
         """The numbers of the passages that the claim is taken from; none where they were not shown."""
