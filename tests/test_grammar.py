@@ -397,7 +397,7 @@ def test_an_it_that_stands_for_nothing_is_not_filled_in() -> None:
     [
         "A council has no business naming streets.",
         "Stop Pretending Ferries Pay",
-        "Would you rather live by a pub or by a church?",
+        "Would you rather have your town spend on trams or on ferries?",
     ],
 )
 def test_what_makes_no_statement_stays_as_it_was_typed(text: str) -> None:

@@ -71,8 +71,8 @@ def _is_sure(found: Framing, question: str, reading: Reading) -> bool:
     statements = [s for s in (found.claim, found.negation, *found.alternatives) if s]
     if any(leans_back(question, s) for s in statements):
         return False
-    if _RATHER.match(question):
-        return False
+    if _RATHER.match(question) and any("better than" in s for s in statements):
+        return False  # what is rather done was taken for two things
     if is_personal(question) and any(map(is_personal, (found.neutral, *statements))):
         return False
     if not statements and not found.options:
