@@ -13,7 +13,7 @@ from tools.grammar.framed import Framing, sentence
 from tools.grammar.inflect import is_gerund, is_participle, verb_strength
 from tools.grammar.lexicon import Word, join, lookup, words_of
 from tools.grammar.wellformed import sound
-from tools.grammar.word_classes import AUXILIARIES, BE, CONJUNCTIONS, DEGREES, DO, SUBJECT_PRONOUNS
+from tools.grammar.word_classes import AUXILIARIES, BE, DEGREES, SUBJECT_PRONOUNS
 
 _OR = re.compile(r",?\s+(?:or|vs\.?|v\.?|versus)\s+", re.I)
 _BETTER = re.compile(
@@ -55,9 +55,6 @@ def comparison(text: str) -> Framing | None:
     against = re.search(r"\b(?:vs?|versus)\b", items) is not None
     if not parts or loose or (not match and not against and any(_verbal(part) for part in parts)):
         return None
-    first, second = words_of(parts[0]), words_of(parts[1])
-    if len(parts) == 2 and len(first) == 1 and first[0].adjective and len(second) == 2 and second[1].noun:
-        parts[0] = f"{parts[0]} {second[1].text}"  # 'public or private schools'
     if len(set(parts)) < len(parts) or not all(_nominal(words_of(part)) for part in parts):
         return Framing("choice", sentence(text), options=_capitals(parts))
     statements = tuple(_preferred(part, [other for other in parts if other != part], how) for part in parts)
@@ -71,9 +68,6 @@ def named_choice(title: str, body: str) -> Framing | None:
         return None
     be = "are" if takes_are(words_of(title)) else "is"
     thing = lower_first(title)
-    first, second = words_of(parts[0]), words_of(parts[-1])
-    if len(parts) == 2 and len(first) == 1 and first[0].adjective and second[0].adjective and len(second) > 2:
-        parts[0] = join([*first, *second[1:]])  # 'good or bad for us'
     clauses = [Clause(thing, be, with_article(part)) for part in parts]
     neutral = sentence(f"{be} {thing} {' or '.join(c.rest for c in clauses)}")
     fit = all(predicates(words_of(c.rest)) for c in clauses) or all(_mass(words_of(c.rest)) for c in clauses)
@@ -170,8 +164,6 @@ def _nominal(words: Sequence[Word]) -> bool:
     named = len(words) > 1 and all(w.text[:1].isupper() for w in words)
     if named and head is not None and head.plural:
         return False  # of a name, such as that of a film, the number is not known
-    if len(words) == 1 and words[0].text[:1].isupper():
-        return True
     return head is not None and (head.noun or is_gerund(words[0].core)) and not words[-1].preposition
 
 
@@ -217,8 +209,6 @@ def _compared_subjects(clause: Clause) -> tuple[str, ...]:
     parts, rest = _OR.split(clause.subject), clause.rest.strip(" ?.")
     if clause.aux not in BE or len(parts) != 2 or not _MORE.fullmatch(rest):
         return ()
-    if len(rest.split()) == 1:
-        return tuple(_preferred(part, [other], rest) for part, other in zip(parts, parts[::-1], strict=True))
     return tuple(sentence(f"{part} {'are' if takes_are(words_of(part)) else 'is'} {rest}", ".") for part in parts)
 
 
@@ -248,8 +238,6 @@ def _items(words: list[Word]) -> list[list[Word]]:
     parts: list[list[Word]] = [[]]
     for word in words:
         parts[-1].append(word)
-        if word.text.endswith(","):
-            parts.append([])
     return [part for part in parts if part]
 
 
@@ -267,14 +255,10 @@ def _first_choice(clause: Clause, words: list[Word], at: int) -> int | None:
         return 0 if verb_strength(verb.core) >= 1 and len(tail) > 1 and not verb.plural else None
     if clause.aux in BE and clause.subject.lower() != "there":
         return _predicates(words, at)
-    if any(word.core in AUXILIARIES for word in words) or len(tail) > 8:
-        return None
     if at == 1 and verb_strength(words[0].core) >= 1 and verb_strength(tail[0].core) >= 1:
         return 0
     again = verb_strength(tail[0].core) >= (1 if clause.subject.lower() in _DELIBERATING else 3) and not tail[0].plural
     if again and len(tail) > 1 and not tail[1].noun and verb_strength(words[0].core):
-        return 0
-    if verb_strength(words[0].core) and verb_strength(tail[0].core) and len(tail) == at > 1 and not tail[0].plural:
         return 0
     deliberating = clause.aux in ("should", "shall", "must") and clause.subject.lower() in _DELIBERATING
     begin = 2 if words[1].preposition and at > 2 else 1  # 'depend on wind or coal'
@@ -285,10 +269,6 @@ def _first_choice(clause: Clause, words: list[Word], at: int) -> int | None:
 def _predicates(words: list[Word], at: int) -> int | None:
     """'is justified or an infringement': two predicates, each of which could stand alone."""
     first, second = words[:at], words[at + 1 :]
-    if any(word.core in ("that", "who", "which", "whether") for word in words) or len(first) > 12:
-        return None
-    if any(word.core in CONJUNCTIONS or word.core in DO for word in first):
-        return None
     gerunds = is_gerund(first[0].core) and is_gerund(second[0].core)
     nouns = first[0].determiner and (second[0].determiner or second[0].adjective)
     plain = not any(word.preposition or word.core == "to" for word in first)

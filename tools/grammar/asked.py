@@ -6,14 +6,13 @@ from dataclasses import replace
 from tools.grammar.clause import Clause
 from tools.grammar.framed import Form, Framing, sentence
 from tools.grammar.leads import WH
-from tools.grammar.lexicon import Word, join, words_of
+from tools.grammar.lexicon import Word, join
 from tools.grammar.openers import person_swapped
 from tools.grammar.reading import Reading
-from tools.grammar.requests import about, asks_for_sides, of_both_sides, requested
-from tools.grammar.weighing import is_topic, weighed, worth
+from tools.grammar.requests import of_both_sides, requested
+from tools.grammar.weighing import weighed
 from tools.grammar.wellformed import keeps_words
 
-_LONGEST_THING = 5  # words after 'about'
 _ORDERED = re.compile(r"(?:give|list|show|lay|outline|present|summari[sz]e)\b(?! (?:me|us)\b)", re.I)
 """What opens an order to show something, and no claim."""
 
@@ -29,19 +28,12 @@ def answered(clause: Clause, form: Form, opinion: bool = False) -> Framing:
 def shown(reading: Reading) -> tuple[Framing | None, Reading]:
     """The framing of a request to be shown what speaks for a thing and against it; or what another request asks."""
     text = reading.text.rstrip(" ?.!")
-    before, _, request = text.rpartition(", ")
-    if before and asks_for_sides(request):
-        thing = before.rpartition(" about ")[2]
-        known = is_topic(words_of(thing)) or (thing != before and len(thing.split()) <= _LONGEST_THING)
-        return (answered(worth(thing), "polar") if known else Framing("open", sentence(text))), reading
     asked = requested(text)
     if not asked:
         return (Framing("open", sentence(text, ".")) if _ORDERED.match(text) else None), reading
     for thing in (re.sub(r"^(?:about|of|on) ", "", asked), of_both_sides(asked)):
         if clause := weighed(thing, requested=True):
             return answered(clause, "polar"), reading
-    if (thing_named := about(asked)) and is_topic(words_of(thing_named)):
-        return answered(worth(thing_named), "polar"), reading
     if not re.search(r"\b(?:me|us|I|you)\b", text):
         return (Framing("open", sentence(text), topic=asked) if _ORDERED.match(text) else None), reading
     if WH.match(asked) or re.match(r"(?:whether|if)\b", asked):

@@ -103,14 +103,10 @@ def right_of_verb(words: Sequence[Word], i: int) -> float:
     right = words[i + 1]
     if right.core == "of":
         return -2.0
-    if right.core in ("be", "have", "do") or right.core in AUXILIARIES:
-        return -4.0
     if right.determiner or right.core in ("to", "us", "them", "him", "me", "it", "you", "that", "more", "less"):
         return 1.2
     if right.preposition:
         return 0.5
-    if verb_strength(right.core) >= 2.5 and not right.noun:
-        return -1.5
     return 0.6 if right.plural or right.adjective or right.adverb or is_participle(right.core) else 0.2
 
 

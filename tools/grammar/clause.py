@@ -167,8 +167,6 @@ def from_question(words: list[Word], lead: str = "") -> Clause:
     if len(rest) > 1 and rest[0].core == "not" and rest[1].core != "being":
         rest, denied = rest[1:], True
     end = subject_end(rest, aux)
-    if end > 1 and rest[end - 1].core == "not":
-        end -= 1
     subject, rest = rest[:end], rest[end:]
     if len(subject) == 2 and subject[0].core in ("we", "you", "they") and subject[1].core in ("all", "both"):
         subject, rest = subject[:1], [subject[1], *rest]

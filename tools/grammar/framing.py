@@ -157,8 +157,6 @@ def _framed(text: str, reading: Reading) -> Framing:
         return items
     inner = inner_claim(text)
     flip = denies(text)
-    if inner != text and not lead:
-        lead, inner = lead_of(inner)
     inner = _ANYTHING_WRONG.sub(r"\1 there anything \2", inner)
     inner = _POINT.sub(lambda m: f"{m[1]} there any {m[2].split(',')[0].split(' ')[0]} {m[3]}", inner)
     inner = inner.replace(" any point of ", " any point in ")
@@ -167,8 +165,6 @@ def _framed(text: str, reading: Reading) -> Framing:
     words = words_of(inner)
     if not words:
         return Framing("none", sentence(text))
-    if words[0].core in ("need", "dare") and reading.asks:  # fronted, and of no form that a statement has
-        return Framing("polar", sentence(text), topic=join(words[1:]))
     if len(words) > 3 and _presumes(words):
         words = words[1:]
     imperative = words[0].core == "do" and words[1:2] and words[1].core == "not" and not reading.asks

@@ -110,8 +110,6 @@ def verb_strength(core: str) -> float:
         return 0.0
     if tag in ("VBN", "VBD"):
         return 2.0 if core in _table() else 0.0
-    if lookup(third_person(core)) == "VBZ":
-        return 1.5
     inflected = core in _table() or lookup(past(core)) in ("VBN", "VBD") or lookup(gerund(core)) == "VBG"
     return (1.0 if tag.startswith("NN") else 0.7) if inflected else 0.0
 

@@ -120,15 +120,10 @@ def tag_of(text: str, core: str) -> str:
     """The most frequent tag; unknown words by their ending, or else a noun."""
     if re.fullmatch(r"[\d.,%$£€/-]+", core):
         return "CD"
-    if core.isupper():
-        return "NNP"
     if found := lookup(core):
         return found
     if text[:1].isupper() and (named := lookup(text.strip(_OUTER))):
         return named
-    last = re.split(r"[-/]", core)[-1]
-    if last != core and last and (found := lookup(last)):
-        return "JJ" if found in ("VBN", "VBD", "JJ", "VBG") else found
     for ending, tag in _SUFFIXES:
         if re.search(ending, core):
             return tag

@@ -49,15 +49,8 @@ def referred(found: Framing, given: Sequence[str]) -> Referred | None:
     if not match or _EXPLETIVE.match(found.neutral):
         return None
     word = match["word"].lower()
-    if _noun_follows(found.neutral[match.end() :]) and word in ("this", "that", "these", "those"):
-        return Referred(None) if word in ("this", "these") else None
     thing = next(filter(None, (thing_in(g, word) for g in reversed(given) if g)), "")
     return Referred(_with(found, thing) if thing else None)
-
-
-def _noun_follows(rest: str) -> bool:
-    words = words_of(rest)
-    return bool(words) and (words[0].noun and not words[0].possessive) and len(words) > 1
 
 
 def thing_in(text: str, word: str) -> str:

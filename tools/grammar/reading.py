@@ -11,7 +11,6 @@ from tools.grammar.finite import finite_verb
 from tools.grammar.lexicon import words_of
 from tools.grammar.openers import ECHO
 from tools.grammar.requests import asks_for_sides, plainly_asked
-from tools.grammar.tidying import unquoted
 
 _SAYS = r"(?:said|says|wrote|writes|argued|argues|claimed|claims|according to|remarked|declared|once)"
 _OPINION = r"(?:statement|view|claim|idea|assertion|opinion|proposition|argument|assessment|judgement|judgment|comment)"
@@ -91,10 +90,6 @@ def read(text: str) -> Reading:
     parts, framed, how = _without_frames(_without_wishes(parts))
     if not parts:
         return Reading("", asks=False, asked=framed)
-    if quote and parts[0] == quote:
-        parts[0] = unquoted(quote) if not re.search(r'["]', quote) else quote.replace('"', "'")
-        if len(parts) == 1:
-            return Reading(quote.rstrip(" .,;:"), quote.endswith("?"), framed, (), how, framed=True, quoted=True)
     last = parts[-1]
     last = _OTHERS.sub("", _AND_MORE.sub("?", last))
     tail = _ENDS_FRAMED.sub("", last) if len(words_of(last)) > 2 else last
@@ -141,8 +136,6 @@ def _without_frames(parts: list[str]) -> tuple[list[str], bool, str]:
         true = _STILL_TRUE.fullmatch(last)
         if not (true or _FRAME.fullmatch(last) or ECHO.fullmatch(last) or asks_for_sides(last)):
             break
-        if true and parts[-2].endswith("?"):
-            break
         asked = asked or last.endswith("?")
         how = how or ((true["how"] or "") if true else "")
         parts = parts[:-1]
@@ -157,11 +150,6 @@ def _quotation(text: str) -> tuple[str, str]:
     before, mark, rest = match["before"].strip(), match["mark"], match["quote"]
     for close in re.finditer(rf"{mark}(?=[\s.,:;?!(\[–—-]|$)", rest):
         quote, after = rest[: close.start()].strip(), rest[close.end() :]
-        inside = mark == "'" and quote.endswith("s") and re.match(r" [a-z]", after)
-        if inside or (
-            mark == "'" and len(re.findall(r"(?<!\w)'(?=\w)", quote)) != len(re.findall(r"\w[.,?!]?'(?!\w)", quote))
-        ):
-            continue
         follows = re.sub(r"^[\s.,:;]+", "", after)
         said = re.match(rf"(?:{_SAYS}|[-–—]|\()", follows, re.I) or re.match(r"\s*[:,–—-]", after)
         ends = (
@@ -172,8 +160,6 @@ def _quotation(text: str) -> tuple[str, str]:
             or after.startswith((".", "?"))
         )
         if len(quote.split()) < 3 or not ends or (before and not before.endswith((",", ":"))):
-            return "", text
-        if not follows and not quote.endswith((".", "!")) and len(quote.split()) < 4:
             return "", text
         lead = before if before and not re.search(_SAYS, before, re.I) and before.endswith(",") else ""
         sentences = _sentences(follows)

@@ -61,15 +61,8 @@ def subject_end(words: Sequence[Word], aux: str) -> int:
 def _pronoun_end(words: Sequence[Word], aux: str) -> int | None:
     first, second = words[0].core, words[1]
     if first in SUBJECT_PRONOUNS and not (first == "one" and (second.preposition or second.noun)):
-        if first in ("we", "you", "they") and second.core in ("all", "both"):
-            return 2
         bare = first in ("it", "i", "he", "she", "we", "you", "they", "there")
         return 1 if bare or not (second.preposition or second.core in RELATIVES) else None
-    if (
-        first in ("anyone", "someone", "everyone", "nobody", "anybody", "everybody", "anything")
-        and second.core == "else"
-    ):
-        return 2
     if first in ("this", "that") and second.determiner:
         return 1
     alone = first in _DEMONSTRATIVE and not (second.noun or second.determiner or second.core == "of")
@@ -91,16 +84,12 @@ def _base_verb_score(words: Sequence[Word], i: int, aux: str) -> float:
     if closing <= IMPOSSIBLE:
         return IMPOSSIBLE
     value = strength + closing + right_of_verb(words, i) - 2.0 * word.text[0].isupper()
-    if words[i - 1].adverb:
-        value += 0.3
     if left_of(words, i).plural and strength < 2:
         value += 0.8
     if aux in DO:
         value += _agreement(words[:i], aux)
     if any(earlier.core in SUBORDINATORS for earlier in words[1:i]):
         value -= 3.0
-    if i > 1 and words[i - 1].core in SUBJECT_PRONOUNS and verb_strength(words[i - 2].core):
-        value -= 3.0  # 'help anyone | learn'
     if _inside_compound(words, i):
         value -= 2.5
     return value - 0.15 * i
@@ -163,8 +152,6 @@ def _participle_score(words: Sequence[Word], i: int, aux: str) -> float:
 def _predicate_score(words: Sequence[Word], i: int, aux: str) -> float:
     """For 'is' and 'are': where a second phrase begins that cannot belong to the subject's noun phrase."""
     word, left = words[i], words[i - 1]
-    if left.closes and left.text.endswith(",") and word.core in CONJUNCTIONS:
-        return IMPOSSIBLE
     closing = can_close(words, i)
     if closing <= IMPOSSIBLE or word.core in CONJUNCTIONS or word.core in RELATIVES:
         return IMPOSSIBLE
@@ -190,14 +177,10 @@ def _predicate_score(words: Sequence[Word], i: int, aux: str) -> float:
 def _predicate_start(words: Sequence[Word], i: int) -> float:
     word = words[i]
     right = words[i + 1] if i + 1 < len(words) and not word.closes else None
-    if word.possessive:
-        return IMPOSSIBLE if word.text[0].isupper() and words[i - 1].text[0].isupper() else 3.0
     if right is not None and right.core in ("day", "week", "month", "year", "night", "time") and word.core != "a":
         return IMPOSSIBLE
     if _sure_start(word, right):
         return 3.0
-    if word.core == "being":
-        return 2.7 if right is not None and right.adjective and not any(w.preposition for w in words[:i]) else 0.4
     if word.determiner or (word.core == "one" and right is not None and right.core == "of"):
         return 3.0
     if word.core in DEGREES and right is not None and (word.core != "as" or right.adjective):
@@ -223,8 +206,6 @@ def _predicate_start(words: Sequence[Word], i: int) -> float:
         return 3.0
     if word.preposition and word.core != "of":
         return 0.6
-    if word.core == "to" and right is not None:
-        return 0.3
     return IMPOSSIBLE
 
 
@@ -240,8 +221,6 @@ def _sure_start(word: Word, right: Word | None) -> bool:
 def _gerund_score(word: Word, right: Word | None) -> float:
     if right is not None and base_form(word.core) in _CAUSATIVE:
         return 4.0
-    if right is not None and (right.adjective or is_participle(right.core)) and not right.noun:
-        return 0.4
     takes_object = right is not None and (right.determiner or right.plural or right.preposition or right.noun)
     return 2.3 + (0.3 if takes_object else 0.0)
 

@@ -125,21 +125,12 @@ def _policy(words: Sequence[Word]) -> Clause | None:
         len(words),
     )
     thing, rest = list(words[1:end]), list(words[end:])
-    plain = thing and thing[-1].noun and not any(w.closes or w.preposition or w.adverb for w in thing)
-    if (
-        not plain
-        or any(w.core in ("to", "and", "or", "for") for w in rest)
-        or (base == "raise" and not thing[0].determiner)
-    ):
-        return None
     return Clause(join(thing), "should", f"be {participle(base)} {join(rest)}".strip())
 
 
 def is_topic(words: Sequence[Word]) -> bool:
     """Whether the words are a bare noun phrase that people could take sides on."""
     if len(words) > _LONGEST_TOPIC or not all(_known(w) for w in words):
-        return False
-    if any(word.closes for word in words[:-1]):
         return False
     head = head_noun(words)
     kinds = all(
