@@ -21,7 +21,8 @@ async def answer_of(run_id: str, state: RunState, options: RunOptions, providers
     explained = {r["passage"] for r in state.get("reasons", [])}
     said = {q["passage"] for r in state.get("responses", []) for q in quotes_of(r)}
     leaning = {i for ids in unquoted(state).values() for i in ids}
-    passages = await asyncio.to_thread(providers.store.passages, cited | explained | said | leaning)
+    counted = {i for c in state.get("coverage", {}).values() for i in c["ids"]}
+    passages = await asyncio.to_thread(providers.store.passages, cited | explained | said | leaning | counted)
     nearest: list[str] = []
     if not cited:
         with contextlib.suppress(DeadlineError):  # a courtesy that an answer does not wait for

@@ -76,7 +76,7 @@ def assemble(
     seconds: float,
 ) -> Answer:
     """The public answer; `passages` hold at least every passage that a claim or a response quotes, that a reason is of,
-    or that is `leaning`."""
+    that is `leaning`, or that counts."""
     numbering = _Numbering(passages)
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
@@ -102,7 +102,7 @@ def assemble(
         citations=list(numbering.citations.values()),
         coverage=[_line(p, state, claims) for p in state["perspectives"]],
         chosen=[_chosen(r, passages[r["passage"]]) for r in state.get("reasons", []) if r["passage"] in passages],
-        notes=[*_noted(outcome, state, sides), *_to_read(state, passages)],
+        notes=[*_noted(outcome, state, sides), *_to_read(state, passages), *_counted_too(state, passages, sides)],
         nearest_questions=list(nearest) if outcome == "nothing_found" and not state["framing"]["focus"] else [],
         providers=providers | state.get("served", {}),
         timings={k: round(busy_seconds(v), 3) for k, v in state.get("intervals", {}).items()}
@@ -263,6 +263,20 @@ def _to_read(state: RunState, passages: dict[int, Passage]) -> list[Note]:
         if sources:
             text = f"To read on ‘{names[side]}’, which has no sentence to quote: {'; '.join([*sources][:_TO_READ])}."
             notes.append(Note(kind="thin", text=text))
+    return notes
+
+
+def _counted_too(state: RunState, passages: dict[int, Passage], sides: Sequence[AnswerPerspective]) -> list[Note]:
+    """The documents that count for a side and are neither cited for it nor among what its documents answer."""
+    notes = []
+    for side in sides if "drafts" in state else []:
+        cited = {i for c in state.get("claims", []) if c["perspective"] == side.id for i in c["passages"]}
+        shown = {(passages[i].collection, passages[i].document_id) for i in cited if i in passages}
+        shown |= {(r.collection, r.document_id) for group in side.groups for r in group.responses}
+        counted = [passages[i] for i in state.get("coverage", {})[side.id]["ids"] if i in passages]
+        more = dict.fromkeys(_named(p) for p in counted if (p.collection, p.document_id) not in shown)
+        if more and side.claims:
+            notes.append(Note(kind="scope", text=f"Counted for ‘{side.name}’ and not quoted: {'; '.join(more)}."))
     return notes
 
 

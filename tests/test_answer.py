@@ -106,7 +106,8 @@ def test_a_side_without_a_sentence_to_quote_says_where_to_read() -> None:
     found = {"p1": {**coverage(7, 3), "ids": [4]}, "p2": LEANING, "p3": coverage(0, 0)}
     answer = made(state([claim("p1", "One.", 1)], coverage=found, drafts=[]))
     assert [(n.kind, n.text) for n in answer.notes] == [
-        ("thin", "To read on ‘side 2’, which has no sentence to quote: “b” (b); “A” (Sample Press, a).")
+        ("thin", "To read on ‘side 2’, which has no sentence to quote: “b” (b); “A” (Sample Press, a)."),
+        ("scope", "Counted for ‘side 1’ and not quoted: “a” (a)."),
     ]
 
 
