@@ -109,7 +109,7 @@ class Visitor:
 
     def ended(self) -> "Visitor":
         """Waits for a run's answer, and until nothing of what was shown before is left."""
-        self.field(AGAIN).wait_for()
+        self.field(AGAIN).first.wait_for()  # for a moment there may be that of an answer shown before, too
         left = self.page.locator(".sm-stages, [data-stale=true]")
         self.until(lambda: left.count() == 0 and self.field(AGAIN).count() == 1, "the answer alone")
         return self
