@@ -12,7 +12,9 @@ import pytest
 from web_server import pdf
 
 from tools.errors import SourceError
-from tools.ingest.readers import READERS, html_document, printable, read_file
+from tools.ingest.documents import printable
+from tools.ingest.html import html_document
+from tools.ingest.readers import READERS, read_file
 from tools.passages import SourceDocument
 
 SPEECH = "The harbour was closed in May. Nobody had asked the fishermen."
@@ -406,7 +408,7 @@ def test_csv_with_wrong_rows(tmp_path: Path) -> None:
 
 def test_a_word_document_that_unpacks_to_far_more_than_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = word_file(tmp_path / "a.docx", "The harbour")
-    monkeypatch.setattr("tools.ingest.readers._MOST_UNPACKED", file.stat().st_size)
+    monkeypatch.setattr("tools.ingest.word._MOST_UNPACKED", file.stat().st_size)
     with pytest.raises(SourceError, match="unpacks to more than"):
         one(file)
 

@@ -1,6 +1,7 @@
 """Sources and the passages that they are cut into: the nouns that every other module speaks about."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 SourceKind = Literal[
@@ -9,13 +10,37 @@ SourceKind = Literal[
 SOURCE_KINDS: tuple[str, ...] = get_args(SourceKind)
 
 
+BlockForm = Literal["heading", "paragraph", "item", "note", "table", "caption"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of a document that its author set off: a paragraph, a heading, an item of a list, a table, a caption.
+
+    text: on one line, but for a table: a line for each row, the cells of a row separated by ` | `. An item stands
+    without its bullet or number, a heading without its number signs. A `note` is a footnote or an endnote.
+    level: of a heading, 1 for the highest; of everything else 0.
+    page, last_page: the pages it stands on, counted from 1; 0 where the format has none.
+    """
+
+    text: str
+    form: BlockForm = "paragraph"
+    level: int = 0
+    page: int = 0
+    last_page: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class SourceDocument:
     """A document as it was read from the world, before it is stored.
 
-    `external_id` is the document's identity within a collection: the path as it was given, the `id` of a
-    jsonl or csv row, or a URL. Reading the same source again yields the same id, so ingesting twice replaces.
+    `external_id` names the document to people: the path as it was given, the `id` of a jsonl or csv row, or a URL.
+    `key` is its identity within a collection, where that is more than its name: the whole path of a file, with the id
+    of the row in it. Reading the same source again yields the same key, so ingesting twice replaces.
+    `origin` is the file it was read from, as a whole path, or empty.
     `date` is ISO (`2026-03-12`, `2026-03`, `2026`) or empty.
+    `blocks` holds the text with its structure, where the format has one; `text` is then what the blocks say.
+    `left_out` counts what the reader did not take over, by its name in the plural ('running headers').
     """
 
     external_id: str
@@ -25,6 +50,10 @@ class SourceDocument:
     publisher: str = ""
     kind: SourceKind = "unknown"
     date: str = ""
+    key: str = ""
+    origin: str = ""
+    blocks: tuple[Block, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,9 @@ from api.shapes import (
     Stored,
 )
 from tools.errors import SourceError
+from tools.ingest.documents import printable
 from tools.ingest.ingest import Ingester, IngestReport
-from tools.ingest.readers import READERS, printable, read_file
+from tools.ingest.readers import READERS, read_file
 from tools.passages import SourceDocument
 from tools.store.store import SAMPLES
 from tools.text.sentences import clean

@@ -9,7 +9,8 @@ from pathlib import Path
 from tools.encoders.encoder import Encoder
 from tools.encoders.sentences import encode_with_sentences
 from tools.errors import InputError, SourceError
-from tools.ingest.readers import READERS, printable, read_file
+from tools.ingest.documents import printable
+from tools.ingest.readers import READERS, read_file
 from tools.passages import SourceDocument
 from tools.store.hybrid import HybridSearch, passage_text
 from tools.store.store import PreparedDocument, Store, content_hash

@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote_plus, urlencode, urlsplit, urlunsplit
 
 from tools.errors import SourceError
-from tools.ingest.readers import html_document, pdf_document
+from tools.ingest.html import html_document
+from tools.ingest.pdf import pdf_document
 from tools.passages import SourceDocument
 from tools.text.sentences import clean
 from tools.web.fetch import FetchedPage
