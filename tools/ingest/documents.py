@@ -65,6 +65,11 @@ def document(external_id: str, text: str, fields: Mapping[str, Any]) -> SourceDo
     )
 
 
+def row_key(file: str, row: str) -> str:
+    """What tells a row of a table from the rows of others that have the same id."""
+    return printable(f"{file}#{row}")
+
+
 def printable(name: str) -> str:
     """The name of a file that is not UTF-8 (or an id that is not Unicode) as text that can be stored and shown."""
     return name.encode("utf-8", "backslashreplace").decode()

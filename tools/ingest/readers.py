@@ -12,6 +12,8 @@ from tools.ingest.rows import read_csv, read_jsonl
 from tools.ingest.word import read_docx
 from tools.passages import SourceDocument
 
+STRUCTURED = (".md", ".markdown", ".html", ".htm", ".pdf", ".docx")
+"""Endings of files whose readers got more out of them with time."""
 _MOST_WRONG_ROWS = 20
 
 
