@@ -166,7 +166,7 @@ def _table(read: list[FileRead], misses: bool) -> str:
     left = sum((r.left_out for r in read), Counter[str]())
     lines += [
         "none" if not weak else "",
-        "left out: " + (", ".join(f"{n} {what}" for what, n in left.items()) or "none"),
+        "left out: " + (", ".join(f"{what} ({n})" for what, n in left.items()) or "none"),
     ]
     return "\n".join(lines) + "\n"
 

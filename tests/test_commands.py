@@ -352,6 +352,47 @@ def test_documents_come_are_listed_and_go(cli: Cli, tmp_path: Path) -> None:
     assert cli("rebuild")[0] == OK
 
 
+def test_a_folder_that_changed_is_followed_when_asked(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for name in ("old", "new"):
+        (notes / f"{name}.txt").write_text(f"Ferries of the {name} kind ask for patience.")
+    (notes / ".draft.txt").write_text("Not meant.")
+    assert "hidden files (1)" in cli("ingest", str(notes))[1]
+    (notes / "old.txt").unlink()
+    (notes / "bad.pdf").write_bytes(b"no pdf")
+    status, _, err = cli("ingest", str(notes), "--sync")
+    assert (status, "old.txt" in err, "--yes" in err) == (BAD_INPUT, True, True)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _: "n")
+    assert ", 0 removed, " in cli("ingest", str(notes), "--sync")[1]
+    monkeypatch.setattr("builtins.input", lambda _: "y")
+    assert ", 1 removed, " in cli("ingest", str(notes), "--sync", "--report", str(tmp_path / "report.json"))[1]
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert [len(report["problems"]), report["not_looked_into"], report["unchanged"]] == [1, {"hidden files": 1}, 1]
+    assert cli("collections", "mine")[1].count("passages)") == 1
+
+
+def test_the_samples_stay_as_they_are(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("Ferries ask for patience.")
+    for words in (("ingest", str(tmp_path), "--collection", "samples"), ("delete", "samples")):
+        status, _, err = cli(*words)
+        assert (status, "Steelman's own" in err, one_line(err)) == (BAD_INPUT, True, True)
+
+
+def test_files_that_are_worth_reading_again_are_told(cli: Cli, settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("# Ferries\n\nFerries ask for patience.\n")
+    cli("ingest", str(tmp_path / "note.md"))
+    assert "ingest them again" not in cli("collections")[1]
+    with Database(settings.database_path).write() as db:
+        db.execute("UPDATE documents SET reading = 0")
+    assert "1 files were read before pages and sections were kept: ingest them again" in cli("collections")[1]
+    cli("ingest", str(tmp_path / "note.md"))
+    assert "ingest them again" not in cli("collections")[1]
+
+
 def test_graph_prints_mermaid(cli: Cli) -> None:
     status, out, _ = cli("graph")
     assert status == OK

@@ -9,7 +9,7 @@ from toys import House, ToyEncoder
 
 from tools.errors import EncoderMismatchError, InputError, StoreFullError
 from tools.ingest.files import find_files
-from tools.ingest.ingest import LARGEST_TEXT
+from tools.ingest.ingest import LARGEST_TEXT, IngestReport, read_all
 from tools.passages import SourceDocument
 
 BEES = "Bees dance to tell the others where the flowers are."
@@ -215,3 +215,80 @@ def test_killed_half_way_and_run_again(tmp_path: Path, spawn: Spawn) -> None:
     assert len(passages) == len(set(passages)) == sum(r["passages"] for r in house.store.documents("c"))
     assert len({d for d, _ in passages}) == 1000
     assert "d999" in house.find("text number 999")
+
+
+def test_rows_of_two_files_with_the_same_ids_are_kept_apart(house: House, tmp_path: Path) -> None:
+    for name, subject in (("rents.csv", "Rents"), ("zoos.csv", "Zoos")):
+        (tmp_path / name).write_text(f"id,text\n1,{subject} rise.\n2,{subject} fall.\n")
+    report = house.ingest_files([str(tmp_path)], "c")
+    assert (report.stored, report.problems) == (4, [])
+    _, passages = zip(*house.store.scan(0, 10), strict=True)
+    assert [(p.document_id, p.text) for p in passages] == [
+        *(("1", "Rents rise."), ("2", "Rents fall."), ("1", "Zoos rise."), ("2", "Zoos fall."))
+    ]
+    assert len({p.source for p in passages}) == len({p.document for p in passages}) == 4
+    with pytest.raises(InputError, match=r"2 documents of 'c' are called '1'.*rents\.csv#1.*zoos\.csv#1"):
+        house.store.delete_document("c", "1")
+    assert house.store.delete_document("c", f"{tmp_path}/zoos.csv#1") == 1
+    assert house.store.delete_document("c", "1") == 1
+
+
+def test_a_file_is_stored_once_however_it_is_named(house: House, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    house.ingest_files([str(folder)], "c")
+    monkeypatch.chdir(folder.parent)
+    for way in (folder.name, f"./{folder.name}", f"{folder.name}/deep/.."):
+        report = house.ingest_files([way], "c")
+        assert (report.stored, report.unchanged) == (0, 4)
+    (folder / "bees.txt").write_text("Wasps build with paper.")
+    assert house.ingest_files([folder.name], "c").stored == 1
+    assert len(stored(house)) == 4
+
+
+def test_documents_from_before_files_were_known_by_their_paths(house: House, folder: Path) -> None:
+    name = f"{folder}/bees.txt"
+    before = [SourceDocument(name, BEES, title="bees"), SourceDocument(f"{folder}/deep/ants.md", "Ants slept.")]
+    rows = [SourceDocument("owls", "Owls wait."), SourceDocument("moths", "Moths of another file.")]
+    house.ingester.ingest([*before, *rows], "c")
+    report = house.ingest_files([str(folder)], "c")
+    # The one that is as it was is taken over, the file that changed replaced; a row of the same id may be another's.
+    assert (report.stored, report.unchanged) == (2, 2)
+    _, passages = zip(*house.store.scan(0, 10), strict=True)
+    texts = {(p.document_id, p.text) for p in passages}
+    assert {("moths", "Moths of another file."), ("moths", "Moths fly.")} <= texts
+    assert {p.text for p in passages} == {BEES, ANTS, "Owls wait.", "Moths fly.", "Moths of another file."}
+    assert house.ingest_files([str(folder)], "c").unchanged == 4
+
+
+def test_a_failed_ingest_leaves_no_empty_collection(house: House, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"\x00\x01\x02")
+    assert house.ingest_files([str(tmp_path)], "new").problems
+    assert not house.store.has_collection("new")
+
+
+def test_what_is_not_in_its_file_any_more(house: House, folder: Path) -> None:
+    house.ingest_files([str(folder)], "c")
+    (folder / "bees.txt").unlink()
+    rows = folder / "deep" / "rows.jsonl"
+    rows.write_text(rows.read_text().splitlines()[0] + "\n")
+    report = house.ingest_files([str(folder)], "c")
+    held = house.store.read_from("c", [str(folder)])
+    assert {key for key in held if key not in report.seen} == {f"{folder}/bees.txt", f"{rows}#moths"}
+    assert house.store.read_from("c", [str(rows)]).keys() == {f"{rows}#owls", f"{rows}#moths"}
+    assert house.store.read_from("c", [str(folder.parent / "file")]) == {}
+
+
+def test_progress_names_the_file_and_the_total(house: House, folder: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    report = IngestReport()
+    documents = read_all(find_files([str(folder)]), report, lambda r: told.append((r.reading, r.begun, r.files)))
+    house.ingester.ingest(documents, "c", report=report)
+    assert told[:2] == [(f"{folder}/bees.txt", 1, 3), (f"{folder}/deep/ants.md", 2, 3)]
+
+
+def test_a_document_in_another_language_is_told(house: House, tmp_path: Path) -> None:
+    (tmp_path / "tempo.txt").write_text(
+        "Das Tempolimit rettet Leben, sagen die einen. Viele Fahrer sind dagegen, weil sie schneller ankommen wollen."
+    )
+    assert house.ingest_files([str(tmp_path)], "c").languages == {"de": 1}
+    [(_, passage)] = house.store.scan(0, 10)
+    assert passage.language == "de"

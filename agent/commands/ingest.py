@@ -73,7 +73,7 @@ def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str],
 
 
 def _counts(counted: Counter[str]) -> str:
-    return ", ".join(f"{count:,} {what}" for what, count in counted.most_common())
+    return ", ".join(f"{what} ({count:,})" for what, count in counted.most_common())
 
 
 def _write_report(file: Path, report: IngestReport, skipped: Counter[str]) -> None:
@@ -113,11 +113,12 @@ def _synchronise(
 
 def _agreed(gone: Sequence[tuple[str, str]], collection: str) -> bool:
     """Whether the person at the terminal wants them removed. Raises InputError where nobody can be asked."""
-    named = "\n".join(f"  {key}" for key, _ in gone[:_SHOWN]) + ("\n  …" if len(gone) > _SHOWN else "")
-    what = f"{len(gone)} documents of '{collection}' are not in their files any more:\n{named}"
+    named = [*(key for key, _ in gone[:_SHOWN]), *(["…"] if len(gone) > _SHOWN else [])]
+    what = f"gone from their files since they were stored in '{collection}' ({len(gone)}):"
     if not sys.stdin.isatty():
-        raise InputError(f"{what}\nTo remove them without being asked, give --yes.")
-    return input(f"{what}\nRemove them? [y/N] ").strip().lower() in ("y", "yes")
+        raise InputError(f"{what} {', '.join(named)}. To remove them without being asked, give --yes.")
+    told = "\n  ".join([what[0].upper() + what[1:], *named])
+    return input(f"{told}\nRemove them? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def _both(

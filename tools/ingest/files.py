@@ -40,7 +40,7 @@ def find_files(
             origin = os.path.realpath(file)
             found.setdefault(origin, FoundFile(file, os.path.normpath(file), origin))
     if not found:
-        more = f" Left out: {', '.join(f'{n} {what}' for what, n in counted.items())}." if counted else ""
+        more = f" Not looked into: {', '.join(f'{what} ({n})' for what, n in counted.items())}." if counted else ""
         raise InputError(
             f"nothing to read in {', '.join(paths)}. Readable are files ending in {', '.join(READERS)}.{more}"
         )

@@ -1,0 +1,55 @@
+"""Passages know where they stand in their document."""
+
+from tools.ingest.cutting import cut_document
+from tools.ingest.documents import document_of_blocks
+from tools.passages import Block, PassageText, SourceDocument
+from tools.text.sentences import cut
+
+LONG = " ".join(f"Sentence {i} says that parking costs the whole town a good deal of money." for i in range(20))
+
+
+def passages(*blocks: Block, title: str = "Parking") -> list[PassageText]:
+    return cut_document(document_of_blocks("a", blocks, {"title": title}))
+
+
+def test_plain_text_is_cut_as_it_was() -> None:
+    assert [p.text for p in cut_document(SourceDocument("a", LONG))] == cut(LONG)
+    assert {(p.section, p.form, p.page) for p in cut_document(SourceDocument("a", LONG))} == {("", "prose", 0)}
+
+
+def test_no_passage_goes_on_below_another_heading() -> None:
+    found = passages(
+        Block("Parking", "heading", 1),
+        Block("Free parking is paid by all."),
+        Block("Costs", "heading", 2),
+        Block("It costs a lot."),
+        Block("It fills the street."),
+    )
+    assert found == [
+        PassageText("Free parking is paid by all."),
+        PassageText("It costs a lot. It fills the street.", section="Costs"),
+    ]
+
+
+def test_pages_of_a_passage() -> None:
+    found = passages(Block(LONG, page=3, last_page=4), Block("A last word is said on the next page.", page=5))
+    assert [(p.page, p.last_page) for p in found] == [*([(3, 4)] * (len(found) - 1)), (3, 5)]
+    assert " ".join(p.text for p in found) == f"{LONG} A last word is said on the next page."
+
+
+def test_tables_and_captions_stand_apart() -> None:
+    rows = "\n".join(f"row {i} | 40 | 40 | 20" for i in range(60))
+    found = passages(Block("Prose before."), Block(rows, "table", page=2), Block("Table 1: shares", "caption"))
+    assert {p.form for p in found} == {"prose", "table", "caption"}
+    assert "\n".join(p.text for p in found if p.form == "table") == rows
+    assert all(p.page == 2 for p in found if p.form == "table")
+
+
+def test_items_stay_lines_of_their_own_and_notes_apart() -> None:
+    found = passages(Block("free buses", "item"), Block("cheap trams", "item"), Block("See the report.", "note"))
+    assert [p.text for p in found] == ["free buses\ncheap trams", "See the report."]
+
+
+def test_what_is_repeated_is_said_once_and_headings_alone_are_text() -> None:
+    assert [p.text for p in passages(Block("Same."), Block("A", "heading", 1), Block("Same."))] == ["Same."]
+    assert [p.text for p in passages(Block("Only a heading", "heading", 1))] == ["Only a heading"]

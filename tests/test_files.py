@@ -1,0 +1,52 @@
+"""Which files are meant by the paths that people name."""
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tools.errors import InputError
+from tools.ingest.files import find_files
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("notes/a.txt", "notes/deep/b.md", "notes/.git/c.txt", "notes/node_modules/d.md", "notes/.e.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("Text.")
+    (tmp_path / "notes" / "f.png").touch()
+    return tmp_path / "notes"
+
+
+def test_a_folder_without_what_nobody_means(folder: Path) -> None:
+    skipped = Counter[str]()
+    assert [f.path.name for f in find_files([str(folder)], skipped=skipped)] == ["a.txt", "b.md"]
+    assert skipped == {"folders that are hidden or hold programs": 2, "hidden files": 1, "files of other kinds": 1}
+
+
+def test_everything_is_asked_for(folder: Path) -> None:
+    names = {f.path.name for f in find_files([str(folder)], everything=True)}
+    assert names == {"a.txt", "b.md", "c.txt", "d.md", ".e.txt"}
+
+
+def test_what_is_named_itself_is_meant(folder: Path) -> None:
+    assert [f.path.name for f in find_files([str(folder / ".e.txt")])] == [".e.txt"]
+    assert [f.path.name for f in find_files([str(folder / ".git")])] == ["c.txt"]
+
+
+def test_named_four_ways_it_is_found_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder.parent / "link").symlink_to(folder)
+    monkeypatch.chdir(folder.parent)
+    ways = ["notes", "./notes", "notes/../notes/", str(folder), "link"]
+    assert [f.name for f in find_files(ways)] == ["notes/a.txt", "notes/deep/b.md"]
+    assert {f.origin for w in ways for f in find_files([w])} == {
+        os.path.realpath(folder / "a.txt"),
+        os.path.realpath(folder / "deep/b.md"),
+    }
+
+
+def test_a_folder_of_other_things_says_what_it_holds(tmp_path: Path) -> None:
+    (tmp_path / "f.png").touch()
+    with pytest.raises(InputError, match=r"nothing to read in .*files of other kinds \(1\)"):
+        find_files([str(tmp_path)])

@@ -1,0 +1,36 @@
+"""Documents in other languages are told from English ones."""
+
+import pytest
+
+from tools.text.language import language_of, name_of_language
+
+FOREIGN = {
+    "de": "Das Tempolimit auf Autobahnen rettet Leben und senkt den Verbrauch, sagen die einen. Viele Fahrer sind "
+    "dagegen, weil sie schneller ankommen wollen und die Strecken gut ausgebaut finden.",
+    "fr": "Le gouvernement veut interdire les voitures dans le centre de la ville, ce que les commerçants refusent "
+    "parce que leurs clients viennent surtout de la banlieue.",
+    "ru": "Многие жители считают, что бесплатный проезд в городском транспорте снизит число машин на улицах, другие "
+    "боятся роста налогов.",
+    "ja": "日本の捕鯨は伝統であると言う人がいる。しかし多くの国が反対している。クジラの数は回復しているという"
+    "研究もあるが、議論は続いている。",
+}
+
+
+@pytest.mark.parametrize("code", FOREIGN)
+def test_other_languages(code: str) -> None:
+    assert language_of(FOREIGN[code]) == code
+
+
+def test_english_with_foreign_words_is_english() -> None:
+    text = "The Bundesverfassungsgericht struck down the Vorratsdatenspeicherung, and the Süddeutsche was glad of it."
+    assert language_of(text) == "en"
+    assert language_of(f"{text * 40} {FOREIGN['de']}") == "en"
+
+
+def test_too_little_to_tell() -> None:
+    assert language_of("") == language_of("12 | 40") == language_of("Kosten Nutzen") == ""
+
+
+def test_names() -> None:
+    assert name_of_language("de") == "German"
+    assert name_of_language("xx") == "the language 'xx'"
