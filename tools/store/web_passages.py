@@ -21,7 +21,7 @@ _COMPARED = 20_000  # characters of a page that are kept, to find its copies
 
 _ROW = """
     SELECT -p.id AS id, d.url, p.text, d.title, d.publisher, d.kind, d.date, p.position, p.vector,
-        d.original, COALESCE(o.publisher, '') AS first, p.section, p.form, p.page, p.last_page
+        d.original, COALESCE(o.publisher, '') AS first, p.section, p.form, p.page, p.last_page, d.language
     FROM web_passages p JOIN web_documents d ON d.id = p.document_id
     LEFT JOIN web_documents o ON o.run_id = d.run_id AND o.url = d.original
 """
@@ -106,11 +106,11 @@ def _insert(db: sqlite3.Connection, run_id: str, page: WebPage, originals: dict[
     """The ids of the page's passages; of a page that the run has read before, those that are not kept yet are added."""
     source, key = page.source, (run_id, page.source.external_id)
     if source.external_id in originals:
-        described = (source.title, source.publisher, source.kind, source.date, source.text[:_COMPARED])
+        described = (source.title, source.publisher, source.kind, source.date, source.language)
         db.execute(
-            "INSERT INTO web_documents (run_id, url, original, title, publisher, kind, date, text)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (*key, originals[source.external_id], *described),
+            "INSERT INTO web_documents (run_id, url, original, title, publisher, kind, date, language, text)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*key, originals[source.external_id], *described, source.text[:_COMPARED]),
         )
     document = db.execute("SELECT id FROM web_documents WHERE run_id = ? AND url = ?", key).fetchone()["id"]
     rows = db.execute("SELECT id, text FROM web_passages WHERE document_id = ?", (document,))
@@ -144,4 +144,5 @@ def _passage(row: sqlite3.Row) -> Passage:
         form=cast(PassageForm, row["form"]),
         page=row["page"],
         last_page=row["last_page"],
+        language=row["language"],
     )

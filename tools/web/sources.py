@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from tools.passages import SourceDocument
+from tools.text.language import language_of
 from tools.web.domains import DomainLists
 from tools.web.fetch import FetchedPage
 from tools.web.pages import hint_of, read_page
@@ -20,4 +21,5 @@ def read_source(page: FetchedPage, lists: DomainLists, title: str = "", date: st
         date=document.date or date,
         publisher=lists.publisher_of(document.url, document.publisher),
         kind=lists.kind_of(document.url, hint_of(page)),
+        language=document.language or language_of(document.text),
     )
