@@ -16,6 +16,7 @@ examples:
   python -m agent ask "Should schools ban smartphones?"
   python -m agent ask "Is nuclear power safe?" --deep --out nuclear.html
   python -m agent ingest papers/ notes.docx --collection mine
+  python -m agent ingest survey.csv --text comment --title topic
   python -m agent ask "Should we raise prices?" --collection mine --no-web
 
 exit status: 0 answered, 2 bad input, 3 nothing was found, 4 answered though a provider failed (another one stood in),
@@ -41,9 +42,8 @@ def build_parser() -> argparse.ArgumentParser:
     chat = commands.add_parser("chat", help="ask and follow up, line by line")
     _add_search_options(chat)
     _add_batch(commands.add_parser("batch", help="answer many questions from a file; goes on where it was stopped"))
-    ingest = commands.add_parser("ingest", help="add documents: txt, md, html, pdf, docx, csv, jsonl, web pages")
-    ingest.add_argument("paths", nargs="+", metavar="PATH|URL", help="files, folders and web pages")
-    ingest.add_argument("--collection", default="mine", metavar="NAME", help="where to put them (default: mine)")
+    ingest = commands.add_parser("ingest", help="add documents: txt, md, html, pdf, docx, csv, json, web pages")
+    _add_ingest(ingest)
     collections = commands.add_parser("collections", help="list what is stored, or one collection's documents")
     collections.add_argument("name", nargs="?", help="list this collection's documents")
     delete = commands.add_parser("delete", help="remove a collection, or one document of it")
@@ -57,6 +57,20 @@ def build_parser() -> argparse.ArgumentParser:
     doctor.add_argument("--ask", action="store_true", help="also ask what costs a little: one question, one search")
     commands.add_parser("graph", help="print the agent's graph as Mermaid")
     return parser
+
+
+def _add_ingest(ingest: argparse.ArgumentParser) -> None:
+    ingest.add_argument("paths", nargs="+", metavar="PATH|URL", help="files, folders and web pages")
+    ingest.add_argument("--collection", default="mine", metavar="NAME", help="where to put them (default: mine)")
+    columns = ingest.add_argument_group("columns of tables (csv, tsv, json, jsonl), guessed where they are plain")
+    columns.add_argument(
+        "--text",
+        action="append",
+        metavar="COLUMN",
+        help="the text; several, given again or with commas, are joined. `meta.body` is a field inside another",
+    )
+    for of in ("id", "title", "url", "publisher", "date", "kind"):
+        columns.add_argument(f"--{of}", metavar="COLUMN")
 
 
 def _add_search_options(parser: argparse.ArgumentParser) -> None:

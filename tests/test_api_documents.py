@@ -63,7 +63,7 @@ FILES = {
 
 def test_files_of_every_kind_are_stored_under_their_names(client: httpx.Client) -> None:
     reply = upload(client, "kinds", *FILES.items())
-    assert reply.json() == {"stored": 11, "unchanged": 0, "passages": 11, "problems": []}
+    assert reply.json() == {"stored": 11, "unchanged": 0, "passages": 11, "problems": [], "notes": []}
     found = listed(client, "kinds")
     assert set(found) == {*(n for n in FILES if not n.startswith("rows")), "c1", "c2", "j0", "j1", "j2"}
     assert found["the_notes.txt"]["title"] == "the notes"
@@ -104,8 +104,8 @@ UNREADABLE = {
     "empty.txt": (b"", "empty.txt: holds no text."),
     "picture.png": (b"\x89PNG", "picture.png: files ending in '.png' cannot be read. These can be read: .txt, .md"),
     "noending": (b"Bridges.", "noending: the name has no ending that says what it is."),
-    "rows.csv": (b"a,b\n1,2\n", "rows.csv: the first line has to name the columns"),
-    "rows.jsonl": (b"{}\n", "rows.jsonl, line 1: the field 'id' is missing"),
+    "rows.csv": (b"a,b\n1,2\n", "rows.csv: no column holds text. Its columns: 'a' (1), 'b' (2)."),
+    "rows.jsonl": (b"[1]\n", "rows.jsonl, row 1: a row has to be an object"),
     "binary.txt": (b"\x00\x01\x02", "binary.txt: this is not a text file"),
 }
 

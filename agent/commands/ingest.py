@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -9,6 +10,7 @@ from agent.__main__ import FAILED, OK
 from agent.commands.storage import open_indexes
 from agent.settings import load_settings
 from tools.errors import SourceError
+from tools.ingest.columns import FIELDS, Columns
 from tools.ingest.ingest import Ingester, IngestReport, find_files, read_all
 from tools.passages import SourceDocument
 
@@ -21,7 +23,8 @@ def run(args: argparse.Namespace) -> int:
     files = find_files([p for p in args.paths if p not in addresses]) if len(addresses) < len(args.paths) else []
     report = IngestReport()
     ingester = Ingester(*open_indexes())
-    documents = _both(read_all(files, report.problems), addresses, report.problems)
+    tables = read_all(files, report.problems, _columns(args), report.notes.append)
+    documents = _both(tables, addresses, report.problems)
     ingester.ingest(documents, args.collection, _progress, report)
     if sys.stderr.isatty():
         print(file=sys.stderr)
@@ -29,13 +32,27 @@ def run(args: argparse.Namespace) -> int:
         f"{report.stored} documents stored ({report.passages} passages), {report.unchanged} unchanged, "
         f"in collection '{args.collection}'."
     )
-    for problem in report.problems[:_SHOWN]:
-        print(f"not read: {problem}", file=sys.stderr)
-    if len(report.problems) > _SHOWN:
-        print(f"… and {len(report.problems) - _SHOWN} more.", file=sys.stderr)
+    _show("", report.notes)
+    _show("not read: ", report.problems)
     if report.stored + report.unchanged:
         print(f'Ask them: python -m agent ask "…" --collection {args.collection}')
     return FAILED if report.problems else OK
+
+
+def _show(before: str, said: Sequence[str]) -> None:
+    for line in said[:_SHOWN]:
+        print(f"{before}{line}", file=sys.stderr)
+    if len(said) > _SHOWN:
+        print(f"… and {len(said) - _SHOWN} more.", file=sys.stderr)
+
+
+def _columns(args: argparse.Namespace) -> Columns:
+    """The columns that were named, with the command that names the text's where it is not plain."""
+    fields = {f: getattr(args, f) or "" for f in FIELDS}
+    told = "".join(f" --{f} {shlex.quote(name)}" for f, name in fields.items() if name)
+    into = "" if args.collection == "mine" else f" --collection {shlex.quote(args.collection)}"
+    hint = f"Type: python -m agent ingest {{file}}{into}{told} --text {{column}}"
+    return Columns(tuple(args.text or ()), **fields, hint=hint)
 
 
 def _both(

@@ -9,6 +9,7 @@ from pathlib import Path
 from tools.encoders.encoder import Encoder
 from tools.encoders.sentences import encode_with_sentences
 from tools.errors import InputError, SourceError
+from tools.ingest.columns import GUESSED, Columns
 from tools.ingest.documents import printable
 from tools.ingest.readers import READERS, read_file
 from tools.passages import SourceDocument
@@ -23,12 +24,16 @@ LARGEST_TEXT = 20_000_000
 
 @dataclass
 class IngestReport:
-    """What an ingest did. `problems` name the documents that could not be read, and why."""
+    """What an ingest did. `problems` name the documents that could not be read, and why.
+
+    `notes` tell how tables were read: the columns that were guessed, the rows that say nothing.
+    """
 
     stored: int = 0
     unchanged: int = 0
     passages: int = 0
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 Progress = Callable[[IngestReport], None]
@@ -54,11 +59,19 @@ def find_files(paths: Sequence[str]) -> list[tuple[Path, str]]:
     return found
 
 
-def read_all(files: Sequence[tuple[Path, str]], problems: list[str]) -> Iterator[SourceDocument]:
-    """The documents of all files; what cannot be read goes into `problems`, and the rest goes on."""
+def read_all(
+    files: Sequence[tuple[Path, str]],
+    problems: list[str],
+    columns: Columns = GUESSED,
+    tell: Callable[[str], None] | None = None,
+) -> Iterator[SourceDocument]:
+    """The documents of all files; what cannot be read goes into `problems`, and the rest goes on.
+
+    `columns` are those of tables; how each was read goes to `tell`.
+    """
     for path, name in files:
         try:
-            yield from read_file(path, printable(name), skip=lambda problem: problems.append(str(problem)))
+            yield from read_file(path, printable(name), lambda wrong: problems.append(str(wrong)), columns, tell)
         except SourceError as exc:
             problems.append(str(exc))
 
