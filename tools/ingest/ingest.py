@@ -11,7 +11,7 @@ from tools.encoders.sentences import encode_with_sentences
 from tools.errors import InputError, SourceError
 from tools.ingest.columns import GUESSED, Columns
 from tools.ingest.documents import printable
-from tools.ingest.readers import READERS, read_file
+from tools.ingest.readers import IN_FOLDERS, READERS, read_file
 from tools.passages import SourceDocument
 from tools.store.hybrid import HybridSearch, passage_text
 from tools.store.store import PreparedDocument, Store, content_hash
@@ -52,7 +52,7 @@ def find_files(paths: Sequence[str]) -> list[tuple[Path, str]]:
         if path.is_file():
             found.append((path, given))
             continue
-        inside = sorted(p for p in path.rglob("*") if p.is_file() and p.suffix.lower() in READERS)
+        inside = sorted(p for p in path.rglob("*") if p.is_file() and p.suffix.lower() in IN_FOLDERS)
         found += [(p, os.path.join(given, p.relative_to(path))) for p in inside]
     if not found:
         raise InputError(f"nothing to read in {', '.join(paths)}. Readable are files ending in {', '.join(READERS)}.")

@@ -81,3 +81,6 @@ READERS: dict[str, Callable[[Path, str], Read]] = {
     ".docx": read_docx,
     **ROWS,
 }
+
+IN_FOLDERS = tuple(ending for ending in READERS if ending != ".json")
+"""What is read of a folder. Most .json that lies about is some program's own: it is read where it is named itself."""

@@ -65,7 +65,7 @@ def _separator(text: str, name: str) -> tuple[str, int]:
     best, most = _ONE_COLUMN, (0.5, 1)
     for separator in _SEPARATORS:
         form = (separator, csv.QUOTE_MINIMAL)
-        if separator == "\t" and _plain_marks(text, name):
+        if separator == "\t" and "\t" in text[:10_000] and _plain_marks(text, name):
             form = (separator, csv.QUOTE_NONE)
         found = _usual(_cells(text, form, name))
         if found[1] > 1 and found > most:
