@@ -26,7 +26,7 @@ LONG = (
 SHORT = ("Zoos save species", "Zoos are prisons", "Zoos teach children")
 
 
-def table(rows: list[list[Any]], separator: str = ",") -> str:
+def table(rows: Sequence[Sequence[Any]], separator: str = ",") -> str:
     out = io.StringIO()
     csv.writer(out, delimiter=separator).writerows(rows)
     return out.getvalue()
@@ -64,7 +64,7 @@ class Reading:
 
 def sheet(names: str, row: Callable[[int, str], Sequence[Any]], separator: str = ",") -> str:
     """A table of three rows under the names."""
-    return table([names.split(","), *(row(i, t) for i, t in enumerate(LONG))], separator)
+    return table([names.split(","), *[row(i, t) for i, t in enumerate(LONG)]], separator)
 
 
 def objects(row: Callable[[int, str], Any]) -> list[Any]:
@@ -223,7 +223,7 @@ def test_an_id_that_comes_twice_is_told_with_both_lines(tmp_path: Path) -> None:
 
 
 def test_an_id_that_keeps_repeating_is_none(tmp_path: Path) -> None:
-    rows = [["id", "argument"], *([i // 3, f"{t} {i}"] for i, t in enumerate(LONG * 4))]
+    rows: list[list[Any]] = [["id", "argument"], *([i // 3, f"{t} {i}"] for i, t in enumerate(LONG * 4))]
     found = Reading(made(tmp_path, "a.csv", table(rows)))
     assert (len(found.texts), found.problems, found.ids[11]) == (12, [], "a.csv, row 12")
     assert "ids from the row numbers (those in 'id' repeat)" in found.notes[0]
@@ -233,7 +233,8 @@ def test_an_id_that_keeps_repeating_is_none(tmp_path: Path) -> None:
 
 
 def test_rows_without_text_are_counted(tmp_path: Path) -> None:
-    rows = [{"id": i, "text": t} for i, t in enumerate((*LONG, "", None, "[removed]", []))]
+    texts: list[Any] = [*LONG, "", None, "[removed]", []]
+    rows = [{"id": i, "text": t} for i, t in enumerate(texts)]
     found = Reading(made(tmp_path, "a.jsonl", lines(*rows)))
     assert (len(found.texts), found.problems) == (3, [])
     assert found.notes == ["a.jsonl: 4 rows without text."]
@@ -276,6 +277,8 @@ def test_json_without_rows(tmp_path: Path, data: str, says: str) -> None:
     [
         ("2026-03-12T10:00:00Z", "2026-03-12"),
         ("2026", "2026"),
+        ("2026/3/12 9:00:01 AM", "2026-03-12"),
+        ("2026/13/12", ""),
         ("1577836800", "2020-01-01"),
         ("1577836800000", "2020-01-01"),
         ("12.3.2026", "2026-03-12"),

@@ -30,10 +30,14 @@ _NAMES = {
     "publisher": "publisher publication outlet newspaper journal source site site_name source_name domain website "
     "quelle".split(),
     "date": "date published published_at published_date publication_date publish_date pub_date pubdate datum "
-    "created_at created created_utc timestamp update_date year".split(),
+    "created_at created created_utc timestamp update_date time year".split(),
     "kind": ["kind"],
 }
-_LAST_WORDS = {"title": {"title", "headline"}, "url": {"url", "link"}, "date": {"date", "published"}}
+_LAST_WORDS = {
+    "title": {"title", "headline"},
+    "url": {"url", "link"},
+    "date": {"date", "published", "time", "timestamp"},
+}
 _PICTURE = frozenset("image img picture photo thumbnail avatar icon logo author user".split())
 _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
 _NAMED, _OTHERWISE = 3.0, 1 / 3  # what a name that says 'text', or something else, makes of the length of the values
@@ -239,7 +243,7 @@ def _names_field(of: str, column: _Column) -> int:
         return len(names)
     if words[-1] in _LAST_WORDS.get(of, ()):
         return len(names) + 1
-    return len(names) + (2 if of == "id" and words[-1] in ("id", "nr") and len(words) == 2 else 9)
+    return len(names) + (2 if of == "id" and words[-1] in ("id", "uid", "nr") and len(words) == 2 else 9)
 
 
 def _tells_apart(column: _Column) -> bool:

@@ -4,10 +4,11 @@ import re
 from datetime import UTC, datetime
 
 _ISO = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?(?![\d-])")
+_SLASHES = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})(?!\d)")
 _EPOCH = re.compile(r"(\d{9,10})(?:\d{3})?(?:\.\d+)?")
 _NUMBERS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?!\d)")
 _FORMATS = (
-    *("%B %d, %Y", "%b %d, %Y", "%d %B %Y", "%d %b %Y", "%Y/%m/%d", "%a %b %d %H:%M:%S %z %Y"),
+    *("%B %d, %Y", "%b %d, %Y", "%d %B %Y", "%d %b %Y", "%a %b %d %H:%M:%S %z %Y"),
     *("%a, %d %b %Y %H:%M:%S %z", "%a, %d %b %Y %H:%M:%S GMT"),
 )
 
@@ -20,6 +21,8 @@ def iso_date(value: str) -> str:
     """
     if not any(c.isdecimal() for c in value):
         return ""
+    if found := _SLASHES.match(value):
+        return _day(found[0], "%Y/%m/%d")
     if found := _ISO.match(value):
         return found[0]
     if found := _EPOCH.fullmatch(value):
