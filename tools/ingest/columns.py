@@ -42,6 +42,7 @@ _PICTURE = frozenset("image img picture photo thumbnail avatar icon logo author 
 _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
 _NAMED, _OTHERWISE = 3.0, 1 / 3  # what a name that says 'text', or something else, makes of the length of the values
 _CLEARLY = 2.0  # times as long as what comes second
+_NOTHING = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
 _SHOWN, _WIDEST = 40, 12  # characters of an example; columns in a list
 
 
@@ -146,9 +147,6 @@ def value_of(value: Value | None, between: str = "\n") -> str:
     return "" if said.lower() in _NOTHING else said
 
 
-_NOTHING = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
-
-
 def _column(name: str, rows: Sequence[Mapping[str, Value]]) -> _Column:
     values = [value_of(row.get(name)) for row in rows]
     return _Column(name, [v for v in values if v], len(rows))
@@ -161,7 +159,8 @@ def _several(file: str, columns: Sequence[_Column], name: str) -> list[str]:
 
 
 def _resolved(file: str, columns: Sequence[_Column], name: str) -> str:
-    alike = [c.name for c in columns if c.name == name] or [c.name for c in columns if c.folded == folded(name)]
+    alike = [c.name for c in columns if c.name == name]
+    alike = alike or [c.name for c in columns if c.folded and c.folded == folded(name)]
     if not alike:
         raise SourceError(f"{file}: no column is called '{name}'. {_listed(columns)}")
     return alike[0]
