@@ -42,8 +42,7 @@ def build_parser() -> argparse.ArgumentParser:
     chat = commands.add_parser("chat", help="ask and follow up, line by line")
     _add_search_options(chat)
     _add_batch(commands.add_parser("batch", help="answer many questions from a file; goes on where it was stopped"))
-    ingest = commands.add_parser("ingest", help="add documents: txt, md, html, pdf, docx, csv, json, web pages")
-    _add_ingest(ingest)
+    _add_ingest(commands.add_parser("ingest", help="add documents: txt, md, html, pdf, docx, csv, json, web pages"))
     collections = commands.add_parser("collections", help="list what is stored, or one collection's documents")
     collections.add_argument("name", nargs="?", help="list this collection's documents")
     delete = commands.add_parser("delete", help="remove a collection, or one document of it")
@@ -59,10 +58,16 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_ingest(ingest: argparse.ArgumentParser) -> None:
-    ingest.add_argument("paths", nargs="+", metavar="PATH|URL", help="files, folders and web pages")
-    ingest.add_argument("--collection", default="mine", metavar="NAME", help="where to put them (default: mine)")
-    columns = ingest.add_argument_group("columns of tables (csv, tsv, json, jsonl), guessed where they are plain")
+def _add_ingest(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", metavar="PATH|URL", help="files, folders and web pages")
+    parser.add_argument("--collection", default="mine", metavar="NAME", help="where to put them (default: mine)")
+    parser.add_argument(
+        "--sync", action="store_true", help="also remove what was read from these paths and is gone since; asks first"
+    )
+    parser.add_argument("--yes", action="store_true", help="with --sync: remove without asking")
+    parser.add_argument("--all", action="store_true", help="also hidden files and folders, .git, .venv, node_modules")
+    parser.add_argument("--report", metavar="FILE", help="write here what could not be read and what was left out")
+    columns = parser.add_argument_group("columns of tables (csv, tsv, json, jsonl), guessed where they are plain")
     columns.add_argument(
         "--text",
         action="append",

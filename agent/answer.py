@@ -102,7 +102,15 @@ class Countered(_Part):
     stance: Literal["supports", "opposes", "other"]
 
 
-class Quotation(_Part):
+class _Placed(_Part):
+    """Where words stand in their document: `page` to `last_page`, 0 where it has none; the heading above them."""
+
+    page: int = 0
+    last_page: int = 0
+    section: str = ""
+
+
+class Quotation(_Placed):
     """Words of a passage that a claim stands on, verbatim; `support` is the judge's probability for its side."""
 
     passage_id: int
@@ -110,8 +118,9 @@ class Quotation(_Part):
     support: float | None
 
 
-class Citation(_Part):
-    """A source, once, with its number. `quote` is what was cited of it first; `more` is what else was."""
+class Citation(_Placed):
+    """A source, once, with its number. `quote` is what was cited of it first, with where it stands; `more` is what else
+    was."""
 
     number: int
     passage_id: int

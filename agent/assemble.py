@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from textwrap import shorten
+from typing import Any
 
 from agent.answer import (
     Answer,
@@ -37,6 +38,7 @@ from agent.state import (
 from agent.summary import count, summarise, unquoted
 from tools.passages import Passage
 from tools.store.store import SAMPLES
+from tools.text.language import name_of_language
 
 _FEW_UNJUDGED = 5  # pairs: so few change nothing
 _TO_READ = 3  # documents that are named of a side without a sentence to quote
@@ -56,13 +58,13 @@ class _Numbering:
         return list(dict.fromkeys(numbers))
 
     def _number(self, passage: Passage, quote: str, claim: Claim) -> int:
-        key = (passage.collection, passage.document_id)
+        key = passage.document
         support = None if claim["role"] in ("plain", "crux") else round(claim["support"], 3)
         known = self.citations.get(key)
         if known is None:
             self.citations[key] = _citation(len(self.citations) + 1, passage, quote, support)
         elif (passage.id, quote) not in _quoted(known):
-            extra = Quotation(passage_id=passage.id, quote=quote, support=support)
+            extra = Quotation(passage_id=passage.id, quote=quote, support=support, **_place(passage))
             self.citations[key] = known.model_copy(update={"more": [*known.more, extra]})
         return self.citations[key].number
 
@@ -165,7 +167,7 @@ def _groups(side: AnswerPerspective, state: RunState, numbering: _Numbering) -> 
 
 def _response(response: Response, evidence: Sequence[Quote], numbering: _Numbering) -> DocumentResponse:
     passage = numbering.passages[response["thesis"]["passage"]]
-    cited = numbering.citations.get((passage.collection, passage.document_id))
+    cited = numbering.citations.get(passage.document)
     return DocumentResponse(
         document_id=passage.document_id,
         collection=passage.collection,
@@ -218,7 +220,12 @@ def _citation(number: int, passage: Passage, quote: str, support: float | None) 
         date=passage.date,
         support=support,
         sample=passage.collection == SAMPLES,
+        **_place(passage),
     )
+
+
+def _place(passage: Passage) -> dict[str, Any]:
+    return {"page": passage.page, "last_page": passage.last_page, "section": passage.section}
 
 
 def _chosen(reason: Reason, passage: Passage) -> ChosenPassage:
@@ -271,10 +278,10 @@ def _counted_too(state: RunState, passages: dict[int, Passage], sides: Sequence[
     notes = []
     for side in sides if "drafts" in state else []:
         cited = {i for c in state.get("claims", []) if c["perspective"] == side.id for i in c["passages"]}
-        shown = {(passages[i].collection, passages[i].document_id) for i in cited if i in passages}
-        shown |= {(r.collection, r.document_id) for group in side.groups for r in group.responses}
+        answering = {r["thesis"]["passage"] for r in state.get("responses", []) if r["perspective"] == side.id}
+        shown = {passages[i].document for i in {*cited, *(answering if side.groups else ())} if i in passages}
         counted = [passages[i] for i in state.get("coverage", {})[side.id]["ids"] if i in passages]
-        more = dict.fromkeys(_named(p) for p in counted if (p.collection, p.document_id) not in shown)
+        more = dict.fromkeys(_named(p) for p in counted if p.document not in shown)
         if more and side.claims:
             notes.append(Note(kind="scope", text=f"Counted for ‘{side.name}’ and not quoted: {'; '.join(more)}."))
     return notes
@@ -323,6 +330,11 @@ def _what_happened(state: RunState) -> list[Note]:
         more = [f"{len(unread) - len(shown)} more"] if len(unread) > len(shown) else []
         what = "1 web page" if len(unread) == 1 else f"{len(unread)} web pages"
         notes.append(Note(kind="scope", text=f"{what} could not be read: {', '.join([*shown, *more])}."))
+    if foreign := state.get("foreign", {}):
+        shown = [f"“{title}” ({name_of_language(code)})" for title, code in list(foreign.items())[:_UNREAD_SHOWN]]
+        more = [f"{len(foreign) - len(shown)} more"] if len(foreign) > len(shown) else []
+        text = f"Left out of this English answer, being in another language: {', '.join([*shown, *more])}."
+        notes.append(Note(kind="scope", text=text))
     if dropped := len(state.get("dropped", [])):
         was = "was" if dropped == 1 else "were"
         text = f"{count(dropped, 'sentence')} did not pass verification and {was} left out."

@@ -183,7 +183,7 @@ def _features(stances: NDArray[np.float64], found: Sequence[Unit]) -> NDArray[np
     lean, weight = leanings(stances)
     around = [
         context(lean, weight, [u.passage.id for u in found]),
-        context(lean, weight, [(u.passage.collection, u.passage.document_id) for u in found]),
+        context(lean, weight, [u.passage.document for u in found]),
     ]
     return np.stack([lean, *around], axis=1)
 
@@ -191,7 +191,7 @@ def _features(stances: NDArray[np.float64], found: Sequence[Unit]) -> NDArray[np
 def _as_judged(features: NDArray[np.float64], brief: Brief, found: Sequence[Unit]) -> NDArray[np.float64]:
     """The leanings with those of passages and documents by what was said of the passages, where that is known."""
     lean, weight = leanings(_of_passages(brief, found))
-    around = context(lean, weight, [(u.passage.collection, u.passage.document_id) for u in found])
+    around = context(lean, weight, [u.passage.document for u in found])
     known = ~np.isnan(lean)
     return np.stack(
         [features[:, 0], *(np.where(known, c, f) for c, f in zip((lean, around), features.T[1:], strict=True))], 1

@@ -28,7 +28,7 @@ def respond(brief: Brief, reading: Reading) -> list[Response]:
     """
     documents: dict[tuple[str, str], list[int]] = {}
     for i, unit in enumerate(reading.units):
-        documents.setdefault((unit.passage.collection, unit.passage.document_id), []).append(i)
+        documents.setdefault(unit.passage.document, []).append(i)
     found = [r for here in documents.values() if (r := _document(reading, np.array(here)))]
     return _grouped(brief, reading, found)
 

@@ -258,6 +258,7 @@ class RunState(TypedDict, total=False):
     threshold: float  # judge: the probability from which it took a passage for support
     served: Annotated[dict[str, str], merge_names]  # every node: which provider did the stage
     unread: Annotated[dict[str, str], merge_names]  # retrieve: web pages that could not be read, and why
+    foreign: Annotated[dict[str, str], merge_names]  # retrieve, lookup: documents left out, and their language
     down: Annotated[list[str], merge_distinct]  # every node: providers that failed and are not asked again
 
 

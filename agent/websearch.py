@@ -17,11 +17,11 @@ from tools.allowance import current
 from tools.batching import parts
 from tools.cache import TextCache
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, SourceError
-from tools.passages import SourceDocument
+from tools.ingest.cutting import cut_document
+from tools.passages import Block, PassageText, SourceDocument
 from tools.store.hybrid import passage_text
 from tools.store.store import Store
 from tools.store.web_passages import WebPage
-from tools.text.sentences import cut
 from tools.web.domains import DomainLists
 from tools.web.engines import SearchEngine, WebResult, tidy
 from tools.web.fetch import PageFetcher
@@ -187,7 +187,7 @@ class WebSearch:
         url = normalise_url(result.url)
         known: dict[str, Any] | None = await asyncio.to_thread(self.cache.get, _PAGES, url, _PAGE_KEPT)
         if known is not None:
-            return SourceDocument(**known)
+            return SourceDocument(**known | {"blocks": tuple(Block(**b) for b in known["blocks"])})
         page = await self.fetcher.fetch(result.url)
         document = await asyncio.to_thread(read_source, page, self.lists, result.title, result.date)
         await asyncio.to_thread(self.cache.put, _PAGES, url, asdict(document))
@@ -199,8 +199,8 @@ class WebSearch:
         """The pages with their passages and vectors, as far as the time allows."""
         pages: list[WebPage] = []
         for part in parts(documents, _ENCODED_AT_ONCE):
-            passages = [await asyncio.to_thread(_passages, d.text, queries) for d in part]
-            texts = [passage_text(d.title, p) for d, ps in zip(part, passages, strict=True) for p in ps]
+            passages = [await asyncio.to_thread(_passages, d, queries) for d in part]
+            texts = [passage_text(d.title, p.text, p.section) for d, ps in zip(part, passages, strict=True) for p in ps]
             try:
                 async with asyncio.timeout(_until(end)):
                     vectors, start = await self.models.encode_passages(texts), 0
@@ -236,10 +236,10 @@ def _problem(task: "asyncio.Task[SourceDocument]") -> str:
     raise exc
 
 
-def _passages(text: str, queries: Sequence[str]) -> list[str]:
-    """The text's passages, in their order: those that share most words with the queries; of a short page all."""
-    passages = [p[:_LONGEST_PASSAGE] for p in cut(text)]
+def _passages(document: SourceDocument, queries: Sequence[str]) -> list[PassageText]:
+    """The page's passages, in their order: those that share most words with the queries; of a short page all."""
+    passages = [replace(p, text=p.text[:_LONGEST_PASSAGE]) for p in cut_document(document)]
     wanted = {w for q in queries for w in _WORD.findall(q.casefold())}
-    overlap = [len(wanted.intersection(_WORD.findall(p.casefold()))) for p in passages]
+    overlap = [len(wanted.intersection(_WORD.findall(p.text.casefold()))) for p in passages]
     best = sorted(range(len(passages)), key=lambda i: (-overlap[i], i))[:_A_PAGE]
     return [passages[i] for i in sorted(best)]

@@ -185,9 +185,12 @@ class Collections(_Reply):
 
 
 class Document(_Reply):
-    """A stored document; `id` is as it was given at upload."""
+    """A stored document; `id` is as it was given at upload. `key` tells it from others of its id; `language` is ISO
+    639-1, empty where it is not known."""
 
     id: str
+    key: str
+    language: str
     title: str
     url: str
     publisher: str

@@ -9,10 +9,12 @@ import sys
 from tools.errors import SteelmanError
 
 SUITES = {
+    "ablate": "rules of the grammar that change no framing, each switched off in turn",
     "answers": "the whole answer on questions whose passages have known sides",
     "bench": "speed: start-up, ask, encoder, batch, ingest, the agent's own time, the chat page, a large store",
     "claims": "are a model's true claims kept and its bad ones refused, whoever judges",
     "expand": "claim and negation against gold pairs of perspectives",
+    "ingest": "what readers get out of files that stand beside their expected text",
     "grounding": "is a written claim in its passage: the check of written claims on gold items",
     "judge": "does a passage support a perspective: any judge on labelled pairs",
     "judge-export": "the embedded judge as a folder that vLLM serves on /score",
@@ -22,7 +24,7 @@ SUITES = {
     "model": "whole runs with a scripted chat model: claims kept and refused, sources, calls; --live: with yours",
     "news": "how relevant and how diverse the paragraphs found for a news event are (NEWSCOPE)",
     "pir": "do queries that add a perspective find its passages: PAP and the like (PIR)",
-    "readers": "a sheet of what answers show, to be read by people, and what they say of it",
+    "readers": "a sheet of what answers show or typed lines become, to be read by people, and what they say",
     "report": "results side by side: a table, Markdown with figures, two of them compared",
     "responses": "theses of documents, stances of texts and evidence, against labelled data",
     "quotes": "how surely a quotation has to argue for a side before it is shown",

@@ -2,16 +2,24 @@
 
     python -m evals answers --set NAME --data DIR --out ANSWERS.jsonl
     python -m evals readers --answers ANSWERS.jsonl … --out SHEET.jsonl
+    python -m evals readers --framings [LINES.jsonl …] --out SHEET.jsonl
     python -m evals readers --sheet SHEET.jsonl --labels FIRST.jsonl SECOND.jsonl
 
 The sheet has a row for each sampled quotation and for each document that counts for a side, with the question, its two
 statements in random order, the words and the passage around them; and one for each pair of statements. Which side the
 answer put the words under is in SHEET.key.jsonl, which readers do not open. A reader writes a line a row, {"id": 1,
-"label": "one"}: 'one' or 'other' for the statement that the words argue for in their passage, 'neither'; of a pair of
-statements 'good', or 'nonsense' where no person would write them for that question.
+"label": "one"}, or the row itself with its label: 'one' or 'other' for the statement that the words argue for in their
+passage, 'neither'; of a pair of statements 'good', or 'nonsense' where no person would write them for that question.
+
+Of lines as people type them (`evals/gold/typed.jsonl`, or files of {"question": …}) the sheet shows each with the
+question that a run would ask and the statements of its sides, in random order. The reader writes 'sensible', 'nonsense'
+where nobody would write that, or 'other' where it is well-formed and about something else; lines whose sides are left
+to the sources are read too.
 
 case, leaning, counted   the words argue for the side that they stand under, by the words' place in the answer
 framing                  the statements are 'good'
+line                     what was made of a typed line is 'sensible'
+stated nonsense          the share of those lines alone whose sides are statements, not Yes and No to the question
 agree                    both readers say the same
 All readers count alike. Intervals: 95 %, bootstrapped by question.
 """
@@ -20,20 +28,23 @@ import argparse
 import json
 import random
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from agent.answer import Answer, AnswerPerspective
+from evals.framed_lines import TYPED, line_rows
 from evals.metrics.ratios import Ratio
 from evals.records import Record, read_records
 from evals.rows import json_rows
 from tools.errors import InputError
 
-KINDS = ("case", "leaning", "counted", "framing")
-_SIDES, _PAIRS = ("one", "other", "neither"), ("good", "nonsense")
+KINDS = ("case", "leaning", "counted", "framing", "line")
+_SIDES, _PAIRS, _LINES = ("one", "other", "neither"), ("good", "nonsense"), ("sensible", "nonsense", "other")
+_LABELS = dict.fromkeys(KINDS, _SIDES) | {"framing": _PAIRS, "line": _LINES}
+_WORDS = tuple(dict.fromkeys((*_SIDES, *_PAIRS, *_LINES)))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = __doc__
     add = parser.add_argument
     add("--answers", type=Path, nargs="+", metavar="FILE", help="answers of the suite 'answers', to make a sheet of")
+    add("--framings", type=Path, nargs="*", metavar="FILE", help="typed lines to frame, and to make a sheet of")
     add("--out", type=Path, metavar="SHEET", help="where the sheet goes, with its key beside it")
     add("--each", type=int, default=100, metavar="N", help="rows of a kind at most (default: 100)")
     add("--sheet", type=Path, metavar="SHEET", help="a sheet that was read")
@@ -52,18 +64,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Makes a sheet, or counts what its readers say. Raises InputError."""
-    if bool(args.answers) == bool(args.sheet) or bool(args.answers) != bool(args.out):
+    framed = args.framings is not None
+    made = bool(args.answers) or framed
+    if bool(args.answers) + framed + bool(args.sheet) != 1 or made != bool(args.out):
         raise InputError(
-            "either make a sheet (--answers FILE --out SHEET), or count one (--sheet SHEET --labels FILE)."
+            "either make a sheet (--answers FILE or --framings, with --out SHEET), or count one (--sheet SHEET "
+            "--labels FILE)."
         )
-    if args.answers:
-        rows = sampled([row for path in args.answers for row in _rows_of(path)], args.each, args.seed)
+    if made:
+        rows = [row for path in args.answers or () for row in _rows_of(path)]
+        rows += [row for path in (args.framings or [TYPED]) if framed for row in line_rows(path)]
+        rows = sampled(rows, args.each, args.seed)
         _write(args.out, rows)
         print(f"Written: {args.out} ({len(rows)} rows), {_key(args.out)}", file=sys.stderr)
         return 0
     if not args.labels:
         raise InputError("--labels is missing: what the readers of the sheet say, a file each.")
-    measures = measured(list(json_lines(_key(args.sheet))), [read_labels(path) for path in args.labels])
+    sheet = {row.values["id"]: row.values for row in json_rows(args.sheet) if "id" in row.values}
+    measures = measured(list(json_lines(_key(args.sheet))), [read_labels(path, sheet) for path in args.labels])
     if args.json:
         told = {n: {"value": m.value, "over": m.total, "interval": m.interval(args.seed)} for n, m in measures.items()}
         sys.stdout.write(json.dumps({"suite": "readers", "metrics": told}, indent=2) + "\n")
@@ -124,13 +142,8 @@ def _write(path: Path, rows: Sequence[Record]) -> None:
     for target in (path, _key(path)):
         if target.exists():
             raise InputError(f"{target} is there already. Name another file for --out.")
-    sheet = []
-    for row in rows:
-        one, other = (row["side"], row["contrary"]) if row["first"] else (row["contrary"], row["side"])
-        shown = {"id": row["id"], "question": row["question"], "one": one, "other": other}
-        words = {"text": row["text"], "passage": row["passage"]} if row["kind"] != "framing" else {}
-        sheet.append(shown | words | {"labels": _PAIRS if row["kind"] == "framing" else _SIDES})
-    key = [{"id": r["id"], "kind": r["kind"], "question": r["question"], "right": _right(r)} for r in rows]
+    sheet = [{"id": row["id"], **_shown(row), "labels": _LABELS[row["kind"]]} for row in rows]
+    key = [{n: r[n] for n in ("id", "kind", "question", "stated") if n in r} | {"right": _right(r)} for r in rows]
     for target, lines in ((path, sheet), (_key(path), key)):
         try:
             target.write_text("".join(json.dumps(x, ensure_ascii=False) + "\n" for x in lines), encoding="utf-8")
@@ -138,9 +151,19 @@ def _write(path: Path, rows: Sequence[Record]) -> None:
             raise InputError(f"{target} cannot be written ({exc.strerror or exc}).") from exc
 
 
+def _shown(row: Record) -> Record:
+    """What a reader sees of a row."""
+    if row["kind"] == "line":
+        sides = row["sides"] if row["first"] else row["sides"][::-1]
+        return {"question": row["question"], "asked": row["asked"], "sides": sides}
+    one, other = (row["side"], row["contrary"]) if row["first"] else (row["contrary"], row["side"])
+    shown = {"question": row["question"], "one": one, "other": other}
+    return shown if row["kind"] == "framing" else shown | {"text": row["text"], "passage": row["passage"]}
+
+
 def _right(row: Record) -> str:
-    if row["kind"] == "framing":
-        return "good"
+    if row["kind"] in ("framing", "line"):
+        return _LABELS[row["kind"]][0]
     return "one" if row["first"] else "other"
 
 
@@ -155,37 +178,53 @@ def json_lines(path: Path) -> Iterator[dict[str, Any]]:
         yield row.values
 
 
-def read_labels(path: Path) -> dict[int, str]:
-    """A reader's label of each row. Raises InputError for a word that is none, with its line."""
+def read_labels(path: Path, sheet: Mapping[int, Record]) -> dict[int, str]:
+    """A reader's label of each row. Raises InputError, with its line, for a word that is none, and for a label that
+    stands beside other words than the sheet has: what was read is not what would be counted."""
     found: dict[int, str] = {}
     for row in json_rows(path):
         row.expect({"id": (int,), "label": (str,)})
-        if row.values["label"] not in (*_SIDES, *_PAIRS):
-            raise row.wrong(f"'label' has to be one of {', '.join((*_SIDES, *_PAIRS))}, not '{row.values['label']}'.")
-        found[row.values["id"]] = row.values["label"]
+        number, label = row.values["id"], row.values["label"]
+        if label not in _WORDS:
+            raise row.wrong(f"'label' has to be one of {', '.join(_WORDS)}, not '{label}'.")
+        shown = sheet.get(number, {}) | {"label": label}
+        if other := [field for field, value in row.values.items() if value != shown.get(field, value)]:
+            raise row.wrong(f"'{other[0]}' is not what row {number} of the sheet shows. Label this very sheet.")
+        found[number] = label
     return found
 
 
 def measured(key: Sequence[dict[str, Any]], readers: Sequence[dict[int, str]]) -> dict[str, Ratio]:
-    """The share that is right of each kind, of quotations also what is on the wrong side and on none, and the agreement
-    of each two readers. Raises InputError for a row that a reader left out."""
+    """The share that is right of each kind; of quotations also what is on the wrong side and on none, of typed lines
+    what is nonsense and about something else; and the agreement of each two readers. Raises InputError for a row that
+    a reader left out, or labelled as rows of another kind are."""
     for reader in readers:
         if missing := [row["id"] for row in key if row["id"] not in reader]:
             raise InputError(f"{len(missing)} rows have no label, the first one is {missing[0]}. Label every row.")
+        if strange := [row for row in key if reader[row["id"]] not in _LABELS[row["kind"]]]:
+            row, words = strange[0], _LABELS[strange[0]["kind"]]
+            said = reader[row["id"]]
+            raise InputError(f"row {row['id']} is labelled '{said}': it has to be one of {', '.join(words)}.")
     found: dict[str, Ratio] = {}
     for kind in KINDS:
-        rows = [(row, reader[row["id"]]) for row in key if row["kind"] == kind for reader in readers]
-        if not rows:
-            continue
-        found[kind] = _share((row, label == row["right"]) for row, label in rows)
-        if kind != "framing":
-            found[f"{kind} wrong side"] = _share(
-                (r, label in ("one", "other") and label != r["right"]) for r, label in rows
-            )
-            found[f"{kind} neither"] = _share((r, label == "neither") for r, label in rows)
+        if rows := [(row, reader[row["id"]]) for row in key if row["kind"] == kind for reader in readers]:
+            found |= _of_kind(kind, rows)
     if len(readers) > 1:
         first, second = readers[:2]
         found["agree"] = _share((row, first[row["id"]] == second[row["id"]]) for row in key)
+    return found
+
+
+def _of_kind(kind: str, rows: Sequence[tuple[dict[str, Any], str]]) -> dict[str, Ratio]:
+    found = {kind: _share((row, label == row["right"]) for row, label in rows)}
+    if kind == "line":
+        stated = [(row, label) for row, label in rows if row["stated"]]
+        found["line nonsense"] = _share((row, label == "nonsense") for row, label in rows)
+        found["line other"] = _share((row, label == "other") for row, label in rows)
+        found["stated nonsense"] = _share((row, label == "nonsense") for row, label in stated)
+    elif kind != "framing":
+        wrong = ((row, label in ("one", "other") and label != row["right"]) for row, label in rows)
+        found |= {f"{kind} wrong side": _share(wrong), f"{kind} neither": _share((r, x == "neither") for r, x in rows)}
     return found
 
 

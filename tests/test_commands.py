@@ -358,7 +358,7 @@ def test_columns_of_a_table_are_told_asked_for_and_named(cli: Cli, tmp_path: Pat
     survey.write_text("nr,for,against\n1,Ferries leave room for ships.,Ferries ask for patience.\n")
     status, out, err = cli("ingest", str(talk), str(survey), "--collection", "tables")
     assert (status, out.startswith("1 documents stored")) == (FAILED, True)
-    assert f"{talk}: read 'comment' as the text; ids from the row numbers; not used: 'stars'.\n" in err
+    assert f"{talk}: read 'comment' as the text; ids from the row numbers; not used: 'stars'.\n" in out
     typed = f"Type: python -m agent ingest '{survey}' --collection tables --text for"
     assert f"{typed} ('for,against' takes both.)\n" in err
     status, out, _ = cli("ingest", str(survey), "--collection", "tables", "--text", "against", "--text", "for")

@@ -8,7 +8,8 @@ from conftest import Spawn
 from toys import House, ToyEncoder
 
 from tools.errors import EncoderMismatchError, InputError, StoreFullError
-from tools.ingest.ingest import LARGEST_TEXT, IngestReport, find_files
+from tools.ingest.files import find_files
+from tools.ingest.ingest import LARGEST_TEXT
 from tools.passages import SourceDocument
 
 BEES = "Bees dance to tell the others where the flowers are."
@@ -39,7 +40,7 @@ def stored(house: House) -> dict[str, str]:
 
 def test_a_folder(house: House, folder: Path) -> None:
     report = house.ingest_files([str(folder)], "c")
-    assert report == IngestReport(stored=4, unchanged=0, passages=4, problems=[])
+    assert (report.stored, report.unchanged, report.passages, report.problems) == (4, 0, 4, [])
     assert set(stored(house)) == {f"{folder}/bees.txt", f"{folder}/deep/ants.md", "owls", "moths"}
     assert house.find("bees dance")[0] == f"{folder}/bees.txt"
     assert house.store.last_seq() > 0
@@ -56,7 +57,7 @@ def test_doing_it_twice_changes_nothing(house: House, folder: Path) -> None:
     house.ingest_files([str(folder)], "c")
     before = house.store.scan(0, 100)
     report = house.ingest_files([str(folder)], "c")
-    assert report == IngestReport(stored=0, unchanged=4, passages=0, problems=[])
+    assert (report.stored, report.unchanged, report.passages, report.problems) == (0, 4, 0, [])
     assert house.store.scan(0, 100) == before
 
 
@@ -98,8 +99,8 @@ def test_nothing_to_read(house: House, tmp_path: Path, given: str) -> None:
 
 
 def test_files_come_in_a_stable_order(folder: Path) -> None:
-    names = [name for _, name in find_files([str(folder), str(folder / "bees.txt")])]
-    assert names == [f"{folder}/bees.txt", f"{folder}/deep/ants.md", f"{folder}/deep/rows.jsonl", f"{folder}/bees.txt"]
+    names = [found.name for found in find_files([str(folder), str(folder / "bees.txt")])]
+    assert names == [f"{folder}/bees.txt", f"{folder}/deep/ants.md", f"{folder}/deep/rows.jsonl"]
 
 
 def test_a_file_given_twice_is_taken_once(house: House, folder: Path) -> None:
@@ -155,7 +156,7 @@ def test_progress_and_many_batches(house: House) -> None:
     assert seen == sorted(seen)
     assert seen[-1] == report.stored == 150
     assert report.passages == len(house.store.scan(0, 10_000))
-    for document, count in [(r["external_id"], r["passages"]) for r in house.store.documents("c")]:
+    for document, count in [(r["shown_id"], r["passages"]) for r in house.store.documents("c")]:
         assert (document[0], count) == ("d", report.passages // 150)
 
 

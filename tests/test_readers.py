@@ -331,8 +331,8 @@ LINES = """{"id": "h1", "text": "The harbour was closed.", "title": "Harbour", "
 
 def test_jsonl(tmp_path: Path) -> None:
     first, second = read(write(tmp_path / "a.jsonl", codecs.BOM_UTF8 + LINES.encode()))
-    assert first == SourceDocument("h1", "The harbour was closed.", "Harbour", "https://h.example", key="a.jsonl\x1fh1")
-    assert second == SourceDocument("2", "Nobody had asked.", date="2026", key="a.jsonl\x1f2")
+    assert first == SourceDocument("h1", "The harbour was closed.", "Harbour", "https://h.example", key="a.jsonl#h1")
+    assert second == SourceDocument("2", "Nobody had asked.", date="2026", key="a.jsonl#2")
 
 
 WRONG = [
@@ -380,8 +380,8 @@ def test_half_a_surrogate_pair_is_dropped(tmp_path: Path) -> None:
 def test_csv(tmp_path: Path) -> None:
     data = 'id,text,publisher\r\n1,"The harbour\r\nwas closed.",Gazette\r\n2,"He said ""no"".",\r\n'
     first, second = read(write(tmp_path / "a.csv", codecs.BOM_UTF8 + data.encode()))
-    assert first == SourceDocument("1", "The harbour\nwas closed.", publisher="Gazette", key="a.csv\x1f1")
-    assert second == SourceDocument("2", 'He said "no".', key="a.csv\x1f2")
+    assert first == SourceDocument("1", "The harbour\nwas closed.", publisher="Gazette", key="a.csv#1")
+    assert second == SourceDocument("2", 'He said "no".', key="a.csv#2")
 
 
 def test_csv_with_the_line_ends_of_old_macs(tmp_path: Path) -> None:

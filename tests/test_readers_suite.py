@@ -103,3 +103,67 @@ def test_answers_without_a_sides_documents_are_left_out(tmp_path: Path) -> None:
     path = answers(tmp_path / "a.jsonl", left_out="supports")
     assert main(["readers", "--answers", str(path), "--out", str(tmp_path / "sheet.jsonl")]) == 0
     assert lines(tmp_path / "sheet.jsonl") == []
+
+
+def framed(tmp_path: Path, *typed: str) -> tuple[Path, list[dict[str, Any]]]:
+    """A sheet of typed lines, and its rows."""
+    source, sheet = tmp_path / "typed.jsonl", tmp_path / "framed.jsonl"
+    source.write_text("".join(json.dumps({"question": line}) + "\n" for line in typed))
+    assert main(["readers", "--framings", str(source), "--out", str(sheet)]) == 0
+    return sheet, lines(sheet)
+
+
+def labelled(tmp_path: Path, name: str, rows: list[dict[str, Any]]) -> str:
+    path = tmp_path / name
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def test_a_sheet_of_typed_lines_shows_what_a_run_would_ask(tmp_path: Path) -> None:
+    _, rows = framed(tmp_path, "are barges slow", "barges lol, slow or what", "how do barges work", "!!")
+    shown = {row["question"]: (row["asked"], set(row["sides"])) for row in rows}
+    assert shown["are barges slow"] == ("Are barges slow?", {"Barges are slow.", "Barges are not slow."})
+    assert {side.split(":")[0] for side in shown["barges lol, slow or what"][1]} == {"Yes", "No"}
+    assert shown["how do barges work"] == ("How do barges work?", set())
+    assert shown["!!"] == ("", set())  # refused
+    assert all(set(row) == {"id", "question", "asked", "sides", "labels"} for row in rows)
+    stated = {row["question"] for row in lines(tmp_path / "framed.key.jsonl") if row["stated"]}
+    assert stated == {"are barges slow"}
+
+
+def test_nonsense_is_counted_over_all_lines_and_over_those_with_statements(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sheet, rows = framed(tmp_path, "are barges slow", "are bikes fast", "how do barges work", "how do bikes work")
+    first = {"are barges slow": "nonsense", "are bikes fast": "sensible", "how do barges work": "other"}
+    said = [{**row, "label": first.get(row["question"], "sensible")} for row in rows]
+    other = [{"id": row["id"], "label": "sensible"} for row in rows]
+    files = [labelled(tmp_path, "one.jsonl", said), labelled(tmp_path, "two.jsonl", other)]
+    capsys.readouterr()
+    assert main(["readers", "--sheet", str(sheet), "--labels", *files, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["metrics"]
+    assert {name: (m["value"], m["over"]) for name, m in told.items()} == {
+        "line": (6 / 8, 8), "line nonsense": (1 / 8, 8), "line other": (1 / 8, 8),
+        "stated nonsense": (1 / 4, 4), "agree": (2 / 4, 4),
+    }  # fmt: skip
+
+
+def test_a_label_of_other_words_or_of_another_kind_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sheet, (row,) = framed(tmp_path, "are barges slow")
+    stale = labelled(tmp_path, "stale.jsonl", [{**row, "sides": ["Barges are fast."], "label": "sensible"}])
+    assert main(["readers", "--sheet", str(sheet), "--labels", stale]) == 1
+    assert "'sides' is not what row 1 of the sheet shows" in capsys.readouterr().err
+    assert main(
+        ["readers", "--sheet", str(sheet), "--labels", labelled(tmp_path, "k.jsonl", [{"id": 1, "label": "good"}])]
+    )
+    assert "row 1 is labelled 'good'" in capsys.readouterr().err
+    assert main(["readers", "--framings", "--answers", "a.jsonl", "--out", str(tmp_path / "new.jsonl")]) == 1
+
+
+def test_the_lines_that_were_read_are_the_gold_lines() -> None:
+    gold = Path(__file__).parents[1] / "evals" / "gold"
+    typed = [row["question"] for row in lines(gold / "typed_later.jsonl")]
+    assert sorted(typed) == sorted(row["question"] for row in lines(gold / "typed_later.read.jsonl"))
+    assert len(set(typed)) == 60

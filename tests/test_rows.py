@@ -14,6 +14,7 @@ import pytest
 from tools.errors import SourceError
 from tools.ingest.columns import Columns
 from tools.ingest.dates import iso_date
+from tools.ingest.files import FoundFile
 from tools.ingest.ingest import IngestReport, read_all
 from tools.ingest.readers import read_file
 from tools.passages import SourceDocument
@@ -136,7 +137,7 @@ def test_as_it_is_found(tmp_path: Path, name: str) -> None:
     first = found.documents[0]
     assert {f: getattr(first, f) for f in fields} == fields
     assert first.external_id == fields.get("external_id", f"{file}, row 1")
-    assert first.key == f"{file}\x1f{fields.get('external_id', '1')}"
+    assert first.key == f"{file}#{fields.get('external_id', '1')}"
 
 
 def test_what_was_guessed_is_told_once(tmp_path: Path) -> None:
@@ -205,12 +206,13 @@ def test_a_name_may_hold_a_comma(tmp_path: Path) -> None:
 
 
 def test_rows_of_two_files_do_not_have_one_identity(tmp_path: Path) -> None:
-    files = [(made(tmp_path, f"{n}.csv", "id,text\n1,one\n"), f"{n}.csv") for n in "ab"]
-    files += [(made(tmp_path, f"{n}.jsonl", lines("one")), f"{n}.jsonl") for n in "ab"]
+    paths = [made(tmp_path, f"{n}.csv", "id,text\n1,one\n") for n in "ab"]
+    paths += [made(tmp_path, f"{n}.jsonl", lines("one")) for n in "ab"]
+    files = [FoundFile(path, path.name, str(path)) for path in paths]
     report = IngestReport()
-    found = list(read_all(files, report.problems, Columns(), report.notes.append))
+    found = list(read_all(files, report))
     assert [d.external_id for d in found] == ["1", "1", "a.jsonl, row 1", "b.jsonl, row 1"]
-    assert len({d.key for d in found}) == 4
+    assert [d.key for d in found] == [f"{path}#1" for path in paths]
     assert report.notes == ["a.jsonl: ids from the row numbers.", "b.jsonl: ids from the row numbers."]
 
 

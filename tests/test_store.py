@@ -8,8 +8,8 @@ import pytest
 from toys import House, ToyEncoder
 
 from tools.errors import EncoderMismatchError, StoreError, UnknownCollectionError
-from tools.passages import SourceDocument
-from tools.store.store import PreparedDocument, content_hash
+from tools.passages import PassageText, SourceDocument
+from tools.store.documents import PreparedDocument, content_hash
 
 TABLES = ("documents", "passages", "vectors")
 
@@ -118,7 +118,9 @@ def test_a_failed_put_changes_nothing(house: House) -> None:
     house.put("c", a="Bees dance.")
     collection, _ = house.store.collection("c")
     good = house.prepared(SourceDocument("a", "Ants march."))
-    bad = PreparedDocument(SourceDocument("b", "x"), ("one", "two"), ToyEncoder().encode(["one"]))
+    bad = PreparedDocument(
+        SourceDocument("b", "x"), (PassageText("one"), PassageText("two")), ToyEncoder().encode(["one"])
+    )
     last = house.store.last_seq()
     with pytest.raises(ValueError, match="zip"):
         house.store.put(collection, [good, bad])

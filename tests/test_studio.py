@@ -25,7 +25,7 @@ from agent.options import RunOptions
 from agent.settings import Settings
 from agent.studio import Host, Parts, RefusedError, build_served, make_graph, read_options
 from tools.errors import InputError, ProviderReplyError
-from tools.passages import SourceDocument
+from tools.passages import PassageText, SourceDocument
 from tools.store.database import Database
 from tools.store.store import Store
 from tools.store.web_passages import WebPage
@@ -46,7 +46,7 @@ class Failing:
 
 def read_a_page(store: Store, thread: str) -> None:
     source = SourceDocument("https://example.org/", "example", "A page.")
-    store.web.put(thread, [WebPage(source, ("A page.",), np.ones((1, 4), np.float32))])
+    store.web.put(thread, [WebPage(source, (PassageText("A page."),), np.ones((1, 4), np.float32))])
 
 
 def pages(database: Database) -> int:

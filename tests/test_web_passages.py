@@ -10,9 +10,10 @@ import pytest
 from web_fixtures import prose
 
 from agent.run_store import RunStore
-from tools.passages import SourceDocument
+from tools.passages import PassageText, SourceDocument
 from tools.store.database import Database
-from tools.store.store import PreparedDocument, Store
+from tools.store.documents import PreparedDocument
+from tools.store.store import Store
 from tools.store.web_passages import WEB, WebPage
 
 
@@ -30,7 +31,9 @@ def store(database: Database) -> Store:
 
 def page(url: str, *passages: str, text: str = "", publisher: str = "", title: str = "A title") -> WebPage:
     source = SourceDocument(url, text or " ".join(passages), title, url, publisher, "news", "2026-03-12")
-    return WebPage(source, passages, np.arange(len(passages) * 4, dtype=np.float32).reshape(-1, 4))
+    return WebPage(
+        source, tuple(map(PassageText, passages)), np.arange(len(passages) * 4, dtype=np.float32).reshape(-1, 4)
+    )
 
 
 def test_what_is_kept_comes_back(store: Store) -> None:
@@ -51,7 +54,7 @@ def test_what_is_kept_comes_back(store: Store) -> None:
 def test_ids_of_both_kinds_at_once(store: Store) -> None:
     collection = store.ensure_collection("c", "e")
     source = SourceDocument("d", "Mine.")
-    store.put(collection, [PreparedDocument(source, ("Mine.",), np.ones((1, 4), np.float32))])
+    store.put(collection, [PreparedDocument(source, (PassageText("Mine."),), np.ones((1, 4), np.float32))])
     web = store.web.put("r", [page("https://a.example/1", "Theirs.")]).ids["https://a.example/1"]
     assert {p.text for p in store.passages([1, *web, -99, 99]).values()} == {"Mine.", "Theirs."}
     assert set(store.vectors([1, *web, -99])) == {1, *web}

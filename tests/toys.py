@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.encoders.sentences import encode_with_sentences
-from tools.ingest.ingest import Ingester, IngestReport, find_files, read_all
+from tools.ingest.cutting import cut_document
+from tools.ingest.files import find_files
+from tools.ingest.ingest import Ingester, IngestReport, read_all
 from tools.passages import SourceDocument
 from tools.store.database import Database
 from tools.store.dense import DenseProjection
+from tools.store.documents import PreparedDocument
 from tools.store.hybrid import HybridSearch
-from tools.store.store import PreparedDocument, Store
-from tools.text.sentences import cut, split_sentences
+from tools.store.store import Store
+from tools.text.sentences import split_sentences
 
 
 class ToyEncoder:
@@ -59,11 +62,12 @@ class House:
     def ingest_files(self, paths: Sequence[str], collection: str) -> IngestReport:
         """Takes in all readable files under the paths, as the command does."""
         report = IngestReport()
-        return self.ingester.ingest(read_all(find_files(paths), report.problems), collection, report=report)
+        return self.ingester.ingest(read_all(find_files(paths), report), collection, report=report)
 
     def prepared(self, source: SourceDocument) -> PreparedDocument:
-        passages = tuple(cut(source.text))
-        vectors, sentences = encode_with_sentences(self.encoder, passages, [split_sentences(p) for p in passages])
+        passages = tuple(cut_document(source))
+        own = [split_sentences(p.text) for p in passages]
+        vectors, sentences = encode_with_sentences(self.encoder, [p.text for p in passages], own)
         return PreparedDocument(source, passages, vectors, tuple(sentences))
 
     def find(self, query: str, *collections: str, k: int = 5) -> list[str]:

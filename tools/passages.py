@@ -41,6 +41,7 @@ class SourceDocument:
     `date` is ISO (`2026-03-12`, `2026-03`, `2026`) or empty.
     `blocks` holds the text with its structure, where the format has one; `text` is then what the blocks say.
     `left_out` counts what the reader did not take over, by its name in the plural ('running headers').
+    `language` is the text's (ISO 639-1), empty where it is not known.
     """
 
     external_id: str
@@ -54,6 +55,26 @@ class SourceDocument:
     origin: str = ""
     blocks: tuple[Block, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
+    language: str = ""
+
+    @property
+    def identity(self) -> str:
+        """What tells the document from the others of its collection."""
+        return self.key or self.external_id
+
+
+PassageForm = Literal["prose", "table", "caption"]
+
+
+@dataclass(frozen=True, slots=True)
+class PassageText:
+    """The text of a passage and where it stands in its document: below which heading, on which pages (0: unknown)."""
+
+    text: str
+    section: str = ""
+    form: PassageForm = "prose"
+    page: int = 0
+    last_page: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +82,10 @@ class Passage:
     """About a hundred words of a document, cut at sentence ends, with what is known of its source.
 
     Ids above zero are of the store; those below zero are of pages that a run read on the web. `original` is the
-    source that had the text first, where the document is known to be a copy.
+    source that had the text first, where the document is known to be a copy. `section` is the heading above it,
+    `page` to `last_page` where it stands, 0 where the format has no pages. `language` is its document's (ISO 639-1),
+    empty where it is not known. `key` is its document's identity within the collection, where that is more than
+    `document_id`, the name that people see.
     """
 
     id: int
@@ -75,12 +99,23 @@ class Passage:
     date: str = ""
     position: int = 0
     original: str = ""
+    section: str = ""
+    form: PassageForm = "prose"
+    page: int = 0
+    last_page: int = 0
+    language: str = ""
+    key: str = ""
+
+    @property
+    def document(self) -> tuple[str, str]:
+        """The document's identity: its collection and its key there."""
+        return self.collection, self.key or self.document_id
 
     @property
     def source(self) -> str:
         """Who stands behind the passage, for counting independent sources: whoever published the text first as far as
         is known, the publisher, or else the document."""
-        return self.original or self.publisher.casefold() or self.document_id
+        return self.original or self.publisher.casefold() or self.key or self.document_id
 
 
 @dataclass(frozen=True, slots=True)

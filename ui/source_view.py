@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from agent.answer import Answer, AnswerPerspective, Citation, CoverageLine
-from agent.rendering.words import day, line_of
+from agent.rendering.words import day, line_of, place_of
 from tools.passages import Passage
 from ui.shown import label, link, marked, text
 
@@ -44,10 +44,17 @@ def _passages(citation: Citation, passages: Mapping[int, Passage]) -> str:
     for more in citation.more:
         quotes.setdefault(more.passage_id, []).append(more.quote)
     shown = [
-        f"<blockquote>{marked(passages[i].text, said)}</blockquote>" for i, said in quotes.items() if i in passages
+        f"{_place(passages[i])}<blockquote>{marked(passages[i].text, said)}</blockquote>"
+        for i, said in quotes.items()
+        if i in passages
     ]
     gone = "" if len(shown) == len(quotes) else f"<p>{text(citation.quote)}</p><p>The passage is gone since.</p>"
     return "".join(shown) + gone
+
+
+def _place(passage: Passage) -> str:
+    where = place_of(passage)
+    return f'<p class="sm-small">{label(where, 120)}</p>' if where else ""
 
 
 def _kind(citation: Citation) -> str:

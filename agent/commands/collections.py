@@ -5,6 +5,7 @@ import argparse
 from agent.__main__ import OK
 from agent.commands.storage import open_store
 from agent.rendering.words import plain
+from tools.ingest.readers import STRUCTURED
 
 
 def run(args: argparse.Namespace) -> int:
@@ -13,9 +14,11 @@ def run(args: argparse.Namespace) -> int:
     if args.name:
         for row in store.documents(args.name):
             about = ", ".join(filter(None, [row["title"], row["publisher"], row["date"]]))
-            print(plain(f"{row['external_id']} ({row['passages']} passages) {about}"))
+            print(plain(f"{row['shown_id']} ({row['passages']} passages) {about}"))
         return OK
     for c in store.collections():
         print(plain(f"{c.name}: {c.documents} documents, {c.passages} passages, encoder {c.encoder}"))
+        if before := store.read_before(c.name, STRUCTURED):
+            print(f"  {before} files were read before pages and sections were kept: ingest them again for these.")
     print(f"Kept in {settings.data_dir}")
     return OK

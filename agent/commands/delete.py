@@ -5,10 +5,13 @@ import argparse
 from agent.__main__ import OK
 from agent.commands.storage import open_indexes
 from tools.errors import InputError
+from tools.store.store import SAMPLES
 
 
 def run(args: argparse.Namespace) -> int:
     """Removes and says how many passages went."""
+    if args.name == SAMPLES:
+        raise InputError(f"the collection '{SAMPLES}' is Steelman's own and stays as it is.")
     store, search, _ = open_indexes()
     if args.document:
         removed = store.delete_document(args.name, args.document)

@@ -2,48 +2,124 @@
 
 import argparse
 import asyncio
+import json
+import os
 import shlex
 import sys
+import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from agent.__main__ import FAILED, OK
 from agent.commands.storage import open_indexes
 from agent.settings import load_settings
-from tools.errors import SourceError
+from tools.errors import InputError, SourceError
 from tools.ingest.columns import FIELDS, Columns
-from tools.ingest.ingest import Ingester, IngestReport, find_files, read_all
+from tools.ingest.files import FoundFile, find_files
+from tools.ingest.ingest import Ingester, IngestReport, read_all
 from tools.passages import SourceDocument
+from tools.store.store import SAMPLES, Store
+from tools.text.language import name_of_language
 
 _SHOWN = 10
+_EVERY = 10.0  # seconds between two lines of progress where there is no terminal
+_NAME_WIDTH = 48
 
 
 def run(args: argparse.Namespace) -> int:
     """Says what was stored and names what could not be read; exit status 1 when something could not."""
+    if args.collection == SAMPLES:
+        raise InputError(f"the collection '{SAMPLES}' is Steelman's own and stays as it is. Use another name.")
     addresses = [p for p in args.paths if p.startswith(("http://", "https://"))]
-    files = find_files([p for p in args.paths if p not in addresses]) if len(addresses) < len(args.paths) else []
-    report = IngestReport()
-    ingester = Ingester(*open_indexes())
-    tables = read_all(files, report.problems, _columns(args), report.notes.append)
-    documents = _both(tables, addresses, report.problems)
-    ingester.ingest(documents, args.collection, _progress, report)
-    if sys.stderr.isatty():
-        print(file=sys.stderr)
-    print(
-        f"{report.stored} documents stored ({report.passages} passages), {report.unchanged} unchanged, "
-        f"in collection '{args.collection}'."
-    )
-    _show("", report.notes)
-    _show("not read: ", report.problems)
-    if report.stored + report.unchanged:
-        print(f'Ask them: python -m agent ask "…" --collection {args.collection}')
+    paths = [p for p in args.paths if p not in addresses]
+    skipped = Counter[str]()
+    files = find_files(paths, everything=args.all, skipped=skipped) if paths else []
+    report, progress = IngestReport(), _Progress()
+    store, search, encoder = open_indexes()
+    documents = _both(read_all(files, report, progress, _columns(args)), addresses, report.problems)
+    try:
+        Ingester(store, search, encoder).ingest(documents, args.collection, progress, report)
+    finally:
+        progress.end()
+    removed = _synchronise(args, store, paths, files, report) if args.sync else 0
+    if removed:
+        search.refresh()
+    _tell(args, report, skipped, removed)
+    if args.report:
+        _write_report(Path(args.report), report, skipped)
     return FAILED if report.problems else OK
 
 
-def _show(before: str, said: Sequence[str]) -> None:
-    for line in said[:_SHOWN]:
-        print(f"{before}{line}", file=sys.stderr)
-    if len(said) > _SHOWN:
-        print(f"… and {len(said) - _SHOWN} more.", file=sys.stderr)
+def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str], removed: int) -> None:
+    gone = f", {removed} removed" if args.sync else ""
+    print(
+        f"{report.stored} documents stored ({report.passages} passages), {report.unchanged} unchanged{gone}, "
+        f"in collection '{args.collection}'."
+    )
+    if counts := _counts(report.left_out):
+        print(f"Left out: {counts}.")
+    if counts := _counts(skipped):
+        print(f"Not looked into: {counts}.{'' if args.all else ' --all takes in what is hidden.'}")
+    if foreign := _counts(Counter({name_of_language(k): n for k, n in report.languages.items() if k != "en"})):
+        print(f"In other languages: {foreign}. English answers leave these out and say so.")
+    for note in report.notes[:_SHOWN]:
+        print(note)
+    for problem in report.problems[:_SHOWN]:
+        print(f"not read: {problem}", file=sys.stderr)
+    if (more := len(report.problems) - _SHOWN) > 0:
+        where = f"see {args.report}" if args.report else "--report FILE lists all"
+        print(f"… and {more} more; {where}.", file=sys.stderr)
+    if report.stored + report.unchanged:
+        print(f'Ask them: python -m agent ask "…" --collection {args.collection}')
+
+
+def _counts(counted: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {what}" for what, count in counted.most_common())
+
+
+def _write_report(file: Path, report: IngestReport, skipped: Counter[str]) -> None:
+    told = {
+        "stored": report.stored,
+        "unchanged": report.unchanged,
+        "passages": report.passages,
+        "problems": report.problems,
+        "notes": report.notes,
+        "left_out": dict(report.left_out),
+        "not_looked_into": dict(skipped),
+        "languages": dict(report.languages),
+    }
+    try:
+        file.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as exc:
+        raise InputError(f"the report cannot be written to {file} ({exc.strerror}). Name another file.") from exc
+
+
+def _synchronise(
+    args: argparse.Namespace, store: Store, paths: Sequence[str], files: Sequence[FoundFile], report: IngestReport
+) -> int:
+    """Removes what was read from these folders and files and is not there any more; returns how many documents."""
+    if not store.has_collection(args.collection):
+        return 0
+    read_well = {f.origin for f in files} - report.broken
+    gone = [
+        (key, origin)
+        for key, origin in store.read_from(args.collection, [os.path.realpath(p) for p in paths]).items()
+        if key not in report.seen and (origin in read_well or not Path(origin).exists())
+    ]
+    if not gone or not (args.yes or _agreed(gone, args.collection)):
+        return 0
+    store.delete_documents(args.collection, [key for key, _ in gone])
+    return len(gone)
+
+
+def _agreed(gone: Sequence[tuple[str, str]], collection: str) -> bool:
+    """Whether the person at the terminal wants them removed. Raises InputError where nobody can be asked."""
+    named = "\n".join(f"  {key}" for key, _ in gone[:_SHOWN]) + ("\n  …" if len(gone) > _SHOWN else "")
+    what = f"{len(gone)} documents of '{collection}' are not in their files any more:\n{named}"
+    if not sys.stdin.isatty():
+        raise InputError(f"{what}\nTo remove them without being asked, give --yes.")
+    return input(f"{what}\nRemove them? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def _columns(args: argparse.Namespace) -> Columns:
@@ -85,6 +161,27 @@ async def _read_pages(addresses: Sequence[str], problems: list[str]) -> list[Sou
         await fetcher.aclose()
 
 
-def _progress(report: IngestReport) -> None:
-    if sys.stderr.isatty():
-        print(f"\r  {report.stored} documents, {report.passages} passages", end="", file=sys.stderr, flush=True)
+class _Progress:
+    """Which file is read, of how many: one line that changes on a terminal, else a line every ten seconds."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._last = time.monotonic()
+        self._shown = False
+
+    def __call__(self, report: IngestReport) -> None:
+        if not self._terminal and time.monotonic() - self._last < _EVERY:
+            return
+        self._last, self._shown = time.monotonic(), True
+        where = f"file {report.begun:,} of {report.files:,}: " if report.files else ""
+        line = f"  {where}{report.stored:,} documents, {report.passages:,} passages"
+        if report.reading:
+            line += f", at {report.reading[-_NAME_WIDTH:]}"
+        if self._terminal:
+            print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
+        else:
+            print(line.strip(), file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        if self._terminal and self._shown:
+            print(file=sys.stderr)

@@ -70,7 +70,7 @@ def _pick(
 def _groups(reading: Reading, responses: Sequence[Response]) -> list[int | None]:
     """For each quotable part the group of its document's response."""
     known = {r["thesis"]["passage"]: r["group"] for r in responses}
-    documents = [(u.passage.collection, u.passage.document_id) for u in reading.units]
+    documents = [u.passage.document for u in reading.units]
     ids = [u.passage.id for u in reading.units]
     found = {d: known[i] for d, i in zip(documents, ids, strict=True) if i in known}
     return [found.get(d) for d in documents]

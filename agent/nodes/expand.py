@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
+from agent.eligible import eligible
 from agent.nodes.reporting import Stage, in_time, report, timed
 from agent.options import RunOptions, options_of
 from agent.providers import Providers
@@ -43,4 +44,5 @@ async def _sides(providers: Providers, state: RunState, passages: Sequence[Passa
 async def _first_pass(providers: Providers, query: str, options: RunOptions) -> list[int]:
     vector = (await providers.models.encode_queries([query]))[0]
     hits = await asyncio.to_thread(providers.search.search, query, vector, options.collections, options.pool)
-    return [h.passage_id for h in hits]
+    passages = await asyncio.to_thread(providers.store.passages, [h.passage_id for h in hits])
+    return eligible([h.passage_id for h in hits], passages, query)[0]

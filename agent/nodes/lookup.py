@@ -5,6 +5,7 @@ import asyncio
 import numpy as np
 from langgraph.runtime import Runtime
 
+from agent.eligible import eligible
 from agent.nodes.reporting import Stage, in_time, report, timed
 from agent.options import RunOptions, options_of
 from agent.providers import Providers
@@ -20,29 +21,33 @@ _MOST = 2
 def node(providers: Providers) -> Stage[RunState]:
     async def lookup(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
         drafts: list[Claim] = []
+        foreign: dict[str, str] = {}
         failures: list[Failure] = []
         options = options_of(runtime)
         try:
-            drafts = await in_time(options, "write", _plain_claims(providers, state["framing"]["neutral"], options))
+            asked = state["framing"]["neutral"]
+            drafts, foreign = await in_time(options, "write", _plain_claims(providers, asked, options))
         except DeadlineError as exc:
             failures = [Failure(stage="lookup", message=f"Nothing could be looked up: {exc}")]
         report(runtime, "written", claims=len(drafts))
-        return RunState(perspectives=[], drafts=drafts, failures=failures)
+        return RunState(perspectives=[], drafts=drafts, failures=failures, foreign=foreign)
 
     return timed("lookup", lookup)
 
 
-async def _plain_claims(providers: Providers, question: str, options: RunOptions) -> list[Claim]:
-    """The sentences nearest to the question, each once."""
+async def _plain_claims(providers: Providers, question: str, options: RunOptions) -> tuple[list[Claim], dict[str, str]]:
+    """The sentences nearest to the question, each once; and the documents in other languages that were left out."""
     query = (await providers.models.encode_queries([question]))[0]
     hits = await asyncio.to_thread(providers.search.search, question, query, options.collections, options.pool)
     passages = await asyncio.to_thread(providers.store.passages, [h.passage_id for h in hits])
     holders: dict[str, int] = {}
-    for passage in (passages[h.passage_id] for h in hits if h.passage_id in passages):
-        for sentence in filter(stands_alone, split_sentences(passage.text)):
-            holders.setdefault(sentence, passage.id)
+    ids, foreign = eligible([h.passage_id for h in hits], passages, question, tables=True)
+    for i in ids:
+        for sentence in filter(stands_alone, split_sentences(passages[i].text)):
+            holders.setdefault(sentence, i)
     sentences = list(holders)
     vectors = await providers.models.encode([question, *sentences])
     nearness = vectors[1:] @ vectors[0]
     best = [sentences[int(i)] for i in np.argsort(-nearness)[:_MOST] if nearness[i] >= _ANSWERS]
-    return [Claim(perspective="", text=s, passages=[holders[s]], support=0.0, role="plain") for s in best]
+    claims = [Claim(perspective="", text=s, passages=[holders[s]], support=0.0, role="plain") for s in best]
+    return claims, foreign

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
+from agent.eligible import eligible
 from agent.nodes.reporting import Stage, in_time, report, timed
 from agent.options import RunOptions, options_of
 from agent.providers import Providers
@@ -26,11 +27,13 @@ _FIRST_PAGES = 2 / 3  # of the pages that may be read, while another search may 
 
 @dataclass
 class _Found:
-    """What a branch found: passage ids best first, what went wrong in the store, and what the web had."""
+    """What a branch found: passage ids best first, what went wrong in the store, what the web had, and the documents
+    in other languages that were left out."""
 
     ids: list[int] = field(default_factory=list)
     problems: list[SteelmanError] = field(default_factory=list)
     web: WebFound | None = None
+    foreign: dict[str, str] = field(default_factory=dict)
 
 
 def node(providers: Providers) -> Stage[BranchState]:
@@ -52,6 +55,7 @@ def node(providers: Providers) -> Stage[BranchState]:
             found={side["id"]: found.ids},
             failures=[*failures, *_web_failures(providers, found.web, side["name"])],
             unread=found.web.unread if found.web else {},
+            foreign=found.foreign,
             counts=_web_counts(found.web),
             served={"web": providers.web.engine.name} if providers.web and found.web and found.web.ids else {},
         )
@@ -84,6 +88,8 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     if web:  # one ranking against one: else several queries would outvote the web
         ids = [i for i, _ in fuse([ids, web.ids])]
     ids = ids[: 2 * options.pool]
+    passages = await asyncio.to_thread(providers.store.passages, ids)
+    ids, foreign = eligible(ids, passages, statement)
     try:
         ids = await in_time(options, "search", _reranked(providers, statement, ids))
     except SteelmanError as exc:
@@ -91,7 +97,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     stored = await asyncio.to_thread(providers.store.vectors, ids)
     near = providers.models.searcher is not providers.models.encoder
     kept = [i for i in ids if i in stored and (near or float(stored[i] @ vectors[0]) >= TOO_FAR)]
-    return _Found(kept[: options.pool], problems, web)
+    return _Found(kept[: options.pool], problems, web, foreign)
 
 
 async def _search_web(providers: Providers, state: BranchState, options: RunOptions) -> WebFound | None:

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from datetime import date
+from textwrap import shorten
 from typing import Any
 
 from agent.answer import (
@@ -12,14 +13,17 @@ from agent.answer import (
     ChosenPassage,
     Citation,
     CoverageLine,
+    Quotation,
     ResponseSentence,
 )
 from agent.state import STAND_INS
+from tools.passages import Passage
 
 MAY_SPEAK = "May speak for this side; read it before you use it:"
 REMINDER = "Check what matters to you against the sources."
 ADD_SOURCES = "python -m agent ingest YOUR_FOLDER --collection mine"
 _VERSION = re.compile(r"^(?:chat|score)-judge-|(?:-[0-9a-f]{6,})+$")
+_LONGEST_SECTION = 80  # characters
 _WORTH_SAYING = 0.05  # by which a chance was raised
 _JOINERS = "\u200c\u200d"  # shape the letters of some scripts
 _OBEYED = ("Cc", "Cf", "Cs", "Co")  # Unicode's categories of what is not seen
@@ -174,13 +178,22 @@ def looked_for(answer: Answer, side: AnswerPerspective, line: CoverageLine) -> s
     return "Looked for: " + " · ".join(tried) if tried and line.status != "supported" else ""
 
 
+def place_of(words: Citation | Quotation | Passage) -> str:
+    """'p. 14, “Costs”': where quoted words stand in their document; empty where that is not known."""
+    pages = f"pp. {words.page}–{words.last_page}" if words.last_page > words.page else f"p. {words.page}"
+    section = f"“{shorten(words.section, _LONGEST_SECTION, placeholder=' …')}”" if words.section else ""
+    return ", ".join(filter(None, (pages if words.page else "", section)))
+
+
 def source_line(citation: Citation) -> str:
     """Title, publisher, kind, date and place of a source in one line."""
     kind = "" if citation.kind == "unknown" else citation.kind
     about = ", ".join(
         filter(None, [citation.publisher, f"{kind} (sample)".strip() if citation.sample else kind, day(citation.date)])
     )
-    place = citation.url or citation.document_id
+    places = [place_of(citation), *(place_of(quotation) for quotation in citation.more)]
+    where = "; ".join(dict.fromkeys(filter(None, places)))
+    place = ", ".join(filter(None, (citation.url or citation.document_id, where)))
     title = citation.title.rstrip(".")
     return (
         " ".join(f"{part}." if not part.endswith((".", "!", "?")) else part for part in (title, about) if part)

@@ -96,7 +96,9 @@ async def list_documents(
     rows = await asyncio.to_thread(service.runs.store.documents, name, limit + 1, offset)
     found = [
         Document(
-            id=r["external_id"],
+            id=r["shown_id"],
+            key=r["external_id"],
+            language=r["language"],
             title=r["title"],
             url=r["url"],
             publisher=r["publisher"],
@@ -156,7 +158,9 @@ async def delete_collection(name: AnyCollection, service: TheService) -> Deleted
 async def delete_document(
     name: AnyCollection,
     service: TheService,
-    id: Annotated[str, Query(min_length=1, max_length=2000, description="The document's id, as the list shows it.")],
+    id: Annotated[
+        str, Query(min_length=1, max_length=2000, description="The document's id or key, as the list shows it.")
+    ],
 ) -> Deleted:
     """Removes one document."""
     _check_own(name)

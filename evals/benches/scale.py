@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 
 from evals.benches.corpus import WIDTH, near, texts, vectors
 from tools.errors import InputError, SteelmanError, StoreError
-from tools.passages import SourceDocument
+from tools.passages import PassageText, SourceDocument
 from tools.store.database import Database
+from tools.store.documents import PreparedDocument
 from tools.store.hybrid import HybridSearch
-from tools.store.store import PreparedDocument, Store
+from tools.store.store import Store
 
 PASSAGES = 20_000
 _COLLECTION = "scale"
@@ -286,7 +287,7 @@ def _documents(batch: int, count: int, version: int = 0) -> list[PreparedDocumen
     for start in range(0, count, _A_DOCUMENT):
         part = slice(start, start + _A_DOCUMENT)
         source = SourceDocument(f"{batch}-{start}", "\n".join(words[part]), publisher=f"Press {batch}-{start}")
-        made.append(PreparedDocument(source, tuple(words[part]), rows[part]))
+        made.append(PreparedDocument(source, tuple(map(PassageText, words[part])), rows[part]))
     return made
 
 
@@ -315,7 +316,7 @@ def _found(house: House, documents: list[PreparedDocument], ids: list[int]) -> d
     hits = {"dense": 0, "lexical": 0}
     for number, (text, vector) in zip(ids, passages, strict=True):
         hits["dense"] += number in dict(house.search.dense.search(vector, collection, _FOUND))
-        hits["lexical"] += number in dict(house.search.lexical.search(_eight(text, number), collection, _FOUND))
+        hits["lexical"] += number in dict(house.search.lexical.search(_eight(text.text, number), collection, _FOUND))
     return {name: round(count / len(ids), 4) for name, count in hits.items()}
 
 
@@ -343,7 +344,7 @@ def _question(number: int, passages: int) -> tuple[str, NDArray[np.float32]]:
     batch, row = divmod(int(rng.integers(passages)), _BATCH)
     document = _documents(batch, min(_BATCH, passages - batch * _BATCH))[row // _A_DOCUMENT]
     text, vector = document.passages[row % _A_DOCUMENT], document.vectors[row % _A_DOCUMENT]
-    return _eight(text, number), near(vector, number)
+    return _eight(text.text, number), near(vector, number)
 
 
 def _timed(search: Callable[[str, NDArray[np.float32]], object], text: str, vector: NDArray[np.float32]) -> _Seconds:

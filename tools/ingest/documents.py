@@ -72,9 +72,9 @@ def document(external_id: str, text: str, fields: Mapping[str, Any]) -> SourceDo
     )
 
 
-def row_key(file: str, id_: str) -> str:
-    """The identity of a row within a collection: its file and its id there."""
-    return f"{file}\x1f{id_}"
+def row_key(file: str, row: str) -> str:
+    """What tells a row of a table from the rows of others that have the same id; begins with the file."""
+    return printable(f"{file}#{row}")
 
 
 def printable(name: str) -> str:

@@ -1,21 +1,24 @@
 """Brings documents into a collection: read, cut, encode, store, index. Doing it twice changes nothing."""
 
-import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 
 from tools.encoders.encoder import Encoder
 from tools.encoders.sentences import encode_with_sentences
-from tools.errors import InputError, SourceError
+from tools.errors import SourceError
 from tools.ingest.columns import GUESSED, Columns
+from tools.ingest.cutting import cut_document
 from tools.ingest.documents import printable
-from tools.ingest.readers import IN_FOLDERS, READERS, read_file
-from tools.passages import SourceDocument
+from tools.ingest.files import FoundFile
+from tools.ingest.readers import read_file
+from tools.passages import PassageText, SourceDocument
+from tools.store.documents import READING, KnownDocument, PreparedDocument, content_hash
 from tools.store.hybrid import HybridSearch, passage_text
-from tools.store.store import PreparedDocument, Store, content_hash
-from tools.text.sentences import cut, split_sentences
+from tools.store.store import Store, check_encoder
+from tools.text.language import language_of
+from tools.text.sentences import split_sentences
 
 _PASSAGES_A_BATCH = 256
 LARGEST_TEXT = 20_000_000
@@ -24,9 +27,12 @@ LARGEST_TEXT = 20_000_000
 
 @dataclass
 class IngestReport:
-    """What an ingest did. `problems` name the documents that could not be read, and why.
+    """What an ingest did, as far as it has come.
 
-    `notes` tell how tables were read: the columns that were guessed, the rows that say nothing.
+    problems: what could not be read, and why. notes: what the reader should know of files that were read.
+    left_out: what the readers did not take over, by its name. languages: documents by their language, where that is
+    known. seen: the identities of the documents that were read. reading: the file at hand, the `begun`-th of `files`.
+    broken: the files (whole paths) that could not be read, or not to their end.
     """
 
     stored: int = 0
@@ -34,46 +40,41 @@ class IngestReport:
     passages: int = 0
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    languages: Counter[str] = field(default_factory=Counter)
+    seen: set[str] = field(default_factory=set)
+    reading: str = ""
+    begun: int = 0
+    files: int = 0
+    broken: set[str] = field(default_factory=set)
 
 
 Progress = Callable[[IngestReport], None]
 
 
-def find_files(paths: Sequence[str]) -> list[tuple[Path, str]]:
-    """Every readable file under the paths with the name it is stored by, in a stable order.
-
-    Raises InputError for a path that does not exist, or when nothing that can be read was found.
-    """
-    found: list[tuple[Path, str]] = []
-    for given in paths:
-        path = Path(given)
-        if not path.exists():
-            raise InputError(f"there is no file or folder '{given}'.")
-        if path.is_file():
-            found.append((path, given))
-            continue
-        inside = sorted(p for p in path.rglob("*") if p.is_file() and p.suffix.lower() in IN_FOLDERS)
-        found += [(p, os.path.join(given, p.relative_to(path))) for p in inside]
-    if not found:
-        raise InputError(f"nothing to read in {', '.join(paths)}. Readable are files ending in {', '.join(READERS)}.")
-    return found
-
-
 def read_all(
-    files: Sequence[tuple[Path, str]],
-    problems: list[str],
-    columns: Columns = GUESSED,
-    tell: Callable[[str], None] | None = None,
+    files: Sequence[FoundFile], report: IngestReport, progress: Progress | None = None, columns: Columns = GUESSED
 ) -> Iterator[SourceDocument]:
-    """The documents of all files; what cannot be read goes into `problems`, and the rest goes on.
+    """The documents of all files; what cannot be read goes into the report's problems, and the rest goes on.
 
-    `columns` are those of tables; how each was read goes to `tell`.
+    Each is known by its file's whole path, and by its id there where it is a row of it. `columns` are those of tables.
     """
-    for path, name in files:
+    report.files += len(files)
+    for file in files:
+        report.reading, report.begun = printable(file.name), report.begun + 1
+        if progress:
+            progress(report)
+
+        def skip(problem: SourceError, origin: str = file.origin) -> None:
+            report.problems.append(str(problem))
+            report.broken.add(origin)
+
         try:
-            yield from read_file(path, printable(name), lambda wrong: problems.append(str(wrong)), columns, tell)
+            name, origin = printable(file.name), printable(file.origin)
+            for document in read_file(file.path, name, skip, columns, report.notes.append):
+                yield replace(document, key=origin + document.key.removeprefix(name), origin=origin)
         except SourceError as exc:
-            problems.append(str(exc))
+            skip(exc)
 
 
 class Ingester:
@@ -93,18 +94,18 @@ class Ingester:
     ) -> IngestReport:
         """Stores each document that is new or changed; what is stored stays stored, however this ends.
 
-        A batch is encoded while the one before is being written and indexed.
+        The collection is made with its first document. A batch is encoded while the one before is being written and
+        indexed. Raises EncoderMismatchError where another encoder filled the collection.
         """
         report = report or IngestReport()
-        collection_id = self._store.ensure_collection(collection, self._encoder.name)
-        known = self._store.known_hashes(collection_id)
+        known = self._known(collection)
         with ThreadPoolExecutor(1, "steelman-ingest") as writer:
             pending: Future[None] | None = None
-            for batch in _batches(self._changed(documents, known, report)):
+            for batch in _batches(self._changed(documents, collection, known, report)):
                 prepared = self._encode(batch)
                 if pending is not None:
                     pending.result()
-                pending = writer.submit(self._write, collection_id, prepared)
+                pending = writer.submit(self._write, collection, prepared)
                 report.stored += len(prepared)
                 report.passages += sum(len(p.passages) for p in prepared)
                 if progress:
@@ -114,54 +115,111 @@ class Ingester:
         self._search.refresh()
         return report
 
+    def _known(self, collection: str) -> dict[str, KnownDocument]:
+        if not self._store.has_collection(collection):
+            return {}
+        collection_id, made_by = self._store.collection(collection)
+        check_encoder(collection, made_by, self._encoder.name)
+        return self._store.known_documents(collection_id)
+
     def _changed(
-        self, documents: Iterable[SourceDocument], known: dict[str, str], report: IngestReport
-    ) -> Iterator[tuple[SourceDocument, list[str]]]:
+        self,
+        documents: Iterable[SourceDocument],
+        collection: str,
+        known: dict[str, KnownDocument],
+        report: IngestReport,
+    ) -> Iterator["_Cut"]:
+        """The documents that have to be stored, cut; what is stored as it is now is counted."""
         taken: dict[str, str] = {}
         for document in documents:
             digest = content_hash(document)
-            if taken.setdefault(document.external_id, digest) != digest:
+            if taken.setdefault(document.identity, digest) != digest:
                 report.problems.append(f"{document.external_id}: this id occurs twice; only the first was taken.")
                 continue
-            if known.get(document.external_id) == digest:
+            report.seen.add(document.identity)
+            older = _known_as(document, digest, known)
+            if older and known[older].content_hash == digest:
                 report.unchanged += 1
+                if older != document.identity or known[older].reading < READING:
+                    self._adopt(collection, older, document)
                 continue
-            if len(document.text) > LARGEST_TEXT:
-                report.problems.append(f"{document.external_id}: longer than {LARGEST_TEXT:,} characters. Split it.")
-                continue
-            passages = list(dict.fromkeys(cut(document.text)))  # what a document repeats, it says once
-            if not passages:
-                report.problems.append(f"{document.external_id}: holds no text.")
-                continue
-            known[document.external_id] = digest
-            yield document, passages
+            if (made := _cut(document, older, report)) is not None:
+                known[document.identity] = KnownDocument(digest, document.origin, READING)
+                yield made
 
-    def _encode(self, batch: Sequence[tuple[SourceDocument, list[str]]]) -> list[PreparedDocument]:
-        texts = [passage_text(d.title, p) for d, ps in batch for p in ps]
-        own = [split_sentences(p) for _, ps in batch for p in ps] if self._search.keeps_sentences else []
+    def _adopt(self, collection: str, older: str, document: SourceDocument) -> None:
+        collection_id, _ = self._store.collection(collection)
+        self._store.adopt(collection_id, [(older, replace(document, language=language_of(document.text)))])
+
+    def _encode(self, batch: Sequence["_Cut"]) -> list[PreparedDocument]:
+        every = [(made.document, passage) for made in batch for passage in made.passages]
+        own = [split_sentences(p.text) for _, p in every] if self._search.keeps_sentences else []
+        texts = [passage_text(d.title, p.text, p.section) for d, p in every]
         vectors, sentences = encode_with_sentences(self._encoder, texts, own)
         prepared, start = [], 0
-        for document, passages in batch:
-            end = start + len(passages)
+        for made in batch:
+            end = start + len(made.passages)
+            own_vectors, own_sentences = vectors[start:end], tuple(sentences[start:end])
             prepared.append(
-                PreparedDocument(document, tuple(passages), vectors[start:end], tuple(sentences[start:end]))
+                PreparedDocument(made.document, made.passages, own_vectors, own_sentences, replaces=made.replaces)
             )
             start = end
         return prepared
 
-    def _write(self, collection_id: int, prepared: Sequence[PreparedDocument]) -> None:
-        self._store.put(collection_id, prepared)
+    def _write(self, collection: str, prepared: Sequence[PreparedDocument]) -> None:
+        self._store.put(self._store.ensure_collection(collection, self._encoder.name), prepared)
         self._search.refresh()
 
 
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """A document with its passages, and the identity of the older state that it replaces, where that is another."""
+
+    document: SourceDocument
+    passages: tuple[PassageText, ...]
+    replaces: str
+
+
+def _cut(document: SourceDocument, older: str, report: IngestReport) -> _Cut | None:
+    """None, and a problem, where there is nothing to store or too much."""
+    if len(document.text) > LARGEST_TEXT:
+        report.problems.append(f"{document.external_id}: longer than {LARGEST_TEXT:,} characters. Split it.")
+        return None
+    passages = tuple(cut_document(document))
+    if not passages:
+        report.problems.append(f"{document.external_id}: holds no text.")
+        return None
+    document = replace(document, language=document.language or language_of(document.text))
+    report.left_out.update(document.left_out)
+    if document.language:
+        report.languages[document.language] += 1
+    return _Cut(document, passages, older)
+
+
+def _known_as(document: SourceDocument, digest: str, known: dict[str, KnownDocument]) -> str:
+    """The identity that an earlier state of the document is stored under; empty where it is new.
+
+    Before files were known by their whole paths, they were by the name that they were given by, and rows by their id
+    alone: there a row is the same where its content is, since rows of other files had the same ids.
+    """
+    if document.identity in known:
+        return document.identity
+    name = document.external_id
+    before = known.get(name)
+    if before is None or before.origin or not document.key:
+        return ""
+    is_row = document.key != document.origin
+    return "" if is_row and before.content_hash != digest else name
+
+
 def _batches(
-    documents: Iterable[tuple[SourceDocument, list[str]]],
-) -> Iterator[list[tuple[SourceDocument, list[str]]]]:
-    batch: list[tuple[SourceDocument, list[str]]] = []
+    documents: Iterable[_Cut],
+) -> Iterator[list[_Cut]]:
+    batch: list[_Cut] = []
     size = 0
-    for document, passages in documents:
-        batch.append((document, passages))
-        size += len(passages)
+    for made in documents:
+        batch.append(made)
+        size += len(made.passages)
         if size >= _PASSAGES_A_BATCH:
             yield batch
             batch, size = [], 0

@@ -14,6 +14,8 @@ from tools.ingest.rows import read_csv, read_json, read_jsonl
 from tools.ingest.word import read_docx
 from tools.passages import SourceDocument
 
+STRUCTURED = (".md", ".markdown", ".html", ".htm", ".pdf", ".docx")
+"""Endings of files whose readers got more out of them with time."""
 _MOST_WRONG_ROWS = 20
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tools.errors import SourceError
 from tools.ingest.columns import GUESSED, Choice, Columns, choose, value_of
 from tools.ingest.dates import iso_date
-from tools.ingest.documents import Note, document, printable, read_text, row_key
+from tools.ingest.documents import Note, document, read_text, row_key
 from tools.ingest.json_rows import json_table
 from tools.ingest.separated import separated_table
 from tools.ingest.table import Row, Table
@@ -87,7 +87,7 @@ class _Reading:
         self._undated += bool(of.get("date") and not date)
         # A mere number names nothing, and every file has the same ones.
         shown = id_ if "id" in of else f"{self.name}, row {id_}"
-        return replace(document(shown, text, of | {"date": date}), key=row_key(self.name, printable(id_)))
+        return replace(document(shown, text, of | {"date": date}), key=row_key(self.name, id_))
 
     def told(self) -> str:
         """What was not taken over, and how often."""

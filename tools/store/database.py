@@ -88,6 +88,23 @@ MIGRATIONS: tuple[str, ...] = (
         UNIQUE (key_id, idempotency_key)
     );
     """,
+    """
+    -- external_id is a document's identity, shown_id its name where that is another, origin the file it was read from.
+    -- reading: the version of the readers that made its passages, 0 for those before pages and sections were kept.
+    ALTER TABLE documents ADD COLUMN shown_id TEXT NOT NULL DEFAULT '';
+    ALTER TABLE documents ADD COLUMN origin TEXT NOT NULL DEFAULT '';
+    ALTER TABLE documents ADD COLUMN language TEXT NOT NULL DEFAULT '';
+    ALTER TABLE documents ADD COLUMN reading INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX documents_by_origin ON documents (collection_id, origin);
+    ALTER TABLE passages ADD COLUMN section TEXT NOT NULL DEFAULT '';
+    ALTER TABLE passages ADD COLUMN form TEXT NOT NULL DEFAULT 'prose';
+    ALTER TABLE passages ADD COLUMN page INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE passages ADD COLUMN last_page INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE web_passages ADD COLUMN section TEXT NOT NULL DEFAULT '';
+    ALTER TABLE web_passages ADD COLUMN form TEXT NOT NULL DEFAULT 'prose';
+    ALTER TABLE web_passages ADD COLUMN page INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE web_passages ADD COLUMN last_page INTEGER NOT NULL DEFAULT 0;
+    """,
 )
 
 

@@ -247,7 +247,7 @@ class HybridSearch:
             self._store.set_encoder(unfinished)
         reached = int(self._store.note(_REACHED))
         while batch := self._store.scan(reached, _BATCH):
-            texts = [passage_text(p.title, p.text) for _, p in batch]
+            texts = [passage_text(p.title, p.text, p.section) for _, p in batch]
             vectors = self.encoder.encode(texts)
             self._store.replace_vectors({p.id: v for (_, p), v in zip(batch, vectors, strict=True)})
             reached = batch[-1][1].id
@@ -266,6 +266,7 @@ class HybridSearch:
                 progress("sentences", len(batch))
 
 
-def passage_text(title: str, text: str) -> str:
-    """What the encoder reads of a passage: its document's title stands in for the context that the cut lost."""
-    return f"{title}. {text}" if title else text
+def passage_text(title: str, text: str, section: str = "") -> str:
+    """What the encoder reads of a passage: its document's title and the heading above it stand in for the context
+    that the cut lost."""
+    return ". ".join([*filter(None, (title, section)), text])

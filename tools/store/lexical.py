@@ -52,7 +52,7 @@ class LexicalIndex:
                 document = Document()
                 document.add_unsigned("id", passage.id)
                 document.add_unsigned("collection", collection_id)
-                document.add_text("body", f"{passage.title}\n{passage.text}")
+                document.add_text("body", f"{passage.title}\n{passage.section}\n{passage.text}")
                 writer.add_document(document)
             writer.commit()
             writer.wait_merging_threads()

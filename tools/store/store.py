@@ -1,6 +1,5 @@
 """Documents, passages and vectors in SQLite, with a journal from which the indexes are brought up to date."""
 
-import hashlib
 import sqlite3
 import uuid
 from collections.abc import Iterable, Sequence
@@ -12,9 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.batching import parts
-from tools.errors import EncoderMismatchError, UnknownCollectionError
-from tools.passages import Passage, SourceDocument, SourceKind
+from tools.errors import EncoderMismatchError, InputError, UnknownCollectionError
+from tools.passages import Passage, PassageForm, SourceDocument, SourceKind
 from tools.store.database import Database
+from tools.store.documents import (
+    READING,
+    KnownDocument,
+    PreparedDocument,
+    adopt_document,
+    halves,
+    insert_document,
+    journal,
+    remove_document,
+)
 from tools.store.web_passages import WebPassages
 
 SAMPLES = "samples"
@@ -23,11 +32,14 @@ SAMPLES = "samples"
 EVERYTHING = 0
 """Stands for all passages of a collection where the journal removes them: a line for each would take minutes."""
 
+_NAMED = 3
 _PART = 500  # SQLite limits the number of parameters of a statement
 
 _JOINED = "passages p JOIN documents d ON d.id = p.document_id JOIN collections c ON c.id = d.collection_id"
+_SHOWN = "CASE d.shown_id WHEN '' THEN d.external_id ELSE d.shown_id END"
 _PASSAGE = f"""
-    SELECT p.id, d.external_id, c.name, p.text, d.title, d.url, d.publisher, d.kind, d.date, p.position
+    SELECT p.id, {_SHOWN} AS document, c.name, p.text, d.title, d.url, d.publisher, d.kind, d.date, p.position,
+        p.section, p.form, p.page, p.last_page, d.language, d.external_id
     FROM {_JOINED}
 """
 
@@ -49,29 +61,6 @@ class Change:
     collection_id: int
     passage_id: int
     op: Literal["add", "remove"]
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedDocument:
-    """A document cut into passages, with their vectors of shape (passages, dimensions).
-
-    sentences: for each passage the vectors of its sentences, (sentences, dimensions); empty where none are kept.
-    """
-
-    source: SourceDocument
-    passages: tuple[str, ...]
-    vectors: NDArray[np.float32]
-    sentences: tuple[NDArray[np.float32], ...] = ()
-
-    @property
-    def content_hash(self) -> str:
-        return content_hash(self.source)
-
-
-def content_hash(source: SourceDocument) -> str:
-    """Changes whenever anything that would be stored of the document changes."""
-    fields = (source.text, source.title, source.url, source.publisher, source.kind, source.date)
-    return hashlib.sha256("\x1f".join(fields).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Store:
@@ -132,48 +121,87 @@ class Store:
         with self._db.write() as db:
             query = "SELECT COUNT(*) FROM passages p JOIN documents d ON d.id = p.document_id WHERE d.collection_id = ?"
             count = int(db.execute(query, (collection_id,)).fetchone()[0])
-            _journal(db, collection_id, [EVERYTHING], "remove")
+            journal(db, collection_id, [EVERYTHING], "remove")
             db.execute("DELETE FROM collections WHERE id = ?", (collection_id,))
         return count
 
     # Documents
 
-    def known_hashes(self, collection_id: int) -> dict[str, str]:
-        """External id to content hash, for telling what an ingest need not do again."""
+    def known_documents(self, collection_id: int) -> dict[str, KnownDocument]:
+        """What is stored, by identity, for telling what an ingest need not do again."""
+        query = "SELECT external_id, content_hash, origin, reading FROM documents WHERE collection_id = ?"
         with self._db.read() as db:
-            rows = db.execute(
-                "SELECT external_id, content_hash FROM documents WHERE collection_id = ?", (collection_id,)
-            )
-            return {r["external_id"]: r["content_hash"] for r in rows}
+            return {key: KnownDocument(*known) for key, *known in db.execute(query, (collection_id,))}
+
+    def adopt(self, collection_id: int, documents: Sequence[tuple[str, SourceDocument]]) -> None:
+        """Gives stored documents of the same content, each by its identity so far, that which they are known by now."""
+        with self._db.write() as db:
+            for known_as, source in documents:
+                adopt_document(db, collection_id, known_as, source)
+
+    def read_from(self, name: str, paths: Sequence[str]) -> dict[str, str]:
+        """Identities of the documents that were read from these files or below these folders (whole paths), with the
+        file of each."""
+        collection_id, _ = self.collection(name)
+        query = "SELECT external_id, origin FROM documents WHERE collection_id = ? AND origin <> '' ORDER BY id"
+        starts = tuple(p.rstrip("/") + "/" for p in paths)
+        with self._db.read() as db:
+            rows = db.execute(query, (collection_id,)).fetchall()
+        return {key: origin for key, origin in rows if origin in paths or origin.startswith(starts)}
+
+    def read_before(self, name: str, endings: Sequence[str]) -> int:
+        """How many files with these endings were read by earlier versions of the readers."""
+        collection_id, _ = self.collection(name)
+        query = "SELECT external_id FROM documents WHERE collection_id = ? AND reading < ?"
+        with self._db.read() as db:
+            rows = db.execute(query, (collection_id, READING)).fetchall()
+        return sum(key.lower().endswith(tuple(endings)) for (key,) in rows)
 
     def put(self, collection_id: int, documents: Sequence[PreparedDocument]) -> int:
         """Stores the documents, each replacing an older one of the same id; returns the passages stored."""
         stored = 0
         with self._db.write() as db:
             for document in documents:
-                _remove_document(db, collection_id, document.source.external_id)
-                stored += _insert_document(db, collection_id, document)
+                for older in {document.replaces or document.source.identity, document.source.identity}:
+                    remove_document(db, collection_id, older)
+                stored += insert_document(db, collection_id, document)
         return stored
 
     def documents(self, name: str, limit: int = -1, offset: int = 0) -> list[sqlite3.Row]:
-        """Rows of external_id, title, url, publisher, kind, date and number of passages, as they were stored.
+        """Rows of external_id (the identity), shown_id (the name), origin, language, title, url, publisher, kind, date
+        and number of passages, as they were stored.
 
         `limit`: so many at most, all where it is -1, after the first `offset`.
         """
         collection_id, _ = self.collection(name)
-        query = """
-            SELECT d.external_id, d.title, d.url, d.publisher, d.kind, d.date, COUNT(p.id) AS passages
+        query = f"""
+            SELECT d.external_id, {_SHOWN} AS shown_id, d.origin, d.language, d.title, d.url, d.publisher, d.kind,
+                d.date, COUNT(p.id) AS passages
             FROM documents d LEFT JOIN passages p ON p.document_id = d.id
             WHERE d.collection_id = ? GROUP BY d.id ORDER BY d.id LIMIT ? OFFSET ?
         """
         with self._db.read() as db:
             return db.execute(query, (collection_id, limit, offset)).fetchall()
 
-    def delete_document(self, name: str, external_id: str) -> int:
-        """Removes one document; returns the number of passages removed, 0 when there was no such document."""
+    def delete_document(self, name: str, document: str) -> int:
+        """Removes the document of this identity or name; returns the number of passages removed, 0 when there was none.
+
+        Raises InputError where several documents have the name.
+        """
         collection_id, _ = self.collection(name)
         with self._db.write() as db:
-            return _remove_document(db, collection_id, external_id)
+            query = "SELECT external_id FROM documents WHERE collection_id = ? AND (external_id = ? OR shown_id = ?)"
+            found = [row[0] for row in db.execute(query, (collection_id, document, document))]
+            if len(found) > 1 and document not in found:
+                named = ", ".join(found[:_NAMED]) + (" …" if len(found) > _NAMED else "")
+                raise InputError(f"{len(found)} documents of '{name}' are called '{document}'. Name one of: {named}")
+            return remove_document(db, collection_id, document if document in found else found[0]) if found else 0
+
+    def delete_documents(self, name: str, identities: Iterable[str]) -> int:
+        """Removes the documents of these identities at once; returns the number of passages removed."""
+        collection_id, _ = self.collection(name)
+        with self._db.write() as db:
+            return sum(remove_document(db, collection_id, identity) for identity in identities)
 
     # Passages
 
@@ -226,7 +254,7 @@ class Store:
             SELECT p.id, ?, ? FROM {_JOINED} WHERE p.id = ? AND c.encoder = ?
         """
         with self._db.write() as db:
-            db.executemany(query, [(len(v), _halves(v), i, encoder) for i, v in vectors.items()])
+            db.executemany(query, [(len(v), halves(v), i, encoder) for i, v in vectors.items()])
 
     def scan(self, after: int, limit: int) -> list[tuple[int, Passage]]:
         """Up to `limit` passages of all collections with ids above `after`, each with its collection's id."""
@@ -238,7 +266,7 @@ class Store:
     def replace_vectors(self, vectors: dict[int, NDArray[np.float32]]) -> None:
         """Other vectors for stored passages; one that was deleted in the meantime stays deleted."""
         with self._db.write() as db:
-            rows = [(_halves(v), i) for i, v in vectors.items()]
+            rows = [(halves(v), i) for i, v in vectors.items()]
             db.executemany("UPDATE vectors SET vector = ? WHERE passage_id = ?", rows)
 
     def set_encoder(self, encoder: str) -> None:
@@ -302,54 +330,9 @@ def check_encoder(collection: str, made_by: str, encoder: str) -> None:
         )
 
 
-def _remove_document(db: sqlite3.Connection, collection_id: int, external_id: str) -> int:
-    row = db.execute(
-        "SELECT id FROM documents WHERE collection_id = ? AND external_id = ?", (collection_id, external_id)
-    ).fetchone()
-    if row is None:
-        return 0
-    ids = [r[0] for r in db.execute("SELECT id FROM passages WHERE document_id = ?", (row["id"],))]
-    _journal(db, collection_id, ids, "remove")
-    db.execute("DELETE FROM documents WHERE id = ?", (row["id"],))
-    return len(ids)
-
-
-def _insert_document(db: sqlite3.Connection, collection_id: int, document: PreparedDocument) -> int:
-    source, now = document.source, datetime.now(UTC).isoformat(timespec="seconds")
-    described = (source.title, source.url, source.publisher, source.kind, source.date)
-    cursor = db.execute(
-        "INSERT INTO documents"
-        " (collection_id, external_id, content_hash, title, url, publisher, kind, date, ingested_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (collection_id, source.external_id, document.content_hash, *described, now),
-    )
-    ids: list[int] = []
-    for position, text in enumerate(document.passages):
-        row = db.execute(
-            "INSERT INTO passages (document_id, position, text) VALUES (?, ?, ?)", (cursor.lastrowid, position, text)
-        )
-        ids.append(cast(int, row.lastrowid))
-    blobs = [(i, _halves(v)) for i, v in zip(ids, document.vectors, strict=True)]
-    db.executemany("INSERT INTO vectors (passage_id, vector) VALUES (?, ?)", blobs)
-    if document.sentences:
-        rows = [(i, len(v), _halves(v)) for i, v in zip(ids, document.sentences, strict=True)]
-        db.executemany("INSERT INTO sentence_vectors VALUES (?, ?, ?)", rows)
-    _journal(db, collection_id, ids, "add")
-    return len(ids)
-
-
-def _journal(db: sqlite3.Connection, collection_id: int, ids: Sequence[int], op: str) -> None:
-    rows = [(collection_id, i, op) for i in ids]
-    db.executemany("INSERT INTO journal (collection_id, passage_id, op) VALUES (?, ?, ?)", rows)
-
-
-def _halves(vectors: NDArray[np.float32]) -> bytes:
-    """As vectors are stored: float16."""
-    return vectors.astype(np.float16).tobytes()
-
-
 def _passage(row: Sequence[object]) -> Passage:
-    number, document, collection, text, title, url, publisher, kind, date, position = row
+    number, document, collection, text, title, url, publisher, kind, date, position = row[:10]
+    section, form, page, last_page, language, key = row[10:]
     return Passage(
         id=cast(int, number),
         document_id=str(document),
@@ -361,4 +344,10 @@ def _passage(row: Sequence[object]) -> Passage:
         kind=cast(SourceKind, kind),
         date=str(date),
         position=cast(int, position),
+        section=str(section),
+        form=cast(PassageForm, form),
+        page=cast(int, page),
+        last_page=cast(int, last_page),
+        language=str(language),
+        key="" if key == document else str(key),
     )

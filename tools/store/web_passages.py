@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.batching import parts
-from tools.passages import Passage, SourceDocument, SourceKind
+from tools.passages import Passage, PassageForm, PassageText, SourceDocument, SourceKind
 from tools.store.database import Database
 from tools.text.copies import copy_groups
 
@@ -21,7 +21,7 @@ _COMPARED = 20_000  # characters of a page that are kept, to find its copies
 
 _ROW = """
     SELECT -p.id AS id, d.url, p.text, d.title, d.publisher, d.kind, d.date, p.position, p.vector,
-        d.original, COALESCE(o.publisher, '') AS first
+        d.original, COALESCE(o.publisher, '') AS first, p.section, p.form, p.page, p.last_page
     FROM web_passages p JOIN web_documents d ON d.id = p.document_id
     LEFT JOIN web_documents o ON o.run_id = d.run_id AND o.url = d.original
 """
@@ -32,7 +32,7 @@ class WebPage:
     """A page that was read, cut into passages, with their vectors of shape (passages, dimensions)."""
 
     source: SourceDocument
-    passages: tuple[str, ...]
+    passages: tuple[PassageText, ...]
     vectors: NDArray[np.float32]
 
 
@@ -115,14 +115,16 @@ def _insert(db: sqlite3.Connection, run_id: str, page: WebPage, originals: dict[
     document = db.execute("SELECT id FROM web_documents WHERE run_id = ? AND url = ?", key).fetchone()["id"]
     rows = db.execute("SELECT id, text FROM web_passages WHERE document_id = ?", (document,))
     ids: dict[str, int] = {r["text"]: r["id"] for r in rows}
-    for position, (text, vector) in enumerate(zip(page.passages, page.vectors, strict=True)):
-        if text not in ids:
+    for position, (passage, vector) in enumerate(zip(page.passages, page.vectors, strict=True)):
+        if passage.text not in ids:
+            where = (passage.section, passage.form, passage.page, passage.last_page)
             row = db.execute(
-                "INSERT INTO web_passages (document_id, position, text, vector) VALUES (?, ?, ?, ?)",
-                (document, position, text, vector.astype(np.float16).tobytes()),
+                "INSERT INTO web_passages (document_id, position, text, vector, section, form, page, last_page)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (document, position, passage.text, vector.astype(np.float16).tobytes(), *where),
             )
-            ids[text] = cast(int, row.lastrowid)
-    return [-ids[text] for text in dict.fromkeys(page.passages)]
+            ids[passage.text] = cast(int, row.lastrowid)
+    return [-ids[text] for text in dict.fromkeys(p.text for p in page.passages)]
 
 
 def _passage(row: sqlite3.Row) -> Passage:
@@ -138,4 +140,8 @@ def _passage(row: sqlite3.Row) -> Passage:
         date=row["date"],
         position=row["position"],
         original=row["first"].casefold() or row["original"],
+        section=row["section"],
+        form=cast(PassageForm, row["form"]),
+        page=row["page"],
+        last_page=row["last_page"],
     )

@@ -1,7 +1,7 @@
 """Sentences, and the passages of about a hundred words that they are packed into."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tools.passages import Passage, Sentence
 
@@ -55,21 +55,35 @@ def cut(text: str, words: int = PASSAGE_WORDS) -> list[str]:
     a quarter of a passage joins the one before. A line without an end to its sentence (a headline, an item) stays a
     line, so that it is no part of the sentence after it.
     """
-    passages: list[list[str]] = []
-    for sentence in split_sentences(_joined_lines(text)):
-        pieces = list(_bounded(sentence, words))
+    pieces = list(pieces_of(_joined_lines(text), words))
+    return [joined(pieces[first:end]) for first, end in packed(pieces, words)]
+
+
+def pieces_of(text: str, words: int = PASSAGE_WORDS) -> Iterator[str]:
+    """The sentences of a text, or parts of those that are far too long, as `packed` puts them together and `joined`
+    joins them: what does not end a sentence has a line end behind it."""
+    for sentence in split_sentences(text):
+        pieces = list(bounded(sentence, words))
         if not _ENDS.search(sentence):
             pieces[-1] += "\n"
-        for piece in pieces:
-            length = len(piece.split())
-            if passages and sum(len(s.split()) for s in passages[-1]) + length / 2 <= words:
-                passages[-1].append(piece)
-            else:
-                passages.append([piece])
-    if len(passages) > 1 and sum(len(s.split()) for s in passages[-1]) < words / 4:
-        rest = passages.pop()
-        passages[-1] += rest
-    return [" ".join(p).replace("\n ", "\n").rstrip() for p in passages]
+        yield from pieces
+
+
+def packed(pieces: Sequence[str], words: int = PASSAGE_WORDS) -> list[tuple[int, int]]:
+    """The first piece of each passage and the one after its last."""
+    lengths = [len(piece.split()) for piece in pieces]
+    starts: list[int] = []
+    for i, length in enumerate(lengths):
+        if not starts or sum(lengths[starts[-1] : i]) + length / 2 > words:
+            starts.append(i)
+    if len(starts) > 1 and sum(lengths[starts[-1] :]) < words / 4:
+        starts.pop()
+    return list(zip(starts, [*starts[1:], len(pieces)], strict=True)) if starts else []
+
+
+def joined(pieces: Sequence[str]) -> str:
+    """The text of a passage."""
+    return " ".join(pieces).replace("\n ", "\n").rstrip()
 
 
 def _joined_lines(text: str) -> str:
@@ -77,7 +91,8 @@ def _joined_lines(text: str) -> str:
     return re.sub(r"(?<![.!?:;\n\"'”’)\]])\n(?!\s*\n)(?=[a-z(])", " ", clean(text))
 
 
-def _bounded(sentence: str, words: int) -> Iterator[str]:
+def bounded(sentence: str, words: int = PASSAGE_WORDS) -> Iterator[str]:
+    """The sentence, or one that is far too long in parts that end at a clause, or else at a word."""
     longest = max(words, _LONGEST_SENTENCE)
     if len(sentence.split()) <= longest:
         yield sentence

@@ -1,0 +1,63 @@
+"""Cuts a document into passages that know where they stand: below which heading, on which pages, prose or table."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from tools.passages import Block, PassageForm, PassageText, SourceDocument
+from tools.text.sentences import PASSAGE_WORDS, bounded, cut, joined, packed, pieces_of
+
+_FORMS: dict[str, PassageForm] = {"table": "table", "caption": "caption"}
+
+
+def cut_document(document: SourceDocument) -> list[PassageText]:
+    """The passages of a document in order; what it repeats, it says once.
+
+    No passage goes on below another heading, and none mixes sentences with rows of a table. Headings are in no
+    passage's text: a judge would take their words for a claim.
+    """
+    once: dict[str, PassageText] = {}
+    for passage in _of_blocks(document) or map(PassageText, cut(document.text)):
+        once.setdefault(passage.text, passage)
+    return list(once.values())
+
+
+def _of_blocks(document: SourceDocument) -> list[PassageText]:
+    passages: list[PassageText] = []
+    for (section, form, _), blocks in groupby(_placed(document), key=lambda placed: placed[:3]):
+        own = [block for *_, block in blocks]
+        pack = _prose if form == "prose" else _rows
+        passages += pack(own, "" if section == document.title else section, form)
+    return passages
+
+
+def _placed(document: SourceDocument) -> Iterator[tuple[str, PassageForm, bool, Block]]:
+    """Every block but the headings, with the heading above it, its form, and whether it is a note."""
+    section = ""
+    for block in document.blocks:
+        if block.form == "heading":
+            section = block.text
+        else:
+            yield section, _FORMS.get(block.form, "prose"), block.form == "note", block
+
+
+def _prose(blocks: Iterable[Block], section: str, form: PassageForm) -> Iterator[PassageText]:
+    pieces = [(piece, block) for block in blocks for piece in pieces_of(block.text)]
+    for first, end in packed([piece for piece, _ in pieces]):
+        yield _passage([piece for piece, _ in pieces[first:end]], [b for _, b in pieces[first:end]], section, form)
+
+
+def _rows(blocks: Iterable[Block], section: str, form: PassageForm) -> Iterator[PassageText]:
+    """Each table or caption by itself; a long table in parts of whole rows."""
+    for block in blocks:
+        part: list[str] = []
+        for row in (piece for line in block.text.split("\n") for piece in bounded(line)):
+            if part and sum(len(r.split()) for r in part) + len(row.split()) > PASSAGE_WORDS:
+                yield _passage(part, [block], section, form)
+                part = []
+            part.append(f"{row}\n")
+        yield _passage(part, [block], section, form)
+
+
+def _passage(pieces: list[str], blocks: list[Block], section: str, form: PassageForm) -> PassageText:
+    first, last = blocks[0].page, max(max(b.page, b.last_page) for b in blocks)
+    return PassageText(joined(pieces), section, form, first, last)

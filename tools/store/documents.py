@@ -1,0 +1,119 @@
+"""The rows of a document: its own, its passages', their vectors', and the lines that tell the indexes of them."""
+
+import hashlib
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.passages import PassageText, SourceDocument
+
+READING = 1
+"""The version of the readers: raised when they get so much more out of files that reading these again is worth it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDocument:
+    """What tells whether a stored document has changed: the hash of its content, the file it was read from (empty
+    where that is not known), and the version of the readers."""
+
+    content_hash: str
+    origin: str
+    reading: int
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDocument:
+    """A document cut into passages, with their vectors of shape (passages, dimensions).
+
+    sentences: for each passage the vectors of its sentences, (sentences, dimensions); empty where none are kept.
+    replaces: the identity of an older state of the document, where that is another.
+    """
+
+    source: SourceDocument
+    passages: tuple[PassageText, ...]
+    vectors: NDArray[np.float32]
+    sentences: tuple[NDArray[np.float32], ...] = ()
+    replaces: str = ""
+
+    @property
+    def content_hash(self) -> str:
+        return content_hash(self.source)
+
+
+def content_hash(source: SourceDocument) -> str:
+    """Changes whenever anything that would be stored of the document changes."""
+    fields = [source.text, source.title, source.url, source.publisher, source.kind, source.date]
+    fields += (f"{b.form} {b.level} {b.page} {b.last_page} {b.text}" for b in source.blocks)
+    return hashlib.sha256("\x1f".join(fields).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def remove_document(db: sqlite3.Connection, collection_id: int, external_id: str) -> int:
+    """Removes the document of this identity with its passages; returns how many these were."""
+    row = db.execute(
+        "SELECT id FROM documents WHERE collection_id = ? AND external_id = ?", (collection_id, external_id)
+    ).fetchone()
+    if row is None:
+        return 0
+    ids = [r[0] for r in db.execute("SELECT id FROM passages WHERE document_id = ?", (row["id"],))]
+    journal(db, collection_id, ids, "remove")
+    db.execute("DELETE FROM documents WHERE id = ?", (row["id"],))
+    return len(ids)
+
+
+def insert_document(db: sqlite3.Connection, collection_id: int, document: PreparedDocument) -> int:
+    """Stores a document with its passages and their vectors; returns how many passages it has."""
+    source, now = document.source, datetime.now(UTC).isoformat(timespec="seconds")
+    described = (source.title, source.url, source.publisher, source.kind, source.date)
+    cursor = db.execute(
+        "INSERT INTO documents"
+        " (collection_id, content_hash, title, url, publisher, kind, date, ingested_at,"
+        " external_id, shown_id, origin, language, reading)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (collection_id, document.content_hash, *described, now, *_identity(source)),
+    )
+    ids: list[int] = []
+    for position, passage in enumerate(document.passages):
+        where = (passage.section, passage.form, passage.page, passage.last_page)
+        row = db.execute(
+            "INSERT INTO passages (document_id, position, text, section, form, page, last_page)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (cursor.lastrowid, position, passage.text, *where),
+        )
+        ids.append(cast(int, row.lastrowid))
+    blobs = [(i, halves(v)) for i, v in zip(ids, document.vectors, strict=True)]
+    db.executemany("INSERT INTO vectors (passage_id, vector) VALUES (?, ?)", blobs)
+    if document.sentences:
+        rows = [(i, len(v), halves(v)) for i, v in zip(ids, document.sentences, strict=True)]
+        db.executemany("INSERT INTO sentence_vectors VALUES (?, ?, ?)", rows)
+    journal(db, collection_id, ids, "add")
+    return len(ids)
+
+
+def adopt_document(db: sqlite3.Connection, collection_id: int, known_as: str, source: SourceDocument) -> None:
+    """Gives a stored document of the same content the identity and the origin that it is known by now."""
+    db.execute(
+        "UPDATE documents SET external_id = ?, shown_id = ?, origin = ?, language = ?, reading = ?"
+        " WHERE collection_id = ? AND external_id = ?",
+        (*_identity(source), collection_id, known_as),
+    )
+
+
+def _identity(source: SourceDocument) -> tuple[str, str, str, str, int]:
+    shown = source.external_id if source.key else ""
+    return source.identity, shown, source.origin, source.language, READING
+
+
+def journal(db: sqlite3.Connection, collection_id: int, ids: Sequence[int], op: str) -> None:
+    """Tells the indexes of passages that they have to add or to remove."""
+    rows = [(collection_id, i, op) for i in ids]
+    db.executemany("INSERT INTO journal (collection_id, passage_id, op) VALUES (?, ?, ?)", rows)
+
+
+def halves(vectors: NDArray[np.float32]) -> bytes:
+    """As vectors are stored: float16."""
+    return vectors.astype(np.float16).tobytes()
