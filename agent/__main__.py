@@ -16,6 +16,7 @@ examples:
   python -m agent ask "Should schools ban smartphones?"
   python -m agent ask "Is nuclear power safe?" --deep --out nuclear.html
   python -m agent ingest papers/ notes.docx --collection mine
+  python -m agent ingest survey.csv --text comment --title topic
   python -m agent ask "Should we raise prices?" --collection mine --no-web
 
 exit status: 0 answered, 2 bad input, 3 nothing was found, 4 answered though a provider failed (another one stood in),
@@ -41,7 +42,7 @@ def build_parser() -> argparse.ArgumentParser:
     chat = commands.add_parser("chat", help="ask and follow up, line by line")
     _add_search_options(chat)
     _add_batch(commands.add_parser("batch", help="answer many questions from a file; goes on where it was stopped"))
-    _add_ingest(commands.add_parser("ingest", help="add documents: txt, md, html, pdf, docx, csv, jsonl, web pages"))
+    _add_ingest(commands.add_parser("ingest", help="add documents: txt, md, html, pdf, docx, csv, json, web pages"))
     collections = commands.add_parser("collections", help="list what is stored, or one collection's documents")
     collections.add_argument("name", nargs="?", help="list this collection's documents")
     delete = commands.add_parser("delete", help="remove a collection, or one document of it")
@@ -66,6 +67,15 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="with --sync: remove without asking")
     parser.add_argument("--all", action="store_true", help="also hidden files and folders, .git, .venv, node_modules")
     parser.add_argument("--report", metavar="FILE", help="write here what could not be read and what was left out")
+    columns = parser.add_argument_group("columns of tables (csv, tsv, json, jsonl), guessed where they are plain")
+    columns.add_argument(
+        "--text",
+        action="append",
+        metavar="COLUMN",
+        help="the text; several, given again or with commas, are joined. `meta.body` is a field inside another",
+    )
+    for of in ("id", "title", "url", "publisher", "date", "kind"):
+        columns.add_argument(f"--{of}", metavar="COLUMN")
 
 
 def _add_search_options(parser: argparse.ArgumentParser) -> None:

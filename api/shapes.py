@@ -225,12 +225,13 @@ class NewDocuments(_Request):
 
 
 class Stored(_Reply):
-    """What an upload did; `problems` name what could not be read, and why."""
+    """What an upload did; `problems` name what could not be read, and why, `notes` tell how tables were read."""
 
     stored: int
     unchanged: int
     passages: int
     problems: list[str]
+    notes: list[str]
 
 
 class Health(_Reply):

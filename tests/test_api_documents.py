@@ -63,13 +63,30 @@ FILES = {
 
 def test_files_of_every_kind_are_stored_under_their_names(client: httpx.Client) -> None:
     reply = upload(client, "kinds", *FILES.items())
-    assert reply.json() == {"stored": 11, "unchanged": 0, "passages": 11, "problems": []}
+    assert reply.json() == {"stored": 11, "unchanged": 0, "passages": 11, "problems": [], "notes": []}
     found = listed(client, "kinds")
     assert set(found) == {*(n for n in FILES if not n.startswith("rows")), "c1", "c2", "j0", "j1", "j2"}
     assert found["the_notes.txt"]["title"] == "the notes"
     assert (found["stone.md"]["publisher"], found["stone.md"]["date"]) == ("Stone Press", "2026-03-12")
     assert found["paper.pdf"]["title"] == "paper"
     assert upload(client, "kinds", *FILES.items()).json()["unchanged"] == 11
+
+
+def test_columns_of_tables_are_guessed_told_and_named(client: httpx.Client) -> None:
+    unclear = f"pro,con,who\n{TEXT},{TEXT} Not.,Ann\n".encode()
+    reply = upload(client, "tables", ("talk.csv", b"comment,stars\n" + TEXT.encode() + b",5\n"), ("a.csv", unclear))
+    assert reply.json()["notes"] == [
+        "talk.csv: read 'comment' as the text; ids from the row numbers; not used: 'stars'."
+    ]
+    [problem] = reply.json()["problems"]
+    assert "a.csv: is 'con' the text, or 'pro'?" in problem
+    assert "Send the form field text_column=con with it." in problem
+    files = [("files", ("a.csv", unclear))]
+    named = {"text_column": ["pro", "con"], "title_column": "who", "id_column": "who"}
+    reply = client.post("/v1/collections/tables/files", files=files, data=named)
+    assert (reply.json()["stored"], reply.json()["problems"]) == (1, [])
+    assert listed(client, "tables")["Ann"]["title"] == "Ann"
+    assert "talk.csv, row 1" in listed(client, "tables")
 
 
 def test_documents_are_seen_by_the_next_question(client: httpx.Client) -> None:
@@ -80,6 +97,8 @@ def test_documents_are_seen_by_the_next_question(client: httpx.Client) -> None:
         "kind": "news",
         "date": "2026-03",
         "passages": 1,
+        "key": "d",
+        "language": "en",
     }
     answer = client.post("/v1/ask", json={"question": QUESTION, "collections": ["seen"]}).json()
     cited = {(c["document_id"], c["collection"], c["url"]) for c in answer["citations"]}
@@ -104,8 +123,8 @@ UNREADABLE = {
     "empty.txt": (b"", "empty.txt: holds no text."),
     "picture.png": (b"\x89PNG", "picture.png: files ending in '.png' cannot be read. These can be read: .txt, .md"),
     "noending": (b"Bridges.", "noending: the name has no ending that says what it is."),
-    "rows.csv": (b"a,b\n1,2\n", "rows.csv: the first line has to name the columns"),
-    "rows.jsonl": (b"{}\n", "rows.jsonl, line 1: the field 'id' is missing"),
+    "rows.csv": (b"a,b\n1,2\n", "rows.csv: no column holds text. Its columns: 'a' (1), 'b' (2)."),
+    "rows.jsonl": (b"[1]\n", "rows.jsonl, row 1: a row has to be an object"),
     "binary.txt": (b"\x00\x01\x02", "binary.txt: this is not a text file"),
 }
 

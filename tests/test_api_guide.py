@@ -52,6 +52,7 @@ def reader(module_settings: Settings, tmp_path_factory: pytest.TempPathFactory) 
         pytest.skip("the lines of docs/api.md are for curl in a shell, and one of both is not on this machine")
     folder = tmp_path_factory.mktemp("reader")
     (folder / "notes.txt").write_text("Schools should ban smartphones, since lessons are calmer without them.")
+    (folder / "survey.csv").write_text("age,pro,con\n41,Lessons are calmer.,Parents cannot call.\n")
     (folder / "paper.pdf").write_bytes(pdf("Schools should not ban smartphones."))
     with api(module_settings) as address:
         yield Reader(address, folder)

@@ -393,6 +393,19 @@ def test_files_that_are_worth_reading_again_are_told(cli: Cli, settings: Setting
     assert "ingest them again" not in cli("collections")[1]
 
 
+def test_columns_of_a_table_are_told_asked_for_and_named(cli: Cli, tmp_path: Path) -> None:
+    talk, survey = tmp_path / "talk.csv", tmp_path / "the survey.csv"
+    talk.write_text("comment;stars\nFerries leave room for ships, and ask for patience.;5\n")
+    survey.write_text("nr,for,against\n1,Ferries leave room for ships.,Ferries ask for patience.\n")
+    status, out, err = cli("ingest", str(talk), str(survey), "--collection", "tables")
+    assert (status, out.startswith("1 documents stored")) == (FAILED, True)
+    assert f"{talk}: read 'comment' as the text; ids from the row numbers; not used: 'stars'.\n" in out
+    typed = f"Type: python -m agent ingest '{survey}' --collection tables --text for"
+    assert f"{typed} ('for,against' takes both.)\n" in err
+    status, out, _ = cli("ingest", str(survey), "--collection", "tables", "--text", "against", "--text", "for")
+    assert (status, out.startswith("1 documents stored")) == (OK, True)
+
+
 def test_graph_prints_mermaid(cli: Cli) -> None:
     status, out, _ = cli("graph")
     assert status == OK

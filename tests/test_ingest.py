@@ -47,6 +47,12 @@ def test_a_folder(house: House, folder: Path) -> None:
     assert house.store.changes(0, 10) == []  # both indexes are up to date
 
 
+def test_json_is_read_where_it_is_named_and_not_out_of_a_folder(house: House, folder: Path) -> None:
+    (folder / "package.json").write_text('[{"text": "Wasps build with paper."}]')
+    assert house.ingest_files([str(folder)], "c").stored == 4
+    assert house.ingest_files([str(folder / "package.json")], "c").stored == 1
+
+
 def test_doing_it_twice_changes_nothing(house: House, folder: Path) -> None:
     house.ingest_files([str(folder)], "c")
     before = house.store.scan(0, 100)

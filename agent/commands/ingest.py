@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import json
 import os
+import shlex
 import sys
 import time
 from collections import Counter
@@ -14,6 +15,7 @@ from agent.__main__ import FAILED, OK
 from agent.commands.storage import open_indexes
 from agent.settings import load_settings
 from tools.errors import InputError, SourceError
+from tools.ingest.columns import FIELDS, Columns
 from tools.ingest.files import FoundFile, find_files
 from tools.ingest.ingest import Ingester, IngestReport, read_all
 from tools.passages import SourceDocument
@@ -35,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     files = find_files(paths, everything=args.all, skipped=skipped) if paths else []
     report, progress = IngestReport(), _Progress()
     store, search, encoder = open_indexes()
-    documents = _both(read_all(files, report, progress), addresses, report.problems)
+    documents = _both(read_all(files, report, progress, _columns(args)), addresses, report.problems)
     try:
         Ingester(store, search, encoder).ingest(documents, args.collection, progress, report)
     finally:
@@ -119,6 +121,15 @@ def _agreed(gone: Sequence[tuple[str, str]], collection: str) -> bool:
         raise InputError(f"{what} {', '.join(named)}. To remove them without being asked, give --yes.")
     told = "\n  ".join([what[0].upper() + what[1:], *named])
     return input(f"{told}\nRemove them? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _columns(args: argparse.Namespace) -> Columns:
+    """The columns that were named, with the command that names the text's where it is not plain."""
+    fields = {f: getattr(args, f) or "" for f in FIELDS}
+    told = "".join(f" --{f} {shlex.quote(name)}" for f, name in fields.items() if name)
+    into = "" if args.collection == "mine" else f" --collection {shlex.quote(args.collection)}"
+    hint = f"Type: python -m agent ingest {{file}}{into}{told} --text {{column}}"
+    return Columns(tuple(args.text or ()), **fields, hint=hint)
 
 
 def _both(

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, File, Query, UploadFile
+from fastapi import APIRouter, Depends, File, Form, Query, UploadFile
 
 from api.callers import Caller, TheCaller
 from api.problems import FieldProblem, ProblemError, responses
@@ -26,6 +26,7 @@ from api.shapes import (
     Stored,
 )
 from tools.errors import SourceError
+from tools.ingest.columns import Columns
 from tools.ingest.documents import printable
 from tools.ingest.ingest import Ingester, IngestReport
 from tools.ingest.readers import READERS, read_file
@@ -43,6 +44,34 @@ _NAMED: dict[str, Any] = {
         }
     }
 }
+
+
+_OneColumn = Annotated[str, Form(max_length=1000)]
+
+
+def _columns(
+    text_column: Annotated[
+        list[str],
+        Form(description="In tables: the column of the text, guessed where it is plain; several are joined in order."),
+    ] = [],  # noqa: B006  # read and never changed
+    id_column: _OneColumn = "",
+    title_column: _OneColumn = "",
+    url_column: _OneColumn = "",
+    publisher_column: _OneColumn = "",
+    date_column: _OneColumn = "",
+    kind_column: _OneColumn = "",
+) -> Columns:
+    """The columns of tables, as the caller named them."""
+    return Columns(
+        text=tuple(name for name in text_column if name),
+        id=id_column,
+        title=title_column,
+        url=url_column,
+        publisher=publisher_column,
+        date=date_column,
+        kind=kind_column,
+        hint="Send the form field text_column={column} with it.",
+    )
 
 
 @router.get("", response_model=Collections, responses=responses(503))
@@ -105,6 +134,7 @@ async def store_files(
     service: TheService,
     caller: TheCaller,
     files: Annotated[list[UploadFile], File(min_length=1, description=f"Files ending in {', '.join(READERS)}.")],
+    columns: Annotated[Columns, Depends(_columns)],
 ) -> Stored:
     """Stores files, each under the name that it was sent with; its ending says what it is read as.
 
@@ -112,7 +142,7 @@ async def store_files(
     """
     with tempfile.TemporaryDirectory(prefix="steelman-upload-") as folder:
         kept = [await _keep(file, Path(folder), number) for number, file in enumerate(files)]
-        return await _store(service, caller, name, lambda report: _read(kept, report))
+        return await _store(service, caller, name, lambda report: _read(kept, report, columns))
 
 
 @router.delete("/{name}", response_model=Deleted, responses=responses(404, 409, 422, 503))
@@ -159,7 +189,13 @@ async def _stored(service: Service, name: str, read: Callable[[IngestReport], It
         await asyncio.to_thread(ingester.ingest, given, name, None, report)
     if not report.stored and not report.unchanged:
         raise _nothing_stored(report.problems)
-    return Stored(stored=report.stored, unchanged=report.unchanged, passages=report.passages, problems=report.problems)
+    return Stored(
+        stored=report.stored,
+        unchanged=report.unchanged,
+        passages=report.passages,
+        problems=report.problems,
+        notes=report.notes,
+    )
 
 
 def _with_text(documents: Iterable[SourceDocument], report: IngestReport) -> Iterator[SourceDocument]:
@@ -188,13 +224,15 @@ async def _keep(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]
     return path, sent
 
 
-def _read(files: list[tuple[Path, str]], report: IngestReport) -> Iterator[SourceDocument]:
+def _read(files: list[tuple[Path, str]], report: IngestReport, columns: Columns) -> Iterator[SourceDocument]:
     for path, sent in files:
         if wrong := _wrong_name(path, sent):
             report.problems.append(wrong)
             continue
         try:
-            yield from read_file(path, sent, skip=lambda problem: report.problems.append(str(problem)))
+            yield from read_file(
+                path, sent, lambda problem: report.problems.append(str(problem)), columns, report.notes.append
+            )
         except SourceError as exc:
             report.problems.append(str(exc))
 

@@ -3,7 +3,7 @@
 import codecs
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +13,13 @@ from tools.text.sentences import clean
 
 _FIELDS = ("title", "url", "publisher", "kind", "date")
 _DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?(?![\d-])")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a reader tells of a file beside its documents: what it guessed, what it left out."""
+
+    text: str
 
 
 def read_text(path: Path, name: str) -> str:
@@ -66,7 +73,7 @@ def document(external_id: str, text: str, fields: Mapping[str, Any]) -> SourceDo
 
 
 def row_key(file: str, row: str) -> str:
-    """What tells a row of a table from the rows of others that have the same id."""
+    """What tells a row of a table from the rows of others that have the same id; begins with the file."""
     return printable(f"{file}#{row}")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.errors import InputError
-from tools.ingest.readers import READERS
+from tools.ingest.readers import IN_FOLDERS, READERS
 
 _NOT_MEANT = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
 
@@ -57,7 +57,7 @@ def _inside(folder: Path, everything: bool, skipped: Counter[str]) -> Iterator[P
         for name in sorted(files):
             if name.startswith(".") and not everything:
                 skipped["hidden files"] += 1
-            elif Path(name).suffix.lower() not in READERS:
+            elif Path(name).suffix.lower() not in IN_FOLDERS:
                 skipped["files of other kinds"] += 1
             elif (path := Path(here, name)).is_file():
                 yield path

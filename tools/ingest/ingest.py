@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from tools.encoders.encoder import Encoder
 from tools.encoders.sentences import encode_with_sentences
 from tools.errors import SourceError
+from tools.ingest.columns import GUESSED, Columns
 from tools.ingest.cutting import cut_document
-from tools.ingest.documents import printable, row_key
+from tools.ingest.documents import printable
 from tools.ingest.files import FoundFile
 from tools.ingest.readers import read_file
 from tools.passages import PassageText, SourceDocument
@@ -52,11 +53,11 @@ Progress = Callable[[IngestReport], None]
 
 
 def read_all(
-    files: Sequence[FoundFile], report: IngestReport, progress: Progress | None = None
+    files: Sequence[FoundFile], report: IngestReport, progress: Progress | None = None, columns: Columns = GUESSED
 ) -> Iterator[SourceDocument]:
     """The documents of all files; what cannot be read goes into the report's problems, and the rest goes on.
 
-    Each is known by its file's whole path, and by its name there where it is a row of it.
+    Each is known by its file's whole path, and by its id there where it is a row of it. `columns` are those of tables.
     """
     report.files += len(files)
     for file in files:
@@ -69,10 +70,9 @@ def read_all(
             report.broken.add(origin)
 
         try:
-            for document in read_file(file.path, printable(file.name), skip=skip):
-                origin = printable(file.origin)
-                key = row_key(origin, document.external_id) if document.key else origin
-                yield replace(document, key=key, origin=origin)
+            name, origin = printable(file.name), printable(file.origin)
+            for document in read_file(file.path, name, skip, columns, report.notes.append):
+                yield replace(document, key=origin + document.key.removeprefix(name), origin=origin)
         except SourceError as exc:
             skip(exc)
 

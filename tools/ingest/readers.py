@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Protocol
 
 from tools.errors import SourceError
-from tools.ingest.documents import document, read_text, title_of
+from tools.ingest.columns import GUESSED, Columns
+from tools.ingest.documents import Note, document, read_text, title_of
 from tools.ingest.html import read_html
 from tools.ingest.markdown import read_markdown
 from tools.ingest.pdf import read_pdf
-from tools.ingest.rows import read_csv, read_jsonl
+from tools.ingest.rows import read_csv, read_json, read_jsonl
 from tools.ingest.word import read_docx
 from tools.passages import SourceDocument
 
@@ -17,20 +19,38 @@ STRUCTURED = (".md", ".markdown", ".html", ".htm", ".pdf", ".docx")
 _MOST_WRONG_ROWS = 20
 
 
-def read_file(path: Path, name: str, skip: Callable[[SourceError], None] | None = None) -> Iterator[SourceDocument]:
+Read = Iterator[SourceDocument | SourceError | Note]
+
+
+class _RowReader(Protocol):
+    def __call__(self, path: Path, name: str, columns: Columns = GUESSED) -> Read: ...
+
+
+def read_file(
+    path: Path,
+    name: str,
+    skip: Callable[[SourceError], None] | None = None,
+    columns: Columns = GUESSED,
+    tell: Callable[[str], None] | None = None,
+) -> Iterator[SourceDocument]:
     """The documents in a file; `name` is the path as the user gave it, the document's id.
 
     Raises SourceError, naming the file (and the line, for rows), when it cannot be read as what its name says.
-    A wrong row goes to `skip`, where that is given, and the rows after it are still read.
+    A wrong row goes to `skip`, where that is given, and the rows after it are still read. `columns` says which columns
+    of a table are read as what; what was guessed goes to `tell`.
     """
-    reader = READERS.get(path.suffix.lower())
-    if reader is None:
+    ending = path.suffix.lower()
+    if ending not in READERS:
         raise SourceError(f"{name}: files ending in '{path.suffix}' cannot be read. These can: {', '.join(READERS)}.")
     try:
         wrong = 0
-        for found in reader(path, name):
+        for found in ROWS[ending](path, name, columns) if ending in ROWS else READERS[ending](path, name):
             if isinstance(found, SourceDocument):
                 yield found
+                continue
+            if isinstance(found, Note):
+                if tell:
+                    tell(found.text)
                 continue
             wrong += 1
             if skip is None or wrong > _MOST_WRONG_ROWS:
@@ -44,7 +64,16 @@ def _read_text(path: Path, name: str) -> Iterator[SourceDocument]:
     yield document(name, read_text(path, name), {"title": title_of(name)})
 
 
-READERS: dict[str, Callable[[Path, str], Iterator[SourceDocument | SourceError]]] = {
+ROWS: dict[str, _RowReader] = {
+    ".csv": read_csv,
+    ".tsv": read_csv,
+    ".jsonl": read_jsonl,
+    ".ndjson": read_jsonl,
+    ".json": read_json,
+}
+"""Readers of tables, whose columns can be named."""
+
+READERS: dict[str, Callable[[Path, str], Read]] = {
     ".txt": _read_text,
     ".md": read_markdown,
     ".markdown": read_markdown,
@@ -52,6 +81,8 @@ READERS: dict[str, Callable[[Path, str], Iterator[SourceDocument | SourceError]]
     ".htm": read_html,
     ".pdf": read_pdf,
     ".docx": read_docx,
-    ".csv": read_csv,
-    ".jsonl": read_jsonl,
+    **ROWS,
 }
+
+IN_FOLDERS = tuple(ending for ending in READERS if ending != ".json")
+"""What is read of a folder. Most .json that lies about is some program's own: it is read where it is named itself."""

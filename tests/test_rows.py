@@ -1,0 +1,299 @@
+"""Tables of rows as they are found in the wild: which column is what, how they are written, what is told."""
+
+import codecs
+import csv
+import io
+import json
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.errors import SourceError
+from tools.ingest.columns import Columns
+from tools.ingest.dates import iso_date
+from tools.ingest.files import FoundFile
+from tools.ingest.ingest import IngestReport, read_all
+from tools.ingest.readers import read_file
+from tools.passages import SourceDocument
+
+LONG = (
+    "Zoos keep the last animals of some kinds alive, and the condor would be gone without them.",
+    "A cage is a cage, however green it is painted, and a bear that paces has no other word for it.",
+    "Children who have seen an elephant care about elephants; those who have not seen one rarely do.",
+)
+SHORT = ("Zoos save species", "Zoos are prisons", "Zoos teach children")
+
+
+def table(rows: Sequence[Sequence[Any]], separator: str = ",") -> str:
+    out = io.StringIO()
+    csv.writer(out, delimiter=separator).writerows(rows)
+    return out.getvalue()
+
+
+def lines(*rows: Any) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def made(folder: Path, name: str, data: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+class Reading:
+    """A file read to its end: its documents, its problems and its notes."""
+
+    def __init__(self, path: Path, **columns: Any) -> None:
+        self.problems: list[str] = []
+        self.notes: list[str] = []
+        reads = read_file(
+            path, path.name, lambda e: self.problems.append(str(e)), Columns(**columns), self.notes.append
+        )
+        self.documents: list[SourceDocument] = list(reads)
+
+    @property
+    def texts(self) -> list[str]:
+        return [d.text for d in self.documents]
+
+    @property
+    def ids(self) -> list[str]:
+        return [d.external_id for d in self.documents]
+
+
+def sheet(names: str, row: Callable[[int, str], Sequence[Any]], separator: str = ",") -> str:
+    """A table of three rows under the names."""
+    return table([names.split(","), *[row(i, t) for i, t in enumerate(LONG)]], separator)
+
+
+def objects(row: Callable[[int, str], Any]) -> list[Any]:
+    return [row(i, t) for i, t in enumerate(LONG)]
+
+
+TITLE = "Zoos and us"
+ARGUED = sheet("arg_id,argument,topic,stance", lambda i, t: [f"arg_{i}", t, "We should abolish zoos", 1])
+NEWS = sheet(
+    "date,headline,content,url,source", lambda i, t: ["Mar 12, 2026", TITLE, t, f"https://x.example/{i}", "The Ex"]
+)
+GERMAN = sheet("Nr,Titel,Alter,Antwort", lambda i, t: [i, TITLE, "3,5", t], ";")
+EXCEL = sheet("Respondent ID,Why do you think so?", lambda i, t: [i, t], "\t")
+PAPERS = objects(lambda i, t: {"id": f"07.{i}", "title": TITLE, "abstract": f" {t}\n", "update_date": "2008-11-26"})
+COMMENTS = objects(lambda i, t: {"author": "u", "body": t, "created_utc": 1577836800, "id": f"f{i}", "link_id": "t3"})
+FEVER = objects(lambda i, t: {"id": i, "claim": t, "evidence": [[[92206, 7, "Zoo", i]]]})
+NESTED = objects(lambda i, t: {"_id": f"e{i}", "_source": {"title": TITLE, "content": t}})
+DEBATES = objects(lambda i, t: {"id": f"g{i}", "conclusion": "Zoos help", "premises": [{"text": t, "stance": "PRO"}]})
+ORDERS = objects(lambda _, t: {"instruction": "Argue against zoos in one sentence, please.", "output": t})
+CLAIMS = objects(lambda _, t: {"claim": "Zoos help.", "evidence": [t]})
+
+# The name of a file, what it says, and what is known of its first row.
+WILD: dict[str, tuple[str, str | bytes, dict[str, str]]] = {
+    "reviews": ("r.csv", sheet("review,sentiment", lambda _, t: [t, "positive"]), {}),
+    "sentiment": ("s.csv", sheet("label,text", lambda _, t: [1, t]), {}),
+    "the index of pandas": ("p.csv", sheet(",Unnamed: 0,count,tweet", lambda i, t: [i, i, 0, t]), {}),
+    "arguments": ("a.csv", ARGUED, {"external_id": "arg_0"}),
+    "news": (
+        *("n.csv", NEWS),
+        {"title": TITLE, "date": "2026-03-12", "url": "https://x.example/0", "publisher": "The Ex"},
+    ),
+    "a German Excel": ("d.csv", codecs.BOM_UTF8 + GERMAN.encode(), {"external_id": "0", "title": TITLE}),
+    "Excel's Unicode text": ("u.tsv", EXCEL.encode("utf-16"), {"external_id": "0"}),
+    "Excel's own word": ("e.csv", "sep=;\r\n" + sheet("ID,Comment", lambda i, t: [i, t], ";"), {"external_id": "0"}),
+    "bars": ("b.csv", sheet("speaker,speech", lambda _, t: ["Mr. Smith", t], "|"), {}),
+    "no names": ("h.csv", table([[3, TITLE, t] for t in LONG]), {}),
+    "no names, labels": ("k.tsv", table([[t, "pos"] for t in LONG], "\t"), {}),
+    "lines above": ("v.csv", "Survey of March\n\n" + sheet("n,comment", lambda _, t: [2, t]), {}),
+    "one column": ("o.csv", "Opinion\n" + "\n".join(LONG), {}),
+    "ends left out": ("c.csv", "id,body,a,b\n" + table([[i, t] for i, t in enumerate(LONG)]), {"external_id": "0"}),
+    "BEIR": (
+        *("b.jsonl", lines(*objects(lambda i, t: {"_id": f"d{i}", "title": TITLE, "text": t, "metadata": {}}))),
+        {"external_id": "d0", "title": TITLE},
+    ),
+    "posts": ("p.jsonl", lines(*objects(lambda _, t: {"post": t, "label": 0})), {}),
+    "claims": ("f.jsonl", lines(*FEVER), {"external_id": "0"}),
+    "claims with evidence": ("h.jsonl", lines(*CLAIMS), {}),
+    "abstracts": ("x.jsonl", lines(*PAPERS), {"external_id": "07.0", "date": "2008-11-26", "title": TITLE}),
+    "Reddit": ("d.jsonl", lines(*COMMENTS), {"external_id": "f0", "date": "2020-01-01", "publisher": ""}),
+    "instructions": ("i.jsonl", lines(*ORDERS), {}),
+    "fields inside others": ("e.jsonl", lines(*NESTED), {"external_id": "e0", "title": TITLE}),
+    "objects in a list": ("g.jsonl", lines(*DEBATES), {"external_id": "g0"}),
+    "texts": ("t.jsonl", lines(*LONG), {}),
+    "an array": ("a.json", json.dumps(objects(lambda i, t: {"id": i, "message": t}), indent=1), {"external_id": "0"}),
+    "an array inside": ("o.json", json.dumps({"status": "ok", "data": objects(lambda _, t: {"body": t})}), {}),
+    "by ids": ("k.json", json.dumps({f"k{i}": {"body": t} for i, t in enumerate(LONG)}), {"external_id": "k0"}),
+    "lines called json": ("l.json", lines(*objects(lambda _, t: {"headline": t, "is_sarcastic": 0})), {}),
+    "an array called lines": ("m.jsonl", json.dumps(objects(lambda _, t: {"text": t}), indent=1), {}),
+    "nd": ("n.ndjson", lines(*objects(lambda _, t: {"text": t})), {}),
+}
+
+
+@pytest.mark.parametrize("name", WILD)
+def test_as_it_is_found(tmp_path: Path, name: str) -> None:
+    file, data, fields = WILD[name]
+    found = Reading(made(tmp_path, file, data))
+    assert found.problems == []
+    assert found.texts == list(LONG)
+    first = found.documents[0]
+    assert {f: getattr(first, f) for f in fields} == fields
+    assert first.external_id == fields.get("external_id", f"{file}, row 1")
+    assert first.key == f"{file}#{fields.get('external_id', '1')}"
+
+
+def test_what_was_guessed_is_told_once(tmp_path: Path) -> None:
+    data = table([["headline", "body", "stars"], *([s, t, 5] for s, t in zip(SHORT, LONG, strict=True))])
+    told = "read 'body' as the text, 'headline' as the title; ids from the row numbers; not used: 'stars'."
+    assert Reading(made(tmp_path, "a.csv", data)).notes == [f"a.csv: {told}"]
+    assert Reading(made(tmp_path, "b.csv", "id,text\n1,one\n")).notes == []
+    assert "called 1, 2, 3" in Reading(made(tmp_path, "c.csv", table([[3, t] for t in LONG]))).notes[0]
+
+
+# What is not plain
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (table([["pro", "con"], *([t, u] for t, u in pairwise(LONG))]), r"is '(pro|con)' the text"),
+        (table([["sentence1", "sentence2"], [LONG[0], LONG[1]]]), "is 'sentence2' the text, or 'sentence1'"),
+        (table([["text", "content"], [LONG[0], LONG[1]]]), "is 'content' the text, or 'text'"),
+        (table([["id", "price"], [1, "3,5"], [2, "4,5"]]), r"no column holds text.*'id' \(1\), 'price' \(3,5\)"),
+        (table([["id", "url"], [1, "https://x.example/a-b"]]), "no column holds text"),
+        ("", "the file has no rows"),
+        ("id,text\n", "the file has no rows"),
+    ],
+)
+def test_two_that_are_equally_plausible_and_none(tmp_path: Path, data: str, says: str) -> None:
+    with pytest.raises(SourceError, match=rf"a\.csv: {says}"):
+        Reading(made(tmp_path, "a.csv", data))
+
+
+def test_the_error_shows_the_columns_and_what_to_type(tmp_path: Path) -> None:
+    path = made(tmp_path, "a b.csv", table([["id", "for it", "against"], [7, LONG[0], LONG[1]]]))
+    with pytest.raises(SourceError) as raised:
+        Reading(path, hint="Type: ingest {file} --text {column}")
+    assert "'id' (7), 'for it' (Zoos keep the last animals of some kinds…)" in str(raised.value)
+    assert "Type: ingest 'a b.csv' --text against" in str(raised.value)
+    both = Reading(path, text=("for it,against",))
+    assert both.texts == [f"{LONG[0]}\n\n{LONG[1]}"]
+
+
+def test_columns_that_are_named(tmp_path: Path) -> None:
+    rows = [{"meta": {"Title": "On zoos", "who": ["A", "B"]}, "pro": LONG[0], "con": LONG[1], "n": 7, "text": "no"}]
+    path = made(tmp_path, "a.jsonl", lines(*rows))
+    found = Reading(path, text=("con", "PRO"), id="n", title="meta.title", publisher="meta.who").documents[0]
+    assert found.text == f"{LONG[1]}\n\n{LONG[0]}"
+    assert (found.external_id, found.title, found.publisher) == ("7", "On zoos", "A, B")
+    with pytest.raises(
+        SourceError, match=r"a\.jsonl: no column is called 'abc'. Its columns: 'meta.Title' \(On zoos\)"
+    ):
+        Reading(path, text=("abc",))
+
+
+def test_a_number_names_a_column_where_the_first_line_names_none(tmp_path: Path) -> None:
+    path = made(tmp_path, "a.csv", table([["Zoos help", LONG[0]], ["Zoos harm", LONG[1]]]))
+    assert Reading(path, text=("2",), title="1").documents[0].title == "Zoos help"
+    named = made(tmp_path, "b.csv", table([["5", "x y z"], ["1", LONG[0]]]))
+    assert Reading(named, text=("x y z",)).texts == [LONG[0]]
+
+
+def test_a_name_may_hold_a_comma(tmp_path: Path) -> None:
+    path = made(tmp_path, "a.csv", table([["Why, then?", "note"], [LONG[0], LONG[1]]]))
+    assert Reading(path, text=("Why, then?",)).texts == [LONG[0]]
+
+
+# Ids
+
+
+def test_rows_of_two_files_do_not_have_one_identity(tmp_path: Path) -> None:
+    paths = [made(tmp_path, f"{n}.csv", "id,text\n1,one\n") for n in "ab"]
+    paths += [made(tmp_path, f"{n}.jsonl", lines("one")) for n in "ab"]
+    files = [FoundFile(path, path.name, str(path)) for path in paths]
+    report = IngestReport()
+    found = list(read_all(files, report))
+    assert [d.external_id for d in found] == ["1", "1", "a.jsonl, row 1", "b.jsonl, row 1"]
+    assert [d.key for d in found] == [f"{path}#1" for path in paths]
+    assert report.notes == ["a.jsonl: ids from the row numbers.", "b.jsonl: ids from the row numbers."]
+
+
+def test_an_id_that_comes_twice_is_told_with_both_lines(tmp_path: Path) -> None:
+    more = "".join(f"n{i},text {i}\n" for i in range(40))
+    found = Reading(made(tmp_path, "a.csv", f'id,text\nx,"one\nmore"\ny,two\nx,three\ny,two\n{more}'))
+    assert (found.ids[:3], len(found.ids)) == (["x", "y", "n0"], 42)
+    assert found.problems == ["a.csv, line 5: the id 'x' stands in line 2 already; only that one was taken."]
+    assert found.notes == ["a.csv: 1 rows that say again what an earlier one of their id says."]
+
+
+def test_an_id_that_keeps_repeating_is_none(tmp_path: Path) -> None:
+    rows: list[list[Any]] = [["id", "argument"], *([i // 3, f"{t} {i}"] for i, t in enumerate(LONG * 4))]
+    found = Reading(made(tmp_path, "a.csv", table(rows)))
+    assert (len(found.texts), found.problems, found.ids[11]) == (12, [], "a.csv, row 12")
+    assert "ids from the row numbers (those in 'id' repeat)" in found.notes[0]
+
+
+# What is left out
+
+
+def test_rows_without_text_are_counted(tmp_path: Path) -> None:
+    texts: list[Any] = [*LONG, "", None, "[removed]", []]
+    rows = [{"id": i, "text": t} for i, t in enumerate(texts)]
+    found = Reading(made(tmp_path, "a.jsonl", lines(*rows)))
+    assert (len(found.texts), found.problems) == (3, [])
+    assert found.notes == ["a.jsonl: 4 rows without text."]
+
+
+def test_a_line_with_too_many_cells_is_told_and_not_cut(tmp_path: Path) -> None:
+    found = Reading(made(tmp_path, "a.csv", "label,text\n0,one\n1,two, or three\n0,four,\n0,five\n0,six\n"))
+    assert found.texts == ["one", "four", "five", "six"]
+    assert "a.csv, line 3: 3 cells, but 2 columns" in found.problems[0]
+
+
+def test_quotation_marks_between_tabs_may_be_just_that(tmp_path: Path) -> None:
+    data = f'id\ttext\n1\t"Never, he said.\n2\tOf 5" pipes.\n3\t{LONG[0]}\n'
+    assert Reading(made(tmp_path, "a.tsv", data)).texts == ['"Never, he said.', 'Of 5" pipes.', LONG[0]]
+    quoted = table([["id", "text"], [1, 'He said\n"no".'], [2, LONG[0]]], "\t")
+    assert Reading(made(tmp_path, "b.tsv", quoted)).texts == ['He said\n"no".', LONG[0]]
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        ("{", "not valid JSON"),
+        ('{"name": "x", "version": 1}', "no rows. They are the objects of an array"),
+        ('{"a": [{"text": "x"}], "b": [{"text": "y"}]}', r"several arrays of objects \('a', 'b'\)"),
+        ("[]", "the file has no rows"),
+        ("7", "no rows"),
+        ("[[1, 2]]", "row 1: a row has to be an object"),
+        ("[" * 100_000, "not valid JSON"),
+        ('{"a":' * 500 + "1" + "}" * 500, "no rows"),
+        ('[{"a":' + '{"a":' * 500 + '"x"' + "}" * 501 + "]", "no column holds text. It has no columns"),
+    ],
+)
+def test_json_without_rows(tmp_path: Path, data: str, says: str) -> None:
+    with pytest.raises(SourceError, match=rf"^a\.json[:,] ?(?:{says})"):
+        list(read_file(made(tmp_path, "a.json", data), "a.json"))
+
+
+@pytest.mark.parametrize(
+    ("given", "iso"),
+    [
+        ("2026-03-12T10:00:00Z", "2026-03-12"),
+        ("2026", "2026"),
+        ("2026/3/12 9:00:01 AM", "2026-03-12"),
+        ("2026/13/12", ""),
+        ("1577836800", "2020-01-01"),
+        ("1577836800000", "2020-01-01"),
+        ("12.3.2026", "2026-03-12"),
+        ("3/13/2026", "2026-03-13"),
+        ("13/3/2026", "2026-03-13"),
+        ("3/12/2026", ""),
+        ("March 12, 2026", "2026-03-12"),
+        ("Wed Aug 27 13:08:45 +0000 2008", "2008-08-27"),
+        ("Thu, 12 Mar 2026 10:00:00 GMT", "2026-03-12"),
+        ("31.2.2026", ""),
+        ("yesterday", ""),
+        ("", ""),
+    ],
+)
+def test_dates(given: str, iso: str) -> None:
+    assert iso_date(given) == iso

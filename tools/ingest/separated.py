@@ -1,0 +1,138 @@
+"""Takes tables apart that are lines of cells: csv, with whatever stands between the cells."""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+
+from tools.errors import SourceError
+from tools.ingest.columns import Columns, folded, is_known
+from tools.ingest.table import Row, Table
+
+_SEPARATORS = (",", ";", "\t", "|")
+_ONE_COLUMN = ("\x1f", csv.QUOTE_MINIMAL)  # a separator that does not occur
+_TRIED = 200  # rows
+_ABOVE = 6  # lines that may stand above the names of the columns
+_SEP_LINE = re.compile(r'"?sep=(.)"?\n')  # Excel's own word for the separator
+_DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # a number, an address, a sentence
+
+Line = tuple[int, list[str]]
+"""The number of the line that a row begins on, and its cells."""
+
+
+def separated_table(text: str, name: str, given: Columns) -> Table:
+    """The rows of a csv file; columns that its first line does not name are called 1, 2, 3 …
+
+    Raises SourceError for a file without rows.
+    """
+    csv.field_size_limit(2**31 - 1)
+    said = _SEP_LINE.match(text)
+    body = text[said.end() :] if said else text
+    lines = _lines(body, (said[1], csv.QUOTE_MINIMAL) if said else _separator(body, name), name, 1 if said else 0)
+    first = list(islice(lines, _TRIED))
+    width = _usual([cells for _, cells in first])[1]
+    above = next((i for i, (_, cells) in enumerate(first[:_ABOVE]) if len(cells) >= width), 0)
+    notes = [f"left out what stands above the names of its columns ({above} lines)"] if above else []
+    first = first[above:]
+    if not first:
+        raise SourceError(f"{name}: the file has no rows.")
+    if _names_columns([cells for _, cells in first], given):
+        names = _unique(first.pop(0)[1])
+    else:
+        names = [str(i + 1) for i in range(width)]
+        notes.append("its first line names no columns, so they are called 1, 2, 3 …")
+    return Table(_rows(chain(first, lines), names, name), names, notes)
+
+
+def _lines(text: str, form: tuple[str, int], name: str, before: int = 0) -> Iterator[Line]:
+    """Every line of cells that says something. Raises SourceError where the file is no csv."""
+    separator, quoting = form
+    reader = csv.reader(io.StringIO(text), delimiter=separator, quoting=quoting)  # type: ignore[arg-type]
+    start = before + 1
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                yield start, cells
+            start = before + reader.line_num + 1
+    except csv.Error as exc:
+        raise SourceError(f"{name}, line {start}: not valid csv ({exc}).") from exc
+
+
+def _separator(text: str, name: str) -> tuple[str, int]:
+    """What stands between the cells, and how they are quoted: what gives most rows the same number of cells."""
+    best, most = _ONE_COLUMN, (0.5, 1)
+    for separator in _SEPARATORS:
+        form = (separator, csv.QUOTE_MINIMAL)
+        if separator == "\t" and "\t" in text[:10_000] and _plain_marks(text, name):
+            form = (separator, csv.QUOTE_NONE)
+        found = _usual(_cells(text, form, name))
+        if found[1] > 1 and found > most:
+            best, most = form, found
+    first = next(_cells(text, _ONE_COLUMN, name), [""])
+    return _ONE_COLUMN if is_known(first[0]) else best
+
+
+def _plain_marks(text: str, name: str) -> bool:
+    """Whether the quotation marks between tabs are just that: taken for quotes, they would join rows for nothing."""
+    quoted, plain = (list(_cells(text, ("\t", how), name, None)) for how in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE))
+    return (_usual(plain)[0], len(plain)) > (_usual(quoted)[0], len(quoted))
+
+
+def _cells(text: str, form: tuple[str, int], name: str, most: int | None = _TRIED) -> Iterator[list[str]]:
+    return (cells for _, cells in islice(_lines(text, form, name), most))
+
+
+def _usual(rows: Iterable[Sequence[str]]) -> tuple[float, int]:
+    """The share of the rows that have the usual number of cells, and that number.
+
+    Where rows only leave out cells at their end, the first one has all.
+    """
+    counts = [len(row) for row in rows]
+    if not counts:
+        return 0.0, 0
+    width, count = Counter(counts).most_common(1)[0]
+    if count < len(counts) and all(1 < n <= counts[0] for n in counts):
+        return 0.9, counts[0]
+    return count / len(counts), width
+
+
+def _names_columns(rows: Sequence[Sequence[str]], given: Columns) -> bool:
+    """Whether the first row names the columns: its cells are no data, and none of them is a value further down."""
+    first = [cell.strip() for cell in rows[0]]
+    asked = {folded(part) for name in given.named() for part in (name, *name.split(","))}
+    if any(folded(cell) in asked for cell in first if cell):
+        return True
+    if any(name.isdecimal() and 0 < int(name) <= len(first) for name in asked):
+        return False
+    if first[-1] and first == [str(i) for i in range(len(first))]:
+        return True  # what pandas calls columns that have no names
+    below: list[set[str]] = [set() for _ in first]
+    for row in rows[1:]:
+        if list(row) != list(rows[0]):
+            for values, cell in zip(below, row, strict=False):
+                values.add(cell.strip())
+    if any(cell and cell in values for cell, values in zip(first, below, strict=True)):
+        return False
+    return any(map(is_known, first)) or not any(map(_DATUM.fullmatch, first))
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """The names of columns, each once: 'a', 'a (2)'."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name in (n.strip() for n in names):
+        seen[name] += 1
+        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return found
+
+
+def _rows(lines: Iterable[Line], names: Sequence[str], name: str) -> Iterator[Row | SourceError]:
+    for number, (line, cells) in enumerate(lines, start=1):
+        where = f"{name}, line {line}"
+        if any(cell.strip() for cell in cells[len(names) :]):
+            much = f"{len(cells)} cells, but {len(names)} columns"
+            yield SourceError(f"{where}: {much}. A cell that holds the separator has to stand in quotation marks.")
+        else:
+            yield Row(number, where, dict(zip(names, cells, strict=False)))
