@@ -28,15 +28,18 @@ _NO_KEY = "none"  # what is sent to an engine of one's own that wants no key
 P = TypeVar("P")
 
 
-def build_providers(settings: Settings, store: Store) -> Providers:
-    """The providers in force. Raises SettingsError, ModelError when something that is on cannot be used."""
+def build_providers(
+    settings: Settings, store: Store, own_judge: "Callable[[Settings], Judge] | None" = None
+) -> Providers:
+    """The providers in force, with the judge of this process that `own_judge` makes. Raises SettingsError, ModelError
+    when something that is on cannot be used."""
     from agent.embedded.expanding import EmbeddedExpander
     from agent.embedded.framing import EmbeddedFramer
     from agent.embedded.requerying import EmbeddedRequerier
     from agent.embedded.writing import EmbeddedWriter
     from tools.judges.batch import BatchJudge
 
-    models = _models(settings, store)
+    models = _models(settings, store, own_judge or build_own_judge)
     chats = build_chats(settings) if uses_chat(settings) else {}
     judging = {models.remote_judge.model} if isinstance(models.remote_judge, BatchJudge) else set()
     for chat in {*chats.values(), *judging}:
@@ -117,7 +120,7 @@ def _served(
     )
 
 
-def _models(settings: Settings, store: Store) -> Models:
+def _models(settings: Settings, store: Store, own_judge: "Callable[[Settings], Judge]") -> Models:
     from tools.cache import VectorCache
     from tools.encoders.encoder import load_encoder
     from tools.worker import Worker
@@ -125,7 +128,7 @@ def _models(settings: Settings, store: Store) -> Models:
     encoder = load_encoder(settings.cache_dir)
     return Models(
         encoder,
-        build_own_judge(settings),
+        own_judge(settings),
         Worker(),
         VectorCache(settings.cache_dir / "cache.db"),
         remote=build_judge(settings),
