@@ -23,16 +23,15 @@ if TYPE_CHECKING:
     from tools.store.hybrid import HybridSearch
     from tools.web.engines import SearchEngine
 
+    MakeJudge = Callable[[Settings], Judge]
+
 _PAGES_AT_ONCE = 32  # of all runs together; reading one is mostly waiting
 _NO_KEY = "none"  # what is sent to an engine of one's own that wants no key
 P = TypeVar("P")
 
 
-def build_providers(
-    settings: Settings, store: Store, own_judge: "Callable[[Settings], Judge] | None" = None
-) -> Providers:
-    """The providers in force, with the judge of this process that `own_judge` makes. Raises SettingsError, ModelError
-    when something that is on cannot be used."""
+def build_providers(settings: Settings, store: Store, own_judge: "MakeJudge | None" = None) -> Providers:
+    """The providers in force. Raises SettingsError, ModelError when something that is on cannot be used."""
     from agent.embedded.expanding import EmbeddedExpander
     from agent.embedded.framing import EmbeddedFramer
     from agent.embedded.requerying import EmbeddedRequerier
@@ -120,7 +119,7 @@ def _served(
     )
 
 
-def _models(settings: Settings, store: Store, own_judge: "Callable[[Settings], Judge]") -> Models:
+def _models(settings: Settings, store: Store, own_judge: "MakeJudge") -> Models:
     from tools.cache import VectorCache
     from tools.encoders.encoder import load_encoder
     from tools.worker import Worker

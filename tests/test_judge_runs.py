@@ -2,10 +2,13 @@
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from evals.__main__ import main
@@ -19,6 +22,7 @@ from tools.encoders.encoder import minilm_recipe
 from tools.errors import InputError
 from tools.judges.close import swapped
 from tools.judges.judge import Pair
+from tools.onnx_models.model import Text
 
 WIDTH, HEADS, WORDS = 8, 2, 30522
 PAIR = Pair("Zoos should close.", "Zoos keep animals in small rooms.", "Zoos should stay open.")
@@ -126,8 +130,13 @@ def test_the_larger_model_by_itself_reads_a_text_once_for_both_sides(
 ) -> None:
     model = read_trained(write_run(tmp_path / "run", 6)).model()
     read: list[int] = []
-    whole = type(model).run
-    monkeypatch.setattr(type(model), "run", lambda self, texts: read.append(len(texts)) or whole(self, texts))
+    whole = model.run
+
+    def counted(texts: Sequence[Text]) -> NDArray[np.float32]:
+        read.append(len(texts))
+        return whole(texts)
+
+    monkeypatch.setattr(model, "run", counted)
     judge = LargerAlone(model)
     there, back = judge.stances([PAIR, PAIR]), judge.stances([swapped(PAIR)])
     assert there.shape == (2, 2)
@@ -146,8 +155,8 @@ def test_a_judge_of_sentences_that_goes_on_draws_as_it_did() -> None:
 
 def test_a_run_may_be_as_long_as_the_clock_says() -> None:
     def progress(plan: Plan, seconds: float, read: int) -> float:
-        run: Run = Run(plan, *[None] * 6, Path(), seconds=seconds, read=read)  # type: ignore[arg-type]  # no model
-        return run.progress
+        no: Any = None  # neither a model nor data
+        return Run(plan, no, no, no, no, no, no, Path(), seconds=seconds, read=read).progress
 
     assert progress(Plan(minutes=10), 300, 0) == 0.5
     assert progress(Plan(minutes=10), 900, 0) == 1
