@@ -23,12 +23,14 @@ if TYPE_CHECKING:
     from tools.store.hybrid import HybridSearch
     from tools.web.engines import SearchEngine
 
+    MakeJudge = Callable[[Settings], Judge]
+
 _PAGES_AT_ONCE = 32  # of all runs together; reading one is mostly waiting
 _NO_KEY = "none"  # what is sent to an engine of one's own that wants no key
 P = TypeVar("P")
 
 
-def build_providers(settings: Settings, store: Store) -> Providers:
+def build_providers(settings: Settings, store: Store, own_judge: "MakeJudge | None" = None) -> Providers:
     """The providers in force. Raises SettingsError, ModelError when something that is on cannot be used."""
     from agent.embedded.expanding import EmbeddedExpander
     from agent.embedded.framing import EmbeddedFramer
@@ -36,7 +38,7 @@ def build_providers(settings: Settings, store: Store) -> Providers:
     from agent.embedded.writing import EmbeddedWriter
     from tools.judges.batch import BatchJudge
 
-    models = _models(settings, store)
+    models = _models(settings, store, own_judge or build_own_judge)
     chats = build_chats(settings) if uses_chat(settings) else {}
     judging = {models.remote_judge.model} if isinstance(models.remote_judge, BatchJudge) else set()
     for chat in {*chats.values(), *judging}:
@@ -117,7 +119,7 @@ def _served(
     )
 
 
-def _models(settings: Settings, store: Store) -> Models:
+def _models(settings: Settings, store: Store, own_judge: "MakeJudge") -> Models:
     from tools.cache import VectorCache
     from tools.encoders.encoder import load_encoder
     from tools.worker import Worker
@@ -125,7 +127,7 @@ def _models(settings: Settings, store: Store) -> Models:
     encoder = load_encoder(settings.cache_dir)
     return Models(
         encoder,
-        build_own_judge(settings),
+        own_judge(settings),
         Worker(),
         VectorCache(settings.cache_dir / "cache.db"),
         remote=build_judge(settings),

@@ -19,6 +19,7 @@ SUITES = {
     "judge": "does a passage support a perspective: any judge on labelled pairs",
     "judge-export": "the embedded judge as a folder that vLLM serves on /score",
     "judge-label": "label pairs with a chat model, or write them out for people to read",
+    "judge-mean": "the mean of the weights of several runs of judge-train",
     "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",
     "judge-train": "train the embedded judge, or tune an instruct model with LoRA (extra 'models')",
     "model": "whole runs with a scripted chat model: claims kept and refused, sources, calls; --live: with yours",

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.benches.api import bench_api
+from evals.benches.ask import JUDGES, bench_ask, process
 from evals.benches.chain import bench_chain
 from evals.benches.page import bench_page
 from evals.benches.scale import PASSAGES, bench_scale
@@ -33,6 +34,7 @@ _QUESTIONS = 60
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help=f"which (default: all of {', '.join(PARTS)})")
     parser.add_argument("--json", action="store_true", help="print one object")
+    parser.add_argument("--judge", choices=JUDGES, default="both", help="of the part ask: one of the models alone")
     parser.add_argument("--passages", type=int, default=PASSAGES, help="of the part scale (default: %(default)s)")
     parser.add_argument(
         "--data", type=Path, help="folder where the part scale builds its store, and goes on if stopped"
@@ -44,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
     results: dict[str, Any] = {"machine": machine()}
     benches: dict[str, Callable[[], dict[str, Any]]] = {
         **PARTS,
+        "ask": partial(bench_ask, args.judge),
         "scale": partial(bench_scale, args.passages, args.data),
     }
     for part in args.parts or PARTS:
@@ -73,24 +76,7 @@ def _lines(path: str) -> list[str]:
 
 def bench_help() -> dict[str, float]:
     """`python -m agent --help`."""
-    return {"seconds": _median(lambda: _process(["-m", "agent", "--help"], {})[0])}
-
-
-def bench_ask() -> dict[str, float]:
-    """A second `ask`: samples indexed, a question that was not asked before, process start included."""
-    from agent.samples import sample_questions
-
-    questions = list(sample_questions().values())
-    with tempfile.TemporaryDirectory() as data:
-        environment = {"STEELMAN_DATA_DIR": data}
-        first = _process(["-m", "agent", "ask", questions[0]], environment)[0]
-        timings = [_process(["-m", "agent", "ask", q], environment) for q in questions[1 : _ROUNDS + 1]]
-    return {
-        "first_seconds": first,
-        "second_seconds": statistics.median(t for t, _ in timings),
-        "slowest_seconds": max(t for t, _ in timings),
-        "peak_memory_mb": max(m for _, m in timings),
-    }
+    return {"seconds": _median(lambda: process(["-m", "agent", "--help"], {}).seconds)}
 
 
 def bench_encoder() -> dict[str, float]:
@@ -159,13 +145,13 @@ def bench_batch() -> dict[str, float]:
     asked = [f"{stem}{tail}?" for tail in ("", " in the long run") for stem in stems][:_QUESTIONS]
     with tempfile.TemporaryDirectory() as data:
         environment = {"STEELMAN_DATA_DIR": data}
-        _process(["-m", "agent", "ask", asked[0]], environment)
+        process(["-m", "agent", "ask", asked[0]], environment)
         seconds = []
         for name, questions in (("one", asked[:1]), ("all", asked[1:])):
             file = Path(data) / f"{name}.jsonl"
             file.write_text("".join(json.dumps({"question": q}) + "\n" for q in questions))
             command = ["-m", "agent", "batch", str(file), "--out", str(file.with_suffix(".out.jsonl"))]
-            seconds.append(_process(command, environment)[0])
+            seconds.append(process(command, environment).seconds)
     return {"questions": len(asked) - 1, "questions_per_second": round((len(asked) - 1) / (seconds[1] - seconds[0]), 2)}
 
 
@@ -214,19 +200,6 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "selection": bench_selection,
     "scale": bench_scale,
 }
-
-
-def _process(command: list[str], environment: dict[str, str]) -> tuple[float, float]:
-    """Wall seconds and peak memory in MB of one Python process."""
-    began = time.perf_counter()
-    child = subprocess.Popen(
-        [sys.executable, *command],
-        env={**os.environ, **environment},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    _, _, usage = os.wait4(child.pid, 0)
-    return round(time.perf_counter() - began, 2), round(usage.ru_maxrss / 1024, 1)
 
 
 def _median(measure: Callable[[], float]) -> float:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.judging.judges import CHOICES, PairJudge, open_judge
+from evals.judging.judges import JUDGES, PairJudge, judge_named, open_judge
 from evals.judging.pairs import LabelledPair, contraries, load_pairs
 from evals.judging.report import PUBLISHED, SOURCE, Record, labels_of, measures, optimistic, table, uninformed
 from evals.metrics.pairs import BINS
@@ -50,7 +50,7 @@ _SHAPE = Shape(
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
     parser.add_argument("--data", type=Path, required=True, metavar="FILE", help="pairs: the published tsv, or jsonl")
-    parser.add_argument("--judge", choices=CHOICES, default="settings", help="who judges (default: what is turned on)")
+    parser.add_argument("--judge", type=judge_named, default="settings", metavar="JUDGE", help=JUDGES)
     parser.add_argument("--threshold", type=float, metavar="P", help="accept from this score on (default: the judge's)")
     parser.add_argument(
         "--fit-on",

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.judging.judges import CHOICES, open_judge, stances_of
+from evals.judging.judges import JUDGES, judge_named, open_judge, stances_of
 from evals.metrics.ratios import Ratio
 from evals.rows import Row, json_rows
 from tools.errors import InputError
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", type=Path, default=GOLD, metavar="FILE", help="the labelled texts as jsonl")
     add("--half", choices=HALVES, default="dev", help="which half of each kind (default: dev)")
-    add("--judge", choices=CHOICES, default="settings", help="who judges (default: what is turned on)")
+    add("--judge", type=judge_named, default="settings", metavar="JUDGE", help=JUDGES)
     add("--apart", action="store_true", help="without the texts whose statements the written training texts have too")
     add("--threshold", type=float, metavar="P", help="a text argues for a side from here on (default: the judge's)")
     add("--seed", type=int, default=1, metavar="N", help="of the intervals")

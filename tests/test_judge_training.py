@@ -211,8 +211,9 @@ def test_a_channel_that_reaches_far_costs_the_others_no_precision() -> None:
 def test_the_mean_of_the_weights_is_what_is_kept(data: Path, tmp_path: Path) -> None:
     from evals.training import cross_encoder
     from evals.training.data import load_corpus
+    from evals.training.plan import Plan
 
-    plan = cross_encoder.Plan(millions=0.09, mean_from=0.2, measure_every=99)
+    plan = Plan(millions=0.09, mean_from=0.2, measure_every=99)
     run = cross_encoder.start(plan, load_corpus(data), tmp_path / "run")
     assert run.best is run.model
     cross_encoder.train(run, load_corpus(data))
@@ -321,6 +322,36 @@ def test_a_larger_encoder_is_trained_and_packed_for_the_closer_reading(
     there, back = judge.closely([pair]), judge.closely([close.swapped(pair)])
     assert there.tolist() == back[:, ::-1].tolist()
     assert ((there > 0) & (there < 1)).all()
+
+
+def test_a_run_of_the_larger_encoder_goes_on_from_another_with_another_seed(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from safetensors.numpy import load_file
+
+    first, second, mean = (tmp_path / name for name in ("first", "second", "mean"))
+    command = ["judge-train", "--data", str(data), "--encoder", str(tiny_mpnet(tmp_path / "mpnet")), "--layers", "2"]
+    command += ["--rate", "5e-4", "--out"]
+    assert main([*command, str(first), "--frozen", "1", "--millions", "0.02"]) == 0
+    assert main([*command, str(second), "--start", str(tmp_path / "none")]) == 1
+    assert "holds no judge of this kind" in capsys.readouterr().err
+    assert main([*command, str(second), "--layers", "1", "--frozen", "1", "--start", str(first)]) == 1
+    assert "holds a judge of another kind: bert.encoder.layer.1" in capsys.readouterr().err
+    again = [str(second), "--frozen", "1", "--start", str(first), "--seed", "23", "--minutes", "0.02"]
+    assert main([*command, *again]) == 0
+    last = json.loads((second / "train.jsonl").read_text().splitlines()[-1])
+    assert (last["done"], last["minutes"] >= 0.02) == (1, True)
+    before, after = (load_file(folder / "weights" / "model.safetensors") for folder in (first, second))
+    assert before.keys() == after.keys()
+    stayed = {name for name in before if np.array_equal(before[name], after[name])}
+    assert all((name in stayed) == name.startswith(("embeddings.", "encoder.layer.0.")) for name in before)
+
+    assert main(["judge-mean", "--out", str(mean), str(first), str(second)]) == 0
+    ask = ["judge", "--data", str(data / "judge" / "berds_pairs.dev.jsonl"), "--contrary", "--json", "--judge"]
+    capsys.readouterr()
+    for folder in (first, second, mean):
+        assert main([*ask, str(folder)]) == 0
+        assert json.loads(capsys.readouterr().out)["config"]["judge"].startswith(folder.name)
 
 
 def test_a_judge_goes_on_from_the_shipped_one_with_what_its_closer_reading_labels(

@@ -2,10 +2,11 @@
 
 import argparse
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
+from agent.building import build_providers
 from agent.options import Depth, RunOptions
 from agent.providers import Providers
 from agent.runs import Runs
@@ -25,15 +26,20 @@ OWN = "mine"
 
 @asynccontextmanager
 async def open_runs(
-    settings: Settings | None = None, *, offline: bool = False, at_once: int | None = None, warm: bool = False
+    settings: Settings | None = None,
+    *,
+    offline: bool = False,
+    at_once: int | None = None,
+    warm: bool = False,
+    build: Callable[[Settings, Store], Providers] = build_providers,
 ) -> AsyncIterator[Runs]:
-    """The door, with the samples indexed; `offline`: nothing leaves this machine then; `at_once`: see Runs.
+    """The door, with the samples indexed; `offline`: nothing leaves this machine then.
 
-    `warm`: what the first question would wait for is loaded too.
+    `warm`: what the first question would wait for is loaded too. `at_once`, `build`: see Runs.
     """
     import asyncio
 
-    async with Runs(settings or load_settings(), at_once=at_once) as runs:
+    async with Runs(settings or load_settings(), build, at_once) as runs:
         if offline:
             runs.providers.check_offline()
         await asyncio.to_thread(_ensure_samples, runs)

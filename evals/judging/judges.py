@@ -1,14 +1,17 @@
 """Whoever can be measured on pairs: the agent's judges, the cosine, and two that look at nothing."""
 
+import argparse
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agent.settings import Settings, load_settings
+from evals.training.trained import is_trained, read_trained
 from tools.encoders.encoder import Encoder, load_encoder
 from tools.errors import SettingsError
 from tools.judges.close import as_read, close_logits, load_close_model
@@ -18,6 +21,7 @@ from tools.judges.windows import strongest, windowed
 from tools.onnx_models.model import OnnxModel
 
 CHOICES = ("settings", "embedded", "close", "larger", "chat", "score", "nli", "cosine", "random", "no")
+JUDGES = f"who judges: {', '.join(CHOICES)}, or the folder of a run of judge-train (default: what is turned on)"
 Floats = NDArray[np.float32]
 
 
@@ -90,12 +94,16 @@ class Larger:
     name: str = "larger-model"
 
     def score(self, pairs: Sequence[Pair]) -> Floats:
+        return np.ascontiguousarray(self.stances(pairs)[:, 0])
+
+    def stances(self, pairs: Sequence[Pair]) -> Floats:
+        """Both sides by one reading."""
         parts, places = windowed(pairs)
         first = [as_read(p) for p in parts]
-        logits = close_logits(self.model, first)
-        turned = np.array([p.statement != q.statement for p, q in zip(parts, first, strict=True)], int)
-        own = np.asarray(sigmoid(logits[np.arange(len(parts)), turned]), np.float32)
-        return strongest(own, places, len(pairs))
+        scores = sigmoid(close_logits(self.model, first))
+        turned = np.array([p.statement != q.statement for p, q in zip(parts, first, strict=True)], bool)
+        scores = np.where(turned[:, None], scores[:, ::-1], scores)
+        return np.stack([strongest(scores[:, i], places, len(pairs)) for i in (0, 1)], axis=1)
 
 
 @dataclass
@@ -152,7 +160,7 @@ class AlwaysNo:
 
 def stances_of(judge: PairJudge, pairs: Sequence[Pair]) -> Floats:
     """Scores of the statement and of its contrary, shape (n, 2). Raises ProviderError, ModelError."""
-    return judge.stances(pairs) if isinstance(judge, Judged) else _both_ways(judge.score, pairs)
+    return judge.stances(pairs) if isinstance(judge, Judged | Larger) else _both_ways(judge.score, pairs)
 
 
 def _both_ways(score: Callable[[Sequence[Pair]], Floats], pairs: Sequence[Pair]) -> Floats:
@@ -160,8 +168,18 @@ def _both_ways(score: Callable[[Sequence[Pair]], Floats], pairs: Sequence[Pair])
     return np.ascontiguousarray(both.reshape(2, len(pairs)).T)
 
 
+def judge_named(given: str) -> str:
+    """For a command line: one of CHOICES, or the folder of a run of `judge-train` or `judge-mean`."""
+    if given in CHOICES or is_trained(Path(given)):
+        return given
+    raise argparse.ArgumentTypeError(f"'{given}' is none of {', '.join(CHOICES)}, and no folder of judge-train")
+
+
 def open_judge(choice: str, rate: float, seed: int) -> PairJudge:
-    """The judge of that name; rate: the share of positives, for the random one. Raises SettingsError, ModelError."""
+    """The judge of that name, or in that folder; rate: the share of positives, for the random one. Raises
+    SettingsError, ModelError, InputError."""
+    if choice not in CHOICES:
+        return _trained_judge(Path(choice))
     if choice == "random":
         return Random(rate, seed)
     if choice == "no":
@@ -174,6 +192,18 @@ def open_judge(choice: str, rate: float, seed: int) -> PairJudge:
     if choice == "cosine":
         return Cosine(load_encoder(settings.cache_dir))
     return _agents_judge(choice, settings)
+
+
+def _trained_judge(folder: Path) -> PairJudge:
+    """A run's model in float32. The larger one speaks by itself; to the smaller one's logits goes the calibration of
+    the judge in use."""
+    trained = read_trained(folder)
+    name = f"{folder.resolve().name}-{trained.recipe().fingerprint()}"
+    if trained.closer:
+        return Larger(trained.model(), name=name)
+    from tools.judges.embedded import EmbeddedJudge, read_calibration
+
+    return Judged(EmbeddedJudge(trained.model(), name, read_calibration()), together=64)
 
 
 def _agents_judge(choice: str, settings: Settings) -> PairJudge:

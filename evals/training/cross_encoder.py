@@ -24,6 +24,7 @@ from agent.settings import load_settings
 from evals.training.data import Corpus, Example, Sampler, hard
 from evals.training.metrics import best_f1, roc_auc, stance_accuracy
 from evals.training.model import MAX_LENGTH, build_model, go_on_from, outputs, predict
+from evals.training.plan import Plan
 from evals.training.schedule import linear
 from tools.encoders.encoder import load_encoder
 from tools.judges.embedded import ANSWERS
@@ -33,73 +34,9 @@ if TYPE_CHECKING:
 
 BASE = "all-MiniLM-L6-v2"
 _CHUNK = 3072
-_BROAD = {
-    "synthetic": 12.0, "argkp_topic": 14, "argkp21": 7, "berds": 13,
-    "arguana": 6, "arc_stance": 6, "procon20": 8, "read_labels": 8,
-    "ibm_gpr_sentence": 3, "ibm_ce_emnlp15": 4, "arc_gist": 2, "debatepedia": 4, "climate_fever": 4, "healthver": 3,
-    "perspectrum_support": 5, "theperspective": 3, "fnc_arc": 2, "iam_window": 3, "vast_sentswap": 0.5, "wice": 0.5,
-    "control": 1, "claimdiff": 1, "perspectrum_amt_pilot": 0.2,
-}  # fmt: skip
-_NEAR = {
-    "read_labels": 28.0, "readings": 32, "read_sentences": 22, "written": 24, "labels": 20, "berds": 10, "procon20": 8,
-    "argkp_topic": 8, "arguana": 5, "synthetic": 4, "arc_stance": 6, "perspectrum_support": 5, "theperspective": 3,
-    "argkp21": 3, "iam_window": 2, "ibm_ce_emnlp15": 3, "ibm_gpr_sentence": 2, "debatepedia": 2, "climate_fever": 3,
-    "healthver": 2,
-}  # fmt: skip
-_SENTENCES = {False: {"contrasts": 25.0}, True: {"contrasts": 80.0}}
-"""What a judge of sentences draws beside these, in the broad and in the near part."""
-_DISTILLED = {"labels": 200.0, "contrasts": 30.0}
-"""What a judge that goes on from another draws beside these: a teacher's labels are about half of what it reads."""
 _AVERAGED = 20  # steps between two weights of which the mean is taken
 _SMOOTH = 0.03  # of the targets: labels err
 _COSINE = (0.35, 0.2)  # about the mean and spread of the cosines
-_WHOLE = (0.15, 0.7)  # how often a passage stays whole, in the broad and in the near part
-
-
-@dataclass
-class Plan:
-    """Settings of a run. Its length is told in tokens read, padding included, so that a slow machine trains no less."""
-
-    millions: float = 14.0
-    rate: float = 1.5e-4
-    tokens: int = 3072
-    warm_up: float = 0.03
-    near_from: float = 0.3
-    mean_from: float = 0.5
-    """From here on, in shares of the whole, the weights are averaged; the mean is what is exported."""
-    coarse_from: float = 0.6
-    """From here on the model computes with inputs as coarse as int8."""
-    nearness: float = 0.3
-    """Weight of the second task: to tell the cosine of the encoder's vectors of statement and text."""
-    told: float = 0.0
-    """How often a pair's statement is read beside the contrary one, or as the question."""
-    base: str = ""
-    """The folder of another encoder to start from."""
-    layers: int = 0
-    """How many of its layers are kept, from the first one on; 0 keeps all."""
-    frozen: int = 0
-    """How many of them stay as they are."""
-    start: str = ""
-    """The folder of a trained judge to go on from, with what `judge-label` labelled as most of what is read."""
-    sentences: bool = False
-    """Whether passages are read in sentences only, as a judge of sentences will read them."""
-    seed: int = 7
-    threads: int = 2
-    measure_every: float = 10.0
-    """Minutes of training between checkpoints, each with a measurement."""
-
-
-def close_plan(base: str, **given: Any) -> Plan:
-    """The plan of the closer reading's model: the first layers of a larger encoder, read on sentences, mostly beside
-    both statements. given: what is to differ."""
-    usual = {"millions": 3.0, "rate": 6e-5, "tokens": 1536, "layers": 8, "frozen": 3, "told": 0.7, "nearness": 0.0}
-    return Plan(base=base, sentences=True, near_from=0.25, mean_from=0.6, **{**usual, **given})
-
-
-def distilling_plan(start: str, **given: Any) -> Plan:
-    """The plan of a judge that goes on learning, from a teacher's labels. given: what is to differ."""
-    usual = {"millions": 3.0, "rate": 6e-5, "nearness": 0.0}
-    return Plan(start=start, near_from=0.0, mean_from=0.4, **{**usual, **given})
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +84,9 @@ class Run:
 
     @property
     def progress(self) -> float:
+        """The share of the plan that is over, 0 to 1."""
+        if self.plan.minutes:
+            return min(self.seconds / 60 / self.plan.minutes, 1.0)
         return min(self.read / (self.plan.millions * 1e6), 1.0)
 
     @property
@@ -164,13 +104,9 @@ def _batches(run: Run) -> Iterator[Batch]:
     """Endless batches of pairs of like length, each of about `plan.tokens` tokens."""
     while True:
         if not run.queue:
-            near = run.progress >= run.plan.near_from
-            sets = (_NEAR if near else _BROAD) | (_SENTENCES[near] if run.plan.sentences else {})
-            sets |= _DISTILLED if run.plan.start else {}
+            sets, whole = run.plan.drawn(run.progress)
             mixture = {name: weight for name, weight in sets.items() if run.sampler.has(name)}
-            run.queue = _bucketed(
-                run, run.sampler.draw(mixture, _CHUNK, 0.0 if run.plan.sentences else _WHOLE[near], run.plan.told)
-            )
+            run.queue = _bucketed(run, run.sampler.draw(mixture, _CHUNK, whole, run.plan.told))
         yield run.queue.pop()
 
 
@@ -341,7 +277,7 @@ def train(run: Run, corpus: Corpus) -> None:
     """
     from tqdm import tqdm
 
-    tokens = round(run.plan.millions * 1e6)
+    tokens = None if run.plan.minutes else round(run.plan.millions * 1e6)
     with tqdm(total=tokens, initial=run.read, unit="token", unit_scale=True, disable=not sys.stderr.isatty()) as bar:
         try:
             _train(run, corpus, bar)

