@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tools.errors import SourceError
-from tools.ingest.documents import document, read_text, title_of
 from tools.ingest.html import read_html
 from tools.ingest.markdown import read_markdown
 from tools.ingest.pdf import read_pdf
+from tools.ingest.plain import read_plain
 from tools.ingest.rows import read_csv, read_jsonl
 from tools.ingest.word import read_docx
 from tools.passages import SourceDocument
@@ -38,12 +38,8 @@ def read_file(path: Path, name: str, skip: Callable[[SourceError], None] | None 
         raise SourceError(f"{name}: cannot be opened ({exc.strerror or exc}).") from exc
 
 
-def _read_text(path: Path, name: str) -> Iterator[SourceDocument]:
-    yield document(name, read_text(path, name), {"title": title_of(name)})
-
-
 READERS: dict[str, Callable[[Path, str], Iterator[SourceDocument | SourceError]]] = {
-    ".txt": _read_text,
+    ".txt": read_plain,
     ".md": read_markdown,
     ".markdown": read_markdown,
     ".html": read_html,
