@@ -121,7 +121,7 @@ def test_markdown_with_front_matter(tmp_path: Path, ends: str) -> None:
     assert (found.title, found.publisher, found.kind) == ("The harbour", "Sample Gazette", "news")
     assert (found.date, found.url) == ("2026-03-12", "https://h.example/1")
     lines = [line for line in found.text.split("\n") if line]
-    assert lines == ["Another heading", "The harbour was closed in May.", "Nobody had *asked*.", "the fishermen"]
+    assert lines == ["Another heading", "The harbour was closed in May.", "Nobody had asked.", "the fishermen"]
 
 
 def test_markdown_without_front_matter_takes_its_heading(tmp_path: Path) -> None:

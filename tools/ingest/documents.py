@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from tools.errors import SourceError
+from tools.ingest.encodings import Decoded, decoded
 from tools.passages import SOURCE_KINDS, Block, SourceDocument, SourceKind
 from tools.text.sentences import clean
 
+_BETWEEN = "\n\n"  # blocks
 _FIELDS = ("title", "url", "publisher", "kind", "date")
 _DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?(?![\d-])")
 
@@ -22,18 +24,22 @@ class Note:
     text: str
 
 
-def read_text(path: Path, name: str) -> str:
-    """The text of a file. Raises SourceError where it is none, OSError where it cannot be opened."""
+def read_decoded(path: Path, name: str, markup: bool = False) -> Decoded:
+    """The text of a file, its line ends as newlines, and what is uncertain in it; `markup`: of HTML.
+
+    Raises SourceError where it is no text, OSError where it cannot be opened.
+    """
     data = path.read_bytes()
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return _plain_lines(data.decode("utf-16", errors="replace"))
-    if b"\x00" in data[:4096] or data.startswith((b"%PDF", b"PK\x03\x04")):
+    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE))
+    if not wide and (b"\x00" in data[:4096] or data.startswith((b"%PDF", b"PK\x03\x04"))):
         raise SourceError(f"{name}: this is not a text file, whatever its name says. Give it its right ending.")
-    try:
-        return _plain_lines(data.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        # What older Windows files are; every byte has a reading.
-        return _plain_lines(data.decode("cp1252", errors="replace"))
+    found = decoded(data, markup=markup)
+    return replace(found, text=_plain_lines(found.text))
+
+
+def read_text(path: Path, name: str) -> str:
+    """The text of a file, as `read_decoded` has it."""
+    return read_decoded(path, name).text
 
 
 def _plain_lines(text: str) -> str:
@@ -50,7 +56,7 @@ def document_of_blocks(
     taken = tuple(b for b in blocks if b.text.strip())
     heading = next((b.text for b in taken if b.form == "heading"), "")
     made = document(
-        external_id, "\n\n".join(b.text for b in taken), {**fields, "title": fields.get("title") or heading}
+        external_id, _BETWEEN.join(b.text for b in taken), {**fields, "title": fields.get("title") or heading}
     )
     counts = {what: count for what, count in (left_out or {}).items() if count}
     return replace(made, blocks=taken, left_out=counts)
@@ -75,6 +81,22 @@ def document(external_id: str, text: str, fields: Mapping[str, Any]) -> SourceDo
 def row_key(file: str, row: str) -> str:
     """What tells a row of a table from the rows of others that have the same id; begins with the file."""
     return printable(f"{file}#{row}")
+
+
+def shortened(found: SourceDocument, most: int) -> SourceDocument:
+    """The document with at most so many characters of its text, and the blocks that these are of."""
+    if len(found.text) <= most:
+        return found
+    kept: list[Block] = []
+    left = most
+    for block in found.blocks:
+        if left <= 0:
+            break
+        kept.append(replace(block, text=block.text[:left].rstrip()))
+        left -= len(block.text) + len(_BETWEEN)
+    left_out = {**found.left_out, "characters beyond the limit": len(found.text) - most}
+    text = _BETWEEN.join(b.text for b in kept) if kept else found.text[:most]
+    return replace(found, text=text, blocks=tuple(kept), left_out=left_out)
 
 
 def printable(name: str) -> str:

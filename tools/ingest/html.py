@@ -1,30 +1,126 @@
-"""Reads HTML: the main text of a page without its furniture."""
+"""Reads HTML: the main text of a page with its structure, without its furniture."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 from tools.errors import SourceError
-from tools.ingest.documents import document, read_text
-from tools.passages import SourceDocument
+from tools.ingest.documents import document_of_blocks, read_decoded
+from tools.ingest.furniture import main_part, without_furniture, words_in
+from tools.ingest.markup import SILENT, blocks_of
+from tools.ingest.tidy import tidied
+from tools.passages import Block, SourceDocument
+from tools.web.markup import parse, shorten
+
+_FAR_LESS = 0.6  # of the words that stand in the page's main part: whatever took no more has missed its text
+_AS_MUCH = 0.9  # of the words that the extraction found, in blocks that are taken in its place
+_TELLING = 30  # characters of a block that is known again inside of another one
+_HTML_OF = {"list": "ul", "item": "li", "row": "tr", "cell": "td", "quote": "blockquote", "lb": "br", "code": "pre"}
+_COUNTED = "words of navigation and furniture"
 
 
 def read_html(path: Path, name: str) -> Iterator[SourceDocument]:
-    text = read_text(path, name)
-    yield html_document(text, name)
+    """Whoever keeps a page means all of its text, so that no more is left out than what is plainly furniture."""
+    import trafilatura
+
+    text = read_decoded(path, name, markup=True)
+    tree = _parsed(text.text, name)
+    whole = _generous(tree)
+    if not whole.words:
+        raise _empty(name)
+    shorten(tree)
+    fields = _fields(trafilatura.extract_metadata(tree), "")
+    yield document_of_blocks(name, whole.blocks, fields, {**text.left_out, **whole.counts})
 
 
 def html_document(html: Any, name: str, url: str = "") -> SourceDocument:
-    """The main text of a page without its furniture; `html` is its source or the tree that lxml made of it.
+    """The main text of a page of the web; `html` is its source or the tree that lxml made of it, which is changed.
 
-    Raises SourceError when there is none.
+    What surrounds the text is rather left out than taken for it. Raises SourceError when there is none.
     """
     import trafilatura
 
+    tree = _parsed(html, name) if isinstance(html, str) else html
+    whole = _generous(tree)
     found = trafilatura.bare_extraction(
-        html, url=url or None, include_comments=False, favor_precision=True, with_metadata=True
+        tree, url=url or None, include_comments=False, favor_precision=True, with_metadata=True
     )
-    if found is None or isinstance(found, dict) or not (found.text or "").strip():
-        raise SourceError(f"{name}: no readable text was found in this page.")
-    fields = {"title": found.title, "url": found.url or url, "publisher": found.sitename, "date": found.date}
-    return document(name, str(found.text), fields)
+    chosen = whole if found is None or isinstance(found, dict) else _narrower(found.body, whole)
+    if not chosen.words:
+        raise _empty(name)
+    return document_of_blocks(name, chosen.blocks, _fields(found, url), chosen.counts)
+
+
+def _parsed(html: str, name: str) -> Any:
+    tree = parse(html)
+    if tree is None:
+        raise _empty(name)
+    return tree
+
+
+def _empty(name: str) -> SourceError:
+    return SourceError(f"{name}: no readable text was found in this page.")
+
+
+def _fields(found: Any, url: str) -> dict[str, Any]:
+    if found is None or isinstance(found, dict):
+        return {"url": url}
+    return {"title": found.title, "url": found.url or url, "publisher": found.sitename, "date": found.date}
+
+
+class _Reading:
+    """One way of reading a page: its blocks, how many words they have, and what was counted besides."""
+
+    def __init__(self, blocks: Sequence[Block], counts: Counter[str]) -> None:
+        self.blocks, self.counts = blocks, counts
+        self.words = sum(len(b.text.split()) for b in blocks)
+
+
+def _generous(tree: Any) -> _Reading:
+    """All of the page's main part, in the order of the page."""
+    from lxml.etree import strip_elements
+
+    body = tree.find(".//body")
+    body = deepcopy(tree if body is None else body)
+    strip_elements(body, *SILENT, with_tail=False)
+    shown = words_in(body)
+    main = main_part(without_furniture(body))
+    around = shown - words_in(main)
+    counts = tidied(main)
+    counts[_COUNTED] = around
+    return _Reading(list(blocks_of(main)), counts)
+
+
+def _narrower(body: Any, whole: _Reading) -> _Reading:
+    """The blocks of the page that the extraction took for its main text, with their headings.
+
+    Where it took far less than the page's main part has, it missed the text, and the whole part is read.
+    """
+    for element in body.iter():
+        element.tag = (element.get("rend") or "h2") if element.tag == "head" else _HTML_OF.get(element.tag, element.tag)
+    found = _Reading(list(blocks_of(body)), Counter(whole.counts))
+    if found.words < _FAR_LESS * whole.words:
+        return whole
+    taken = _Reading(_taken(whole.blocks, found.blocks), Counter(whole.counts))
+    chosen = taken if taken.words >= _AS_MUCH * found.words else found
+    chosen.counts[_COUNTED] += max(0, whole.words - chosen.words)
+    return chosen
+
+
+def _taken(blocks: Sequence[Block], found: Sequence[Block]) -> list[Block]:
+    """Those of the blocks that were found, and the headings right before them."""
+    alone = {b.text for b in found}
+    inside = "\n".join(b.text for b in found)
+    kept: list[Block] = []
+    follows = False
+    for block in reversed(blocks):
+        known = any(
+            line in alone or (len(line) >= _TELLING and line in inside)
+            for line in (block.text.split("\n") if block.form == "table" else (block.text,))
+        )
+        follows = known or (block.form == "heading" and follows)
+        if follows:
+            kept.append(block)
+    return kept[::-1]

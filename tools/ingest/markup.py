@@ -3,18 +3,28 @@
 Web pages come this way, and so does every format that a library turns into HTML (Word, Markdown, EPUB).
 """
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from tools.ingest.lines import paragraphs
+from tools.ingest.plain import text_blocks
 from tools.passages import Block, BlockForm
 
 _FORMS: dict[str, BlockForm] = {"figcaption": "caption", "caption": "caption", "li": "item", "dd": "item"}
+_INHERITING = frozenset("p div blockquote section aside".split())
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BLOCKS = frozenset(
     "address article aside blockquote body center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 "
     "h4 h5 h6 header hr html legend li main nav ol p pre section summary table tbody td tfoot th thead tr ul".split()
 )
-_SILENT = frozenset("script style template noscript svg math head title".split())
+SILENT = frozenset("script style template noscript head title".split())
+"""What no reader sees."""
+_SILENT = SILENT | {"svg", "math"}
+_NOTES = frozenset("doc-footnote doc-endnote footnote endnote rearnote".split())
+_BREAK = "\x1e"  # where a line was broken on purpose; no text has this character
+_BULLET = re.compile(r"[•·▪●◦‣§]\s+(?=\S)")
 
 
 def blocks_of(root: Any) -> Iterator[Block]:
@@ -27,31 +37,59 @@ def _walk(element: Any, form: BlockForm) -> Iterator[Block]:
     inline: list[str] = [element.text or ""]
     for child in element:
         tag = _tag(child)
-        if tag not in _BLOCKS:
-            inline += [] if tag in _SILENT else [_text(child)]
-        else:
+        if tag in _BLOCKS or (tag not in _SILENT and _holds_blocks(child)):
             yield from _block("".join(inline), form)
             inline = []
             yield from _of(child, tag, form)
+        else:
+            inline.append(_text(child))
         inline.append(child.tail or "")
     yield from _block("".join(inline), form)
 
 
+def _holds_blocks(element: Any) -> bool:
+    return len(element) > 0 and next(element.iter(*_BLOCKS), None) is not None
+
+
 def _of(element: Any, tag: str, outer: BlockForm) -> Iterator[Block]:
-    if tag in _HEADINGS:
+    if _is_note(element):
+        yield from (Block(b.text, "note") if b.form in ("item", "paragraph") else b for b in _walk(element, "note"))
+    elif tag in _HEADINGS:
         yield from _block(_text(element), "heading", _HEADINGS[tag])
     elif tag == "table":
         yield from _table(element)
+    elif tag == "pre":
+        yield from _preformatted(element, outer)
     else:
-        yield from _walk(element, _FORMS.get(tag, outer if tag in ("p", "div", "blockquote") else "paragraph"))
+        inherits = tag in _INHERITING or tag not in _BLOCKS
+        yield from _walk(element, _FORMS.get(tag, outer if inherits else "paragraph"))
+
+
+def _is_note(element: Any) -> bool:
+    told = f"{element.get('role') or ''} {element.get('{http://www.idpf.org/2007/ops}type') or ''}"
+    return not _NOTES.isdisjoint(told.split())
+
+
+def _preformatted(element: Any, form: BlockForm) -> Iterator[Block]:
+    """Text that is set as it was typed."""
+    for block in text_blocks(_text(element).replace(_BREAK, "\n"), Counter()):
+        yield Block(block.text, form) if block.form == "paragraph" else block
 
 
 def _table(table: Any) -> Iterator[Block]:
-    """The caption, then the rows; the tables inside its cells come after it, each a block of its own."""
+    """The caption, then the rows; the tables inside its cells come after it, each a block of its own.
+
+    A table of one column is no table but a frame around what it holds.
+    """
     for caption in table.iterchildren("caption"):
         yield from _block(_text(caption), "caption")
     rows = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
-    lines = [" | ".join(_folded(_text(cell, tables=False)) for cell in row.iterchildren("td", "th")) for row in rows]
+    cells = [list(row.iterchildren("td", "th")) for row in rows]
+    if max(map(len, cells), default=0) <= 1 or any(_holds_text(cell) for row in cells for cell in row):
+        for cell in (cell for row in cells for cell in row):
+            yield from _walk(cell, "paragraph")
+        return
+    lines = [" | ".join(_folded(_text(cell, tables=False)) for cell in row) for row in cells]
     if said := [line for line in lines if line.strip(" |")]:
         yield Block("\n".join(said), "table")
     for inner in table.iter("table"):
@@ -59,21 +97,50 @@ def _table(table: Any) -> Iterator[Block]:
             yield from _table(inner)
 
 
+def _holds_text(cell: Any) -> bool:
+    """Whether a cell is a column of a page, with headings or paragraphs of its own, and not a value."""
+    inside = cell.iter("h1", "h2", "h3", "p")
+    return sum(1 for e in inside if _tag(e) != "p" or len(_text(e).split()) > 25) > 1
+
+
 def _text(element: Any, tables: bool = True) -> str:
-    """All text inside, a space where a line or a block ends; `tables`: with that of tables."""
-    if not isinstance(element.tag, str) or _tag(element) in _SILENT or (not tables and _tag(element) == "table"):
+    """All text inside, a space where a block ends and a mark where a line does; `tables`: with that of tables."""
+    tag = _tag(element)
+    if tag == "br":
+        return _BREAK
+    if not isinstance(element.tag, str) or tag in _SILENT or (not tables and tag == "table"):
         return ""
     inside = (element.text or "") + "".join(_text(child, tables) + (child.tail or "") for child in element)
-    return f" {inside} " if _tag(element) in _BLOCKS or _tag(element) == "br" else inside
+    return f" {inside} " if tag in _BLOCKS else inside
 
 
 def _block(text: str, form: BlockForm, level: int = 0) -> Iterator[Block]:
-    if folded := _folded(text):
-        yield Block(folded, form, level)
+    """A block, or one for each line or paragraph that breaks make of the text."""
+    if form == "heading" or _BREAK not in text:
+        texts = [_folded(text)]
+    else:
+        lines = [_folded(line) for line in text.split(_BREAK)]
+        texts = [said for chunk in _chunks(lines) for said in paragraphs(chunk)]
+    for said in texts:
+        if mark := _BULLET.match(said) if form == "paragraph" else None:
+            yield Block(said[mark.end() :], "item")
+        elif said:
+            yield Block(said, form, level)
+
+
+def _chunks(lines: list[str]) -> Iterator[list[str]]:
+    """The lines between empty lines."""
+    chunk: list[str] = []
+    for line in (*lines, ""):
+        if line:
+            chunk.append(line)
+        elif chunk:
+            yield chunk
+            chunk = []
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(text.replace(_BREAK, " ").split())
 
 
 def _tag(element: Any) -> str:

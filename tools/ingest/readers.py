@@ -6,10 +6,11 @@ from typing import Protocol
 
 from tools.errors import SourceError
 from tools.ingest.columns import GUESSED, Columns
-from tools.ingest.documents import Note, document, read_text, title_of
+from tools.ingest.documents import Note
 from tools.ingest.html import read_html
 from tools.ingest.markdown import read_markdown
 from tools.ingest.pdf import read_pdf
+from tools.ingest.plain import read_plain
 from tools.ingest.rows import read_csv, read_json, read_jsonl
 from tools.ingest.word import read_docx
 from tools.passages import SourceDocument
@@ -60,10 +61,6 @@ def read_file(
         raise SourceError(f"{name}: cannot be opened ({exc.strerror or exc}).") from exc
 
 
-def _read_text(path: Path, name: str) -> Iterator[SourceDocument]:
-    yield document(name, read_text(path, name), {"title": title_of(name)})
-
-
 ROWS: dict[str, _RowReader] = {
     ".csv": read_csv,
     ".tsv": read_csv,
@@ -74,7 +71,7 @@ ROWS: dict[str, _RowReader] = {
 """Readers of tables, whose columns can be named."""
 
 READERS: dict[str, Callable[[Path, str], Read]] = {
-    ".txt": _read_text,
+    ".txt": read_plain,
     ".md": read_markdown,
     ".markdown": read_markdown,
     ".html": read_html,

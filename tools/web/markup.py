@@ -4,12 +4,12 @@ What the extraction of the text does with the tree takes time in the square of t
 15,000) and of the length of some attributes and metadata. So whatever exceeds what honest pages have is left out.
 """
 
-import codecs
 import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from tools.ingest.encodings import decoded
 from tools.web.fetch import FetchedPage
 
 _MOST_ELEMENTS = 15_000
@@ -27,41 +27,11 @@ _INVALID = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _INVALID_REFERENCE = re.compile(
     r"&#(?:0*(?:[0-8]|1[124-9]|2\d|3[01]|6553[45])(?!\d)|x0*(?:[0-8bcef]|1[\da-f]|fff[ef])(?![\da-f]));?", re.IGNORECASE
 )
-_TEXT_CODEC = re.compile(
-    r"ascii|utf-8(-sig)?|utf-16(-[lb]e)?|cp\d+|iso8859-\d+|koi8-[rtu]|gb2312|gbk|gb18030|big5(hkscs)?"
-    r"|euc_\w+|shift_jis\w*|iso2022_\w+|mac-\w+|tis-620"
-)
-# What browsers read under these names.
-_WIDER = {"ascii": "cp1252", "iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932"}
-_META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?([\w.:+-]{1,40})", re.IGNORECASE)
-_BYTE_ORDER_MARKS = (codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")
 
 
 def decode(page: FetchedPage) -> str:
-    """The text of a page's data: by its byte order mark, what the server says, what the page says, or else by trying.
-
-    What has no reading in the encoding becomes U+FFFD.
-    """
-    for mark, codec in _BYTE_ORDER_MARKS:
-        if page.data.startswith(mark):
-            return page.data.decode(codec, "replace")
-    named = _META_CHARSET.search(page.data[:4096])
-    for label in (page.charset, named[1].decode("ascii", "replace") if named else ""):
-        if codec := _codec(label):
-            return page.data.decode(codec, "replace")
-    try:
-        return page.data.decode("utf-8")
-    except UnicodeDecodeError:
-        return page.data.decode("cp1252", "replace")
-
-
-def _codec(label: str) -> str:
-    """Python's name of a text's encoding; empty for what is none, as `hex`, or takes very long, as `punycode`."""
-    try:
-        name = codecs.lookup(label).name if label else ""
-    except (LookupError, ValueError):
-        return ""
-    return _WIDER.get(name, name) if _TEXT_CODEC.fullmatch(name) else ""
+    """The text of a page's data; what has no reading in its encoding becomes U+FFFD."""
+    return decoded(page.data, page.charset, markup="html" in page.content_type or "xml" in page.content_type).text
 
 
 def parse(html: str) -> Any:

@@ -8,10 +8,12 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote_plus, urlencode, urlsplit, urlunsplit
 
 from tools.errors import SourceError
+from tools.ingest.documents import shortened
 from tools.ingest.html import html_document
+from tools.ingest.markdown import markdown_document
 from tools.ingest.pdf import pdf_document
+from tools.ingest.plain import text_document
 from tools.passages import SourceDocument
-from tools.text.sentences import clean
 from tools.web.fetch import FetchedPage
 from tools.web.hosts import host_of
 from tools.web.markup import decode, parse, schema_items, schema_types, shorten
@@ -52,17 +54,18 @@ def read_page(page: FetchedPage) -> SourceDocument:
     url = without_tracking(page.url)
     if page.content_type == "application/pdf":
         found = _read_pdf(page, url)
-    elif page.content_type in ("text/plain", "text/markdown", "text/x-markdown"):
-        found = SourceDocument(url, clean(decode(page)[:LONGEST_TEXT]).strip())
+    elif page.content_type == "text/plain":
+        found = text_document(decode(page)[:LONGEST_TEXT], url)
+    elif page.content_type in ("text/markdown", "text/x-markdown"):
+        found = markdown_document(decode(page)[:LONGEST_TEXT], url)
     else:
         found = _read_html(page, url)
     if len(found.text.split(maxsplit=FEWEST_WORDS)) < FEWEST_WORDS:
         raise SourceError(f"{url}: too little text (under {FEWEST_WORDS} words).")
     return replace(
-        found,
+        shortened(found, LONGEST_TEXT),
         external_id=url,
         url=url,
-        text=found.text[:LONGEST_TEXT],
         title=" ".join(found.title.split())[:300] or _last_part(url),
         publisher=" ".join(found.publisher.split())[:100] or host_of(url),
     )

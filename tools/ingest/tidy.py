@@ -1,0 +1,138 @@
+"""Takes out of a tree of HTML what is no text to read, and tells which parts are notes.
+
+Pages come this way and whatever is turned into HTML first, before `tools.ingest.markup` makes blocks of them.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+_BLOCK = frozenset("p li div aside dd td tr".split())
+_NOTE_MARK = re.compile(
+    r"[\[(]?\s*(?:\d{1,4}|[a-z]{1,3}|[ivxlc]{1,6}|[*†‡§¶]{1,3}|note \d+|nb \d+)\s*[\])]?[.:]?", re.IGNORECASE
+)
+_BACK = re.compile(r"[\W\d_]*(?:back|return|jump up|a?)?[\W\d_]*", re.IGNORECASE)
+_ANCHOR = re.compile(r"[¶#§🔗⚓\s]*|\[?edit\]?|\[?edit source\]?|permalink|anchor|link", re.IGNORECASE)
+_CODE = ("code", "samp", "kbd", "tt")
+_LONGEST_NOTE = 6_000  # characters; what is longer is a section that a mark points to, and no note
+_CODE_CLASS = re.compile(
+    r"(?:^|\s)(?:highlight\S*|language-\S+|lang-\S+|sourceCode|codehilite|code-?block|prettyprint)(?:\s|$)"
+)
+
+
+def tidied(root: Any) -> Counter[str]:
+    """Takes out images, listings, formulas, and the marks of notes with their way back; counts the first three.
+
+    What a mark points to gets the role of a note, which `blocks_of` goes by. `root` is changed.
+    """
+    counts = Counter(
+        {
+            "images": _drop(root, root.iter("img", "svg", "picture", "video", "audio", "canvas", "map")),
+            "formulas": _drop(root, root.iter("math")),
+            "code blocks": _drop(root, (pre for pre in root.iter("pre") if _is_code(pre))),
+        }
+    )
+    _drop(root, (a for a in root.iter("a") if _is_anchor(a)))
+    _mark_notes(root)
+    return counts
+
+
+def drop(element: Any) -> None:
+    """Takes an element out and leaves the text after it."""
+    parent, before, tail = element.getparent(), element.getprevious(), element.tail
+    if parent is None:
+        return
+    if tail and before is not None:
+        before.tail = (before.tail or "") + tail
+    elif tail:
+        parent.text = (parent.text or "") + tail
+    element.tail = None
+    parent.remove(element)
+
+
+def _drop(root: Any, found: Iterator[Any]) -> int:
+    """Takes elements out; how many there were, those inside of others not counted."""
+    dropped = set()
+    for element in list(found):
+        if element is not root and not any(up in dropped for up in element.iterancestors()):
+            dropped.add(element)
+    for element in dropped:
+        drop(element)
+    return len(dropped)
+
+
+def _is_code(pre: Any) -> bool:
+    """A listing; a text that is merely set as it was typed, such as an RFC, has no mark of code."""
+    around = [pre, *(up for up, _ in zip(pre.iterancestors(), range(3), strict=False))]
+    inside = [child for child in pre if isinstance(child.tag, str)]
+    typed = any(child.tag in _CODE for child in inside) and all(
+        child.tag in (*_CODE, "input", "button", "br") for child in inside
+    )
+    loose = (pre.text or "").strip() or any((child.tail or "").strip() for child in pre)
+    return any(_CODE_CLASS.search(e.get("class") or "") for e in around) or (typed and not loose)
+
+
+def _is_anchor(link: Any) -> bool:
+    """A link that only gives a heading its address, or leads to its editing."""
+    name = f"{link.get('class') or ''} {link.getparent().get('class') if link.getparent() is not None else ''}"
+    text = "".join(link.itertext()).strip()
+    if not _ANCHOR.fullmatch(text) or len(link.xpath(".//img")):
+        return False
+    return (link.get("href") or "").startswith("#") or "anchor" in name or "edit" in name or "headerlink" in name
+
+
+def _mark_notes(root: Any) -> None:
+    """Takes out the marks of notes, and gives what they point to the role of one."""
+    targets = {key: e for e in root.iter() if isinstance(e.tag, str) for key in (e.get("id"), e.get("name")) if key}
+    marks = [(a, target) for a in root.iter("a") if (target := targets.get((a.get("href") or "#")[1:])) is not None]
+    marks = [(a, target) for a, target in marks if (a.get("href") or "").startswith("#") and _is_mark(a)]
+    notes: dict[int, Any] = {}
+    for mark, target in marks:
+        note = target
+        while note is not None and note.tag not in _BLOCK:
+            note = note.getparent()
+        if note is None or not _is_short(note) or note in mark.iterancestors():
+            continue
+        # A note and its mark point at each other; the one that comes first is the mark.
+        if notes.get(id(_block_of(mark))) is None:
+            note.set("role", "doc-footnote")
+            notes[id(note)] = note
+            drop(mark.getparent() if _is_raised(mark.getparent()) else mark)
+    for note in notes.values():
+        for link in list(note.iter("a")):
+            if (link.get("href") or "").startswith("#") and _BACK.fullmatch("".join(link.itertext()).strip()):
+                drop(link.getparent() if _is_raised(link.getparent()) else link)
+
+
+def _is_short(element: Any) -> bool:
+    left = _LONGEST_NOTE
+    for text in element.itertext():
+        left -= len(text)
+        if left < 0:
+            return False
+    return True
+
+
+def _block_of(element: Any) -> Any:
+    return next((up for up in element.iterancestors() if up.get("role") == "doc-footnote"), None)
+
+
+def _is_mark(link: Any) -> bool:
+    """Whether a link is the mark of a note: a number or a sign that is raised, in brackets, or called a reference."""
+    text = "".join(link.itertext()).strip()
+    if not text or not _NOTE_MARK.fullmatch(text):
+        return False
+    names = " ".join((e.get("class") or "") + " " + (e.get("role") or "") for e in (link, link.getparent()))
+    named = re.search(r"foot-?note|end-?note|noteref|cite|reference|\bfn\b", names, re.IGNORECASE)
+    return bool(named or text[0] in "[(*†‡" or _is_raised(link.getparent()) or link.find(".//sup") is not None)
+
+
+def _is_raised(element: Any) -> bool:
+    """Whether nothing but one mark stands in a raised element."""
+    return (
+        element is not None
+        and element.tag in ("sup", "span")
+        and len("".join(element.itertext()).strip()) <= 8
+        and (element.tag == "sup" or "note" in (element.get("class") or ""))
+    )
