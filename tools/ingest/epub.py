@@ -84,12 +84,15 @@ def _tree(data: bytes) -> Any:
     from lxml import etree, html
 
     try:
-        return parsed(_ENTITY.sub(_character, data))
+        root = parsed(_ENTITY.sub(_character, data))
     except SyntaxError:
         try:
             return html.document_fromstring(data, parser=html.HTMLParser(encoding="utf-8"))
-        except etree.ParserError as exc:  # a chapter of nothing
-            raise ValueError(f"a chapter is empty or no text ({exc})") from exc
+        except etree.ParserError as exc:
+            raise ValueError(f"a chapter is empty or no text, {exc}") from exc
+    for element in root.iter():
+        element.tag = local(element) or element.tag  # as in HTML, where elements have no namespace
+    return root
 
 
 def _character(entity: re.Match[bytes]) -> bytes:

@@ -22,7 +22,9 @@ _XML = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 _OLD_FORMAT = b"\xd0\xcf\x11\xe0"  # what Office wrote before 2007, and what it puts around an encrypted document
 # The title that a program gives to every document, and the dates of python-docx's and python-pptx's templates.
 _PLACEHOLDERS = re.compile(
-    r"(?:word document|python-docx|powerpoint presentation|(?:microsoft )?word - .*|untitled)?", re.I
+    r"(?:word document|python-docx|microsoft word - .*|untitled.{0,4}|unknown|(?:powerpoint.)?pr[eäé]sentat?\w{1,4}|"
+    r"pr[eé]sentat?\w{1,4}(?: de)? powerpoint)?",
+    re.IGNORECASE,
 )
 _TEMPLATE_DATES = ("2013-12-23T23:15:00Z", "2013-01-27T09:14:16Z")
 

@@ -53,6 +53,8 @@ _CODE = frozenset(
 )
 _DIRECTIVE = re.compile(r"\.\.[ ]+([\w:.+-]+?)[ ]?::(?:[ ]+([^\n]*))?(?:\n(.*))?\Z", re.DOTALL)
 _OPTIONS = re.compile(r"\A(?:[ \t]*:[\w-]+:[^\n]*(?:\n|\Z))+")
+# Marking within a link, which the format does not have, but other programs write.
+_MARKED_LINK = re.compile(r"`([^`<>]{1,300}) <[^<>`\s]+>`__?")
 _EXPLICIT = re.compile(r"(.*?)\s*<[^<>]*>", re.DOTALL)
 
 
@@ -154,20 +156,24 @@ class _RstText:
         yield from said[1 if first else 0 :]
 
     def _text(self, node: Any) -> str:
-        return " ".join(self._inside(node).split())
+        return _MARKED_LINK.sub(r"\1", " ".join(self._inside(node).split()))
 
     def _inside(self, node: Any) -> str:
         name = node.tagname
         if name == "#text":
             return str(node)
-        if name in ("footnote_reference", "citation_reference", "system_message", "raw"):
+        if name in ("system_message", "raw"):
             return ""
         if name == "image":
             self._left_out["images"] += 1
             return ""
         if name == "substitution_reference":
             return self._defined.get(node.get("refname", ""), str(node.astext()))
-        text = "".join(map(self._inside, node))
+        text = ""
+        for each in node:
+            # The mark of a note needs a space before it, which is not of the text.
+            mark = each.tagname in ("footnote_reference", "citation_reference")
+            text = text.rstrip() if mark else text + self._inside(each)
         return f"{text} " if name in ("line", "paragraph", "option") else text
 
     def _table(self, table: Any) -> Iterator[Block]:

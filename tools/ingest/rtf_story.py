@@ -8,7 +8,7 @@ from typing import cast
 from tools.ingest.tables import TableLines
 from tools.passages import Block, BlockForm
 
-_BULLET = re.compile(r"[•·▪\uf0b7]\s+")
+_BULLET = re.compile(r"\s*(?:[•·▪\uf0b7]\s+|\(?[0-9a-zA-Z]{1,4}[.)]\t)")  # typed, with the tab that lists have after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +48,18 @@ class Story:
         self._blocks: list[Block] = []
         self._pieces: list[str] = []
         self._tables: list[_Table] = []
-        self._inner: list[Block] = []  # tables in cells
+        self._inner: list[Block] = []  # what stands in cells beside text, for after the outermost table
 
     def add(self, text: str) -> None:
         self._pieces.append(text)
 
     def end_paragraph(self, paragraph: Paragraph) -> None:
-        text = " ".join("".join(self._pieces).split())
+        text = "".join(self._pieces)
         self._pieces = []
         if paragraph.table:
-            self._table(paragraph.table).said.append(text)
+            self._table(paragraph.table).said.append(_folded(text))
+            self._inner += self.beside
+            self.beside = []
         else:
             self._end_tables(0)
             self._end_text(text, paragraph)
@@ -66,11 +68,11 @@ class Story:
     def _end_text(self, text: str, paragraph: Paragraph) -> None:
         form, level = self._form(paragraph)
         if form == "contents":
-            self.contents += bool(text)
+            self.contents += bool(text.strip())
         elif form == "paragraph" and (self.marked or paragraph.listed or _BULLET.match(text)):
-            self._blocks.append(Block(_BULLET.sub("", text, count=1), "item"))
-        elif text:
-            self._blocks.append(Block(text, cast(BlockForm, form), level))
+            self._blocks.append(Block(_folded(_BULLET.sub("", text, count=1)), "item"))
+        elif text.strip():
+            self._blocks.append(Block(_folded(text), cast(BlockForm, form), level))
         self._blocks += self.beside
         self.beside = []
 
@@ -125,6 +127,7 @@ class Story:
         if not self._tables:
             self._blocks += self._inner
             self._inner = []
-            if depth == 0 and not self._pieces:
-                self._blocks += self.beside
-                self.beside = []
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split())

@@ -15,7 +15,7 @@ _CODEPAGES = dict(
     "178:cp1256 186:cp1257 204:cp1251 222:cp874 238:cp1250".split()
 )
 _SIGNS = dict(zip("emdash endash lquote rquote ldblquote rdblquote bullet".split(), "—–‘’“”•", strict=True))
-_SIGNS |= dict.fromkeys("tab line lbr enspace emspace qmspace page column softpage".split(), " ")
+_SIGNS |= {"tab": "\t"} | dict.fromkeys("line lbr enspace emspace qmspace page column softpage".split(), " ")
 _SILENT = frozenset(
     "colortbl info fldinst nonshppict nonesttables xe tc bkmkstart bkmkend filetbl ftnsep ftnsepc ftncn aftnsep "
     "aftnsepc aftncn sn sv shprslt listtext pntext objname objclass txe rxe".split()
