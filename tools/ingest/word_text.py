@@ -75,9 +75,9 @@ class WordText:
         if properties is not None and _goes_on(properties):
             self._carried = text
             return
-        form, level = self._styles.form(properties)
         if not (folded := _folded(text)):
             return
+        form, level = self._styles.form(properties)
         if form == "contents":
             self.left_out["lines of contents"] += 1
         else:
