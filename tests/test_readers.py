@@ -3,7 +3,6 @@
 import codecs
 import contextlib
 import logging
-import re
 import time
 import zipfile
 from pathlib import Path
@@ -253,74 +252,6 @@ def test_a_pdf_damaged_anywhere_is_read_or_refused(tmp_path: Path, caplog: pytes
     assert [r for r in caplog.records if r.levelno >= logging.WARNING] == []
 
 
-# Word
-
-
-def word_file(path: Path, title: str = "") -> Path:
-    import docx
-
-    file = docx.Document()
-    file.core_properties.title = title
-    file.add_heading("On the harbour", 1)
-    file.add_paragraph("First paragraph.")
-    table = file.add_table(rows=2, cols=2)
-    for cell, text in zip((c for row in table.rows for c in row.cells), ("Year", "Boats", "1990", "40"), strict=True):
-        cell.text = text
-    file.add_paragraph("Last paragraph.")
-    file.save(str(path))
-    return path
-
-
-def test_word_in_the_order_of_the_document(tmp_path: Path) -> None:
-    found = one(word_file(tmp_path / "a.docx", "The harbour"))
-    assert found.title == "The harbour"
-    assert found.text.split("\n") == ["On the harbour", "First paragraph.", "Year Boats", "1990 40", "Last paragraph."]
-
-
-def test_a_word_file_without_a_title(tmp_path: Path) -> None:
-    assert one(word_file(tmp_path / "old_harbour.docx")).title == "old harbour"
-    with (
-        zipfile.ZipFile(tmp_path / "old_harbour.docx") as whole,
-        zipfile.ZipFile(tmp_path / "bare.docx", "w") as bare,
-    ):
-        for name in whole.namelist():
-            if not name.startswith("docProps/"):
-                bare.writestr(name, re.sub(rb"<Relationship [^>]*docProps/[^>]*>", b"", whole.read(name)))
-    assert one(tmp_path / "bare.docx").title == "bare"
-
-
-def test_what_is_no_word_file(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "zip.docx", "w") as archive:
-        archive.writestr("x.txt", SPEECH)
-    write(tmp_path / "text.docx", SPEECH)
-    write(tmp_path / "empty.docx", b"")
-    write(tmp_path / "locked.docx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 2000)
-    for name in ("zip", "text", "empty", "locked"):
-        with pytest.raises(SourceError, match=f"{name}.docx: this is not a Word document"):
-            read(tmp_path / f"{name}.docx")
-
-
-def test_a_word_file_damaged_anywhere_is_read_or_refused(tmp_path: Path) -> None:
-    whole = word_file(tmp_path / "whole.docx").read_bytes()
-    for start in range(0, len(whole), len(whole) // 60):
-        data = whole[:start] + b"\xff<&\x00damage" + whole[start + 10 :]
-        with contextlib.suppress(SourceError):
-            read(write(tmp_path / "a.docx", data))
-
-
-@pytest.mark.parametrize("part", ["word/document.xml", "[Content_Types].xml", "docProps/core.xml", "word/styles.xml"])
-@pytest.mark.parametrize("data", [b"", b"<not-closed", b"<a/>"])
-def test_a_word_file_with_a_damaged_part(tmp_path: Path, part: str, data: bytes) -> None:
-    with (
-        zipfile.ZipFile(word_file(tmp_path / "whole.docx")) as whole,
-        zipfile.ZipFile(tmp_path / "a.docx", "w") as broken,
-    ):
-        for name in whole.namelist():
-            broken.writestr(name, data if name == part else whole.read(name))
-    with contextlib.suppress(SourceError):
-        read(tmp_path / "a.docx")
-
-
 # Rows
 
 LINES = """{"id": "h1", "text": "The harbour was closed.", "title": "Harbour", "url": "https://h.example", "kind": "a"}
@@ -398,19 +329,3 @@ def test_csv_with_wrong_rows(tmp_path: Path) -> None:
     assert [d.external_id for d in found] == ["1", "6", "7"]
     assert "line 4: the column 'id' is empty" in skipped[0]
     assert "line 5: 3 cells, but 2 columns" in skipped[1]
-
-
-def test_a_word_document_that_unpacks_to_far_more_than_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = word_file(tmp_path / "a.docx", "The harbour")
-    monkeypatch.setattr("tools.ingest.word._MOST_UNPACKED", file.stat().st_size)
-    with pytest.raises(SourceError, match="unpacks to more than"):
-        one(file)
-
-
-def test_a_word_file_of_nothing_but_marking_is_refused_soon(tmp_path: Path) -> None:
-    path = tmp_path / "bomb.docx"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr("word/document.xml", b"<w:p/>" * 4_000_000)
-    assert path.stat().st_size < 200_000
-    with pytest.raises(SourceError, match="unpacks to more than"):
-        list(read_file(path, "bomb.docx"))

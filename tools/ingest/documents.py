@@ -62,6 +62,17 @@ def document_of_blocks(
     return replace(made, blocks=taken, left_out=counts)
 
 
+def document_of_file(
+    name: str, blocks: Iterable[Block], title: str, date: str, left_out: Mapping[str, int]
+) -> SourceDocument:
+    """A document with its structure, called by its own title, its first heading or the file's name."""
+    taken = tuple(blocks)
+    heading = any(b.form == "heading" and b.text.strip() for b in taken)
+    return document_of_blocks(
+        name, taken, {"title": title or ("" if heading else title_of(name)), "date": date}, left_out
+    )
+
+
 def document(external_id: str, text: str, fields: Mapping[str, Any]) -> SourceDocument:
     """A document of plain text, its fields put in order; a field of no known value is left empty."""
     values = {k: clean(str(fields.get(k) or "")).strip() for k in _FIELDS}

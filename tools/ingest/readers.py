@@ -7,11 +7,16 @@ from typing import Protocol
 from tools.errors import SourceError
 from tools.ingest.columns import GUESSED, Columns
 from tools.ingest.documents import Note
+from tools.ingest.epub import read_epub
 from tools.ingest.html import read_html
 from tools.ingest.markdown import read_markdown
+from tools.ingest.opendocument import read_odt
 from tools.ingest.pdf import read_pdf
 from tools.ingest.plain import read_plain
+from tools.ingest.restructured import read_rst
 from tools.ingest.rows import read_csv, read_json, read_jsonl
+from tools.ingest.rtf import read_rtf
+from tools.ingest.slides import read_pptx
 from tools.ingest.word import read_docx
 from tools.passages import SourceDocument
 
@@ -78,6 +83,11 @@ READERS: dict[str, Callable[[Path, str], Read]] = {
     ".htm": read_html,
     ".pdf": read_pdf,
     ".docx": read_docx,
+    ".odt": read_odt,
+    ".rtf": read_rtf,
+    ".pptx": read_pptx,
+    ".epub": read_epub,
+    ".rst": read_rst,
     **ROWS,
 }
 

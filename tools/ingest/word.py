@@ -1,46 +1,42 @@
-"""Reads Word documents (.docx)."""
+"""Reads Word documents (.docx), of the usual and of the strict form."""
 
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tools.errors import SourceError
-from tools.ingest.documents import document, title_of
+from tools.ingest.documents import document_of_file
+from tools.ingest.packed import Package, Relation, attr, local, opened
+from tools.ingest.word_styles import Styles
+from tools.ingest.word_text import WordText
 from tools.passages import SourceDocument
-
-_MOST_UNPACKED, _MOST_XML = 400_000_000, 20_000_000  # bytes; XML takes forty times its size while it is read
 
 
 def read_docx(path: Path, name: str) -> Iterator[SourceDocument]:
-    import zlib
-
-    import docx
-    from docx.opc.exceptions import PackageNotFoundError
-
-    try:
-        with zipfile.ZipFile(path) as packed:
-            sizes = [(part.file_size, part.filename.endswith((".xml", ".rels"))) for part in packed.infolist()]
-        if sum(size for size, _ in sizes) > _MOST_UNPACKED or sum(size for size, xml in sizes if xml) > _MOST_XML:
-            most = f"{_MOST_XML:,} bytes of text and its marking, or {_MOST_UNPACKED:,} in all"
-            raise SourceError(f"{name}: this Word document unpacks to more than {most}. Split it.")
-        file = docx.Document(str(path))
-        text = "\n".join(_docx_blocks(file))
-        title = file.core_properties.title
-    except (
-        *(PackageNotFoundError, zipfile.BadZipFile, zlib.error, EOFError),
-        # lxml's errors are SyntaxErrors; the others are python-docx's for a part that is missing or another one.
-        *(SyntaxError, AttributeError, LookupError, NotImplementedError, ValueError),
-    ) as exc:
-        raise SourceError(f"{name}: this is not a Word document, or a damaged one ({exc}).") from exc
-    # python-docx reads its own placeholder where a file has no title.
-    yield document(name, text, {"title": title if title not in ("", "Word Document") else title_of(name)})
+    with opened(path, name, "a Word document") as package:
+        main = next((each.part for each in package.relations() if each.kind == "officeDocument"), "word/document.xml")
+        root = package.xml(main)
+        if local(root) != "document":
+            raise ValueError("its main part is something else")
+        relations = package.relations(main)
+        text = WordText(Styles(_part(package, relations, "styles")), _notes(package, relations))
+        blocks = text.blocks(root)
+        for kind, what in (("header", "running headers"), ("footer", "running footers")):
+            parts = {each.part for each in relations if each.kind == kind}
+            text.left_out[what] += sum(any(local(e) == "t" and e.text for e in package.xml(p).iter()) for p in parts)
+        title, date = package.title_and_date()
+    yield document_of_file(name, blocks, title, date, text.left_out)
 
 
-def _docx_blocks(file: Any) -> Iterator[str]:
-    """Paragraphs and rows of tables, in the order of the document."""
-    for block in file.iter_inner_content():
-        if hasattr(block, "rows"):
-            yield from (" ".join(dict.fromkeys(cell.text for cell in row.cells)) for row in block.rows)
-        else:
-            yield block.text
+def _part(package: Package, relations: list[Relation], kind: str) -> Any:
+    return next((package.xml(each.part) for each in relations if each.kind == kind), None)
+
+
+def _notes(package: Package, relations: list[Relation]) -> dict[tuple[str, str], Any]:
+    """The foot- and endnotes by kind and id."""
+    found = {}
+    for kind in ("footnote", "endnote"):
+        root = _part(package, relations, f"{kind}s")
+        for note in root if root is not None else ():
+            if attr(note, "type") in ("", "normal"):  # the others are the lines between text and notes
+                found[kind, attr(note, "id")] = note
+    return found

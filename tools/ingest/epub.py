@@ -1,0 +1,121 @@
+"""Reads books (.epub): the chapters in the order of the book, without its navigation."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from html.entities import html5
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from tools.ingest.documents import document_of_file
+from tools.ingest.markup import blocks_of
+from tools.ingest.packed import Package, attr, child, local, opened, own_title, parsed, resolved
+from tools.passages import Block, SourceDocument
+
+_MIMETYPES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
+_ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,30});")
+_XML_ENTITIES = (b"amp", b"lt", b"gt", b"quot", b"apos")
+_LEFT_OUT = {"noteref": "note marks", "pagebreak": "page numbers", "toc": "navigation lists", "index": "indexes"}
+_LEFT_OUT |= {"landmarks": "navigation lists", "page-list": "navigation lists", "loi": "navigation lists"}
+_COUNTED = {"img": "images", "image": "images", "audio": "recordings", "video": "recordings"}
+
+
+def read_epub(path: Path, name: str) -> Iterator[SourceDocument]:
+    left_out: Counter[str] = Counter()
+    with opened(path, name, "a book in EPUB") as package:
+        _refuse_locked(package)
+        container = package.xml("META-INF/container.xml")
+        book = next((attr(each, "full-path") for each in container.iter() if local(each) == "rootfile"), "")
+        root = package.xml(book)
+        blocks: list[Block] = []
+        for part in _chapters(root, str(PurePosixPath(book).parent), package, left_out):
+            blocks += _chapter(package.read(part), left_out)
+        title, date = _said(root, "title"), _said(root, "date")
+    yield document_of_file(name, blocks, own_title(title), date, left_out)
+
+
+def _refuse_locked(package: Package) -> None:
+    """Fonts may be locked, which harms nobody."""
+    if package.has("META-INF/encryption.xml"):
+        locked = (
+            attr(e, "URI") for e in package.xml("META-INF/encryption.xml").iter() if local(e) == "CipherReference"
+        )
+        if any(uri.lower().endswith((".xhtml", ".html", ".htm", ".xml")) for uri in locked):
+            raise ValueError("its chapters are encrypted, save a copy without protection and ingest that")
+
+
+def _chapters(root: Any, folder: str, package: Package, left_out: Counter[str]) -> Iterator[str]:
+    """The parts with text, in the order of the book."""
+    manifest, spine, guide = (child(root, name) for name in ("manifest", "spine", "guide"))
+    if manifest is None or spine is None:
+        raise ValueError("it does not say which parts it has and in which order")
+    items = {attr(item, "id"): item for item in manifest}
+    listed = {
+        resolved(folder, attr(each, "href"))
+        for each in (guide if guide is not None else ())
+        if attr(each, "type") == "toc"
+    }
+    for reference in spine:
+        item = items.get(attr(reference, "idref"))
+        part = resolved(folder, attr(item, "href")) if item is not None else ""
+        if item is None or attr(item, "media-type") not in _MIMETYPES:
+            left_out["parts without text"] += 1
+        elif "nav" in attr(item, "properties").split() or part in listed:
+            left_out["navigation pages"] += 1
+        else:
+            yield part
+
+
+def _chapter(data: bytes, left_out: Counter[str]) -> Iterator[Block]:
+    root = _tree(data)
+    for element in list(root.iter()):
+        kinds = attr(element, "type").split() if any("}type" in key for key in element.keys()) else []  # noqa: SIM118
+        kinds += attr(element, "role").removeprefix("doc-").split()
+        if left := next((_LEFT_OUT[kind] for kind in kinds if kind in _LEFT_OUT), ""):
+            left_out[left] += 1
+            _remove(element)
+        elif local(element) in _COUNTED:
+            left_out[_COUNTED[local(element)]] += 1
+    return blocks_of(root)
+
+
+def _tree(data: bytes) -> Any:
+    """A chapter as XML, with the entities that only HTML knows; read as HTML where it is no XML."""
+    from lxml import etree, html
+
+    try:
+        root = parsed(_ENTITY.sub(_character, data))
+    except SyntaxError:
+        try:
+            return html.document_fromstring(data, parser=html.HTMLParser(encoding="utf-8"))
+        except etree.ParserError as exc:
+            raise ValueError(f"a chapter is empty or no text, {exc}") from exc
+    for element in root.iter():
+        element.tag = local(element) or element.tag  # as in HTML, where elements have no namespace
+    return root
+
+
+def _character(entity: re.Match[bytes]) -> bytes:
+    found = html5.get(f"{entity[1].decode()};") if entity[1] not in _XML_ENTITIES else None
+    return "".join(f"&#{ord(sign)};" for sign in found).encode() if found else entity[0]
+
+
+def _remove(element: Any) -> None:
+    """Takes an element out of its tree, and leaves the text after it there."""
+    parent = element.getparent()
+    if parent is None:
+        return
+    before = element.getprevious()
+    if before is not None:
+        before.tail = (before.tail or "") + (element.tail or "")
+    else:
+        parent.text = (parent.text or "") + (element.tail or "")
+    parent.remove(element)
+
+
+def _said(root: Any, field: str) -> str:
+    """What the book says of itself; of several dates the one of its publication."""
+    metadata = child(root, "metadata")
+    found = [e for e in metadata.iter() if local(e) == field and e.text] if metadata is not None else []
+    best = next((e for e in found if attr(e, "event") == "publication"), found[0] if found else None)
+    return " ".join(best.text.split()) if best is not None else ""

@@ -1,0 +1,153 @@
+"""Opens the documents that are zips of XML parts (Word, PowerPoint, OpenDocument, EPUB), within bounds.
+
+Elements and attributes are found by their local names: the 'strict' form of a format differs from the usual one in its
+namespaces only.
+"""
+
+import posixpath
+import re
+import struct
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from tools.errors import SourceError
+
+_MOST_UNPACKED, _MOST_XML = 400_000_000, 20_000_000  # bytes; XML takes forty times its size while it is read
+_XML = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
+_OLD_FORMAT = b"\xd0\xcf\x11\xe0"  # what Office wrote before 2007, and what it puts around an encrypted document
+# The title that a program gives to every document, and the dates of python-docx's and python-pptx's templates.
+_PLACEHOLDERS = re.compile(
+    r"(?:word document|python-docx|microsoft word - .*|untitled.{0,4}|unknown|(?:powerpoint.)?pr[eäé]sentat?\w{1,4}|"
+    r"pr[eé]sentat?\w{1,4}(?: de)? powerpoint)?",
+    re.IGNORECASE,
+)
+_TEMPLATE_DATES = ("2013-12-23T23:15:00Z", "2013-01-27T09:14:16Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What a part of an Office document says about another: `kind` is the last word of the relation's type."""
+
+    id: str
+    kind: str
+    part: str
+
+
+class Package:
+    """The parts of an opened document."""
+
+    def __init__(self, zipped: zipfile.ZipFile) -> None:
+        self._zipped = zipped
+        self._names = {name.lower(): name for name in zipped.namelist()}
+
+    def has(self, part: str) -> bool:
+        return part.lower() in self._names
+
+    def read(self, part: str) -> bytes:
+        """Raises KeyError for a part that is missing."""
+        return self._zipped.read(self._names.get(part.lower(), part))
+
+    def xml(self, part: str) -> Any:
+        """The root element of a part. Raises KeyError where it is missing, lxml's SyntaxError where it is damaged."""
+        return parsed(self.read(part))
+
+    def relations(self, part: str = "") -> list[Relation]:
+        """The parts that a part refers to, or the whole package where none is named; missing ones are left out."""
+        folder, base = posixpath.split(part)
+        listed = posixpath.join(folder, "_rels", f"{base}.rels")
+        if not self.has(listed):
+            return []
+        found = []
+        for each in self.xml(listed):
+            target = resolved(folder, attr(each, "Target"))
+            if attr(each, "TargetMode") != "External" and self.has(target):
+                found.append(Relation(attr(each, "Id"), attr(each, "Type").rpartition("/")[2], target))
+        return found
+
+    def title_and_date(self) -> tuple[str, str]:
+        """What the properties of an Office document say, without what its program or template put there."""
+        parts = [each.part for each in self.relations() if each.kind == "core-properties"]
+        said = {local(e): " ".join((e.text or "").split()) for part in parts[:1] for e in self.xml(part)}
+        return own_title(said.get("title", "")), own_date(said.get("modified", "") or said.get("created", ""))
+
+
+@contextmanager
+def opened(path: Path, name: str, what: str) -> Iterator[Package]:
+    """The parts of a zip; `what` is the format's name with its article ('a Word document').
+
+    Raises SourceError for a file that is no zip, is damaged or unpacks to too much, there or while it is being read.
+    """
+    import lzma
+    import zlib
+
+    try:
+        with path.open("rb") as file:
+            if file.read(4) == _OLD_FORMAT:
+                how = "it has a password or is of an older format. Save it in the format of its ending and without one"
+                raise SourceError(f"{name}: this is not {what} that can be read: {how}.")
+        with zipfile.ZipFile(path) as zipped:
+            sizes = [(part.file_size, part.filename.lower().endswith(_XML)) for part in zipped.infolist()]
+            if sum(size for size, _ in sizes) > _MOST_UNPACKED or sum(size for size, xml in sizes if xml) > _MOST_XML:
+                most = f"{_MOST_XML:,} bytes of text and its marking, or {_MOST_UNPACKED:,} in all"
+                raise SourceError(f"{name}: this is {what} that unpacks to more than {most}. Split it.")
+            yield Package(zipped)
+    except (
+        *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, LookupError, ValueError),
+        *(SyntaxError, RuntimeError),  # lxml's errors are SyntaxErrors; a RuntimeError is a part with a password
+    ) as exc:
+        raise SourceError(f"{name}: this is not {what}, or a damaged one ({' '.join(str(exc).split())}).") from exc
+
+
+def parsed(data: bytes) -> Any:
+    """The root of an XML text: no entity is unfolded and nothing is fetched."""
+    from lxml import etree
+
+    # Without `huge_tree` lxml refuses what is nested deeper than 256, and so bounds every walk over the tree.
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+    return etree.fromstring(data, parser)
+
+
+def resolved(folder: str, target: str) -> str:
+    """The part that an address in a part of this folder means."""
+    path = unquote(target.partition("#")[0]).replace("\\", "/")
+    return posixpath.normpath(path[1:] if path.startswith("/") else posixpath.join(folder, path))
+
+
+def own_title(title: str) -> str:
+    return "" if _PLACEHOLDERS.fullmatch(title.strip()) else title.strip()
+
+
+def own_date(date: str) -> str:
+    return "" if date in _TEMPLATE_DATES else date
+
+
+def local(element: Any) -> str:
+    """The name of an element without its namespace."""
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+def attr(element: Any, name: str) -> str:
+    """The attribute of this local name, or an empty text."""
+    for key, value in element.items():
+        if key.rpartition("}")[2] == name:
+            return str(value)
+    return ""
+
+
+def child(element: Any, *path: str) -> Any:
+    """The element that a path of local names leads to, or None."""
+    for name in path:
+        element = next((each for each in element if local(each) == name), None)
+        if element is None:
+            return None
+    return element
+
+
+def number(text: str, otherwise: int = 0) -> int:
+    """A whole number in a marking; whatever else stands there counts as `otherwise`."""
+    return int(text) if re.fullmatch(r"-?[0-9]{1,9}", text) else otherwise
