@@ -1,6 +1,5 @@
 """Makes documents of fetched pages: main text, title, publisher and date; refuses what only looks like a page."""
 
-import io
 import json
 import re
 from dataclasses import replace
@@ -9,7 +8,7 @@ from urllib.parse import parse_qsl, unquote_plus, urlencode, urlsplit, urlunspli
 
 from tools.errors import SourceError
 from tools.ingest.html import html_document
-from tools.ingest.pdf import pdf_document
+from tools.ingest.pdf_apart import pdf_apart
 from tools.passages import SourceDocument
 from tools.text.sentences import clean
 from tools.web.fetch import FetchedPage
@@ -51,7 +50,7 @@ def read_page(page: FetchedPage) -> SourceDocument:
     """
     url = without_tracking(page.url)
     if page.content_type == "application/pdf":
-        found = _read_pdf(page, url)
+        found = pdf_apart(page.data, url, _MOST_PDF_PAGES, _PDF_SECONDS)
     elif page.content_type in ("text/plain", "text/markdown", "text/x-markdown"):
         found = SourceDocument(url, clean(decode(page)[:LONGEST_TEXT]).strip())
     else:
@@ -105,13 +104,6 @@ def normalise_url(url: str) -> str:
     place = host_of(url) if port in (None, 80, 443) else f"{host_of(url)}:{port}"
     query = urlencode(sorted(parse_qsl(parts.query, keep_blank_values=True)))
     return urlunsplit(("https", place, parts.path.rstrip("/") or "/", query, ""))
-
-
-def _read_pdf(page: FetchedPage, url: str) -> SourceDocument:
-    from pypdf import apply_configuration
-
-    with apply_configuration(zlib_maximum_output_length=20_000_000, stream_parsing_work_maximum_count=400_000):
-        return pdf_document(io.BytesIO(page.data), url, "", _MOST_PDF_PAGES, _PDF_SECONDS)
 
 
 def _read_html(page: FetchedPage, url: str) -> SourceDocument:
