@@ -30,14 +30,15 @@ _LONGEST_HEADING, _LONGEST_BOLD = 200, 100  # characters
 class Part:
     """Lines that belong together, before it is known what they are.
 
-    page, last_page: counted from 1. right: where the column ends. table: whether the lines are rows. note: whether they
-    are a footnote.
+    page, last_page: counted from 1. left, right: the edges of the column. table: whether the lines are rows.
+    note: whether they are a footnote.
     """
 
     lines: list[Line]
     page: int
     last_page: int
     right: float
+    left: float = 0.0
     table: bool = False
     note: bool = False
 
@@ -60,14 +61,15 @@ def parts_of(region: Region, page: int) -> Iterator[Part]:
     if region.table:
         yield Part(region.lines, page, page, right, table=True)
         return
+    left = min(line.left for line in region.lines)
     paragraph: list[Line] = []
     breaks = _Breaks(region.lines, right)
     for i, line in enumerate(region.lines):
         if paragraph and breaks.before(i, paragraph):
-            yield Part(paragraph, page, page, right)
+            yield Part(paragraph, page, page, right, left)
             paragraph = []
         paragraph.append(line)
-    yield Part(paragraph, page, page, right)
+    yield Part(paragraph, page, page, right, left)
 
 
 class _Breaks:
@@ -129,11 +131,13 @@ def joined_parts(parts: Sequence[Part], body: float) -> list[Part]:
     """
     made: list[Part] = []
     open_part: Part | None = None
+    longer = [part for part in parts if len(part.lines) > 2 and not part.table]
+    indents = sum(_indented(part) for part in longer) > 0.6 * len(longer)
     for part in parts:
         if part.table or _CAPTION.match(part.text) or part.size < _SMALLER * body:
             made.append(part)
             continue
-        if open_part is not None and _goes_on(open_part, part):
+        if open_part is not None and _goes_on(open_part, part, indents):
             open_part.lines.extend(part.lines)
             open_part.last_page, open_part.right = part.last_page, part.right
             continue
@@ -142,15 +146,23 @@ def joined_parts(parts: Sequence[Part], body: float) -> list[Part]:
     return made
 
 
-def _goes_on(first: Part, second: Part) -> bool:
+def _indented(part: Part) -> bool:
+    return part.lines[0].left > part.left + _INDENT * part.size
+
+
+def _goes_on(first: Part, second: Part, indents: bool) -> bool:
+    """Whether the second is the rest of the first; indents: whether paragraphs begin with an indent here."""
     last, next_line = first.lines[-1], second.lines[0]
     if abs(last.size - next_line.size) > 0.08 * last.size or last.bold != next_line.bold:
         return False
     if next_line.base > last.base and first.last_page == second.page and next_line.left < last.right:
         return False  # below it: what parted them in their column still does
-    if _SENTENCE_END.search(last.text) or _marker(next_line):
+    full = last.right > first.right - 2 * last.size
+    if _marker(next_line):
         return False
-    return next_line.text[:1].islower() or last.right > first.right - 2 * last.size
+    if _SENTENCE_END.search(last.text):
+        return indents and full and len(first.lines) > 1 < len(second.lines) and not _indented(second)
+    return next_line.text[:1].islower() or full
 
 
 def body_size(parts: Sequence[Part]) -> float:

@@ -90,7 +90,7 @@ def _joined(row: Row) -> Row:
     made: Row = [row[0]]
     for piece in row[1:]:
         last = made[-1]
-        gap, size = piece.left - last.right, max(last.size, piece.size)
+        gap, size = piece.left - last.right, min(last.size, piece.size)
         marker = gap < _MARKER_GAP * size and len(piece.text) > _LONG_PIECE and _MARKER.fullmatch(last.text)
         if gap > 0.8 * size and not marker:
             made.append(piece)

@@ -3,6 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
 
 from tools.ingest.pdf_layout import Row
 
@@ -10,6 +11,7 @@ _EDGE = 0.14  # of the height of a page, above and below
 _DEEPEST = 3  # lines from the edge
 _MOST_CHARACTERS = 120
 _SAME_PLACE = 6.0  # points
+_LARGER = 1.15  # than most of the text
 _NUMBER = re.compile(
     r"(?:page |p\. ?|slide |[-–—|•(] ?)*(?:\d{1,4}|[ivxlc]{1,7})(?: ?(?:of|/) ?\d{1,4})?(?: ?[-–—|•)])*",
     re.I,
@@ -59,10 +61,14 @@ def without_contents(rows: Sequence[Row]) -> list[Row]:
 def _candidates(pages: Sequence[list[Row]], heights: Sequence[float]) -> dict[Place, str]:
     """The text of each row that is near an edge."""
     found: dict[Place, str] = {}
+    sizes = [piece.size for rows in pages for row in rows for piece in row]
+    largest = _LARGER * median(sizes) if sizes else 0.0
     for number, (rows, height) in enumerate(zip(pages, heights, strict=True)):
         for i in {*range(min(_DEEPEST, len(rows))), *range(max(0, len(rows) - _DEEPEST), len(rows))}:
             text = " ".join(piece.text for piece in rows[i])
             base = rows[i][0].base
+            if rows[i][0].size > largest:
+                continue  # 'Chapter 2' in large letters is a heading
             if (base < _EDGE * height or base > (1 - _EDGE) * height) and len(text) <= _MOST_CHARACTERS:
                 found[number, i] = text
     return found

@@ -207,7 +207,8 @@ class _Reader:
     def __init__(self, pdfium: Any, raw: Any, box: tuple[float, float, float, float], rotation: int) -> None:
         self._pdfium, self._raw, self._box = pdfium, raw, box
         self._rotation = rotation // 90
-        self._rect = pdfium.FS_RECTF()
+        self._rect, self._edges = pdfium.FS_RECTF(), (0.0, 0.0)
+        self._rect_ref, self._box_of = ctypes.byref(self._rect), pdfium.FPDFText_GetLooseCharBox
         self._matrix = pdfium.FS_MATRIX()
         self._x, self._y = ctypes.c_double(), ctypes.c_double()
         self._name = ctypes.create_string_buffer(128)
@@ -255,11 +256,16 @@ class _Reader:
 
     def _glyph(self, i: int, char: str, turn: int) -> Glyph:
         rect, x, y = self._rect, self._x, self._y
-        self._pdfium.FPDFText_GetLooseCharBox(self._raw, i, rect)
-        self._pdfium.FPDFText_GetCharOrigin(self._raw, i, x, y)
+        self._box_of(self._raw, i, self._rect_ref)
         left, bottom, right, top = self._box
         if turn == 0:
+            edges = (rect.top, rect.bottom)
+            if edges != self._edges:  # of the same font on the same line they are the same, and so is the baseline
+                self._pdfium.FPDFText_GetCharOrigin(self._raw, i, x, y)
+                self._edges = edges
             return char, rect.left - left, rect.right - left, top - y.value, rect.top - rect.bottom
+        self._pdfium.FPDFText_GetCharOrigin(self._raw, i, x, y)
+        self._edges = (0.0, 0.0)
         if turn == 1:
             return char, rect.bottom - bottom, rect.top - bottom, x.value - left, rect.right - rect.left
         if turn == 2:
@@ -296,4 +302,4 @@ def _apart(last: Glyph, glyph: Glyph, last_size: float, size: float) -> bool:
     """Whether the character begins another piece: on another line, raised or lowered, or after a wide gap."""
     gap = glyph[1] - last[2]
     taller = max(last_size, size)
-    return abs(glyph[3] - last[3]) > 0.12 * taller or gap > _PIECE_GAP * taller or gap < -0.6 * taller
+    return abs(glyph[3] - last[3]) > 0.12 * taller or not -0.6 * taller < gap < _PIECE_GAP * min(last_size, size)

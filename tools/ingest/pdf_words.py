@@ -43,13 +43,13 @@ class Vocabulary:
     def _keeps(self, first: str, second: str) -> bool:
         """Whether 'first-second' is written with its hyphen.
 
-        As the document writes it elsewhere, or as the lexicon does. A capital after the hyphen keeps it, and so do two
-        parts that are words where what they make together is none that is known ('well-known').
+        As the document writes it elsewhere, or as the lexicon does ('well-known'). A capital after the hyphen keeps it,
+        and so do two parts that are words where what they make together is none that is known.
         """
         whole, compound = (first + second).lower(), f"{first}-{second}".lower()
         if self._words[whole] != self._words[compound]:
             return self._words[compound] > self._words[whole]
-        if not second[0].islower() or (first.isupper() and len(first) > 1):
+        if not second[0].islower() or (first.isupper() and len(first) > 1) or is_word(compound):
             return True
         if is_word(whole) or min(len(first), len(second)) < _LONG_ENOUGH:
             return False
