@@ -67,13 +67,12 @@ def test_a_typeset_text_is_read_as_it_was_written(tmp_path: Path, columns: int) 
         TEXT, Typeset(columns=columns, header="The Sample Gazette", notes=["See the report of the council."])
     )
     found = read(tmp_path / "a.pdf", data)
-    wanted = [(form, text) for form, text in TEXT]
-    assert [pair for pair in forms(found) if pair[0] != "note"] == wanted
+    assert [pair for pair in forms(found) if pair[0] != "note"] == TEXT
     assert ("note", "See the report of the council.") in forms(found)
     pages = max(block.last_page for block in found.blocks)
     assert pages > 1
     assert found.left_out["running headers"] == found.left_out["page numbers"] == pages
-    assert any(block.page < block.last_page for block in found.blocks if block.form == "paragraph")
+    assert columns == 1 or any(block.page < block.last_page for block in found.blocks if block.form == "paragraph")
 
 
 def test_words_are_counted_in_their_order() -> None:
@@ -286,7 +285,7 @@ def test_a_strangers_file_is_read_apart() -> None:
 def test_a_page_that_unpacks_to_more_than_there_is_memory_for() -> None:
     data = pdf_of([b" " * 200_000_000])
     assert len(data) < 1_000_000
-    with pytest.raises(SourceError, match="damaged|too long|holds no text"):
+    with pytest.raises(SourceError, match=r"damaged|too long|holds no text"):
         pdf_apart(data, "https://x.example/a.pdf", 1, 20.0)
 
 
