@@ -23,6 +23,7 @@ from evals.benches.api import bench_api
 from evals.benches.ask import JUDGES, bench_ask, process
 from evals.benches.chain import bench_chain
 from evals.benches.page import bench_page
+from evals.benches.pdf import bench_pdf
 from evals.benches.scale import PASSAGES, bench_scale
 from evals.benches.selection import bench_selection
 
@@ -196,6 +197,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "agent": bench_agent,
     "chain": bench_chain,
     "page": bench_page,
+    "pdf": bench_pdf,
     "api": bench_api,
     "selection": bench_selection,
     "scale": bench_scale,

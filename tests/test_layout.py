@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "api": ("agent", "tools", "prompts"),
 }
 HEAVY = (
-    "torch chromadb onnxruntime onnx langgraph scipy sklearn textblob trafilatura docx pypdf rich "
+    "torch chromadb onnxruntime onnx langgraph scipy sklearn textblob trafilatura docx pypdf pypdfium2 rich "
     "numpy pydantic tokenizers"
 ).split()
 

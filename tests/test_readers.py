@@ -228,8 +228,8 @@ def test_a_pdf_that_opens_without_a_password(tmp_path: Path) -> None:
     assert one(encrypted(tmp_path, "", "AES-256")).text == SPEECH
 
 
-def test_a_scanned_pdf(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"no text, only images.*text recognition"):
+def test_a_pdf_without_text(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"holds no text.*text recognition"):
         read(write(tmp_path / "a.pdf", pdf(["", ""])))
 
 

@@ -1,6 +1,5 @@
 """Makes documents of fetched pages: main text, title, publisher and date; refuses what only looks like a page."""
 
-import io
 import json
 import re
 from dataclasses import replace
@@ -11,7 +10,7 @@ from tools.errors import SourceError
 from tools.ingest.documents import shortened
 from tools.ingest.html import html_document
 from tools.ingest.markdown import markdown_document
-from tools.ingest.pdf import pdf_document
+from tools.ingest.pdf_apart import pdf_apart
 from tools.ingest.plain import text_document
 from tools.passages import SourceDocument
 from tools.web.fetch import FetchedPage
@@ -53,7 +52,7 @@ def read_page(page: FetchedPage) -> SourceDocument:
     """
     url = without_tracking(page.url)
     if page.content_type == "application/pdf":
-        found = _read_pdf(page, url)
+        found = pdf_apart(page.data, url, _MOST_PDF_PAGES, _PDF_SECONDS)
     elif page.content_type == "text/plain":
         found = text_document(decode(page)[:LONGEST_TEXT], url)
     elif page.content_type in ("text/markdown", "text/x-markdown"):
@@ -108,13 +107,6 @@ def normalise_url(url: str) -> str:
     place = host_of(url) if port in (None, 80, 443) else f"{host_of(url)}:{port}"
     query = urlencode(sorted(parse_qsl(parts.query, keep_blank_values=True)))
     return urlunsplit(("https", place, parts.path.rstrip("/") or "/", query, ""))
-
-
-def _read_pdf(page: FetchedPage, url: str) -> SourceDocument:
-    from pypdf import apply_configuration
-
-    with apply_configuration(zlib_maximum_output_length=20_000_000, stream_parsing_work_maximum_count=400_000):
-        return pdf_document(io.BytesIO(page.data), url, "", _MOST_PDF_PAGES, _PDF_SECONDS)
 
 
 def _read_html(page: FetchedPage, url: str) -> SourceDocument:
