@@ -1,6 +1,6 @@
 """What calls take and give, besides the answer itself (`agent/answer.py`) and what was retrieved."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -60,10 +60,9 @@ class _Reply(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class RetrieveRequest(_Request):
-    """A question, and where and how to look. What is left out is as the server's settings have it."""
+class Looking(_Request):
+    """Where and how to look. What is left out is as the server's settings have it."""
 
-    question: str = Field(min_length=1, max_length=LONGEST, examples=["Should schools ban smartphones?"])
     collections: list[AnyCollection] | None = Field(
         default=None, min_length=1, max_length=100, description="Where to look; several are searched as one."
     )
@@ -81,6 +80,24 @@ class RetrieveRequest(_Request):
     thread: RunId | None = Field(
         default=None, description="The run that this question follows up on, or the first run of its thread."
     )
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """The options of a run that this names; the depth, on which the others' usual values depend, is not in it."""
+        changes: dict[str, Any] = {"web": self.web, "domains": tuple(self.domains)}
+        if self.collections:
+            changes["collections"] = tuple(dict.fromkeys(self.collections))
+        if self.deadline_seconds is not None:
+            changes["deadline_seconds"] = self.deadline_seconds
+        if self.selection:
+            changes["selection"] = self.selection
+        return changes
+
+
+class RetrieveRequest(Looking):
+    """A question, and where and how to look. What is left out is as the server's settings have it."""
+
+    question: str = Field(min_length=1, max_length=LONGEST, examples=["Should schools ban smartphones?"])
     wait_seconds: float | None = Field(
         default=None, ge=0, le=3600, description="After so long the reply is 202 with the run's address instead."
     )
@@ -93,6 +110,10 @@ class AskRequest(RetrieveRequest):
         default=False, description="Stop when the sides are planned, and wait for them to be sent with `resume`."
     )
     stream: bool = Field(default=False, description="Reply with server-sent events, as `Accept: text/event-stream`.")
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        return super().changes | {"review": self.review}
 
 
 class Side(_Request):

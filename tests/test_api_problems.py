@@ -88,7 +88,7 @@ FIELDS: dict[str, tuple[Any, str, str]] = {
     "empty": ({"question": ""}, "body.question", "at least 1 character"),
     "too long": ({"question": "a" * 4001}, "body.question", "at most 4000 characters"),
     "half a pair": ({"question": "\ud800"}, "body.question", "half of a surrogate pair"),
-    "an unknown field": ({"question": QUESTION, "dept": "deep"}, "body.dept", "There is no such field."),
+    "an unknown field": ({"question": QUESTION, "dept": "deep"}, "body.dept", "There is no such field; /openapi.json"),
     "depth": ({"question": QUESTION, "depth": "abyss"}, "body.depth", "'quick', 'normal' or 'deep'"),
     "web": ({"question": QUESTION, "web": "no"}, "body.web", "valid boolean"),
     "deadline": ({"question": QUESTION, "deadline_seconds": 0}, "body.deadline_seconds", "greater than or equal to 1"),
