@@ -20,7 +20,7 @@ from api.asked import AskedRuns
 from api.callers import Caller
 from api.observing.notes import note
 from api.problems import ProblemError, failed_run, without_commands
-from api.shapes import RetrieveRequest, RunState, Side
+from api.shapes import RetrieveRequest, RunState, RunSummary, Side
 from api.told import told
 from tools.errors import RunAbandonedError, RunBusyError, SteelmanError, UnknownRunError
 
@@ -149,14 +149,7 @@ class Service:
         row = await self.run(caller, run_id)
         events = await self.runs.at_desk(self.runs.runs.events, run_id, 0)
         return RunState(
-            id=row.id,
-            thread=row.thread,
-            question=row.question,
-            status=row.status,
-            abandoned=row.abandoned,
-            created_at=row.created_at,
-            finished_at=row.finished_at,
-            error=without_commands(row.error) if row.error else None,
+            **dict(summary_of(row)),
             events=events[-1].number if events else 0,
             answer=None if row.answer is None else told(Answer.model_validate_json(row.answer)),
         )
@@ -270,6 +263,19 @@ class Service:
         except SteelmanError:  # deleted meanwhile, or waiting for a person
             return True
         return True
+
+
+def summary_of(row: RunRow) -> RunSummary:
+    return RunSummary(
+        id=row.id,
+        thread=row.thread,
+        question=row.question,
+        status=row.status,
+        abandoned=row.abandoned,
+        created_at=row.created_at,
+        finished_at=row.finished_at,
+        error=without_commands(row.error) if row.error else None,
+    )
 
 
 def _too_many(detail: str) -> ProblemError:

@@ -12,7 +12,7 @@ from tools.diversity.names import DIALS
 from tools.passages import SourceKind
 
 MOST_PAIRS, LONGEST_TEXT, LONGEST_STATEMENT = 256, 20_000, 2_000
-MOST_ON_A_PAGE, LONGEST_ID = 1_000, 2_000
+MOST_ON_A_PAGE, MOST_RUNS, LONGEST_ID = 1_000, 100, 2_000
 _INVISIBLE = r"\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
 _ONE_LINE = rf"^[^{_INVISIBLE}]*$"
 _SOME_TEXT = rf"[^\s{_INVISIBLE}]"  # somewhere in it a character that can be seen
@@ -21,6 +21,7 @@ _URL = r"^(https?://[!-~]+)?$"
 _NEW_COLLECTION = r"^[A-Za-z0-9]([A-Za-z0-9._ -]{0,62}[A-Za-z0-9_-])?$"
 _DOMAIN = r"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$"
 _RUN = r"^[0-9a-f]{12}$"
+_CURSOR = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z-[0-9a-f]{12}$"
 IDEMPOTENCY_KEY = r"^[!-~]{1,200}$"
 PATTERNS = {
     _ONE_LINE: "This holds characters that cannot be seen.",
@@ -29,12 +30,15 @@ PATTERNS = {
     _URL: "An address begins with http:// or https://.",
     _NEW_COLLECTION: "A new collection's name has up to 64 letters, digits, spaces, and . _ - between them.",
     _DOMAIN: "A domain looks like gov.uk or example.org.",
+    _CURSOR: "This is no 'next' of a list of runs.",
     _RUN: "A run's id has 12 characters of 0-9 and a-f.",
     IDEMPOTENCY_KEY: "An Idempotency-Key has up to 200 letters, digits and signs, and no spaces.",
 }
 """What is told of a text that is not as its pattern."""
 
 RunId = Annotated[str, StringConstraints(pattern=_RUN)]
+Cursor = Annotated[str, StringConstraints(pattern=_CURSOR)]
+"""When a run was begun, and its id."""
 CollectionName = Annotated[str, StringConstraints(pattern=_NEW_COLLECTION)]
 """What a new collection may be called here."""
 AnyCollection = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=_ONE_LINE)]
@@ -135,11 +139,10 @@ class ResumeRequest(_Request):
     sides: list[Side] | None = Field(default=None, min_length=1, max_length=12)
 
 
-class RunState(_Reply):
-    """A run: how far it is, and its answer once it has one.
+class RunSummary(_Reply):
+    """A run as the list has it.
 
-    `abandoned`: it counts as running, but the process that worked on it is gone; `resume` goes on with it. `events` is
-    the number of the last event.
+    `abandoned`: it counts as running, but the process that worked on it is gone; `resume` goes on with it.
     """
 
     id: RunId
@@ -150,8 +153,20 @@ class RunState(_Reply):
     created_at: str
     finished_at: str | None
     error: str | None
+
+
+class RunState(RunSummary):
+    """A run: how far it is, and its answer once it has one. `events` is the number of the last event."""
+
     events: int
     answer: Answer | None
+
+
+class RunList(_Reply):
+    """A page of runs, newest first; `next` is the `after` of the next one, and null on the last one."""
+
+    runs: list[RunSummary]
+    next: Cursor | None
 
 
 class Cancelled(_Reply):
