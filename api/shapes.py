@@ -190,10 +190,14 @@ class JudgePair(_Request):
     contrary: str = Field(default="", max_length=LONGEST_STATEMENT)
 
 
+_PAIR = {"statement": "Bridges help towns.", "passage": "A bridge brings trade to both banks."}
+_DOCUMENT = {"id": "bells-7", "text": "Schools should ban smartphones, since lessons are calmer without them."}
+
+
 class JudgeRequest(_Request):
     """Pairs of statement and passage."""
 
-    pairs: list[JudgePair] = Field(min_length=1, max_length=MOST_PAIRS)
+    pairs: list[JudgePair] = Field(min_length=1, max_length=MOST_PAIRS, examples=[[_PAIR]])
 
 
 class Judged(_Reply):
@@ -254,7 +258,7 @@ class NewDocument(_Request):
 class NewDocuments(_Request):
     """Documents to store; the size of the body limits them."""
 
-    documents: list[NewDocument] = Field(min_length=1)
+    documents: list[NewDocument] = Field(min_length=1, examples=[[_DOCUMENT]])
 
 
 class Stored(_Reply):

@@ -1,7 +1,7 @@
 """The caller's runs, a page at a time."""
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
@@ -14,7 +14,7 @@ from api.shapes import MOST_RUNS, Cursor, RunId, RunList
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 _PAGE = 20
-_LINKED = {200: {"links": run_links("$response.body#/runs/0/id")}}
+_LINKED: dict[int | str, dict[str, Any]] = {200: {"links": run_links("$response.body#/runs/0/id")}}
 
 
 @router.get("", response_model=RunList, responses={**_LINKED, **responses(422, 503)})
