@@ -23,7 +23,8 @@ class Schemas:
         """The schema itself: what a reference names, or the first choice that is not null."""
         if "$ref" in schema:
             return self.of(self._named[schema["$ref"].rpartition("/")[2]])
-        choices = [choice for choice in schema.get("anyOf", schema.get("oneOf", ())) if choice.get("type") != "null"]
+        given: list[Schema] = schema.get("anyOf") or schema.get("oneOf") or []
+        choices = [choice for choice in given if choice.get("type") != "null"]
         return self.of(choices[0]) if choices else schema
 
     def example(self, schema: Schema) -> Any:
