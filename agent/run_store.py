@@ -29,10 +29,11 @@ _THREADS = """
         SELECT rowid FROM runs WHERE thread = n.thread ORDER BY created_at DESC, rowid DESC LIMIT 1)
     ORDER BY n.at DESC, n.last DESC
 """
-_THREAD = """
-    SELECT id, thread, question, options, status, created_at, finished_at, owner, heartbeat, error, NULL AS answer
-    FROM runs WHERE thread = ? ORDER BY created_at, rowid
-"""
+WITHOUT_ANSWER = (
+    "id, thread, question, options, status, created_at, finished_at, owner, heartbeat, error, NULL AS answer"
+)
+"""The columns of a run, without the text of its answer."""
+_THREAD = f"SELECT {WITHOUT_ANSWER} FROM runs WHERE thread = ? ORDER BY created_at, rowid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +108,13 @@ class RunStore:
         if len(rows) != 1 or not run_id:
             what = "several runs begin" if len(rows) > 1 else "there is no run that begins"
             raise UnknownRunError(f"{what} with '{run_id}'. See the last ones: `python -m agent runs`.")
-        return _row(rows[0])
+        return run_row(rows[0])
 
     def latest(self, limit: int) -> list[RunRow]:
         with self._db.read() as db:
             return [
-                _row(r) for r in db.execute("SELECT * FROM runs ORDER BY created_at DESC, rowid DESC LIMIT ?", (limit,))
+                run_row(r)
+                for r in db.execute("SELECT * FROM runs ORDER BY created_at DESC, rowid DESC LIMIT ?", (limit,))
             ]
 
     def threads(self, limit: int) -> list[Thread]:
@@ -125,7 +127,7 @@ class RunStore:
         """The thread's runs, oldest first, without the text of their answers (`answer` is None); none where there is
         no such thread."""
         with self._db.read() as db:
-            return [_row(r) for r in db.execute(_THREAD, (thread,))]
+            return [run_row(r) for r in db.execute(_THREAD, (thread,))]
 
     def thread_answers(self, thread: str) -> list[str]:
         """The answers (as JSON) of a thread's finished runs, oldest first."""
@@ -243,7 +245,8 @@ def _abandoned(status: str, heartbeat: float | None) -> bool:
     return status == "running" and time.time() - (heartbeat or 0.0) > STALE_SECONDS
 
 
-def _row(row: sqlite3.Row) -> RunRow:
+def run_row(row: sqlite3.Row) -> RunRow:
+    """A row with the columns of the table of runs."""
     return RunRow(**{**dict(row), "options": json.loads(row["options"])})
 
 

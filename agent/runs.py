@@ -32,7 +32,7 @@ from agent.run_store import Event, RunRow, RunStatus, RunStore
 from agent.settings import Settings
 from agent.state import RunState
 from agent.tracing import Traced, langsmith_of, run_span, set_up_tracing
-from tools.errors import RunCancelledError, RunError, SteelmanError, StoreError, UnknownRunError
+from tools.errors import RunAbandonedError, RunCancelledError, RunError, SteelmanError, StoreError, UnknownRunError
 from tools.store.database import Database, translated
 from tools.store.store import Store, check_encoder
 from tools.worker import give_way
@@ -134,7 +134,7 @@ class Runs:
     async def events(self, run_id: str, after: int = 0) -> AsyncIterator[Event]:
         """The run's events with numbers above `after`, as they come, until the run ends or waits for a person.
 
-        Raises RunError when the process that worked on the run is gone.
+        Raises RunAbandonedError when the process that worked on the run is gone.
         """
         run = await self.at_desk(self.runs.get, run_id)
         while True:
@@ -149,7 +149,7 @@ class Runs:
             if exc := self._unrecorded.get(run.id):
                 raise exc
             if run.abandoned:
-                raise RunError(
+                raise RunAbandonedError(
                     f"the process that worked on run {run.id} is gone. "
                     f"Go on with it: `python -m agent ask --resume {run.id}`."
                 )

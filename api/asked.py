@@ -3,12 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agent.run_store import WITHOUT_ANSWER, RunRow, run_row
 from tools.store.database import Database
 
 _ANSWERED = """
     SELECT r.id, r.question, r.finished_at FROM runs r LEFT JOIN api_runs a ON a.run_id = r.id
     WHERE r.status = 'done' AND json_extract(r.answer, '$.outcome') <> 'retrieved' AND (? = '' OR a.key_id = ?)
     ORDER BY r.created_at DESC, r.rowid DESC LIMIT ?
+"""
+_LISTED = f"""
+    SELECT {WITHOUT_ANSWER} FROM runs
+    WHERE (:key = '' OR id IN (SELECT run_id FROM api_runs WHERE key_id = :key))
+        AND (:status IS NULL OR status = :status) AND (:thread IS NULL OR thread = :thread)
+        AND (:at IS NULL OR (created_at, id) < (:at, :id))
+    ORDER BY created_at DESC, id DESC LIMIT :limit
 """
 
 
@@ -49,6 +57,18 @@ class AskedRuns:
         """The same of those that wrote an answer, and did not end with their passages."""
         with self._db.read() as db:
             return [AnsweredRun(**dict(r)) for r in db.execute(_ANSWERED, (key_id, key_id, limit))]
+
+    def listed(
+        self, key_id: str, limit: int, status: str | None, thread: str | None, after: tuple[str, str] | None
+    ) -> list[RunRow]:
+        """The runs that a key may see, newest first and without their answers: its own, or all where no key is needed.
+
+        `after` is when the last one of the page before was begun, and its id. It may have been deleted since.
+        """
+        at, last = after or (None, None)
+        given = {"key": key_id, "limit": limit, "status": status, "thread": thread, "at": at, "id": last}
+        with self._db.read() as db:
+            return [run_row(r) for r in db.execute(_LISTED, given)]
 
     def cut_short(self) -> Sequence[str]:
         """Runs that were begun here and that count as running."""

@@ -74,7 +74,7 @@ def event_stream(service: Service, run_id: str, after: int = 0) -> StreamingResp
 
 async def followed(service: Service, run_id: str, after: int = 0) -> AsyncGenerator[Event | None]:
     """The run's events as they come, and None each time that nothing happened for QUIET_SECONDS."""
-    events = aiter(service.runs.events(run_id, after))
+    events = aiter(service.events(run_id, after))
     coming = asyncio.ensure_future(anext(events, None))
     try:
         while True:

@@ -18,7 +18,7 @@ from tools.errors import SteelmanError
 _JSON, _FORM = "application/json", "multipart/form-data"
 _WORDS = {
     "missing": "This is needed.",
-    "extra_forbidden": "There is no such field.",
+    "extra_forbidden": "There is no such field; /openapi.json lists them.",
     "string_unicode": "This is no text: it holds half of a surrogate pair.",
     "model_attributes_type": "This has to be a JSON object.",
 }

@@ -74,7 +74,7 @@ _KINDS: tuple[tuple[type[errors.SteelmanError], int, str, str, str], ...] = (
     (errors.UnknownCollectionError, 404, "unknown-collection", "No such collection", "GET /v1/collections lists them."),
     (
         *(errors.UnknownRunError, 404, "unknown-run", "No such run"),
-        "A run's id stands in the Location or Content-Location of the reply that began it.",
+        "A run's id stands in the Location or Content-Location of the reply that began it; GET /v1/runs lists yours.",
     ),
     (errors.QuestionError, 422, "unanswerable-question", "The question cannot be answered", ""),
     (errors.SettingsError, 422, "impossible-option", "An option cannot be as it is", ""),

@@ -13,16 +13,16 @@ from fastapi import Depends, Request
 from agent.answer import Answer
 from agent.commands.session import open_runs, usual_options
 from agent.options import RunOptions
-from agent.run_store import STALE_SECONDS, RunRow
+from agent.run_store import STALE_SECONDS, Event, RunRow
 from agent.runs import Runs
 from agent.settings import Settings
 from api.asked import AskedRuns
 from api.callers import Caller
 from api.observing.notes import note
 from api.problems import ProblemError, failed_run, without_commands
-from api.shapes import AskRequest, RetrieveRequest, RunState, Side
+from api.shapes import RetrieveRequest, RunState, RunSummary, Side
 from api.told import told
-from tools.errors import RunBusyError, SteelmanError, UnknownRunError
+from tools.errors import RunAbandonedError, RunBusyError, SteelmanError, UnknownRunError
 
 OpenDoor = Callable[[], AbstractAsyncContextManager[Runs]]
 _LOOK_AGAIN = 0.5
@@ -43,6 +43,7 @@ class Service:
         self._beside: list[str] = []  # keys of requests that judge or store
         self._beginning = asyncio.Lock()
         self._followed: set[asyncio.Task[None]] = set()
+        self._left: set[str] = set()  # runs of a server before this one that are still to be taken up
         self.on_end: Callable[[str], object] = lambda _: None
         """Told how each run ended: the outcome of its answer, or the run's status where it has none."""
 
@@ -54,7 +55,7 @@ class Service:
         Raises ProblemError past a limit, and what `Runs.start` raises.
         """
         thread = (await self.run(caller, request.thread)).thread if request.thread else None
-        options = usual_options(self.runs, request.depth, **_changes(request, writing))
+        options = usual_options(self.runs, request.depth, **request.changes, writing=writing)
         return await self.begin(caller, request.question, options, thread, idempotency_key)
 
     async def begin(
@@ -100,6 +101,30 @@ class Service:
                 return row
         raise UnknownRunError(f"there is no run '{run_id}'.")
 
+    async def events(self, run_id: str, after: int = 0) -> AsyncIterator[Event]:
+        """As `Runs.events`, but that a run which a killed server left is waited for while this one is to take it up.
+
+        Raises RunAbandonedError of one that is set aside, or that nobody takes up in time.
+        """
+        while True:
+            try:
+                async for event in self.runs.events(run_id, after):
+                    after = event.number
+                    yield event
+                return
+            except RunAbandonedError:
+                # Looked at in this order: a run is claimed first, and then it is no longer among those that are left.
+                left = run_id in self._left
+                if not left and (await self.runs.at_desk(self.runs.runs.get, run_id)).abandoned:
+                    raise
+            await asyncio.sleep(_LOOK_AGAIN)
+
+    async def answer(self, run_id: str) -> Answer:
+        """As `Runs.answer`, of a run that may have to be taken up first."""
+        async for _ in self.events(run_id):
+            pass
+        return await self.runs.answer(run_id)
+
     async def ended(self, run_id: str, seconds: float | None = None) -> bool:
         """Whether the run ends within the seconds; one that waits for a person has not.
 
@@ -107,7 +132,7 @@ class Service:
         """
         try:
             async with asyncio.timeout(seconds):
-                async for _ in self.runs.events(run_id):
+                async for _ in self.events(run_id):
                     pass
         except TimeoutError:
             return False
@@ -124,14 +149,7 @@ class Service:
         row = await self.run(caller, run_id)
         events = await self.runs.at_desk(self.runs.runs.events, run_id, 0)
         return RunState(
-            id=row.id,
-            thread=row.thread,
-            question=row.question,
-            status=row.status,
-            abandoned=row.abandoned,
-            created_at=row.created_at,
-            finished_at=row.finished_at,
-            error=without_commands(row.error) if row.error else None,
+            **dict(summary_of(row)),
             events=events[-1].number if events else 0,
             answer=None if row.answer is None else told(Answer.model_validate_json(row.answer)),
         )
@@ -208,21 +226,29 @@ class Service:
         detail = f"This Idempotency-Key began run {run_id} with another request. Send a new one."
         raise ProblemError(409, "idempotency-key-used", "The Idempotency-Key was used before", detail)
 
-    async def pick_up(self) -> set[str]:
-        """Goes on with the runs that a server before this one left; returns those that nobody has let go of yet."""
-        left = set(await self.runs.at_desk(self.asked.cut_short)) - self.runs.at_work
-        return {run_id for run_id in left if not await self._picked_up(run_id)}
+    async def pick_up(self) -> None:
+        """Goes on with the runs that a server before this one left, as far as it has let go of them."""
+        self._left = set(await self.runs.at_desk(self.asked.cut_short)) - self.runs.at_work
+        await self._pick_up_left()
 
-    async def keep_picking_up(self, left: set[str]) -> None:
+    async def keep_picking_up(self) -> None:
         """The same for runs of a server that was killed, which counts as alive for a while.
 
         So does one that serves the same data beside this one, whose runs are left to it.
         """
         give_up = time.monotonic() + 2 * STALE_SECONDS
-        while left and time.monotonic() < give_up:
-            await asyncio.sleep(_LOOK_AGAIN)
-            left &= set(await self.runs.at_desk(self.asked.cut_short))  # another server's may be over by now
-            left = {run_id for run_id in left if not await self._picked_up(run_id)}
+        try:
+            while self._left and time.monotonic() < give_up:
+                await asyncio.sleep(_LOOK_AGAIN)
+                self._left &= set(await self.runs.at_desk(self.asked.cut_short))  # another server's may be over by now
+                await self._pick_up_left()
+        finally:
+            self._left = set()  # whoever follows one of them is told that it is abandoned
+
+    async def _pick_up_left(self) -> None:
+        for run_id in list(self._left):
+            if await self._picked_up(run_id):
+                self._left.discard(run_id)
 
     async def _picked_up(self, run_id: str) -> bool:
         """False while another process holds the run. One that was taken up again and again is left alone: it may be
@@ -239,21 +265,17 @@ class Service:
         return True
 
 
-def _changes(request: RetrieveRequest, writing: bool) -> dict[str, Any]:
-    """The options that a request names."""
-    changes: dict[str, Any] = {
-        "web": request.web,
-        "domains": tuple(request.domains),
-        "writing": writing,
-        "review": isinstance(request, AskRequest) and request.review,
-    }
-    if request.collections:
-        changes["collections"] = tuple(dict.fromkeys(request.collections))
-    if request.deadline_seconds is not None:
-        changes["deadline_seconds"] = request.deadline_seconds
-    if request.selection:
-        changes["selection"] = request.selection
-    return changes
+def summary_of(row: RunRow) -> RunSummary:
+    return RunSummary(
+        id=row.id,
+        thread=row.thread,
+        question=row.question,
+        status=row.status,
+        abandoned=row.abandoned,
+        created_at=row.created_at,
+        finished_at=row.finished_at,
+        error=without_commands(row.error) if row.error else None,
+    )
 
 
 def _too_many(detail: str) -> ProblemError:
@@ -272,7 +294,8 @@ async def open_service(settings: Settings, open_door: OpenDoor | None = None) ->
     door = open_door() if open_door else open_runs(settings, at_once=settings.api_runs, warm=True)
     async with door as runs:
         service = Service(runs, settings)
-        picking_up = asyncio.create_task(service.keep_picking_up(await service.pick_up()))
+        await service.pick_up()
+        picking_up = asyncio.create_task(service.keep_picking_up())
         try:
             yield service
         finally:

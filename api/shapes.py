@@ -1,6 +1,6 @@
 """What calls take and give, besides the answer itself (`agent/answer.py`) and what was retrieved."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -12,7 +12,7 @@ from tools.diversity.names import DIALS
 from tools.passages import SourceKind
 
 MOST_PAIRS, LONGEST_TEXT, LONGEST_STATEMENT = 256, 20_000, 2_000
-MOST_ON_A_PAGE, LONGEST_ID = 1_000, 2_000
+MOST_ON_A_PAGE, MOST_RUNS, LONGEST_ID = 1_000, 100, 2_000
 _INVISIBLE = r"\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
 _ONE_LINE = rf"^[^{_INVISIBLE}]*$"
 _SOME_TEXT = rf"[^\s{_INVISIBLE}]"  # somewhere in it a character that can be seen
@@ -21,6 +21,7 @@ _URL = r"^(https?://[!-~]+)?$"
 _NEW_COLLECTION = r"^[A-Za-z0-9]([A-Za-z0-9._ -]{0,62}[A-Za-z0-9_-])?$"
 _DOMAIN = r"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$"
 _RUN = r"^[0-9a-f]{12}$"
+_CURSOR = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z-[0-9a-f]{12}$"
 IDEMPOTENCY_KEY = r"^[!-~]{1,200}$"
 PATTERNS = {
     _ONE_LINE: "This holds characters that cannot be seen.",
@@ -29,12 +30,15 @@ PATTERNS = {
     _URL: "An address begins with http:// or https://.",
     _NEW_COLLECTION: "A new collection's name has up to 64 letters, digits, spaces, and . _ - between them.",
     _DOMAIN: "A domain looks like gov.uk or example.org.",
+    _CURSOR: "This is no 'next' of a list of runs.",
     _RUN: "A run's id has 12 characters of 0-9 and a-f.",
     IDEMPOTENCY_KEY: "An Idempotency-Key has up to 200 letters, digits and signs, and no spaces.",
 }
 """What is told of a text that is not as its pattern."""
 
 RunId = Annotated[str, StringConstraints(pattern=_RUN)]
+Cursor = Annotated[str, StringConstraints(pattern=_CURSOR)]
+"""When a run was begun, and its id."""
 CollectionName = Annotated[str, StringConstraints(pattern=_NEW_COLLECTION)]
 """What a new collection may be called here."""
 AnyCollection = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=_ONE_LINE)]
@@ -60,10 +64,9 @@ class _Reply(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class RetrieveRequest(_Request):
-    """A question, and where and how to look. What is left out is as the server's settings have it."""
+class Looking(_Request):
+    """Where and how to look. What is left out is as the server's settings have it."""
 
-    question: str = Field(min_length=1, max_length=LONGEST, examples=["Should schools ban smartphones?"])
     collections: list[AnyCollection] | None = Field(
         default=None, min_length=1, max_length=100, description="Where to look; several are searched as one."
     )
@@ -81,6 +84,24 @@ class RetrieveRequest(_Request):
     thread: RunId | None = Field(
         default=None, description="The run that this question follows up on, or the first run of its thread."
     )
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """The options of a run that this names; the depth, on which the others' usual values depend, is not in it."""
+        changes: dict[str, Any] = {"web": self.web, "domains": tuple(self.domains)}
+        if self.collections:
+            changes["collections"] = tuple(dict.fromkeys(self.collections))
+        if self.deadline_seconds is not None:
+            changes["deadline_seconds"] = self.deadline_seconds
+        if self.selection:
+            changes["selection"] = self.selection
+        return changes
+
+
+class RetrieveRequest(Looking):
+    """A question, and where and how to look. What is left out is as the server's settings have it."""
+
+    question: str = Field(min_length=1, max_length=LONGEST, examples=["Should schools ban smartphones?"])
     wait_seconds: float | None = Field(
         default=None, ge=0, le=3600, description="After so long the reply is 202 with the run's address instead."
     )
@@ -93,6 +114,10 @@ class AskRequest(RetrieveRequest):
         default=False, description="Stop when the sides are planned, and wait for them to be sent with `resume`."
     )
     stream: bool = Field(default=False, description="Reply with server-sent events, as `Accept: text/event-stream`.")
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        return super().changes | {"review": self.review}
 
 
 class Side(_Request):
@@ -114,11 +139,10 @@ class ResumeRequest(_Request):
     sides: list[Side] | None = Field(default=None, min_length=1, max_length=12)
 
 
-class RunState(_Reply):
-    """A run: how far it is, and its answer once it has one.
+class RunSummary(_Reply):
+    """A run as the list has it.
 
-    `abandoned`: it counts as running, but the process that worked on it is gone; `resume` goes on with it. `events` is
-    the number of the last event.
+    `abandoned`: it counts as running, but the process that worked on it is gone; `resume` goes on with it.
     """
 
     id: RunId
@@ -129,8 +153,20 @@ class RunState(_Reply):
     created_at: str
     finished_at: str | None
     error: str | None
+
+
+class RunState(RunSummary):
+    """A run: how far it is, and its answer once it has one. `events` is the number of the last event."""
+
     events: int
     answer: Answer | None
+
+
+class RunList(_Reply):
+    """A page of runs, newest first; `next` is the `after` of the next one, and null on the last one."""
+
+    runs: list[RunSummary]
+    next: Cursor | None
 
 
 class Cancelled(_Reply):
@@ -154,10 +190,14 @@ class JudgePair(_Request):
     contrary: str = Field(default="", max_length=LONGEST_STATEMENT)
 
 
+_PAIR = {"statement": "Bridges help towns.", "passage": "A bridge brings trade to both banks."}
+_DOCUMENT = {"id": "bells-7", "text": "Schools should ban smartphones, since lessons are calmer without them."}
+
+
 class JudgeRequest(_Request):
     """Pairs of statement and passage."""
 
-    pairs: list[JudgePair] = Field(min_length=1, max_length=MOST_PAIRS)
+    pairs: list[JudgePair] = Field(min_length=1, max_length=MOST_PAIRS, examples=[[_PAIR]])
 
 
 class Judged(_Reply):
@@ -221,7 +261,7 @@ class NewDocument(_Request):
 class NewDocuments(_Request):
     """Documents to store; the size of the body limits them."""
 
-    documents: list[NewDocument] = Field(min_length=1)
+    documents: list[NewDocument] = Field(min_length=1, examples=[[_DOCUMENT]])
 
 
 class Stored(_Reply):

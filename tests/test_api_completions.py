@@ -221,6 +221,64 @@ def test_the_same_request_under_one_name_is_one_run(settings: Settings) -> None:
         assert not AskedRuns(database).record(other, "", "once")
 
 
+# --- Where to look ----------------------------------------------------------------------------------------------------
+
+
+def test_collections_and_all_else_are_chosen_as_by_ask(settings: Settings) -> None:
+    named = {"collections": ["mine", "samples"], "web": False, "domains": ["gov.uk"], "deadline_seconds": 20}
+    looking = {**named, "depth": "quick", "selection": "mmr:0.5"}
+    text = {"documents": [{"id": "1", "text": "Towns build bridges because bridges join."}]}
+    with api(settings) as address, client(address) as llm:
+        assert httpx.post(f"{address}/v1/collections/mine/documents", json=text).status_code == 200
+        replies = [ask(llm, extra_body={"steelman": looking})]
+        with ask(llm, stream=True, extra_body={"steelman": looking}) as stream:
+            replies.append(list(stream)[-1])
+        asked = httpx.post(f"{address}/v1/ask", json={"question": QUESTION, **looking}).json()["run_id"]
+        follow = ask(llm, said("user", "What about the cost?"), extra_body={"steelman": {"thread": asked}})
+        deep = ask(llm, model="steelman-deep", extra_body={"steelman": {"collections": ["mine"]}})
+    assert of(follow)["thread"] == asked
+    with closing(Database(settings.database_path)) as database:
+        rows = RunStore(database)
+        first, second, third = (rows.get(run).options for run in [*(of(r)["run_id"] for r in replies), asked])
+        assert first == second == third
+        assert first | {**looking, "collections": ["mine", "samples"]} == first
+        assert rows.get(of(deep)["run_id"]).options["depth"] == "deep"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("body", "param", "message"),
+    [
+        ({"steelman": {"colections": ["mine"]}}, "steelman.colections", "no such field; /openapi.json lists them"),
+        ({"steelman": {"web": "no"}}, "steelman.web", "valid boolean"),
+        ({"steelman": {"collections": []}}, "steelman.collections", "at least 1 item"),
+        ({"steelman": {"selection": "luck"}}, "steelman.selection", "A selection is one of"),
+        ({"steelman": {"review": True}}, "steelman.review", "no such field"),
+        ({"steelman": ["mine"]}, "steelman", "has to be a JSON object"),
+        ({"collections": ["mine"]}, "collections", r"within 'steelman', as in \{"),
+        ({"web": False}, "web", r"within 'steelman', as in \{"),
+        ({"model": "steelman-quick", "steelman": {"depth": "deep"}}, "steelman.depth", "is 'quick'; leave it out"),
+    ],
+)
+def test_a_choice_that_cannot_be_is_never_passed_over(
+    refusing: Any, stream: bool, body: dict[str, Any], param: str, message: str
+) -> None:
+    with pytest.raises(openai.BadRequestError, match=message) as wrong:
+        ask(refusing, stream=stream, extra_body=body)
+    assert (wrong.value.param, wrong.value.type) == (param, "invalid_request_error")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_is_chosen_and_is_not_there_is_not_found(refusing: Any, stream: bool) -> None:
+    with pytest.raises(
+        openai.NotFoundError, match=r"no collection 'books'\. There are: .* GET /v1/collections"
+    ) as wrong:
+        ask(refusing, stream=stream, extra_body={"steelman": {"collections": ["books"]}})
+    assert (wrong.value.code, wrong.value.type) == ("unknown_collection", "invalid_request_error")
+    with pytest.raises(openai.NotFoundError, match="no run '0123456789ab'"):
+        ask(refusing, stream=stream, extra_body={"steelman": {"thread": "0123456789ab"}})
+
+
 # --- Conversations ----------------------------------------------------------------------------------------------------
 
 
@@ -448,7 +506,7 @@ def test_the_documented_lines_work(settings: Settings, capsys: pytest.CaptureFix
         for block in blocks:
             exec(compile(block.replace("http://127.0.0.1:8000", address), "docs/openai.md", "exec"), {})
             assert capsys.readouterr().out.startswith("# Should schools ban smartphones?\n")
-    assert len(blocks) == 2
+    assert len(blocks) == 3
 
 
 @pytest.mark.slow

@@ -14,8 +14,12 @@ from conftest import ROOT, Spawn
 from providers import build
 
 from agent.answer import Answer
+from agent.options import RunOptions
+from agent.run_store import RunStore
 from agent.settings import Settings
+from api.asked import AskedRuns
 from api.events import KINDS, wants_events
+from tools.store.database import Database
 
 __all__ = ["instant_template", "module_settings", "settings"]
 
@@ -191,3 +195,25 @@ def test_a_killed_servers_runs_are_gone_on_with(settings: Settings, spawn: Spawn
         assert state["status"] == "done"
         events = followed(client, f"{path}/events")
         assert [e.id for e in events] == list(range(1, len(events) + 1))
+
+
+@pytest.mark.parametrize("resumed", [0, 5])
+def test_a_run_that_nobody_takes_up_is_not_waited_for_without_end(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, resumed: int
+) -> None:
+    for module in ("agent.run_store", "api.service"):
+        monkeypatch.setattr(f"{module}.STALE_SECONDS", 1.0)
+    with closing(Database(settings.database_path)) as database:
+        runs = RunStore(database)
+        runs.create("a" * 12, "a" * 12, QUESTION, RunOptions.of().to_dict(), "a killed server")
+        for _ in range(resumed):  # what ended the server each time it was taken up
+            runs.add_event("a" * 12, "a killed server", "resumed", {})
+        if resumed:
+            AskedRuns(database).record("a" * 12, "", None)
+    began = time.monotonic()
+    with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
+        events = followed(client, f"/v1/runs/{'a' * 12}/events", after=resumed)
+    assert [e.event for e in events] == ["problem"]
+    assert events[0].data["type"].endswith(":run-stopped")
+    assert "/resume goes on with it." in events[0].data["detail"]
+    assert time.monotonic() - began < 10

@@ -91,9 +91,22 @@ def test_a_page_that_is_not_let_in(settings: Settings, origin: str) -> None:
 
 def test_cors_is_closed_by_default(settings: Settings) -> None:
     with api(settings) as address:
-        for origin in ("https://app.example", address):
+        for origin in ("https://app.example", address.replace("127.0.0.1", "localhost"), f"{address}0", "http://"):
             problem_of(httpx.get(f"{address}/v1/collections", headers={"Origin": origin}), 403, "unknown-origin")
         assert not any("access-control" in name for name in httpx.get(f"{address}/v1/collections").headers)
+
+
+def test_the_servers_own_page_is_let_in_where_its_name_is_known(settings: Settings) -> None:
+    with contextlib.closing(Database(settings.database_path)) as database:
+        bearer = {"Authorization": f"Bearer {Keys(database).make('page')[1]}"}
+    with api(settings) as address:
+        judging = {"pairs": [{"statement": "Bridges help.", "passage": "A bridge helps."}]}
+        sent = httpx.post(f"{address}/v1/judge", json=judging, headers={"Origin": address, **bearer}, timeout=30)
+        assert sent.status_code == 200
+        assert not any("access-control" in name for name in sent.headers)
+    with api(with_(settings, api_host="0.0.0.0")) as address:  # any name will do
+        there = {"Host": "evil.example", "Origin": "http://evil.example", **bearer}
+        problem_of(httpx.get(f"{address}/v1/collections", headers=there), 403, "unknown-origin")
 
 
 def test_a_page_that_is_let_in(settings: Settings) -> None:

@@ -84,10 +84,10 @@ def test_a_running_server_locks_when_the_first_key_is_made_and_stays_locked(sett
         assert httpx.get(f"{address}/v1/collections").status_code == 401
 
 
-def test_everything_but_health_needs_a_key(settings: Settings, keys: Keys) -> None:
+def test_everything_but_health_and_the_page_of_the_calls_needs_a_key(settings: Settings, keys: Keys) -> None:
     _, text = keys.make("laptop")
     with api(settings) as address, httpx.Client(base_url=address) as client:
-        for path in ("/healthz", "/readyz"):
+        for path in ("/healthz", "/readyz", "/docs"):
             assert client.get(path).status_code == 200
         for path in (
             "/metrics",

@@ -88,7 +88,7 @@ FIELDS: dict[str, tuple[Any, str, str]] = {
     "empty": ({"question": ""}, "body.question", "at least 1 character"),
     "too long": ({"question": "a" * 4001}, "body.question", "at most 4000 characters"),
     "half a pair": ({"question": "\ud800"}, "body.question", "half of a surrogate pair"),
-    "an unknown field": ({"question": QUESTION, "dept": "deep"}, "body.dept", "There is no such field."),
+    "an unknown field": ({"question": QUESTION, "dept": "deep"}, "body.dept", "There is no such field; /openapi.json"),
     "depth": ({"question": QUESTION, "depth": "abyss"}, "body.depth", "'quick', 'normal' or 'deep'"),
     "web": ({"question": QUESTION, "web": "no"}, "body.web", "valid boolean"),
     "deadline": ({"question": QUESTION, "deadline_seconds": 0}, "body.deadline_seconds", "greater than or equal to 1"),
@@ -147,7 +147,7 @@ def test_what_is_not_there_is_told_with_where_to_look(client: httpx.Client) -> N
     follow_up = client.post("/v1/ask", json={"question": QUESTION, "thread": "aaaaaaaaaaaa"})
     assert problem(follow_up, 404, "unknown-run")
     assert problem(client.delete("/v1/collections/samples/documents", params={"id": "d1"}), 409, "collection-is-fixed")
-    for path in ("/v1/runs", "/v1/runs/", "/v1/ask/", "/nowhere", "/", "/v1/runs/aaaaaaaaaaaa/nothing"):
+    for path in ("/v1/run", "/v1/runs/", "/v1/ask/", "/nowhere", "/", "/v1/runs/aaaaaaaaaaaa/nothing"):
         detail = problem(client.get(path), 404, "not-found")["detail"]
         assert detail == f"There is nothing at {path}. GET /openapi.json lists the calls."
     assert "12 characters" in problem(client.get("/v1/runs/nonsense"), 422, "invalid-request")["detail"]

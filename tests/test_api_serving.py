@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 from agent_fixtures import QUESTION, instant_template, settings
+from api_on_loopback import Sent, sent_events
 from conftest import Spawn
 from raw_http import connected, head, problem_in, read_to_end, wait_until
 
@@ -25,26 +26,30 @@ from tools.store.database import Database
 
 __all__ = ["instant_template", "settings"]
 
-# The command line over instant providers whose searches take as long as is said, with quick heartbeats.
+# The command line over instant providers whose searches take as long as is said, with quick heartbeats and little
+# patience with whoever shows none.
 COMMAND = """
 import functools, sys, time
-import agent.commands.session, agent.run_store, agent.runs, api.service
+import agent.commands.session, agent.run_store, agent.runs, api.events, api.service
 from providers import build
-pause = float(sys.argv.pop(1))
+pause, stale = float(sys.argv.pop(1)), float(sys.argv.pop(1))
 made = build(before_search=lambda _: time.sleep(pause))
 agent.commands.session.Runs = functools.partial(agent.runs.Runs, build=made)
 agent.commands.session.index_samples = lambda *_: None
-agent.run_store.STALE_SECONDS = api.service.STALE_SECONDS = 1.0
+agent.run_store.STALE_SECONDS = api.service.STALE_SECONDS = stale
 agent.runs.HEARTBEAT_SECONDS = 0.2
+api.events.QUIET_SECONDS = 0.5
 from api.__main__ import main
 sys.exit(main(sys.argv[1:]))
 """
 
 
 @contextlib.contextmanager
-def served(spawn: Spawn, *arguments: object, pause: float = 0.0) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+def served(
+    spawn: Spawn, *arguments: object, pause: float = 0.0, stale: float = 1.0
+) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     """A server's address, and its process, of which nobody has read more than where it listens."""
-    process = spawn(COMMAND, pause, *(arguments or ("--port", 0)))
+    process = spawn(COMMAND, pause, stale, *(arguments or ("--port", 0)))
     assert process.stderr
     line = process.stderr.readline()
     found = re.search(r"http://\S+", line)
@@ -53,6 +58,12 @@ def served(spawn: Spawn, *arguments: object, pause: float = 0.0) -> Iterator[tup
     if process.poll() is None:
         process.kill()
     process.wait()
+
+
+def beats(settings: Settings, at: float) -> None:
+    """Has every run's owner heard of last at that time."""
+    with contextlib.closing(Database(settings.database_path)) as database, database.write() as db:
+        db.execute("UPDATE runs SET heartbeat = ?", (at,))
 
 
 def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
@@ -111,7 +122,7 @@ def test_a_port_that_is_taken(settings: Settings, capsys: pytest.CaptureFixture[
 def test_an_address_that_is_not_this_machines(settings: Settings, spawn: Spawn) -> None:
     with contextlib.closing(Database(settings.database_path)) as database:
         Keys(database).make("laptop")
-    status, said = ended(spawn(COMMAND, 0, "--host", "192.0.2.1"))
+    status, said = ended(spawn(COMMAND, 0, 1, "--host", "192.0.2.1"))
     assert (status, said) == (
         1,
         "steelman: 192.0.2.1 is no address of this machine. Give one of its own with --host.\n",
@@ -169,7 +180,7 @@ def test_a_store_that_cannot_be_opened_is_one_line(
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "steelman.db").write_text("no database, this" * 100)
     monkeypatch.setenv("STEELMAN_DATA_DIR", str(tmp_path / "other"))
-    status, said = ended(spawn(COMMAND, 0, "--port", 0))
+    status, said = ended(spawn(COMMAND, 0, 1, "--port", 0))
     assert status == 1
     assert said.startswith("steelman: ")
     assert said.count("\n") == 1
@@ -213,6 +224,35 @@ def test_runs_go_on_when_it_is_started_again(settings: Settings, spawn: Spawn, s
         assert "resumed" in kinds
         figures = httpx.get(f"{address}/metrics").text
         assert 'steelman_runs_ended_total{outcome="answered"} 1.0' in figures
+
+
+@pytest.mark.slow
+def test_who_reconnects_after_a_kill_waits_until_the_run_is_taken_up(settings: Settings, spawn: Spawn) -> None:
+    got: list[Sent] = []
+    with served(spawn, pause=0.5) as (address, process), httpx.Client(base_url=address, timeout=20) as client:
+        run = client.post("/v1/ask", json={"question": QUESTION, "wait_seconds": 0}).headers["location"]
+        with client.stream("GET", f"{run}/events") as reply:
+            for event in sent_events(reply.iter_lines()):
+                got.append(event)
+                if event.event == "searching":
+                    break
+        process.kill()
+        process.wait()
+    beats(settings, time.time() + 60)  # it counts as alive until the other server listens, however long that takes
+    lines: list[str] = []
+    with (
+        served(spawn, stale=8.0) as (address, _),
+        httpx.stream("GET", f"{address}{run}/events", headers={"Last-Event-ID": str(len(got))}, timeout=20) as reply,
+    ):
+        for line in reply.iter_lines():
+            if line == ": waiting" and line not in lines:
+                beats(settings, 0)
+            lines.append(line)
+    got += sent_events(lines)
+    kinds = [e.event for e in got]
+    assert [e.id for e in got] == list(range(1, len(got) + 1)), kinds
+    assert (kinds[-1], kinds.count("resumed")) == ("done", 1)
+    assert ": waiting" in lines
 
 
 @pytest.mark.slow

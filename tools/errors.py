@@ -22,6 +22,7 @@ SteelmanError
 │   └── JudgeError            the run's judge failed: what it scored is scored again by its replacement
 └── RunError                  a run cannot be continued
     ├── RunBusyError          another process is working on it
+    ├── RunAbandonedError     the process that worked on it is gone
     └── RunCancelledError
 
 A message says what happened and what to do next, in words for the person who reads it. The cause is kept
@@ -115,6 +116,10 @@ class RunError(SteelmanError):
 
 class RunBusyError(RunError):
     """Another process is working on the run."""
+
+
+class RunAbandonedError(RunError):
+    """The process that worked on the run is gone, and nobody has taken the run up yet."""
 
 
 class RunCancelledError(RunError):

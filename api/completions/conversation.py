@@ -6,15 +6,16 @@ their run in their last line, so that a follow-up finds the thread in what is se
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from agent.options import Depth
 from agent.question import LONGEST
 from api.callers import Caller
-from api.completions.shapes import MODELS, CompletionRequest, Message
+from api.completions.shapes import MODELS, PLAIN, CompletionRequest, Message
 from api.problems import FieldProblem, ProblemError
 from api.service import Service
+from api.shapes import Looking
 from tools.errors import UnknownRunError
 
 _RUN = re.compile(r"\bRun ([0-9a-f]{12})\b")
@@ -24,27 +25,46 @@ _CHOICES = (None, "none", "auto")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """`thread` is that of our last reply; without one `earlier` are the user's messages before the question."""
+    """`thread` is the one that was named, or that of our last reply; without one `earlier` are the user's messages
+    before the question. `changes`: options of the run that differ from the usual ones."""
 
     question: str
     depth: Depth
     thread: str | None
     earlier: tuple[str, ...]
+    changes: dict[str, Any] = field(default_factory=dict)
 
 
 async def asked_of(service: Service, caller: Caller, request: CompletionRequest) -> Asked:
     """What the request asks. Raises ProblemError for what cannot be answered, or not as it is wanted."""
-    depth = depth_of(request.model)
-    for field, wrong in _refused(request):
-        raise impossible(field, wrong)
+    depth = _depth(request)
+    for member, wrong in _refused(request):
+        raise impossible(member, wrong)
     asked = [i for i, m in enumerate(request.messages) if m.role == "user"]
     if not asked:
         raise impossible("messages", "no message has the role 'user', and the last of those is the question")
     last = request.messages[asked[-1]]
     _check_text(last, asked[-1])
     before = request.messages[: asked[-1]]
-    thread = await _thread(service, caller, before)
-    return Asked(last.text, depth, thread, () if thread else _earlier(before))
+    looking = request.steelman or Looking()
+    if looking.thread:
+        thread: str | None = (await service.run(caller, looking.thread)).thread
+    else:
+        thread = await _thread(service, caller, before)
+    return Asked(last.text, depth, thread, () if thread else _earlier(before), looking.changes)
+
+
+def _depth(request: CompletionRequest) -> Depth:
+    """The model's, or the one that is named beside the plain model."""
+    depth = depth_of(request.model)
+    if request.steelman is None or "depth" not in request.steelman.model_fields_set:
+        return depth
+    named = request.steelman.depth
+    if request.model != PLAIN and named != depth:
+        raise impossible(
+            "steelman.depth", f"the model {request.model} is '{depth}'; leave it out, or name the model {PLAIN}"
+        )
+    return named
 
 
 def depth_of(model: str) -> Depth:
@@ -56,24 +76,26 @@ def depth_of(model: str) -> Depth:
     raise ProblemError(404, "unknown-model", "No such model", detail, fields=[wrong])
 
 
-def impossible(field: str, wrong: str) -> ProblemError:
+def impossible(member: str, wrong: str) -> ProblemError:
     """A request that is well-formed and cannot be honoured."""
     return ProblemError(
         400,
         "impossible-request",
         "The request cannot be honoured",
-        f"{field}: {wrong}.",
-        fields=[FieldProblem(field=field, message=wrong)],
+        f"{member}: {wrong}.",
+        fields=[FieldProblem(field=member, message=wrong)],
     )
 
 
 def _refused(request: CompletionRequest) -> Iterator[tuple[str, str]]:
-    """What would be something else than the one text that an answer is."""
+    """What would be something else than the one text that an answer is, and our own options in the wrong place."""
+    for member in sorted(Looking.model_fields.keys() & (request.model_extra or {}).keys()):
+        yield member, f'this stands within \'steelman\', as in {{"steelman": {{"{member}": …}}}}'
     if request.n not in (None, 1):
         yield "n", "a question gets one answer here; send 1, or leave it out"
-    for field in ("tool_choice", "function_call"):
-        if getattr(request, field) not in _CHOICES:
-            yield field, "Steelman calls no tools: it answers; send 'auto' or 'none', or leave it out"
+    for member in ("tool_choice", "function_call"):
+        if getattr(request, member) not in _CHOICES:
+            yield member, "Steelman calls no tools: it answers; send 'auto' or 'none', or leave it out"
     if request.response_format and request.response_format.type != "text":
         yield "response_format", "the answer is Markdown; POST /v1/ask gives the same answer as JSON"
     if request.logprobs or request.top_logprobs:

@@ -1,7 +1,9 @@
 """What OpenAI's clients send and read, as far as it means something here.
 
 A request may hold anything else that OpenAI's own server takes (temperature, max_tokens, seed, stop, user, …) or that a
-client adds: it is accepted and has no effect. What is read is checked.
+client adds: it is accepted and has no effect. What is read is checked. Steelman's own options stand in one member,
+`steelman`, which OpenAI's client sends along as its `extra_body`: among OpenAI's names, which are many and grow, nobody
+could tell one that is misspelt.
 """
 
 from typing import Annotated, Any, Literal
@@ -10,10 +12,12 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from agent.answer import Outcome
 from agent.options import Depth
-from api.shapes import RunId
+from api.shapes import Looking, RunId
 
 MODELS: dict[str, Depth] = {"steelman": "normal", "steelman-quick": "quick", "steelman-deep": "deep"}
 """The models that a client may name: how much is searched, judged and written."""
+PLAIN = "steelman"
+"""The one beside which a depth may be named."""
 
 
 class _Read(BaseModel):
@@ -62,6 +66,8 @@ class CompletionRequest(_Read):
     answer cannot be (several at once, a call of a tool, JSON by a schema, log-probabilities, sound) is refused.
     """
 
+    model_config = ConfigDict(extra="allow")  # to see what stands in the wrong place
+
     model: str = Field(json_schema_extra={"enum": list(MODELS)})
     messages: list[Message] = Field(
         min_length=1, examples=[[{"role": "user", "content": "Should schools ban smartphones?"}]]
@@ -76,6 +82,9 @@ class CompletionRequest(_Read):
     top_logprobs: int | None = Field(default=None, json_schema_extra={"enum": [0, None]})
     modalities: list[str] | None = Field(default=None, json_schema_extra={"enum": [["text"], None]})
     audio: dict[str, Any] | None = Field(default=None, json_schema_extra={"enum": [None]})
+    steelman: Looking | None = Field(
+        default=None, description="Where and how to look, as `/v1/ask` takes it. The depth is the model's unless named."
+    )
 
 
 class _Told(BaseModel):

@@ -43,7 +43,7 @@ async def chunks(service: Service, run: RunRow, model: str, base: str, include_u
             async for event in events:
                 if event is None or (words := progress.words(event)):
                     yield making.delta(**({"reasoning_content": words} if event else {}))
-        answer = await service.runs.answer(run.id)
+        answer = await service.answer(run.id)
     except SteelmanError as exc:
         yield _data({"error": error_of(failed(run.id, exc).problem)})
         yield _DONE

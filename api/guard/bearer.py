@@ -18,7 +18,8 @@ from api.problems import ProblemError, problem_of
 from tools.errors import StoreError
 from tools.store.database import Database
 
-OPEN = frozenset(("/healthz", "/readyz"))
+OPEN = frozenset(("/healthz", "/readyz", "/docs"))
+"""What needs no key: a browser that opens the page of the calls could not send one."""
 _FRESH_SECONDS = 1.0
 _BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE)
 

@@ -22,7 +22,7 @@ _SHOWN = ("Location", "Content-Location", "Retry-After", "X-Request-Id", "WWW-Au
 
 
 class Places:
-    """Lets requests through that name this server, and that no page sent which may not."""
+    """Lets requests through that name this server, and that no page sent which may not. Its own page may."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         origins = listed(settings.api_origins)
@@ -47,13 +47,17 @@ class Places:
                 "name into STEELMAN_API_HOSTS."
             )
             return ProblemError(403, "unknown-host", "The server has another name", detail)
-        if not self._origins.issuperset(origins):
+        if not all(origin in self._origins or self._is_own(origin, hosts[0]) for origin in origins):
             detail = (
                 "A web page sent this, and pages of its address may not call here. Whoever runs this server can let "
                 "them in with STEELMAN_API_ORIGINS."
             )
             return ProblemError(403, "unknown-origin", "The page is not let in", detail)
         return None
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        """Whether the page came from this server, under a name that it is known by: the page of the calls."""
+        return not self._any_host and origin.lower() in (f"http://{host}".lower(), f"https://{host}".lower())
 
     def _is_ours(self, host: str) -> bool:
         found = _HOST.fullmatch(host)

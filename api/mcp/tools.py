@@ -98,7 +98,7 @@ async def _ended(service: Service, call: Call, question: QuestionInput, start: C
         raise await asyncio.to_thread(unknown_collection, question.collections, service) from exc
     steps = Steps()
     event: Event
-    async for event in service.runs.events(run_id):
+    async for event in service.events(run_id):
         if now := steps.told(event):
             await call.progress(now[0], WHOLE, now[1])
     return run_id

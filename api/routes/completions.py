@@ -45,10 +45,11 @@ async def chat_completion(
     Its sources are the message's annotations, and `[n]` in the text stands for source n. What came before is the
     question's context, and its thread where it holds an earlier reply of Steelman's: 'What about the cost?' and
     'Strongest counter-argument to 2?' go on from that. With `stream` the reply is server-sent chunks, ended by
-    `data: [DONE]`. System messages, temperature and whatever else shapes a model's text change nothing.
+    `data: [DONE]`. Where and how to look is said in `steelman`. System messages, temperature and whatever else shapes a
+    model's text change nothing.
     """
     asked = await asked_of(service, caller, conversation)
-    options = usual_options(service.runs, asked.depth, earlier=asked.earlier)
+    options = usual_options(service.runs, asked.depth, earlier=asked.earlier, **asked.changes)
     run_id = await service.begin(caller, asked.question, options, asked.thread, idempotency_key)
     run = await service.run(caller, run_id)
     base = str(request.base_url).rstrip("/")
@@ -76,7 +77,7 @@ async def model(model: str) -> Model:
 
 async def _completion(service: Service, run: RunRow, model: str, base: str) -> Completion:
     try:
-        answer = await service.runs.answer(run.id)
+        answer = await service.answer(run.id)
     except SteelmanError as exc:
         raise failed(run.id, exc) from exc
     return Completion(

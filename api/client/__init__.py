@@ -1,0 +1,36 @@
+"""A client of the calls over HTTP, for programs in Python.
+
+    from api.client import Steelman
+
+    with Steelman() as steelman:
+        answer = steelman.ask("Should schools ban smartphones?")
+
+It loads nothing of the agent's machinery: httpx, and the shapes that the server itself checks with.
+"""
+
+from agent.answer import Answer
+from agent.retrieved import Retrieved
+from agent.run_store import Event
+from api.client.client import Steelman
+from api.client.errors import CallError, ClientError, RunEndedError, UnreachableError
+from api.shapes import Collection, Document, Judged, JudgePair, NewDocument, RunState, RunSummary, Side, Stored
+
+__all__ = [
+    "Answer",
+    "CallError",
+    "ClientError",
+    "Collection",
+    "Document",
+    "Event",
+    "JudgePair",
+    "Judged",
+    "NewDocument",
+    "Retrieved",
+    "RunEndedError",
+    "RunState",
+    "RunSummary",
+    "Side",
+    "Steelman",
+    "Stored",
+    "UnreachableError",
+]

@@ -1,0 +1,205 @@
+"""The calls as methods, with typed results."""
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypedDict, Unpack
+from urllib.parse import quote
+
+from agent.answer import Answer
+from agent.options import Depth
+from agent.retrieved import Retrieved
+from agent.run_store import Event, RunStatus
+from api.client.connection import Connection
+from api.client.errors import CallError, RunEndedError
+from api.shapes import (
+    Cancelled,
+    Collection,
+    Collections,
+    Deleted,
+    Document,
+    Documents,
+    Judged,
+    JudgePair,
+    NewDocument,
+    RunList,
+    RunState,
+    RunSummary,
+    Side,
+    Stored,
+)
+
+
+class Options(TypedDict, total=False):
+    """Where and how to look; docs/api.md has a line for each. What is left out is as the server has it."""
+
+    collections: Sequence[str]
+    web: bool
+    domains: Sequence[str]
+    depth: Depth
+    deadline_seconds: float
+    selection: str
+    thread: str
+
+
+class Steelman:
+    """A server of Steelman's (`python -m api`).
+
+    Every method raises CallError with what the server says is wrong, and UnreachableError where no server answers.
+    Those that follow a run wait up to `patience` seconds for a server that is away, as when it is restarted: the run
+    goes on there, nothing is begun twice, and no event is missed. `timeout`: seconds for which a reply may be silent.
+    """
+
+    def __init__(
+        self,
+        address: str = "http://127.0.0.1:8000",
+        key: str | None = None,
+        *,
+        timeout: float = 120.0,
+        patience: float = 60.0,
+    ) -> None:
+        self._server = Connection(address, key, timeout, patience)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the connections; runs go on."""
+        self._server.close()
+
+    # Questions
+
+    def ask(self, question: str, **options: Unpack[Options]) -> Answer:
+        """The whole answer, with every side's strongest sourced case. Raises as `answer` does."""
+        return self.answer(self.start(question, **options))
+
+    def start(self, question: str, *, review: bool = False, **options: Unpack[Options]) -> str:
+        """Begins a run and returns its id at once. `review`: it stops when its sides are planned, until `resume`."""
+        return self._begun("/v1/ask", {"question": question, "review": review, **options})
+
+    def retrieve(self, question: str, **options: Unpack[Options]) -> Retrieved:
+        """The sides and the passages found for each; nothing is written. Raises as `answer` does."""
+        run_id = self._begun("/v1/retrieve", {"question": question, **options})
+        self._ended(run_id)
+        return self.passages(run_id)
+
+    def judge(self, pairs: Sequence[JudgePair]) -> Judged:
+        """How likely each passage supports its statement."""
+        body = {"pairs": [pair.model_dump() for pair in pairs]}
+        return Judged.model_validate_json(self._server.send("POST", "/v1/judge", json=body).content)
+
+    # Runs
+
+    def events(self, run_id: str, after: int = 0) -> Iterator[Event]:
+        """The run's events with numbers above `after`, as they come, until the run ends or waits for its sides.
+
+        A connection that breaks is made again; every event comes once. docs/api.md lists their kinds.
+        """
+        yield from self._server.events(f"{_at(run_id)}/events", after)
+
+    def answer(self, run_id: str) -> Answer:
+        """Waits for the run to end and returns its answer.
+
+        Raises CallError of what the run failed at, RunEndedError when it was cancelled or waits for its sides.
+        """
+        return Answer.model_validate(self._ended(run_id).data["answer"])
+
+    def passages(self, run_id: str) -> Retrieved:
+        """What a run that is done found for each side."""
+        return Retrieved.model_validate_json(self._server.send("GET", f"{_at(run_id)}/passages").content)
+
+    def run(self, run_id: str) -> RunState:
+        """How far the run is."""
+        return RunState.model_validate_json(self._server.send("GET", _at(run_id)).content)
+
+    def runs(self, *, status: RunStatus | None = None, thread: str | None = None) -> Iterator[RunSummary]:
+        """The caller's runs, newest first; pages are asked for as they are needed."""
+        given = {"status": status, "thread": thread, "limit": 100, "after": None}
+        while True:
+            named = {name: value for name, value in given.items() if value is not None}
+            page = RunList.model_validate_json(self._server.send("GET", "/v1/runs", params=named).content)
+            yield from page.runs
+            if page.next is None:
+                return
+            given["after"] = page.next
+
+    def cancel(self, run_id: str) -> bool:
+        """Stops the run; False for one that had ended already."""
+        return Cancelled.model_validate_json(self._server.send("POST", f"{_at(run_id)}/cancel").content).stopped
+
+    def resume(self, run_id: str, sides: Sequence[Side | Mapping[str, Any]] | None = None) -> None:
+        """Goes on with a run that was stopped or has failed; `sides` answer one that waits for them."""
+        given = None if sides is None else [Side.model_validate(side).model_dump() for side in sides]
+        self._server.send("POST", f"{_at(run_id)}/resume", json={"sides": given})
+
+    def delete(self, run_id: str) -> None:
+        """Removes the run, its answer and the pages that it read."""
+        self._server.send("DELETE", _at(run_id))
+
+    # Collections
+
+    def collections(self) -> list[Collection]:
+        """What is stored."""
+        return Collections.model_validate_json(self._server.send("GET", "/v1/collections").content).collections
+
+    def documents(self, collection: str) -> Iterator[Document]:
+        """The documents of a collection; pages are asked for as they are needed."""
+        offset: int | None = 0
+        while offset is not None:
+            reply = self._server.send("GET", f"{_in(collection)}/documents", params={"limit": 500, "offset": offset})
+            page = Documents.model_validate_json(reply.content)
+            yield from page.documents
+            offset = page.next_offset
+
+    def ingest(self, collection: str, *files: str | Path) -> Stored:
+        """Stores files, each under its name, in a new collection if need be; `problems` name what cannot be read."""
+        with ExitStack() as opened:
+            parts = [("files", (Path(f).name, opened.enter_context(Path(f).open("rb")))) for f in files]
+            return Stored.model_validate_json(
+                self._server.send("POST", f"{_in(collection)}/files", files=parts).content
+            )
+
+    def store(self, collection: str, documents: Sequence[NewDocument]) -> Stored:
+        """Stores texts, in a new collection if need be; a document of the same id is replaced."""
+        body = {"documents": [document.model_dump() for document in documents]}
+        return Stored.model_validate_json(self._server.send("POST", f"{_in(collection)}/documents", json=body).content)
+
+    def delete_collection(self, collection: str) -> int:
+        """Removes a collection with all that it holds; returns how many passages went."""
+        return Deleted.model_validate_json(self._server.send("DELETE", _in(collection)).content).passages
+
+    def delete_document(self, collection: str, document_id: str) -> int:
+        """Removes one document; returns how many passages went."""
+        reply = self._server.send("DELETE", f"{_in(collection)}/documents", params={"id": document_id})
+        return Deleted.model_validate_json(reply.content).passages
+
+    # Inside
+
+    def _begun(self, path: str, body: Mapping[str, Any]) -> str:
+        """The id of the run; the name that goes with the request lets it be sent again without beginning another."""
+        once = {"Idempotency-Key": uuid.uuid4().hex}
+        reply = self._server.send_until_answered("POST", path, json={**body, "wait_seconds": 0}, headers=once)
+        place: str = reply.headers.get("location") or reply.headers["content-location"]
+        return place.rpartition("/")[2]
+
+    def _ended(self, run_id: str) -> Event:
+        """The event 'done' of the run. Raises as `answer` does."""
+        *_, last = self.events(run_id)
+        if last.kind == "failed":
+            raise CallError(last.data["problem"])
+        if last.kind != "done":
+            raise RunEndedError(run_id, last.kind, last.data.get("sides", []))
+        return last
+
+
+def _at(run_id: str) -> str:
+    return f"/v1/runs/{quote(run_id, safe='')}"
+
+
+def _in(collection: str) -> str:
+    return f"/v1/collections/{quote(collection, safe='')}"
