@@ -2,10 +2,11 @@
 
 `--data` is a folder of files, each with NAME.expected.txt beside it: what a careful reader expects of the file, a
 paragraph, heading, item or row of a table (cells separated by ` | `) a line, without running headers, page numbers,
-navigation and code. Without `--data`, a small set of the project's own.
+navigation and code. Footnotes and endnotes stand at its end, each a line that begins with `NOTE: `, and count as
+sentences only, since they may stand in several places. Without `--data`, a small set of the project's own.
 
 words_in_order   expected words that are found in the same order, of all expected (a longest common subsequence)
-sentences_whole  expected sentences that stand whole in a passage, of all that end as sentences do
+sentences_whole  expected sentences that stand whole in a passage or a heading, of all that end as sentences do
 extra            words found that are not among those in order, of all found
 """
 
@@ -30,6 +31,7 @@ from tools.text.sentences import split_sentences
 
 _OWN = Path(__file__).parent / "gold" / "ingest"
 _EXPECTED = ".expected.txt"
+_NOTE = "NOTE: "
 _MISSES = 12
 
 
@@ -89,11 +91,13 @@ def measure(file: Path, folder: Path) -> FileRead:
     except SourceError as exc:
         problem = str(exc)
     seconds = time.perf_counter() - begun
-    words, found = words_of(expected), [w for d in documents for w in words_of(d.text)]
-    lines = [line.removeprefix("NOTE: ") for line in expected.splitlines()]
+    words = [w for line in expected.splitlines() if not line.startswith(_NOTE) for w in words_of(line)]
+    found = [w for d in documents for text in _texts(d) for w in words_of(text)]
+    lines = [line.removeprefix(_NOTE) for line in expected.splitlines()]
     sentences = [folded(s) for line in lines if " | " not in line for s in split_sentences(line) if is_sentence(s)]
     passages = [p for d in documents for p in cut_document(d)]
-    stand = {folded(s) for p in passages for s in split_sentences(p.text)}
+    headings = [text for d in documents for text in (d.title, *(b.text for b in d.blocks if b.form == "heading"))]
+    stand = {folded(s) for text in (*headings, *(p.text for p in passages)) for s in split_sentences(text)}
     missing = tuple(s for s in sentences if s not in stand)
     return FileRead(
         name=str(file.relative_to(folder)),
@@ -108,6 +112,11 @@ def measure(file: Path, folder: Path) -> FileRead:
         seconds=seconds,
         problem=problem,
     )
+
+
+def _texts(document: SourceDocument) -> list[str]:
+    """What stands in the order of the document: all but its notes, which may stand anywhere."""
+    return [b.text for b in document.blocks if b.form != "note"] if document.blocks else [document.text]
 
 
 def _shares(read: list[FileRead]) -> dict[str, Ratio]:

@@ -10,6 +10,7 @@ from typing import Any
 from tools.ingest.documents import document_of_file
 from tools.ingest.markup import blocks_of
 from tools.ingest.packed import Package, attr, child, local, opened, own_title, parsed, resolved
+from tools.ingest.tidy import drop_mark, is_mark
 from tools.passages import Block, SourceDocument
 
 _MIMETYPES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
@@ -76,6 +77,9 @@ def _chapter(data: bytes, left_out: Counter[str]) -> Iterator[Block]:
             _remove(element)
         elif local(element) in _COUNTED:
             left_out[_COUNTED[local(element)]] += 1
+        elif local(element) == "a" and "#" in attr(element, "href") and is_mark(element):
+            left_out["note marks"] += 1
+            drop_mark(element)
     return blocks_of(root)
 
 

@@ -22,6 +22,7 @@ _BLOCKS = frozenset(
 SILENT = frozenset("script style template noscript head title".split())
 """What no reader sees."""
 _SILENT = SILENT | {"svg", "math"}
+_LONGEST_VALUE = 60  # words
 _NOTES = frozenset("doc-footnote doc-endnote footnote endnote rearnote".split())
 _BREAK = "\x1e"  # where a line was broken on purpose; no text has this character
 _BULLET = re.compile(r"[•·▪●◦‣§]\s+(?=\S)")
@@ -100,7 +101,10 @@ def _table(table: Any) -> Iterator[Block]:
 def _holds_text(cell: Any) -> bool:
     """Whether a cell is a column of a page, with headings or paragraphs of its own, and not a value."""
     inside = cell.iter("h1", "h2", "h3", "p")
-    return sum(1 for e in inside if _tag(e) != "p" or len(_text(e).split()) > 25) > 1
+    if sum(1 for e in inside if _tag(e) != "p" or len(_text(e).split()) > 25) > 1:
+        return True
+    parted = len(list(cell.iter("br"))) > 1 or next(cell.iter("table"), None) is not None
+    return parted and len(_text(cell, tables=False).split()) > _LONGEST_VALUE
 
 
 def _text(element: Any, tables: bool = True) -> str:

@@ -23,6 +23,7 @@ _SECTION = re.compile(r"(?:\d{1,2}(?:\.\d{1,2})*\.?|[IVX]{1,5}\.|[A-Z]\.)\s+(?=\
 _LARGER, _SMALLER = 1.12, 0.93  # of the size of the text
 _SHORTEST_NOTE = 8  # letters
 _INDENT = 0.8  # of the size
+_ALIKE, _FEWEST_ALIKE = 3.0, 4  # times the size by which such lines begin apart; how many tell their edge
 _LONGEST_HEADING, _LONGEST_BOLD = 200, 100  # characters
 
 
@@ -112,7 +113,16 @@ class _Breaks:
     def _room(self, last: Line, line: Line) -> bool:
         """Whether the next line's first word would have had room on the line: then the author ended it."""
         width = (line.right - line.left) / max(len(line.text), 1)
-        return last.right + (len(line.text.split(" ", 1)[0]) + 1.5) * width < self._right
+        return last.right + (len(line.text.split(" ", 1)[0]) + 1.5) * width < self._right_edge(last)
+
+    def _right_edge(self, line: Line) -> float:
+        """Where lines such as this one end: a title or a summary may be set narrower or wider than the text."""
+        alike = [
+            other.right
+            for other in self._lines
+            if abs(other.size - line.size) <= 0.08 * line.size and abs(other.left - line.left) <= _ALIKE * line.size
+        ]
+        return max(alike) if len(alike) >= _FEWEST_ALIKE else self._right
 
 
 def _shift(last: Line, line: Line) -> float:

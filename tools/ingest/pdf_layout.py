@@ -162,16 +162,25 @@ def _bands(pieces: Sequence[Piece], edge: float, gutter: float) -> tuple[int, li
     score, bands = 0, []
     left: Row = []
     right: Row = []
+    across: Piece | None = None
     for piece in [*sorted(pieces, key=lambda p: p.base), None]:
-        if piece is not None and (piece.left >= edge or piece.right <= edge - gutter):
+        beside = piece is not None and (piece.left >= edge or piece.right <= edge - gutter)
+        if piece is not None and beside and not (across and not (left or right) and _goes_on(across, piece)):
             (right if piece.left >= edge else left).append(piece)
             continue
+        across = piece
         if _two_columns(left, right):
             score += min(len(left), len(right))
             bases = [p.base for p in left + right]
             bands.append((min(bases), max(bases)))
         left, right = [], []
     return score, bands
+
+
+def _goes_on(across: Piece, piece: Piece) -> bool:
+    """Whether a short piece is the last line of the paragraph that stands across the columns above it."""
+    same = abs(piece.size - across.size) <= 0.08 * across.size and abs(piece.left - across.left) <= 2.0
+    return same and piece.base - across.base < 1.5 * across.size
 
 
 def _two_columns(left: Row, right: Row) -> bool:

@@ -86,7 +86,7 @@ def _mark_notes(root: Any) -> None:
     """Takes out the marks of notes, and gives what they point to the role of one."""
     targets = {key: e for e in root.iter() if isinstance(e.tag, str) for key in (e.get("id"), e.get("name")) if key}
     marks = [(a, target) for a in root.iter("a") if (target := targets.get((a.get("href") or "#")[1:])) is not None]
-    marks = [(a, target) for a, target in marks if (a.get("href") or "").startswith("#") and _is_mark(a)]
+    marks = [(a, target) for a, target in marks if (a.get("href") or "").startswith("#") and is_mark(a)]
     notes: dict[int, Any] = {}
     for mark, target in marks:
         note = target
@@ -98,11 +98,16 @@ def _mark_notes(root: Any) -> None:
         if notes.get(id(_block_of(mark))) is None:
             note.set("role", "doc-footnote")
             notes[id(note)] = note
-            drop(mark.getparent() if _is_raised(mark.getparent()) else mark)
+            drop_mark(mark)
     for note in notes.values():
         for link in list(note.iter("a")):
             if (link.get("href") or "").startswith("#") and _BACK.fullmatch("".join(link.itertext()).strip()):
                 drop(link.getparent() if _is_raised(link.getparent()) else link)
+
+
+def drop_mark(mark: Any) -> None:
+    """Takes the mark of a note out, with the raised element around it."""
+    drop(mark.getparent() if _is_raised(mark.getparent()) else mark)
 
 
 def _is_short(element: Any) -> bool:
@@ -118,7 +123,7 @@ def _block_of(element: Any) -> Any:
     return next((up for up in element.iterancestors() if up.get("role") == "doc-footnote"), None)
 
 
-def _is_mark(link: Any) -> bool:
+def is_mark(link: Any) -> bool:
     """Whether a link is the mark of a note: a number or a sign that is raised, in brackets, or called a reference."""
     text = "".join(link.itertext()).strip()
     if not text or not _NOTE_MARK.fullmatch(text):
