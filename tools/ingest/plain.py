@@ -11,6 +11,7 @@ from tools.ingest.documents import document, document_of_blocks, read_decoded, t
 from tools.ingest.lines import is_wrapped, joined, paragraphs
 from tools.passages import Block, SourceDocument
 
+_PAGE_END = 2  # lines from a form feed
 _WIDEST = 130  # characters; a longer line is a paragraph by itself
 _BULLET = re.compile(
     r"\s*(?:[-*+•·‣◦●▪–—][ \t]+|o[ \t]{2,}|\(?(?:\d{1,3}|[a-z]|[ivx]{2,5})[.)][ \t]+|\[\d{1,3}\][ \t]+)(?=\S)"
@@ -68,7 +69,7 @@ def text_blocks(text: str, left_out: Counter[str]) -> list[Block]:
 def _without_running_lines(lines: list[str], left_out: Counter[str]) -> list[str]:
     """Without the lines that stand above and below each page of a paginated text, such as an RFC.
 
-    They stand alone, and the same at least three times but for the numbers in them.
+    They stand alone, and the same at least three times but for the numbers in them, or next to the end of a page.
     """
     alone = [
         i
@@ -76,7 +77,9 @@ def _without_running_lines(lines: list[str], left_out: Counter[str]) -> list[str
         if line.strip("\f \t") and _empty(lines, i - 1, line) and _empty(lines, i + 1, line)
     ]
     shapes = Counter(_shape(lines[i]) for i in alone)
-    running = {i for i in alone if shapes[_shape(lines[i])] >= 3 and _is_running(lines[i])}
+    alike = [i for i in alone if _is_running(lines[i])]
+    known = {_shape(lines[i]) for i in alike if shapes[_shape(lines[i])] >= 3 or _at_page_end(lines, i)}
+    running = {i for i in alike if _shape(lines[i]) in known}
     left_out["running headers and footers"] += len(running)
     kept: list[str] = []
     for i, line in enumerate(lines):
@@ -89,6 +92,10 @@ def _without_running_lines(lines: list[str], left_out: Counter[str]) -> list[str
 
 def _empty(lines: Sequence[str], i: int, line: str) -> bool:
     return not 0 <= i < len(lines) or not lines[i].strip() or "\f" in lines[i] or "\f" in line
+
+
+def _at_page_end(lines: Sequence[str], i: int) -> bool:
+    return any("\f" in line for line in lines[max(0, i - _PAGE_END) : i + _PAGE_END + 1])
 
 
 def _shape(line: str) -> str:
@@ -109,7 +116,7 @@ def _bridged(lines: list[str]) -> Iterator[str]:
             end += 1
         after = lines[end] if end < len(lines) else ""
         if "\f" in lines[i:end]:
-            if not (before and after.lstrip()[:1].islower() and not _SENTENCE_END.search(before)):
+            if not (before and after.lstrip()[:1].islower() and before.rstrip()[-1:] not in ".!?:"):
                 yield ""
         else:
             yield from lines[i:end]
