@@ -265,13 +265,16 @@ class NewDocuments(_Request):
 
 
 class Stored(_Reply):
-    """What an upload did; `problems` name what could not be read, and why, `notes` tell how tables were read."""
+    """What an upload did; `problems` name what could not be read, and why, `notes` tell how tables were read,
+    `left_out` counts what the readers did not take over, `languages` the new documents by language (ISO 639-1)."""
 
     stored: int
     unchanged: int
     passages: int
     problems: list[str]
     notes: list[str]
+    left_out: dict[str, int]
+    languages: dict[str, int]
 
 
 class Health(_Reply):

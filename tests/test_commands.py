@@ -367,9 +367,9 @@ def test_a_folder_that_changed_is_followed_when_asked(
     assert (status, "old.txt" in err, "--yes" in err) == (BAD_INPUT, True, True)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     monkeypatch.setattr("builtins.input", lambda _: "n")
-    assert ", 0 removed, " in cli("ingest", str(notes), "--sync")[1]
+    assert "0 documents removed" in cli("ingest", str(notes), "--sync")[1]
     monkeypatch.setattr("builtins.input", lambda _: "y")
-    assert ", 1 removed, " in cli("ingest", str(notes), "--sync", "--report", str(tmp_path / "report.json"))[1]
+    assert "1 documents removed" in cli("ingest", str(notes), "--sync", "--report", str(tmp_path / "report.json"))[1]
     report = json.loads((tmp_path / "report.json").read_text())
     assert [len(report["problems"]), report["not_looked_into"], report["unchanged"]] == [1, {"hidden files": 1}, 1]
     assert cli("collections", "mine")[1].count("passages)") == 1

@@ -42,19 +42,19 @@ def run(args: argparse.Namespace) -> int:
         Ingester(store, search, encoder).ingest(documents, args.collection, progress, report)
     finally:
         progress.end()
-    removed = _synchronise(args, store, paths, files, report) if args.sync else 0
-    if removed:
-        search.refresh()
-    _tell(args, report, skipped, removed)
+    _tell(args, report, skipped)
     if args.report:
         _write_report(Path(args.report), report, skipped)
+    if args.sync:
+        removed = _synchronise(args, store, paths, files, report)
+        search.refresh()
+        print(f"{removed} documents removed that are not in their files any more.")
     return FAILED if report.problems else OK
 
 
-def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str], removed: int) -> None:
-    gone = f", {removed} removed" if args.sync else ""
+def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str]) -> None:
     print(
-        f"{report.stored} documents stored ({report.passages} passages), {report.unchanged} unchanged{gone}, "
+        f"{report.stored} documents stored ({report.passages} passages), {report.unchanged} unchanged, "
         f"in collection '{args.collection}'."
     )
     if counts := _counts(report.left_out):

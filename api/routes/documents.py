@@ -195,6 +195,8 @@ async def _stored(service: Service, name: str, read: Callable[[IngestReport], It
         passages=report.passages,
         problems=report.problems,
         notes=report.notes,
+        left_out=dict(report.left_out),
+        languages=dict(report.languages),
     )
 
 
