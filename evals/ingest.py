@@ -27,6 +27,7 @@ from tools.errors import InputError, SourceError
 from tools.ingest.cutting import cut_document
 from tools.ingest.readers import READERS, read_file
 from tools.passages import SourceDocument
+from tools.text.prose import without_mark
 from tools.text.sentences import split_sentences
 
 _OWN = Path(__file__).parent / "gold" / "ingest"
@@ -94,10 +95,12 @@ def measure(file: Path, folder: Path) -> FileRead:
     words = [w for line in expected.splitlines() if not line.startswith(_NOTE) for w in words_of(line)]
     found = [w for d in documents for text in _texts(d) for w in words_of(text)]
     lines = [line.removeprefix(_NOTE) for line in expected.splitlines()]
-    sentences = [folded(s) for line in lines if " | " not in line for s in split_sentences(line) if is_sentence(s)]
+    sentences = [folded(s) for line in lines if " | " not in line for s in _sentences(line) if is_sentence(s)]
     passages = [p for d in documents for p in cut_document(d)]
     headings = [text for d in documents for text in (d.title, *(b.text for b in d.blocks if b.form == "heading"))]
-    stand = {folded(s) for text in (*headings, *(p.text for p in passages)) for s in split_sentences(text)}
+    stand = {
+        folded(s) for text in (*headings, *(p.text for p in passages)) for s in map(without_mark, split_sentences(text))
+    }
     missing = tuple(s for s in sentences if s not in stand)
     return FileRead(
         name=str(file.relative_to(folder)),
@@ -112,6 +115,11 @@ def measure(file: Path, folder: Path) -> FileRead:
         seconds=seconds,
         problem=problem,
     )
+
+
+def _sentences(text: str) -> list[str]:
+    """Without bullets and numbers in front, which one may give and another not."""
+    return [without_mark(s) for s in split_sentences(text)]
 
 
 def _texts(document: SourceDocument) -> list[str]:

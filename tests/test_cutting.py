@@ -47,7 +47,7 @@ def test_tables_and_captions_stand_apart() -> None:
 
 def test_items_stay_lines_of_their_own_and_notes_apart() -> None:
     found = passages(Block("free buses", "item"), Block("cheap trams", "item"), Block("See the report.", "note"))
-    assert [p.text for p in found] == ["free buses\ncheap trams", "See the report."]
+    assert [p.text for p in found] == ["- free buses\n- cheap trams", "See the report."]
 
 
 def test_what_is_repeated_is_said_once_and_headings_alone_are_text() -> None:

@@ -148,6 +148,11 @@ def test_what_no_reader_is_helped_by_is_not_put_before_a_sentence(before: str) -
     assert (last.text, last.clear) == ("This would hurt the smallest shops in town.", False)
 
 
+def test_half_a_sentence_of_a_list_is_not_quoted() -> None:
+    text = "- Passengers who use a ferry to get to work.\n- The ferry saves an hour of driving each day."
+    assert [u.text for u in of(text)] == ["The ferry saves an hour of driving each day."]
+
+
 def test_the_limits_of_length() -> None:
     def sentence(words: int, first: str = "Rivers") -> str:
         return " ".join([first, *["flow"] * (words - 1)]) + "."

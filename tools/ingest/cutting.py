@@ -6,6 +6,7 @@ from itertools import groupby
 from tools.passages import Block, PassageForm, PassageText, SourceDocument
 from tools.text.sentences import PASSAGE_WORDS, bounded, cut, joined, packed, pieces_of
 
+BULLET = "-"  # sentencex finds no sentences after a rounder one
 _FORMS: dict[str, PassageForm] = {"table": "table", "caption": "caption"}
 
 
@@ -13,7 +14,8 @@ def cut_document(document: SourceDocument) -> list[PassageText]:
     """The passages of a document in order; what it repeats, it says once.
 
     No passage goes on below another heading, and none mixes sentences with rows of a table. Headings are in no
-    passage's text: a judge would take their words for a claim.
+    passage's text: a judge would take their words for a claim. Items of lists begin with a bullet, which
+    `tools.text.prose` takes off again.
     """
     once: dict[str, PassageText] = {}
     for passage in _of_blocks(document) or map(PassageText, cut(document.text)):
@@ -41,9 +43,18 @@ def _placed(document: SourceDocument) -> Iterator[tuple[str, PassageForm, bool, 
 
 
 def _prose(blocks: Iterable[Block], section: str, form: PassageForm) -> Iterator[PassageText]:
-    pieces = [(piece, block) for block in blocks for piece in pieces_of(block.text)]
+    pieces = [(piece, block) for block in blocks for piece in _pieces(block)]
     for first, end in packed([piece for piece, _ in pieces]):
         yield _passage([piece for piece, _ in pieces[first:end]], [b for _, b in pieces[first:end]], section, form)
+
+
+def _pieces(block: Block) -> list[str]:
+    """Its sentences; those of an item begin with a bullet and end with the line, so that it is seen to be one."""
+    pieces = list(pieces_of(block.text))
+    if block.form == "item" and pieces:
+        pieces[0] = f"{BULLET} {pieces[0]}"
+        pieces[-1] = pieces[-1].rstrip("\n") + "\n"
+    return pieces
 
 
 def _rows(blocks: Iterable[Block], section: str, form: PassageForm) -> Iterator[PassageText]:

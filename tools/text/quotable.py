@@ -8,6 +8,8 @@ References, page numbers and addresses in a sentence are no reason to refuse it.
 import re
 from dataclasses import dataclass
 
+from tools.grammar.finite import finite_verb
+from tools.grammar.lexicon import words_of
 from tools.passages import Passage
 from tools.responses.evidence import antecedent_added
 from tools.text.prose import is_heading, without_mark
@@ -73,8 +75,8 @@ def units(passage: Passage) -> list[Unit]:
 
 def _unit(passage: Passage, sentences: list[str], position: int, before: int) -> Unit | None:
     own = without_mark(sentences[position])
-    if not _quotable(own, LONGEST):
-        return None
+    if not _quotable(own, LONGEST) or (own != sentences[position] and finite_verb(words_of(own)) is None):
+        return None  # an item of a list may be half a sentence that ends as a whole one does
     text = _without_connective(own)
     shown = _bracketed(text) if text != own else text
     if not leans_back(text):
