@@ -11,6 +11,7 @@ from providers import side
 
 from agent.answer import Answer, strength
 from agent.assemble import assemble
+from agent.rendering.words import source_line
 from agent.state import Claim, Coverage, FramingState, RunState, Status, Tier
 from agent.summary import is_settled, summarise
 from tools.passages import Passage
@@ -272,3 +273,28 @@ def test_the_published_schema_is_the_models() -> None:
         "make it again: python -m agent.answer > docs/answer.schema.json"
     )
     assert json.loads(printed)["properties"]["schema_version"]["const"] == "1.0"
+
+
+def test_a_source_says_where_its_words_stand() -> None:
+    placed = {
+        1: Passage(1, "book.pdf", "mine", "One.", title="A book", section="Costs", page=14, last_page=14),
+        2: Passage(2, "book.pdf", "mine", "Two.", title="A book", page=200, last_page=201),
+        3: Passage(3, "1", "mine", "Three.", key="/x/rents.csv#1"),
+        4: Passage(4, "1", "mine", "Four.", key="/x/zoos.csv#1"),
+    }
+    answer = made(state([claim("p1", "One.", 1), claim("p1", "Two.", 2), claim("p2", "Three.", 3, 4)]), placed)
+    assert [(c.number, c.document_id, c.page, c.section) for c in answer.citations] == [
+        (1, "book.pdf", 14, "Costs"),
+        (2, "1", 0, ""),
+        (3, "1", 0, ""),  # rows of two files with the same id are two sources
+    ]
+    assert source_line(answer.citations[0]) == "A book. book.pdf, p. 14, “Costs”; pp. 200–201"
+    assert "/x/" not in answer.model_dump_json()  # where a file lies on this machine is nobody's business
+
+
+def test_what_was_left_out_for_its_language_is_told() -> None:
+    answer = made(state([claim("p1", "One.", 1)], foreign={"Das Tempolimit": "de", "Les impôts": "fr"}))
+    said = (
+        "Left out of this English answer, being in another language: “Das Tempolimit” (German), “Les impôts” (French)."
+    )
+    assert ("scope", said) in [(n.kind, n.text) for n in answer.notes]

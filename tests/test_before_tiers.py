@@ -16,6 +16,9 @@ from agent.rendering.markdown import to_markdown
 from agent.rendering.terminal import to_terminal
 from agent.runs import Runs
 from agent.settings import Settings
+from tools.ingest.files import FoundFile
+from tools.ingest.ingest import Ingester, IngestReport, read_all
+from tools.ingest.readers import STRUCTURED
 
 OLD = Path(__file__).with_name("before_tiers.zip")
 ANSWERED, WAITING = "74a83f910b0c", "9aaf4764915e"
@@ -62,3 +65,16 @@ async def test_its_documents_are_all_there_and_answer_anew(before: Settings) -> 
         "Trains should not keep quiet carriages.",
     ]
     assert all(s.claims for s in answer.perspectives[:2])
+
+
+async def test_what_is_worth_reading_again_is_told_and_nothing_is_doubled(before: Settings, tmp_path: Path) -> None:
+    quiet = tmp_path / "quiet.md"
+    quiet.write_text("# Quiet carriages\n\nTrains should keep quiet carriages, since people work there.\n")
+    async with Runs(before, build_providers) as runs:
+        assert runs.store.read_before("trains", STRUCTURED) == 2
+        ingester = Ingester(runs.store, runs.providers.search, runs.providers.search.encoder)
+        found = [FoundFile(quiet, "quiet.md", str(quiet))]
+        assert ingester.ingest(read_all(found, IngestReport()), "trains").stored == 1
+        rows = runs.store.documents("trains")
+        assert runs.store.read_before("trains", STRUCTURED) == 1
+    assert sorted(row["shown_id"] for row in rows) == ["loud.txt", "quiet.md", "r1", "r2"]

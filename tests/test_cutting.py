@@ -33,7 +33,7 @@ def test_no_passage_goes_on_below_another_heading() -> None:
 
 def test_pages_of_a_passage() -> None:
     found = passages(Block(LONG, page=3, last_page=4), Block("A last word is said on the next page.", page=5))
-    assert [(p.page, p.last_page) for p in found] == [*([(3, 4)] * (len(found) - 1)), (3, 5)]
+    assert [(p.page, p.last_page) for p in found] == [*([(3, 4)] * (len(found) - 1)), (5, 5)]
     assert " ".join(p.text for p in found) == f"{LONG} A last word is said on the next page."
 
 

@@ -13,7 +13,8 @@ _FORMS: dict[str, PassageForm] = {"table": "table", "caption": "caption"}
 def cut_document(document: SourceDocument) -> list[PassageText]:
     """The passages of a document in order; what it repeats, it says once.
 
-    No passage goes on below another heading, and none mixes sentences with rows of a table. Headings are in no
+    No passage goes on below another heading, or over the end of a page unless its paragraph does, and none mixes
+    sentences with rows of a table. Headings are in no
     passage's text: a judge would take their words for a claim. Items of lists begin with a bullet, which
     `tools.text.prose` takes off again.
     """
@@ -25,21 +26,21 @@ def cut_document(document: SourceDocument) -> list[PassageText]:
 
 def _of_blocks(document: SourceDocument) -> list[PassageText]:
     passages: list[PassageText] = []
-    for (section, form, _), blocks in groupby(_placed(document), key=lambda placed: placed[:3]):
+    for (section, form, *_), blocks in groupby(_placed(document), key=lambda placed: placed[:4]):
         own = [block for *_, block in blocks]
         pack = _prose if form == "prose" else _rows
         passages += pack(own, "" if section == document.title else section, form)
     return passages
 
 
-def _placed(document: SourceDocument) -> Iterator[tuple[str, PassageForm, bool, Block]]:
-    """Every block but the headings, with the heading above it, its form, and whether it is a note."""
+def _placed(document: SourceDocument) -> Iterator[tuple[str, PassageForm, bool, int, Block]]:
+    """Every block but the headings, with the heading above it, its form, whether it is a note, and its page."""
     section = ""
     for block in document.blocks:
         if block.form == "heading":
             section = block.text
         else:
-            yield section, _FORMS.get(block.form, "prose"), block.form == "note", block
+            yield section, _FORMS.get(block.form, "prose"), block.form == "note", block.page, block
 
 
 def _prose(blocks: Iterable[Block], section: str, form: PassageForm) -> Iterator[PassageText]:

@@ -1,0 +1,54 @@
+"""Somebody's own folder, from the files to the answer: where words stand, what is left out and why."""
+
+from pathlib import Path
+
+import pytest
+from web_server import pdf
+
+from agent.building import build_providers
+from agent.options import RunOptions
+from agent.rendering.terminal import to_terminal
+from agent.runs import Runs
+from agent.settings import Settings
+from tools.ingest.files import find_files
+from tools.ingest.ingest import Ingester, IngestReport, read_all
+
+QUESTION = "Should schools ban smartphones?"
+FOR = (
+    "Schools should ban smartphones, because pupils learn more in lessons without them. A ban on smartphones helps "
+    "schools, since every lesson is calmer and the weakest pupils gain the most from it."
+)
+AGAINST = (
+    "Schools should not ban smartphones. A ban on smartphones harms pupils, because they learn to use them well only "
+    "with a teacher beside them. Banning smartphones in schools punishes everyone for the faults of a few."
+)
+GERMAN = (
+    "Schulen sollten Smartphones verbieten, weil die Kinder ohne sie besser lernen. Viele Eltern sind dagegen, denn "
+    "sie wollen ihre Kinder auf dem Weg zur Schule erreichen können."
+)
+
+
+@pytest.fixture
+def own(tmp_path: Path, models_dir: Path) -> Settings:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "report.pdf").write_bytes(pdf(["A page about something else entirely, namely boats.", FOR]))
+    (notes / "essay.md").write_text(f"# An essay\n\nBoats are painted.\n\n## What bans do\n\n{AGAINST}\n")
+    (notes / "schule.txt").write_text(GERMAN)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "cache").symlink_to(models_dir, target_is_directory=True)
+    return Settings(data_dir=tmp_path / "data", web="off")
+
+
+async def test_a_folder_of_ones_own(own: Settings, tmp_path: Path) -> None:
+    async with Runs(own, build_providers) as runs:
+        search, report = runs.providers.search, IngestReport()
+        files = read_all(find_files([str(tmp_path / "notes")]), report)
+        Ingester(runs.store, search, search.encoder).ingest(files, "mine", report=report)
+        answer = await runs.answer(await runs.start(QUESTION, RunOptions.of(collections=("mine",), web=False)))
+    assert (report.problems, report.languages) == ([], {"en": 2, "de": 1})
+    places = {Path(c.document_id).name: (c.page, c.section) for c in answer.citations}
+    assert places == {"report.pdf": (2, ""), "essay.md": (0, "What bans do")}
+    assert "report.pdf, p. 2" in to_terminal(answer, 200, bold=False)
+    assert any("“schule” (German)" in note.text for note in answer.notes)
+    assert not any("What bans do" in c.quote for c in answer.citations)
