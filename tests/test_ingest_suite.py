@@ -1,0 +1,76 @@
+"""`evals ingest`: files beside their expected text."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evals.__main__ import main
+from evals.ingest import measure
+from evals.metrics.reading import folded, in_order, is_sentence, words_of
+
+NOTE = """# Ferries
+
+The ferry is
+slow. It saves an hour.[^1]
+
+- It carries vans.
+
+```
+code()
+```
+
+[^1]: Measured in May.
+"""
+EXPECTED = "Ferries\nThe ferry is slow. It saves an hour.\nIt carries vans.\nNOTE: Measured in May.\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "note.md").write_text(NOTE)
+    (tmp_path / "note.md.expected.txt").write_text(EXPECTED)
+    return tmp_path
+
+
+def result(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, object]]:
+    status = main(["ingest", "--json", *arguments])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_words_in_order() -> None:
+    assert in_order("a b c d".split(), "a x c b d".split()) == 3
+    assert in_order([], ["a"]) == in_order(["a"], []) == 0
+    assert in_order(["a", "a"], ["a"]) == 1
+    assert words_of("The €3 ferry’s") == ["the", "3", "ferry", "s"]
+    assert folded("“It’s  so”") == '"It\'s so"'
+    assert [is_sentence(s) for s in ("It is so.", "A heading", "1 | 2.", "Mr. X.")] == [True, False, False, False]
+
+
+def test_a_file_that_is_read_whole(folder: Path) -> None:
+    read = measure(folder / "note.md", folder)
+    assert (read.words, read.in_order, read.found) == (12, 12, 12)
+    assert (read.sentences, read.whole, read.missing, read.problem) == (4, 4, (), "")
+    assert read.left_out == {"code blocks": 1}
+
+
+def test_what_is_lost_and_what_is_too_much(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "note.md.expected.txt").write_text(f"{EXPECTED}A line that nobody wrote ends here.\n")
+    (folder / "note.md").write_text(f"{NOTE}\nToo much stands here.\n")
+    status, found = result(capsys, "--data", str(folder))
+    assert status == 0
+    assert found["metrics"] == {"words_in_order": 0.6842, "sentences_whole": 0.8, "extra": 0.1875}
+    assert main(["ingest", "--data", str(folder), "--misses"]) == 0
+    assert "- A line that nobody wrote ends here." in capsys.readouterr().out
+
+
+def test_a_file_that_cannot_be_read_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "bad.pdf").write_bytes(b"no pdf")
+    (folder / "bad.pdf.expected.txt").write_text("Some words stand here.\n")
+    status, found = result(capsys, "--data", str(folder))
+    assert (status, len(found["failed"])) == (1, 1)  # type: ignore[arg-type]  # a list
+    assert found["formats"][".pdf"]["metrics"]["words_in_order"] == 0  # type: ignore[index]  # an object
+
+
+def test_a_folder_of_none_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ingest", "--data", str(tmp_path)]) == 1
+    assert "report.pdf.expected.txt" in capsys.readouterr().err
