@@ -155,7 +155,10 @@ def test_a_book_in_its_order_without_its_navigation(tmp_path: Path) -> None:
 
 
 def test_a_chapter_that_is_no_xml_is_read_as_html(tmp_path: Path) -> None:
-    assert shown(one(epub(tmp_path / "a.epub", {"a": "<p>One<br>two <b>three</p>"}))) == ["paragraph: One two three"]
+    assert shown(one(epub(tmp_path / "a.epub", {"a": "<p>One<br>two <b>three</p>"}))) == [
+        "paragraph: One",
+        "paragraph: two three",
+    ]
 
 
 def test_a_book_whose_chapters_are_locked(tmp_path: Path) -> None:

@@ -82,6 +82,7 @@ def test_every_suite_teaches_by_its_help(suite: str, capsys: pytest.CaptureFixtu
         "screenshots",
         "judge-export",
         "judge-label",
+        "judge-mean",
         "judge-pack",
         "judge-train",
     )

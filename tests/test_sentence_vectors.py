@@ -47,6 +47,21 @@ def put_without(house: House, **texts: str) -> None:
     house.store.put(collection, [replace(p, sentences=()) for p in prepared])
 
 
+def put_as_then(house: House, **texts: str) -> None:
+    """As the second version of the tables held documents."""
+    collection = house.store.ensure_collection("c", house.encoder.name)
+    with house.database.write() as db:
+        for name, text in texts.items():
+            document = db.execute(
+                "INSERT INTO documents VALUES (NULL, ?, ?, 'hash', '', '', '', 'unknown', '', '2026-01-01')",
+                (collection, name),
+            ).lastrowid
+            passage = db.execute("INSERT INTO passages VALUES (NULL, ?, 0, ?)", (document, text)).lastrowid
+            vector = house.encoder.encode([text])[0].astype(np.float16).tobytes()
+            db.execute("INSERT INTO vectors VALUES (?, ?)", (passage, vector))
+            db.execute("INSERT INTO journal VALUES (NULL, ?, ?, 'add')", (collection, passage))
+
+
 def stored(house: House) -> dict[str, NDArray[np.float32]]:
     """By document, of which each has one passage."""
     names = {p.id: p.document_id for _, p in house.store.scan(0, 100)}
@@ -115,7 +130,7 @@ def test_a_collection_from_before_gets_them_at_rebuild(tmp_path: Path, monkeypat
     with monkeypatch.context() as before:
         before.setattr("tools.store.database.MIGRATIONS", MIGRATIONS[:2])
         old = House(tmp_path)
-        put_without(old, bees=BEES)
+        put_as_then(old, bees=BEES)
         old.database.close()
     house = House(tmp_path)
     house.put("c", ants=ANTS)

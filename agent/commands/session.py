@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
-from agent.building import build_providers
 from agent.options import Depth, RunOptions
 from agent.providers import Providers
 from agent.runs import Runs
@@ -31,7 +30,7 @@ async def open_runs(
     offline: bool = False,
     at_once: int | None = None,
     warm: bool = False,
-    build: Callable[[Settings, Store], Providers] = build_providers,
+    build: Callable[[Settings, Store], Providers] | None = None,
 ) -> AsyncIterator[Runs]:
     """The door, with the samples indexed; `offline`: nothing leaves this machine then.
 
@@ -39,7 +38,8 @@ async def open_runs(
     """
     import asyncio
 
-    async with Runs(settings or load_settings(), build, at_once) as runs:
+    given = {"build": build} if build else {}
+    async with Runs(settings or load_settings(), at_once=at_once, **given) as runs:
         if offline:
             runs.providers.check_offline()
         await asyncio.to_thread(_ensure_samples, runs)
