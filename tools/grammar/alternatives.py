@@ -13,7 +13,7 @@ from tools.grammar.framed import Framing, sentence
 from tools.grammar.inflect import is_gerund, is_participle, verb_strength
 from tools.grammar.lexicon import Word, join, lookup, words_of
 from tools.grammar.wellformed import sound
-from tools.grammar.word_classes import AUXILIARIES, BE, DEGREES, SUBJECT_PRONOUNS
+from tools.grammar.word_classes import AUXILIARIES, BE, DEGREES
 
 _OR = re.compile(r",?\s+(?:or|vs\.?|v\.?|versus)\s+", re.I)
 _BETTER = re.compile(
@@ -70,7 +70,7 @@ def named_choice(title: str, body: str) -> Framing | None:
     thing = lower_first(title)
     clauses = [Clause(thing, be, with_article(part)) for part in parts]
     neutral = sentence(f"{be} {thing} {' or '.join(c.rest for c in clauses)}")
-    fit = all(predicates(words_of(c.rest)) for c in clauses) or all(_mass(words_of(c.rest)) for c in clauses)
+    fit = all(predicates(words_of(c.rest)) for c in clauses)
     if fit and all(sound(c) for c in clauses):
         return Framing("choice", neutral, alternatives=tuple(c.statement() for c in clauses), topic=title)
     return Framing("choice", sentence(f"{title}: {lower_first(body)}"), options=_capitals(parts), topic=title)
@@ -83,8 +83,7 @@ _OF_ITSELF = re.compile(r"(?:not )?(?:time|high time|up to|right|wrong|ok|okay|f
 def split_clauses(words: list[Word]) -> Framing | None:
     """'Does X harm people or does it help them': two clauses, the second's pronoun replaced by the first's subject."""
     for i in range(2, len(words) - 2):
-        opens = words[i].core == "or" and words[i + 1].core in AUXILIARIES and words[i + 2].core != "not"
-        if opens and (words[i - 1].closes or words[i + 2].core in SUBJECT_PRONOUNS or words[i + 2].determiner or i > 3):
+        if words[i].core == "or" and words[i + 1].core in AUXILIARIES:
             first, second = from_question(words[:i]), from_question(words[i + 1 :])
             said = second.subject.lower()
             subject = words_of(first.subject)
@@ -96,7 +95,7 @@ def split_clauses(words: list[Word]) -> Framing | None:
                 second = replace(second, subject=first.subject)
             elif not of_itself and said in _PRONOUNS and said != first.subject.lower():
                 return Framing("polar", sentence(join(words)), topic=first.topic())
-            if not (sound(first) and sound(second)) or said == "that":
+            if not (sound(first) and sound(second)):
                 return Framing("polar", sentence(join(words[:i])), topic=first.topic())
             return _offered([first, second], sentence(join(words)), [words[1:i], words[i + 2 :]])
     return None
@@ -112,22 +111,15 @@ def choices(clause: Clause, asked: str) -> Framing | None:
         return Framing("choice", asked, alternatives=compared, topic=clause.topic())
     words = words_of(clause.rest)
     at = next((i for i, word in enumerate(words) if word.core == "or"), None)
-    if at is None or at == 0 or at == len(words) - 1 or words[at + 1].core in _NO_CHOICE:
+    if not at or at == len(words) - 1 or words[at + 1].core in _NO_CHOICE or words[at - 1].core == "either":
         return None
     start = _first_choice(clause, words, at)
     if start is None:
         return None
     before = [word for word in words[:start] if word.core != "either"]
     first, second = [word for word in words[start:at] if word.core != "either"], words[at + 1 :]
-    if not first:
-        return None
-    first, second = _completed(clause, first, second, start)
-    level = [] if verb_strength(second[0].core) >= 2 and before and verb_strength(before[0].core) else before
-    options = [join(part).strip(" ,") for part in _items(first)] + [join(second)]
-    clauses = [
-        replace(clause, rest=f"{join(before if n < len(options) - 1 else level)} {option}".strip())
-        for n, option in enumerate(options)
-    ]
+    options = [join(part).strip(" ,") for part in _completed(clause, first, second, start)]
+    clauses = [replace(clause, rest=f"{join(before)} {option}".strip()) for option in options]
     return _offered(clauses, asked, [words_of(option) for option in options])
 
 
@@ -176,12 +168,7 @@ def predicates(words: Sequence[Word]) -> bool:
     if first.core == "worth":
         return len(words) > 1
     described = (first.adjective or is_participle(first.core)) and alone
-    return described or (last.plural and not verb_strength(last.core) >= 3) or (first.adverb and len(words) == 2)
-
-
-def _mass(words: Sequence[Word]) -> bool:
-    """'justice', 'progress': one noun that takes no article."""
-    return len(words) == 1 and words[0].tag == "NN" and not is_counted(words[0].core)
+    return described or last.plural
 
 
 def with_article(part: str, always: bool = False) -> str:
@@ -190,7 +177,7 @@ def with_article(part: str, always: bool = False) -> str:
     words = words_of(part)
     last = words[-1]
     plain = len(words) == 1 or (len(words) == 2 and words[0].adjective)
-    if always or (last.tag == "NN" and is_counted(last.core) and plain and last.core == last.text):
+    if always or (last.tag == "NN" and is_counted(last.core) and plain):
         return ("an " if part[0] in "aeiou" else "a ") + part
     return part
 
@@ -231,14 +218,6 @@ def _with_end(clause: Clause, first: list[Word], second: list[Word], start: int)
     if start == 0 and clause.aux not in BE and len(first) == 1:
         return [*first, *second[1:]]
     return first
-
-
-def _items(words: list[Word]) -> list[list[Word]]:
-    """'wind, water' as its items."""
-    parts: list[list[Word]] = [[]]
-    for word in words:
-        parts[-1].append(word)
-    return [part for part in parts if part]
 
 
 def _first_choice(clause: Clause, words: list[Word], at: int) -> int | None:

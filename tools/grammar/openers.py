@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from tools.grammar.boundary import head_noun
+from tools.grammar.boundary import takes_are
 from tools.grammar.clause import Clause
 from tools.grammar.lexicon import words_of
 
@@ -54,7 +54,7 @@ _OPENERS: tuple[str, ...] = (
     r"(?:that )?",
     r"in my (?:opinion|view),? ",
     r"(?:resolved|motion|debate|question|claim|topic|discuss)[:,] (?:that )?",
-    r"(?:can|could|would) (?:you|we) (?:please )?(?:tell me|explain|say|discuss|discuss|know) (?:whether|if) ",
+    r"(?:can|could|would) (?:you|we) (?:please )?(?:tell me|explain|say|discuss|know) (?:whether|if) ",
     r"(?:i wonder|i was wondering|i want to know|i would like to know|tell me|do you know|please discuss|discuss|"
     r"i (?:cannot|do not|am not|could not) (?:really )?(?:decide|know|sure|tell|work out|make up my mind)) "
     r"(?:whether|if) ",
@@ -65,20 +65,15 @@ _OPENERS: tuple[str, ...] = (
     r"(?:but|and|so) (?=(?:is|are|should|do|does|can|will|would)\b)",
 )
 _OPENER = re.compile("|".join(f"(?:{opener})" for opener in _OPENERS), re.I)
-_HOUSE = re.compile(
-    r"^this house (would|should|will|supports?|opposes?|regrets?|welcomes?|rejects?|wants? to) "
-    r"",
-    re.I,
-)
+_HOUSE = re.compile(r"^this house (would|should|will|supports?|opposes?|regrets?|welcomes?|rejects?) ", re.I)
 _ASKS_YOU = re.compile(r"^(?:do|did|would) you\b", re.I)
 _RATED = re.compile(r"(?:describe|rate|consider|regard|see|view|call) (?P<what>.+?) (?:as|to be) (?P<how>.+)", re.I)
 _AGAINST = re.compile(r"^are you (?:not )?(?:strongly )?(?:against|opposed to) ", re.I)
 
 
-def strip_tail(text: str) -> tuple[str, bool]:
-    """The text without 'or not' and tag questions, and whether one was there."""
-    stripped = _TAIL.sub("", text)
-    return stripped, stripped != text
+def strip_tail(text: str) -> str:
+    """The text without 'or not' and tag questions."""
+    return _TAIL.sub("", text)
 
 
 def inner_claim(text: str) -> str:
@@ -86,7 +81,7 @@ def inner_claim(text: str) -> str:
     text = _house(text)
     for _ in range(3):
         match = _OPENER.match(text)
-        if not match or match.end() >= len(text):
+        if not match:
             break
         text = text[match.end() :]
     return text
@@ -107,8 +102,7 @@ def rating(clause: Clause) -> Clause:
     match = _RATED.match(clause.rest) if clause.subject.lower() == "you" else None
     if not match:
         return clause
-    head = head_noun(words_of(match["what"]))
-    aux = "are" if head is not None and head.plural else "is"
+    aux = "are" if takes_are(words_of(match["what"])) else "is"
     return replace(clause, subject=match["what"], aux=aux, rest=match["how"])
 
 
@@ -116,10 +110,8 @@ def _house(text: str) -> str:
     match = _HOUSE.match(text)
     if not match:
         return text
-    verb, rest = match[1].lower(), text[match.end() :]
-    if verb in ("would", "should", "will") or verb.startswith("want"):
-        return f"we should {rest}"
-    return f"we should {re.sub(r's$', '', verb) if verb != 'oppose' else verb} {rest}"
+    verb, rest = match[1].lower().removesuffix("s"), text[match.end() :]
+    return f"we should {rest}" if verb in ("would", "should", "will") else f"we should {verb} {rest}"
 
 
 def person_swapped(clause: Clause, asked_opinion: bool = False) -> Clause:

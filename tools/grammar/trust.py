@@ -109,11 +109,10 @@ def as_typed(question: str) -> Framing:
 def _last_clause(typed: str) -> list[Word]:
     """The words of the last sentence, or of a question behind its last comma."""
     sentences = [part for part in re.split(r"(?<=[.!?]) +", typed) if re.search(r"[^\W_]", part)]
-    if not sentences:
-        return []
-    clauses = [part for part in _BREAK.split(sentences[-1]) if re.search(r"[^\W_]", part)]
+    last = sentences[-1] if sentences else ""
+    clauses = [part for part in _BREAK.split(last) if re.search(r"[^\W_]", part)]
     behind = words_of(tidy(clauses[-1])) if len(clauses) > 1 else []
-    return behind if _begins_question(behind) else words_of(tidy(sentences[-1]))
+    return behind if _begins_question(behind) else words_of(tidy(last))
 
 
 def _begins_question(words: Sequence[Word]) -> bool:
