@@ -12,7 +12,7 @@ from tools.grammar.clause import Clause
 from tools.grammar.facts import asks_for_fact
 from tools.grammar.lexicon import words_of
 from tools.grammar.tidying import tidy
-from tools.grammar.wellformed import is_sentence, keeps_words, sound
+from tools.grammar.wellformed import is_sentence, sound
 
 FRAMED = """
 'All power tends to corrupt.' (LORD ACTON) Discuss.
@@ -159,8 +159,6 @@ Are leaders born or made?
     Leaders are born. | Leaders are made.
 Should we live to work or work to live?
     We should live to work. | We should work to live.
-Would you rather be rich or famous?
-    You would rather be rich. | You would rather be famous.
 Is the harbour a proud monument or outdated relic?
     The harbour is a proud monument. | The harbour is an outdated relic.
 Do barges help the town, or spoil the river?
@@ -362,8 +360,6 @@ def test_what_is_a_certain_clause() -> None:
     assert sound(Clause("free will", "is", "an illusion"))
     assert is_sentence(words_of("If barges were faster we would not need trains"))
     assert not is_sentence(words_of("The reasons that lie behind the strike"))
-    assert keeps_words("Does the town need any barges?", "The town needs some barges.")
-    assert not keeps_words("Does the town need barges?", "The barges need the town.")
 
 
 ADDED = frozenset(

@@ -21,7 +21,7 @@ _BETTER = re.compile(
     r"(?P<how>better|worse|more [\w-]+|\w+er|preferable)(?: \w+)?\s*[,:;?–-]?\s+(?P<items>.+)$"
     r"|^(?P<items2>.+?)\s*[,:;?–-]\s*(?:which|what|who)(?: one)?(?: \w+)? (?:is|are|was|were) "
     r"(?P<how2>[\w-]+(?: \w+)?)$"
-    r"|^(?:do|would) you (?:prefer|like|rather have) (?P<items4>.+)$",
+    r"|^(?:do you prefer|(?:do|would) you like) (?P<items4>.+)$",
     re.I,
 )
 _NAMED_AFTER = re.compile(
@@ -225,8 +225,6 @@ def _first_choice(clause: Clause, words: list[Word], at: int) -> int | None:
     if (either := next((i for i, word in enumerate(words[:at]) if word.core == "either"), None)) is not None:
         return either
     tail = words[at + 1 :]
-    if words[0].core == "rather" and at > 2 and verb_strength(words[1].core):
-        return 2
     if words[0].core == "be" and at == 2 and len(tail) == 1:
         return 1  # 'should be admired or criticised'
     if clause.aux not in BE and (words[at - 1].closes or tail[0].adverb):

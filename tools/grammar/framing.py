@@ -43,6 +43,7 @@ _INSTRUCTS = re.compile(
     r"(?:give|show|tell|help|make|teach|send) (?:me|us))\b(?! (?:whether|if|about|what|why)\b)",
     re.I,
 )
+_RATHER = re.compile(r"would you rather\b|would you prefer\b.*\bor\b", re.I)
 _POLICY = frozenset("ban end stop tax cap limit cut raise fund scrap axe close open free boycott start let".split())
 _VERDICT = re.compile(
     r"(?:yes or no|for or against|good or bad|(?:a )?good (?:thing )?or (?:a )?bad(?: thing)?|worth it|"
@@ -82,6 +83,8 @@ def frame(question: str) -> Framing:
         return requested
     if not reading.text or _INSTRUCTS.match(reading.text) or (text.endswith("!") and len(words) < 3):
         return Framing("none", sentence(text))
+    if _RATHER.match(text):
+        return Framing("open", sentence(text))
     found = trusted(_taken(reading, text), question, reading)
     if found.form == "none" and reading.given:  # the last words were no question: 'go'
         found = as_typed(question)
@@ -138,9 +141,8 @@ def _opens_polar(text: str) -> bool:
 
 def _standing_in(text: str, found: Framing, reading: Reading) -> Framing:
     """The question as it was asked, with what came before it, where no statement can be made of it alone."""
-    options = found.options or tuple(sentence(statement, "") for statement in found.alternatives)
-    form: Form = "polar" if found.form == "claim" and reading.asks else found.form
-    return Framing(form, asked_plainly(text, asks=reading.asks), options=options, topic=found.topic)
+    options = tuple(sentence(statement, "") for statement in found.alternatives)
+    return Framing(found.form, asked_plainly(text, asks=reading.asks), options=options, topic=found.topic)
 
 
 def _framed(text: str, reading: Reading) -> Framing:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tools.grammar.boundary import takes_are
 from tools.grammar.clause import Clause
-from tools.grammar.lexicon import words_of
+from tools.grammar.lexicon import join, words_of
 
 _AUX = r"(?:is|are|was|were|am|do|does|did|has|have|had|should|would|will|can|could|may|might|must|shall|ought)"
 _PRONOUN = r"(?:it|they|he|she|we|you|i|this|that|there|one)"
@@ -67,6 +67,7 @@ _OPENERS: tuple[str, ...] = (
 _OPENER = re.compile("|".join(f"(?:{opener})" for opener in _OPENERS), re.I)
 _HOUSE = re.compile(r"^this house (would|should|will|supports?|opposes?|regrets?|welcomes?|rejects?) ", re.I)
 _ASKS_YOU = re.compile(r"^(?:do|did|would) you\b", re.I)
+_FIRST_PERSON = {"you are": "I am", "yourself": "myself", "yours": "mine", "your": "my", "Your": "My"}
 _RATED = re.compile(r"(?:describe|rate|consider|regard|see|view|call) (?P<what>.+?) (?:as|to be) (?P<how>.+)", re.I)
 _AGAINST = re.compile(r"^are you (?:not )?(?:strongly )?(?:against|opposed to) ", re.I)
 
@@ -128,20 +129,11 @@ def person_swapped(clause: Clause, asked_opinion: bool = False) -> Clause:
 
 
 def _first_person(text: str) -> str:
-    text = re.sub(r"\byou are\b", "I am", text)
-    text = re.sub(r"\byourself\b", "myself", text)
-    text = re.sub(r"\byours\b", "mine", text)
-    text = re.sub(r"\byour\b", "my", text)
-    text = re.sub(r"\bYour\b", "My", text)
+    for yours, mine in _FIRST_PERSON.items():
+        text = re.sub(rf"\b{yours}\b", mine, text)
     words = words_of(text)
-    out = []
     for i, word in enumerate(words):
+        acts = i + 1 < len(words) and (words[i + 1].tag.startswith(("VB", "MD")) or words[i + 1].adverb)
         if word.core == "you":
-            before = words[i - 1] if i else None
-            after = words[i + 1] if i + 1 < len(words) else None
-            verb = after is not None and (after.tag.startswith(("VB", "MD")) or after.adverb) and not word.closes
-            object_ = before is not None and (before.preposition or (before.tag.startswith("VB") and not verb))
-            out.append(word.text.lower().replace("you", "me" if object_ or not verb else "I"))
-        else:
-            out.append(word.text)
-    return " ".join(out)
+            words[i] = replace(word, text=word.text.replace("you", "I" if acts else "me"))
+    return join(words)

@@ -34,7 +34,8 @@ _FRAME = re.compile(
     r"|(?:any |your )?(?:thoughts|opinions?|views?|comments?)(?: (?:on|about) (?:this|that|it))?\W*"
     r"|(?:yes or no|(?:true|right|fair) or (?:false|not)|fact or fiction|right or wrong|"
     r"am i (?:right|wrong)|right|no|"
-    r"(?:both|all) sides.*|fair(?: enough| point)?|true|false|correct|surely|makes? sense|who agrees|anyone agree|thanks|thank you)\W*",
+    r"(?:both|all) sides.*|fair(?: enough| point)?|true|false|correct|surely|makes? sense|who agrees|"
+    r"anyone agree|thanks|thank you)\W*",
     re.I,
 )
 _STILL_TRUE = re.compile(

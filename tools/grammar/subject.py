@@ -182,7 +182,9 @@ def _predicate_start(words: Sequence[Word], i: int) -> float:
         )
         return 3.0 if fits else 1.2
     if is_gerund(word.core) and not (word.tag == "NN" and right is None):
-        return _gerund_score(word, right)
+        takes_object = right is not None and (right.determiner or right.plural or right.preposition or right.noun)
+        causes = right is not None and base_form(word.core) in _CAUSATIVE
+        return 4.0 if causes else 2.6 if takes_object else 2.3
     if is_participle(word.core):
         return 2.2 + (0.5 if right is None or right.preposition or right.core == "to" else -1.5 if right.noun else 0.0)
     if word.adjective:
@@ -199,13 +201,6 @@ def _sure_start(word: Word, right: Word | None) -> bool:
     return (
         of or word.core in ("anything", "something", "nothing", "everything") or (word.core, follows) == ("to", "blame")
     )
-
-
-def _gerund_score(word: Word, right: Word | None) -> float:
-    if right is not None and base_form(word.core) in _CAUSATIVE:
-        return 4.0
-    takes_object = right is not None and (right.determiner or right.plural or right.preposition or right.noun)
-    return 2.3 + (0.3 if takes_object else 0.0)
 
 
 def _last_noun(words: Sequence[Word]) -> int | None:

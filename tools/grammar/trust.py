@@ -16,7 +16,7 @@ from tools.grammar.lexicon import Word, is_noun_by_ending, is_word, words_of
 from tools.grammar.reading import Reading
 from tools.grammar.tidying import tidy
 from tools.grammar.wellformed import commas_fit
-from tools.grammar.word_classes import AUXILIARIES, DETERMINERS, RELATIVES, SUBJECT_PRONOUNS
+from tools.grammar.word_classes import AUXILIARIES, DETERMINERS, SUBJECT_PRONOUNS
 
 _LONGEST_OPTION = 6  # words of an alternative in careless typing
 _SIDED = ("polar", "claim", "choice")
@@ -51,7 +51,6 @@ _OF_NOTHING = re.compile(
 )
 _THOUGHT = re.compile(r"^(?!to )(?:[\w-]+ ){1,6}(?:think|reckon)s? (?!of\b|about\b)", re.I)
 _IDIOM = re.compile(r"\b(?:has|have|had) (?:any )?business\b|^stop \w+ing\b", re.I)
-_RATHER = re.compile(r"would you (?:rather|prefer)\b", re.I)
 _DOUBTFUL = (_IDIOM, _REQUEST, _TWICE_DENIED, _JOINED_ON, _UNDENIED, _OF_NOTHING, _THOUGHT)
 
 
@@ -71,8 +70,6 @@ def _is_sure(found: Framing, question: str, reading: Reading) -> bool:
     statements = [s for s in (found.claim, found.negation, *found.alternatives) if s]
     if any(leans_back(question, s) for s in statements):
         return False
-    if _RATHER.match(question) and any("better than" in s for s in statements):
-        return False  # what is rather done was taken for two things
     if is_personal(question) and any(map(is_personal, (found.neutral, *statements))):
         return False
     if not statements and not found.options:
@@ -93,8 +90,6 @@ def as_typed(question: str) -> Framing:
     first, last = words_of(plain), _last_clause(typed)
     if not first or not last:
         return Framing("none", sentence(typed))
-    if _RATHER.match(typed):
-        return Framing("open", sentence(typed))
     if asks_to_be_shown(typed):
         return Framing("open", sentence(typed, "."))
     asks = _begins_question(last)
@@ -169,17 +164,9 @@ def is_personal(text: str) -> bool:
 def _leans(words: Sequence[Word]) -> bool:
     """Whether a pronoun stands for something that the statement does not name before it."""
     for i, word in enumerate(words):
-        after = words[i + 1] if i + 1 < len(words) else None
-        if word.core in ("this", "these", "those") and (after is None or not _told_apart(after)):
-            return True
         if word.core in ("they", "them", "their", "he", "she", "him") and not any(w.noun for w in words[:i]):
             return True
     return False
-
-
-def _told_apart(word: Word) -> bool:
-    """Whether the word behind 'this' or 'those' says what is meant."""
-    return word.noun or word.adjective or is_participle(word.core) or word.core in RELATIVES | {"with", "in", "of"}
 
 
 def _misspelt(word: Word) -> bool:

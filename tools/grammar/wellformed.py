@@ -14,7 +14,6 @@ from tools.grammar.finite import finite_verb
 from tools.grammar.inflect import base_form, is_gerund, is_participle, verb_strength
 from tools.grammar.lexicon import Word, words_of
 from tools.grammar.word_classes import (
-    ADVERBS,
     AUXILIARIES,
     BE,
     CONJUNCTIONS,
@@ -39,7 +38,6 @@ _JOINED = re.compile(r"(?:^|\s)(?:and|or|nor|not|but not)\b", re.I)
 _TWO_SENTENCES = re.compile(
     r"\b(?!(?i:gov|gen|sen|rep|rev|mrs|prof|pres|col|sgt|inc|etc|no|st|dr|mr|ms)\.)\w{2,}\. [A-Z]"
 )
-_CHANGED = frozenset("not no longer me my mine myself your yours yourself us or to have such anyone's".split())
 _NOMINATIVES = frozenset("they we he she".split())
 _MANY = frozenset(["are", "were", "do", "have"])
 _ANY_NUMBER = frozenset(
@@ -73,20 +71,6 @@ def sound(clause: Clause) -> bool:
         and not _garden_path(clause.aux, rest)
         and not (clause.aux not in BE | HAVE and (_two_verbs(subject) or _hidden_verb(subject, rest)))
     )
-
-
-def keeps_words(question: str, statement: str) -> bool:
-    """Whether the statement says the question's words in their order, and nothing else. Small words do not count, and a
-    verb counts in any form."""
-    return _content(question) == _content(statement)
-
-
-def _content(text: str) -> list[str]:
-    return [
-        base_form(w.core) or w.core
-        for w in words_of(text)
-        if w.core not in AUXILIARIES | SUBJECT_PRONOUNS | ADVERBS | _CHANGED and not w.determiner
-    ]
 
 
 def is_sentence(words: Sequence[Word], lead: str = "") -> bool:
