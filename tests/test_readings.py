@@ -113,6 +113,10 @@ Vaccines: should they be mandatory?
     polar | Should vaccines be mandatory? | Vaccines should be mandatory.
 Slow or fast? Are barges too slow?
     polar | Are barges too slow? | Barges are too slow.
+Should islands pay for bridges, and if so how much
+    polar | Should islands pay for bridges? | Islands should pay for bridges.
+is the ferry a scam and if so why does it cost double
+    polar | Is the ferry a scam? | The ferry is a scam.
 """
 STANDS_IN = """
 Many cities now charge drivers to enter the centre. Is this fair?
@@ -165,6 +169,10 @@ Do barges help the town, or spoil the river?
     Barges help the town. | Barges spoil the river.
 Are cities or villages better places to grow old?
     Cities are better places to grow old. | Villages are better places to grow old.
+Which is slower for you, rowing or sailing? and don't say both
+    Rowing is slower than sailing. | Sailing is slower than rowing.
+was Anna Bell a good mayor or did she just get lucky
+    Anna Bell was a good mayor. | Anna Bell just got lucky.
 Harry Potter or Lord of the Rings?
     Harry Potter is better than Lord of the Rings. | Lord of the Rings is better than Harry Potter.
 """
@@ -173,6 +181,8 @@ Which came first, the boat or the bridge?
     The boat | The bridge
 who would win batman or superman
     Batman | Superman
+Was Nelson good for the navy or did he ruin it
+    Nelson was good for the navy | Nelson ruined it
 Online Dating: Finding Love or Killing Romance?
     Finding love | Killing romance
 """
@@ -214,6 +224,16 @@ Ferries are slow. Fair?
     claim | Are ferries slow? | Ferries are slow.
 Ferries are slow, so we should scrap them. Thoughts?
     claim | Is it true that ferries are slow, so we should scrap them? | Ferries are slow, so we should scrap them.
+What's the point of the ferry any more
+    polar | Is there any point in the ferry any more? | There is some point in the ferry.
+night ferries, fair or not
+    polar | Are night ferries fair? | Night ferries are fair.
+Night ferries: fair or not?
+    polar | Are night ferries fair? | Night ferries are fair.
+best reasons to let goats into the park, and the strongest reasons against
+    polar | Should we let goats into the park? | We should let goats into the park.
+Should tolls just go already
+    polar | Should tolls go? | Tolls should go.
 Does price control work in towns?
     polar | Does price control work in towns? | Price control works in towns.
 """
@@ -250,6 +270,16 @@ we were talking about kites last night, do they even fly in rain
     polar | We were talking about kites last night, do they even fly in rain?
 my landlord sold the boat, is it even legal
     polar | My landlord sold the boat, is it even legal?
+I am 20 and my parents say boats are a waste of money. Are they right?
+    polar | I am 20 and my parents say boats are a waste of money. Are they right?
+can't decide if I should be angry about the new toll, whats the case for it
+    open | Can't decide if I should be angry about the new toll, whats the case for it?
+kites in the park. go
+    polar | Is this a good thing: kites in the park?
+two goats at 80 each, fencing extra
+    open | Two goats at 80 each, fencing extra.
+do we have fair tolls or is it all just theft
+    polar | Do we have fair tolls or is it all just theft?
 "Slow to start, slow to stop." Discuss.
     polar | Is this true: "Slow to start, slow to stop"?
 Will the heat pump work in winter?

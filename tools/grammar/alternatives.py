@@ -13,12 +13,12 @@ from tools.grammar.framed import Framing, sentence
 from tools.grammar.inflect import is_gerund, is_participle, verb_strength
 from tools.grammar.lexicon import Word, join, lookup, words_of
 from tools.grammar.wellformed import sound
-from tools.grammar.word_classes import AUXILIARIES, BE, DEGREES
+from tools.grammar.word_classes import AUXILIARIES, BE, DEGREES, SUBJECT_PRONOUNS
 
 _OR = re.compile(r",?\s+(?:or|vs\.?|v\.?|versus)\s+", re.I)
 _BETTER = re.compile(
     r"^(?:which|what|who)(?: one)?(?: of the two)? (?:is|are|was|were) "
-    r"(?P<how>better|worse|more [\w-]+|\w+er|preferable)(?: \w+)?\s*[,:;?–-]?\s+(?P<items>.+)$"
+    r"(?P<how>better|worse|more [\w-]+|\w+er|preferable)(?: for [^,:;?]+(?=[,:;?])| (?!for\b)\w+)?\s*[,:;?–-]?\s+(?P<items>.+)$"
     r"|^(?P<items2>.+?)\s*[,:;?–-]\s*(?:which|what|who)(?: one)?(?: \w+)? (?:is|are|was|were) "
     r"(?P<how2>[\w-]+(?: \w+)?)$"
     r"|^(?:do you prefer|(?:do|would) you like) (?P<items4>.+)$",
@@ -76,6 +76,7 @@ def named_choice(title: str, body: str) -> Framing | None:
     return Framing("choice", sentence(f"{title}: {lower_first(body)}"), options=_capitals(parts), topic=title)
 
 
+_OF_THE_FIRST = re.compile(r"\b(?:it|them|him|her)\b")
 _OF_ITSELF = re.compile(r"(?:not )?(?:time|high time|up to|right|wrong|ok|okay|fair|better|best|true)\b", re.I)
 """What follows an 'it' that stands for nothing."""
 
@@ -84,21 +85,30 @@ def split_clauses(words: list[Word]) -> Framing | None:
     """'Does X harm people or does it help them': two clauses, the second's pronoun replaced by the first's subject."""
     for i in range(2, len(words) - 2):
         if words[i].core == "or" and words[i + 1].core in AUXILIARIES:
-            first, second = from_question(words[:i]), from_question(words[i + 1 :])
-            said = second.subject.lower()
-            subject = words_of(first.subject)
-            head = (head_noun(subject) or subject[-1]).core
-            plural = head.endswith("s") and not head.endswith(("is", "us", "ss"))
-            guessed = not lookup(head) and not (said == "it" and plural)
-            of_itself = said == "it" and _OF_ITSELF.match(second.rest)
-            if not of_itself and said in ("it", "they") and (guessed or takes_are(subject) == (said == "they")):
-                second = replace(second, subject=first.subject)
-            elif not of_itself and said in _PRONOUNS and said != first.subject.lower():
+            first, then = from_question(words[:i]), from_question(words[i + 1 :])
+            second = _named(then, first.subject)
+            if second is None:
                 return Framing("polar", sentence(join(words)), topic=first.topic())
             if not (sound(first) and sound(second)):
                 return Framing("polar", sentence(join(words[:i])), topic=first.topic())
+            if then.subject.lower() in ("he", "she") and _OF_THE_FIRST.search(then.rest):
+                options = tuple(clause.statement().rstrip(".") for clause in (first, second))
+                return Framing("choice", sentence(join(words)), options=options, topic=first.topic())
             return _offered([first, second], sentence(join(words)), [words[1:i], words[i + 2 :]])
     return None
+
+
+def _named(clause: Clause, subject: str) -> Clause | None:
+    """The clause with the subject of the one before it for its pronoun, or None where that is not certain."""
+    said, words = clause.subject.lower(), words_of(subject)
+    if said not in _PRONOUNS or said == subject.lower() or (said == "it" and _OF_ITSELF.match(clause.rest)):
+        return clause
+    head = (head_noun(words) or words[-1]).core
+    plural = head.endswith("s") and not head.endswith(("is", "us", "ss"))
+    guessed = not lookup(head) and not (said == "it" and plural)
+    thing = said in ("it", "they") and (guessed or takes_are(words) == (said == "they"))
+    person = said in ("he", "she") and subject[:1].isupper()
+    return replace(clause, subject=subject) if (thing or person) and head not in SUBJECT_PRONOUNS else None
 
 
 def choices(clause: Clause, asked: str) -> Framing | None:

@@ -24,6 +24,7 @@ _MASS = frozenset(
     "life evidence proof need hope point doubt time money room truth justice peace freedom support use value".split()
 )
 _SOMETIMES = frozenset(["is", "are", "was", "were", "am", "can", "could", "may", "should"])
+_ANY_MORE = re.compile(r" any ?more$", re.I)
 _EMPHASIS = re.compile(r"^(?:indeed|truly|really|actually) (?=\w)", re.I)
 
 
@@ -49,7 +50,7 @@ class Clause:
         match = _ANY_SUBJECT.match(self.subject)
         if self.negator == "never" and self.aux in _SOMETIMES and not match:
             rest = f"sometimes {rest}"
-        rest = _ANY_IN_REST.sub(lambda m: m[1] + _SOME[m[2].lower()], rest, count=1)
+        rest = _ANY_IN_REST.sub(lambda m: m[1] + _SOME[m[2].lower()], _ANY_MORE.sub("", rest), count=1)
         subject = _SOME[match[1].lower()] + self.subject[match.end() :] if match else self.subject
         return self._sentence(subject, self._verb_phrase(rest))
 

@@ -98,7 +98,7 @@ def _taken(reading: Reading, text: str) -> Framing:
         return answered(worth(title), "polar")
     if title and (items := named_choice(title, body)):
         return items
-    if title and text.endswith("?") and (found := _titled(title, body)):
+    if title and reading.asks and (found := _titled(title, body)):
         return found
     if title and reading.asks and not _asks(body):
         return Framing("polar", sentence(text), topic=title)

@@ -12,7 +12,7 @@ _PRONOUN = r"(?:it|they|he|she|we|you|i|this|that|there|one)"
 ECHO = re.compile(rf"(?:and |but )?{_AUX}(?: not)? {_PRONOUN}(?: not)?(?: all| really)?\W*", re.I)
 """'Is it?', 'Do they?': asks whether what was said is so."""
 _TAIL = re.compile(
-    rf"\s*,?\s*\bor not$|\s*,\s*{_AUX}(?: not)? {_PRONOUN}(?: not)?(?: think| agree)?$|"
+    rf"\s*,\s*{_AUX}(?: not)? {_PRONOUN}(?: not)?(?: think| agree)?$|"
     r"\s*,\s*(?:right|no|correct|yes or no|agree|true|true or (?:false|nah|not)|agree or disagree|am i right|eh)$",
     re.I,
 )

@@ -35,7 +35,7 @@ _FRAME = re.compile(
     r"|(?:yes or no|(?:true|right|fair) or (?:false|not)|fact or fiction|right or wrong|"
     r"am i (?:right|wrong)|right|no|"
     r"(?:both|all) sides.*|fair(?: enough| point)?|true|false|correct|surely|makes? sense|who agrees|"
-    r"anyone agree|thanks|thank you)\W*",
+    r"anyone agree|thanks|thank you|go)\W*",
     re.I,
 )
 _STILL_TRUE = re.compile(
@@ -49,10 +49,12 @@ _STILL_TRUE = re.compile(
 _ENDS_FRAMED = re.compile(
     r"(?:[\s,;.?!–—-]+|: )(?!(?<=: )(?:yes or no|thoughts))(?:(?:do you )?agree(?: or disagree)?|discuss|"
     r"true or (?:false|not)|is (?:that|this) (?:right|true|so|fair)|yes or no|thoughts|(?<=, )fair|cmv|am i wrong|"
-    r"right or wrong|what do you think|fact or fiction|myth or reality)\W*$",
+    r"right or wrong|what do you think|fact or fiction|myth or reality|(?<=[.,?!] )go)\W*$",
     re.I,
 )
-_AND_MORE = re.compile(r",? (?:and|but),? (?:if (?:so|not)\b,?|why\b|how\b|to what extent|in what)[^,]*\?$", re.I)
+_AND_MORE = re.compile(r",? (?:and|but),? (?:if (?:so|not)\b.*|(?:why\b|how\b|to what extent|in what)[^,]*\?)$", re.I)
+_OR_NOT = re.compile(r",? or not\W*$", re.I)
+_ORDERS = re.compile(r"(?:and |but |just |please )*do not\b", re.I)
 _OTHERS = re.compile(r",? (?:while|whereas|but) (?:others|other people|some)\b.*$", re.I)
 _QUOTED = re.compile(r"""(?P<before>[^"'?]*?)(?P<mark>["'])(?P<quote>\S.*)$""")
 _OTHERS_THINK = re.compile(
@@ -95,7 +97,7 @@ def read(text: str) -> Reading:
     last = _OTHERS.sub("", _AND_MORE.sub("?", last))
     tail = _ENDS_FRAMED.sub("", last) if len(words_of(last)) > 2 else last
     framed = framed or tail != last
-    tail = plainer(plainly_asked(tail))
+    tail = plainer(plainly_asked(_OR_NOT.sub("?", tail)))
     asks = tail.rstrip("\"')").endswith("?") or (tail != last and last.endswith("?"))
     return Reading(tail, asks, asks or framed, tuple(parts[:-1]), how, answered, framed, bool(quote))
 
@@ -121,7 +123,7 @@ def _without_wishes(parts: list[str]) -> list[str]:
     some think and what others think, what some think."""
     parts = [part for i, part in enumerate(parts) if not (i and _OTHERS_THINK.match(part))]
     while len(parts) > 1 and parts[-2].endswith("?") and not parts[-1].endswith("?"):
-        if finite_verb(words_of(parts[-1])) is not None:
+        if finite_verb(words_of(parts[-1])) is not None and not _ORDERS.match(parts[-1]):
             break
         parts = parts[:-1]
     return parts

@@ -52,6 +52,11 @@ _TASK = re.compile(
     re.I,
 )
 
+_REASONS_TO = re.compile(
+    r"(?:the )?(?:\w+ )?(?:reasons?|arguments?|case) to (?P<deed>.+?),? and (?:the )?(?:\w+ )?"
+    r"(?:reasons?|arguments?|case) (?:against(?: it)?|not to)\W*$",
+    re.I,
+)
 _SLASHED = re.compile(r"\bpros ?(?:/|&|vs\.?) ?cons\b", re.I)
 
 
@@ -61,7 +66,9 @@ def of_both_sides(asked: str) -> str:
 
 
 def plainly_asked(text: str) -> str:
-    """The text without thanks at its end, and without how many arguments are wanted."""
+    """The text without thanks at its end, and without how many arguments are wanted; reasons for something to be done
+    and against it ask whether it should be done."""
+    text = _REASONS_TO.sub(r"should we \g<deed>?", text)
     return _EACH.sub(r"\1", _FOR_AND.sub("for and against", _ENDS.sub("", _SLASHED.sub("pros and cons", text))))
 
 

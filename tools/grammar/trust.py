@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tools.grammar.chat import plainer
+from tools.grammar.finite import finite_verb
 from tools.grammar.framed import Framing, is_quoted, is_right, sentence
 from tools.grammar.inflect import base_form, is_participle, verb_strength
 from tools.grammar.leads import WH
@@ -22,6 +23,7 @@ _LONGEST_OPTION = 6  # words of an alternative in careless typing
 _SIDED = ("polar", "claim", "choice")
 _FIRST_PERSON = frozenset("me my myself im ive i'm i've i'd i'll".split())
 _CARELESS = re.compile(r"(?=[a-z])(?!.*[^.?!][.?!]$)")  # neither a capital nor a mark
+_OPENLY = re.compile(r"(?:what|why|how)$")
 _SEVERAL = re.compile(r"[.!?] +\w")
 _BREAK = re.compile(r"(?<=[.!?]) +|,\s+|\s+[–—-]+\s+")
 _ASKED_FOR = re.compile(
@@ -29,7 +31,8 @@ _ASKED_FOR = re.compile(
     r"(?:(?:tell|show|give|convince|hit|help) (?:me|us)\b|(?:argue (?:with|for|against)|steelman|draft|compose|prepare|"
     r"write|make (?:a|me|us)|i have to argue|talk me|play devil's advocate)\b)"
     r"|.*\b(?:arguments?|reasons?|points?|case|pros) (?:both )?(?:for and|and) (?:against|cons)\b"
-    r"|.*\bgive (?:me|us)\b|.*\bboth (?:sides|camps|positions) (?:of|on|in|to)\b",
+    r"|.*\b(?:reasons?|arguments?) against\W*$|.*\bgive (?:me|us)\b"
+    r"|.*\bboth (?:sides|camps|positions) (?:of|on|in|to)\b",
     re.I,
 )
 # What no statement about the matter has: words of a request; a negation of a negation; a clause that is only joined to
@@ -61,7 +64,8 @@ def trusted(found: Framing, question: str, reading: Reading) -> Framing:
         return replace(found, neutral=sentence(question))
     if found.form not in _SIDED or _is_sure(found, question, reading):
         return found
-    if (reading.framed or reading.quoted) and not reading.given and not reading.asks:
+    story = is_personal(reading.text) and not reading.quoted
+    if (reading.framed or reading.quoted) and not (story or reading.given or reading.asks):
         return Framing("claim", is_right(reading.text), topic=found.topic)
     return replace(as_typed(question), topic=found.topic)
 
@@ -98,7 +102,8 @@ def as_typed(question: str) -> Framing:
         return Framing("open", sentence(typed))
     if "?" in typed or asks or first[0].core in AUXILIARIES:
         return Framing("polar", sentence(typed))
-    return Framing("claim", is_right(typed))
+    states = finite_verb(first) is not None
+    return Framing("claim", is_right(typed)) if states else Framing("open", sentence(typed, "."))
 
 
 def _last_clause(typed: str) -> list[Word]:
@@ -107,7 +112,7 @@ def _last_clause(typed: str) -> list[Word]:
     last = sentences[-1] if sentences else ""
     clauses = [part for part in _BREAK.split(last) if re.search(r"[^\W_]", part)]
     behind = words_of(tidy(clauses[-1])) if len(clauses) > 1 else []
-    return behind if _begins_question(behind) else words_of(tidy(last))
+    return behind if (behind and _OPENLY.match(behind[0].core)) or _begins_question(behind) else words_of(tidy(last))
 
 
 def _begins_question(words: Sequence[Word]) -> bool:
