@@ -18,7 +18,8 @@ from tools.grammar.word_classes import AUXILIARIES, BE, DEGREES, SUBJECT_PRONOUN
 _OR = re.compile(r",?\s+(?:or|vs\.?|v\.?|versus)\s+", re.I)
 _BETTER = re.compile(
     r"^(?:which|what|who)(?: one)?(?: of the two)? (?:is|are|was|were) "
-    r"(?P<how>better|worse|more [\w-]+|\w+er|preferable)(?: for [^,:;?]+(?=[,:;?])| (?!for\b)\w+)?\s*[,:;?–-]?\s+(?P<items>.+)$"
+    r"(?P<how>better|worse|more [\w-]+|\w+er|preferable)(?: for [^,:;?]+(?=[,:;?])| (?!for\b)\w+)?"
+    r"\s*[,:;?–-]?\s+(?P<items>.+)$"
     r"|^(?P<items2>.+?)\s*[,:;?–-]\s*(?:which|what|who)(?: one)?(?: \w+)? (?:is|are|was|were) "
     r"(?P<how2>[\w-]+(?: \w+)?)$"
     r"|^(?:do you prefer|(?:do|would) you like) (?P<items4>.+)$",
