@@ -162,8 +162,9 @@ def test_a_label_of_other_words_or_of_another_kind_is_refused(
     assert main(["readers", "--framings", "--answers", "a.jsonl", "--out", str(tmp_path / "new.jsonl")]) == 1
 
 
-def test_the_lines_that_were_read_are_the_gold_lines() -> None:
+@pytest.mark.parametrize(("name", "read"), [("typed_later", 60), ("typed_fourth", 40)])
+def test_the_lines_that_were_read_are_the_gold_lines(name: str, read: int) -> None:
     gold = Path(__file__).parents[1] / "evals" / "gold"
-    typed = [row["question"] for row in lines(gold / "typed_later.jsonl")]
-    assert sorted(typed) == sorted(row["question"] for row in lines(gold / "typed_later.read.jsonl"))
-    assert len(set(typed)) == 60
+    typed = [row["question"] for row in lines(gold / f"{name}.jsonl")]
+    assert sorted(typed) == sorted(row["question"] for row in lines(gold / f"{name}.read.jsonl"))
+    assert len(set(typed)) == read

@@ -12,7 +12,7 @@ from tools.grammar.clause import Clause
 from tools.grammar.facts import asks_for_fact
 from tools.grammar.lexicon import words_of
 from tools.grammar.tidying import tidy
-from tools.grammar.wellformed import is_sentence, keeps_words, sound
+from tools.grammar.wellformed import is_sentence, sound
 
 FRAMED = """
 'All power tends to corrupt.' (LORD ACTON) Discuss.
@@ -113,6 +113,10 @@ Vaccines: should they be mandatory?
     polar | Should vaccines be mandatory? | Vaccines should be mandatory.
 Slow or fast? Are barges too slow?
     polar | Are barges too slow? | Barges are too slow.
+Should islands pay for bridges, and if so how much
+    polar | Should islands pay for bridges? | Islands should pay for bridges.
+is the ferry a scam and if so why does it cost double
+    polar | Is the ferry a scam? | The ferry is a scam.
 """
 STANDS_IN = """
 Many cities now charge drivers to enter the centre. Is this fair?
@@ -159,14 +163,16 @@ Are leaders born or made?
     Leaders are born. | Leaders are made.
 Should we live to work or work to live?
     We should live to work. | We should work to live.
-Would you rather be rich or famous?
-    You would rather be rich. | You would rather be famous.
 Is the harbour a proud monument or outdated relic?
     The harbour is a proud monument. | The harbour is an outdated relic.
 Do barges help the town, or spoil the river?
     Barges help the town. | Barges spoil the river.
 Are cities or villages better places to grow old?
     Cities are better places to grow old. | Villages are better places to grow old.
+Which is slower for you, rowing or sailing? and don't say both
+    Rowing is slower than sailing. | Sailing is slower than rowing.
+was Anna Bell a good mayor or did she just get lucky
+    Anna Bell was a good mayor. | Anna Bell just got lucky.
 Harry Potter or Lord of the Rings?
     Harry Potter is better than Lord of the Rings. | Lord of the Rings is better than Harry Potter.
 """
@@ -175,6 +181,8 @@ Which came first, the boat or the bridge?
     The boat | The bridge
 who would win batman or superman
     Batman | Superman
+Was Nelson good for the navy or did he ruin it
+    Nelson was good for the navy | Nelson ruined it
 Online Dating: Finding Love or Killing Romance?
     Finding love | Killing romance
 """
@@ -216,6 +224,16 @@ Ferries are slow. Fair?
     claim | Are ferries slow? | Ferries are slow.
 Ferries are slow, so we should scrap them. Thoughts?
     claim | Is it true that ferries are slow, so we should scrap them? | Ferries are slow, so we should scrap them.
+What's the point of the ferry any more
+    polar | Is there any point in the ferry any more? | There is some point in the ferry.
+night ferries, fair or not
+    polar | Are night ferries fair? | Night ferries are fair.
+Night ferries: fair or not?
+    polar | Are night ferries fair? | Night ferries are fair.
+best reasons to let goats into the park, and the strongest reasons against
+    polar | Should we let goats into the park? | We should let goats into the park.
+Should tolls just go already
+    polar | Should tolls go? | Tolls should go.
 Does price control work in towns?
     polar | Does price control work in towns? | Price control works in towns.
 """
@@ -252,6 +270,16 @@ we were talking about kites last night, do they even fly in rain
     polar | We were talking about kites last night, do they even fly in rain?
 my landlord sold the boat, is it even legal
     polar | My landlord sold the boat, is it even legal?
+I am 20 and my parents say boats are a waste of money. Are they right?
+    polar | I am 20 and my parents say boats are a waste of money. Are they right?
+can't decide if I should be angry about the new toll, whats the case for it
+    open | Can't decide if I should be angry about the new toll, whats the case for it?
+kites in the park. go
+    polar | Is this a good thing: kites in the park?
+two goats at 80 each, fencing extra
+    open | Two goats at 80 each, fencing extra.
+do we have fair tolls or is it all just theft
+    polar | Do we have fair tolls or is it all just theft?
 "Slow to start, slow to stop." Discuss.
     polar | Is this true: "Slow to start, slow to stop"?
 Will the heat pump work in winter?
@@ -362,8 +390,6 @@ def test_what_is_a_certain_clause() -> None:
     assert sound(Clause("free will", "is", "an illusion"))
     assert is_sentence(words_of("If barges were faster we would not need trains"))
     assert not is_sentence(words_of("The reasons that lie behind the strike"))
-    assert keeps_words("Does the town need any barges?", "The town needs some barges.")
-    assert not keeps_words("Does the town need barges?", "The barges need the town.")
 
 
 ADDED = frozenset(

@@ -18,10 +18,11 @@ from tools.grammar.word_classes import AUXILIARIES, BE, DEGREES, SUBJECT_PRONOUN
 _OR = re.compile(r",?\s+(?:or|vs\.?|v\.?|versus)\s+", re.I)
 _BETTER = re.compile(
     r"^(?:which|what|who)(?: one)?(?: of the two)? (?:is|are|was|were) "
-    r"(?P<how>better|worse|more [\w-]+|\w+er|preferable)(?: \w+)?\s*[,:;?–-]?\s+(?P<items>.+)$"
+    r"(?P<how>better|worse|more [\w-]+|\w+er|preferable)(?: for [^,:;?]+(?=[,:;?])| (?!for\b)\w+)?"
+    r"\s*[,:;?–-]?\s+(?P<items>.+)$"
     r"|^(?P<items2>.+?)\s*[,:;?–-]\s*(?:which|what|who)(?: one)?(?: \w+)? (?:is|are|was|were) "
     r"(?P<how2>[\w-]+(?: \w+)?)$"
-    r"|^(?:do|would) you (?:prefer|like|rather have) (?P<items4>.+)$",
+    r"|^(?:do you prefer|(?:do|would) you like) (?P<items4>.+)$",
     re.I,
 )
 _NAMED_AFTER = re.compile(
@@ -70,12 +71,13 @@ def named_choice(title: str, body: str) -> Framing | None:
     thing = lower_first(title)
     clauses = [Clause(thing, be, with_article(part)) for part in parts]
     neutral = sentence(f"{be} {thing} {' or '.join(c.rest for c in clauses)}")
-    fit = all(predicates(words_of(c.rest)) for c in clauses) or all(_mass(words_of(c.rest)) for c in clauses)
+    fit = all(predicates(words_of(c.rest)) for c in clauses)
     if fit and all(sound(c) for c in clauses):
         return Framing("choice", neutral, alternatives=tuple(c.statement() for c in clauses), topic=title)
     return Framing("choice", sentence(f"{title}: {lower_first(body)}"), options=_capitals(parts), topic=title)
 
 
+_OF_THE_FIRST = re.compile(r"\b(?:it|them|him|her)\b")
 _OF_ITSELF = re.compile(r"(?:not )?(?:time|high time|up to|right|wrong|ok|okay|fair|better|best|true)\b", re.I)
 """What follows an 'it' that stands for nothing."""
 
@@ -83,23 +85,31 @@ _OF_ITSELF = re.compile(r"(?:not )?(?:time|high time|up to|right|wrong|ok|okay|f
 def split_clauses(words: list[Word]) -> Framing | None:
     """'Does X harm people or does it help them': two clauses, the second's pronoun replaced by the first's subject."""
     for i in range(2, len(words) - 2):
-        opens = words[i].core == "or" and words[i + 1].core in AUXILIARIES and words[i + 2].core != "not"
-        if opens and (words[i - 1].closes or words[i + 2].core in SUBJECT_PRONOUNS or words[i + 2].determiner or i > 3):
-            first, second = from_question(words[:i]), from_question(words[i + 1 :])
-            said = second.subject.lower()
-            subject = words_of(first.subject)
-            head = (head_noun(subject) or subject[-1]).core
-            plural = head.endswith("s") and not head.endswith(("is", "us", "ss"))
-            guessed = not lookup(head) and not (said == "it" and plural)
-            of_itself = said == "it" and _OF_ITSELF.match(second.rest)
-            if not of_itself and said in ("it", "they") and (guessed or takes_are(subject) == (said == "they")):
-                second = replace(second, subject=first.subject)
-            elif not of_itself and said in _PRONOUNS and said != first.subject.lower():
+        if words[i].core == "or" and words[i + 1].core in AUXILIARIES:
+            first, then = from_question(words[:i]), from_question(words[i + 1 :])
+            second = _named(then, first.subject)
+            if second is None:
                 return Framing("polar", sentence(join(words)), topic=first.topic())
-            if not (sound(first) and sound(second)) or said == "that":
+            if not (sound(first) and sound(second)):
                 return Framing("polar", sentence(join(words[:i])), topic=first.topic())
+            if then.subject.lower() in ("he", "she") and _OF_THE_FIRST.search(then.rest):
+                options = tuple(clause.statement().rstrip(".") for clause in (first, second))
+                return Framing("choice", sentence(join(words)), options=options, topic=first.topic())
             return _offered([first, second], sentence(join(words)), [words[1:i], words[i + 2 :]])
     return None
+
+
+def _named(clause: Clause, subject: str) -> Clause | None:
+    """The clause with the subject of the one before it for its pronoun, or None where that is not certain."""
+    said, words = clause.subject.lower(), words_of(subject)
+    if said not in _PRONOUNS or said == subject.lower() or (said == "it" and _OF_ITSELF.match(clause.rest)):
+        return clause
+    head = (head_noun(words) or words[-1]).core
+    plural = head.endswith("s") and not head.endswith(("is", "us", "ss"))
+    guessed = not lookup(head) and not (said == "it" and plural)
+    thing = said in ("it", "they") and (guessed or takes_are(words) == (said == "they"))
+    person = said in ("he", "she") and subject[:1].isupper()
+    return replace(clause, subject=subject) if (thing or person) and head not in SUBJECT_PRONOUNS else None
 
 
 def choices(clause: Clause, asked: str) -> Framing | None:
@@ -112,22 +122,15 @@ def choices(clause: Clause, asked: str) -> Framing | None:
         return Framing("choice", asked, alternatives=compared, topic=clause.topic())
     words = words_of(clause.rest)
     at = next((i for i, word in enumerate(words) if word.core == "or"), None)
-    if at is None or at == 0 or at == len(words) - 1 or words[at + 1].core in _NO_CHOICE:
+    if not at or at == len(words) - 1 or words[at + 1].core in _NO_CHOICE or words[at - 1].core == "either":
         return None
     start = _first_choice(clause, words, at)
     if start is None:
         return None
     before = [word for word in words[:start] if word.core != "either"]
     first, second = [word for word in words[start:at] if word.core != "either"], words[at + 1 :]
-    if not first:
-        return None
-    first, second = _completed(clause, first, second, start)
-    level = [] if verb_strength(second[0].core) >= 2 and before and verb_strength(before[0].core) else before
-    options = [join(part).strip(" ,") for part in _items(first)] + [join(second)]
-    clauses = [
-        replace(clause, rest=f"{join(before if n < len(options) - 1 else level)} {option}".strip())
-        for n, option in enumerate(options)
-    ]
+    options = [join(part).strip(" ,") for part in _completed(clause, first, second, start)]
+    clauses = [replace(clause, rest=f"{join(before)} {option}".strip()) for option in options]
     return _offered(clauses, asked, [words_of(option) for option in options])
 
 
@@ -176,12 +179,7 @@ def predicates(words: Sequence[Word]) -> bool:
     if first.core == "worth":
         return len(words) > 1
     described = (first.adjective or is_participle(first.core)) and alone
-    return described or (last.plural and not verb_strength(last.core) >= 3) or (first.adverb and len(words) == 2)
-
-
-def _mass(words: Sequence[Word]) -> bool:
-    """'justice', 'progress': one noun that takes no article."""
-    return len(words) == 1 and words[0].tag == "NN" and not is_counted(words[0].core)
+    return described or last.plural
 
 
 def with_article(part: str, always: bool = False) -> str:
@@ -190,7 +188,7 @@ def with_article(part: str, always: bool = False) -> str:
     words = words_of(part)
     last = words[-1]
     plain = len(words) == 1 or (len(words) == 2 and words[0].adjective)
-    if always or (last.tag == "NN" and is_counted(last.core) and plain and last.core == last.text):
+    if always or (last.tag == "NN" and is_counted(last.core) and plain):
         return ("an " if part[0] in "aeiou" else "a ") + part
     return part
 
@@ -233,21 +231,11 @@ def _with_end(clause: Clause, first: list[Word], second: list[Word], start: int)
     return first
 
 
-def _items(words: list[Word]) -> list[list[Word]]:
-    """'wind, water' as its items."""
-    parts: list[list[Word]] = [[]]
-    for word in words:
-        parts[-1].append(word)
-    return [part for part in parts if part]
-
-
 def _first_choice(clause: Clause, words: list[Word], at: int) -> int | None:
     """Where the first alternative begins in the rest of the clause, or None when the 'or' offers no choice."""
     if (either := next((i for i, word in enumerate(words[:at]) if word.core == "either"), None)) is not None:
         return either
     tail = words[at + 1 :]
-    if words[0].core == "rather" and at > 2 and verb_strength(words[1].core):
-        return 2
     if words[0].core == "be" and at == 2 and len(tail) == 1:
         return 1  # 'should be admired or criticised'
     if clause.aux not in BE and (words[at - 1].closes or tail[0].adverb):

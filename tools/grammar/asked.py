@@ -11,7 +11,6 @@ from tools.grammar.openers import person_swapped
 from tools.grammar.reading import Reading
 from tools.grammar.requests import of_both_sides, requested
 from tools.grammar.weighing import weighed
-from tools.grammar.wellformed import keeps_words
 
 _ORDERED = re.compile(r"(?:give|list|show|lay|outline|present|summari[sz]e)\b(?! (?:me|us)\b)", re.I)
 """What opens an order to show something, and no claim."""
@@ -19,29 +18,25 @@ _ORDERED = re.compile(r"(?:give|list|show|lay|outline|present|summari[sz]e)\b(?!
 
 def answered(clause: Clause, form: Form, opinion: bool = False) -> Framing:
     spoken = person_swapped(clause, opinion)
-    neutral, stated = clause.question(), spoken.statement()
-    if not keeps_words(neutral, stated):
-        return Framing(form, neutral, topic=clause.topic())
-    return Framing(form, neutral, stated, spoken.denial(), topic=clause.topic())
+    return Framing(form, clause.question(), spoken.statement(), spoken.denial(), topic=clause.topic())
 
 
 def shown(reading: Reading) -> tuple[Framing | None, Reading]:
     """The framing of a request to be shown what speaks for a thing and against it; or what another request asks."""
     text = reading.text.rstrip(" ?.!")
     asked = requested(text)
+    ordered = Framing("open", sentence(text, "."), topic=asked) if _ORDERED.match(text) else None
     if not asked:
-        return (Framing("open", sentence(text, ".")) if _ORDERED.match(text) else None), reading
+        return ordered, reading
     for thing in (re.sub(r"^(?:about|of|on) ", "", asked), of_both_sides(asked)):
         if clause := weighed(thing, requested=True):
             return answered(clause, "polar"), reading
     if not re.search(r"\b(?:me|us|I|you)\b", text):
-        return (Framing("open", sentence(text), topic=asked) if _ORDERED.match(text) else None), reading
+        return ordered, reading
     if WH.match(asked) or re.match(r"(?:whether|if)\b", asked):
         asked = re.sub(r"^if\b", "whether", asked)
         return None, replace(reading, text=asked, asked=True)
-    if text[:1] in "iI" and text[1:2] in " '":
-        return Framing("open", sentence(text), topic=asked), reading
-    return (Framing("open", sentence(text), topic=asked) if _ORDERED.match(text) else None), reading
+    return (Framing("open", sentence(text), topic=asked) if text[:1] in "iI" else ordered), reading
 
 
 def quoted(words: list[Word]) -> Framing:

@@ -43,10 +43,8 @@ def relative_positions(words: Sequence[Word]) -> set[int]:
 
 def may_be_finite(words: Sequence[Word], j: int, start: int) -> bool:
     core = words[j].core
-    if core in AUXILIARIES:
-        return True
-    if j == start + 1:
-        return bool(verb_strength(core) or base_form(core)) and not (words[j].adverb or words[j].determiner)
+    if core in AUXILIARIES or j == start + 1:
+        return core in AUXILIARIES or bool(verb_strength(core) or base_form(core))
     left_plain = not (words[j - 1].determiner or words[j - 1].adjective or words[j - 1].preposition)
     return left_plain and (verb_strength(core) >= 1 or words[j].tag in ("VBZ", "VBD", "VBP") or core.endswith("ed"))
 
@@ -54,7 +52,7 @@ def may_be_finite(words: Sequence[Word], j: int, start: int) -> bool:
 def left_of(words: Sequence[Word], i: int) -> Word:
     """The word before place `i` that is no adverb."""
     j = i - 1
-    while j > 0 and words[j].adverb and not words[j].noun:
+    while j > 0 and words[j].adverb:
         j -= 1
     return words[j]
 
@@ -88,11 +86,11 @@ def opens_contact_clause(before: Word, word: Word) -> bool:
 
 def compound_verb(words: Sequence[Word], i: int) -> bool:
     """'paper bin | work': a noun that could be a verb, between a singular noun and what may be the verb too."""
-    if not 0 < i < len(words) - 1 or not words[i].noun or words[i].plural or words[i].closes:
+    if not 0 < i < len(words) - 1 or not words[i].noun or words[i].closes:
         return False
     before, after = words[i - 1], words[i + 1]
-    ends = i + 2 == len(words) or words[i + 2].preposition or words[i + 2].adverb or words[i + 2].core in DEGREES
-    plain = before.noun and not before.plural and before.text.islower() and not before.closes
+    ends = i + 2 == len(words) or words[i + 2].preposition or words[i + 2].adverb
+    plain = before.noun and not before.plural and before.text.islower()
     return bool(plain and ends and after.core in INTRANSITIVE)
 
 

@@ -90,7 +90,7 @@ def _in_sentence(words: list[str], i: int) -> str:
         return word
     named = lookup(word.strip(_OUTER)).startswith("NNP") and lookup(word.strip(_OUTER).lower()) == "NN"
     after = words[i + 1] if i + 1 < len(words) else ""
-    if named and _sure_name(after) and not _PEOPLES.fullmatch(after.strip(_OUTER).lower()):
+    if named and _sure_name(after):
         return word  # the first name before a surname
     if i == len(words) - 1 and i > 1 and _surname(words[i - 1], word):
         return word

@@ -9,10 +9,10 @@ import re
 from tools.grammar.word_classes import AUXILIARIES
 
 _TAIL = re.compile(
-    r"(?<=\w)[\s,]+(?:or (?:what|(?<!yes or )(?<!true or )(?:nah|naw|no|not)|"
+    r"(?<=\w)[\s,]+(?:or (?:what|(?<!yes or )(?<!true or )(?:nah|naw|no)|"
     r"am i (?:wrong|mad|crazy|(?:just|only|being) \w+)|is it just me|something)|yay or nay|yea or nay|"
     r"tho(?:ugh)?|then|lol|lmao|"
-    r"tbh|imo|imho|ngl|smh|innit|eh|huh|mate|guys|please|pls|anyway|idk(?: anymore)?|these days then)(?=\W*$)",
+    r"tbh|imo|imho|ngl|smh|innit|eh|huh|mate|guys|please|pls|anyway|already|idk(?: anymore)?|these days then)(?=\W*$)",
     re.I,
 )
 _JUST_ME = re.compile(
@@ -29,12 +29,13 @@ _EVEN = re.compile(
     rf"after|for|more|less|so)\w)",
     re.I,
 )
+_JUST = re.compile(r"(\bshould (?:[\w'-]+ ){1,3}?)just (?=\w)", re.I)
 
 
 def plainer(text: str) -> str:
-    """The text without what is typed for its tone: 'tho' and 'or what' at its end, 'even' in a question."""
+    """The text without what is typed for its tone: 'tho' and 'or what' at its end, 'even' and 'just' in a question."""
     text = re.sub(r",\s*,", ",", _TONE.sub("", text)).lstrip(" ,")
     for _ in range(3):
         text = _TAIL.sub("", text) if len(text.split()) > 3 else text
     text = _JUST_ME.sub("", _PUZZLED.sub("", text))
-    return _EVEN.sub(r"\1", re.sub(r" way (?=too \w+\W*$)", " ", text))
+    return _EVEN.sub(r"\1", _JUST.sub(r"\1", re.sub(r" way (?=too \w+\W*$)", " ", text)))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from tools.grammar.boundary import head_noun
 from tools.grammar.finite import finite_verb
-from tools.grammar.inflect import base_form, gerund, is_gerund, is_participle, past, third_person, verb_strength
+from tools.grammar.inflect import base_form, gerund, is_participle, past, third_person, verb_strength
 from tools.grammar.lexicon import Word, is_name, join, lookup, words_of
 from tools.grammar.subject import subject_end
 from tools.grammar.word_classes import ADVERBS, AUXILIARIES, BE, DO, HAVE, QUANTIFIERS
@@ -24,6 +24,7 @@ _MASS = frozenset(
     "life evidence proof need hope point doubt time money room truth justice peace freedom support use value".split()
 )
 _SOMETIMES = frozenset(["is", "are", "was", "were", "am", "can", "could", "may", "should"])
+_ANY_MORE = re.compile(r" any ?more$", re.I)
 _EMPHASIS = re.compile(r"^(?:indeed|truly|really|actually) (?=\w)", re.I)
 
 
@@ -49,7 +50,7 @@ class Clause:
         match = _ANY_SUBJECT.match(self.subject)
         if self.negator == "never" and self.aux in _SOMETIMES and not match:
             rest = f"sometimes {rest}"
-        rest = _ANY_IN_REST.sub(lambda m: m[1] + _SOME[m[2].lower()], rest, count=1)
+        rest = _ANY_IN_REST.sub(lambda m: m[1] + _SOME[m[2].lower()], _ANY_MORE.sub("", rest), count=1)
         subject = _SOME[match[1].lower()] + self.subject[match.end() :] if match else self.subject
         return self._sentence(subject, self._verb_phrase(rest))
 
@@ -62,12 +63,7 @@ class Clause:
         if match := _EITHER_OF_TWO.fullmatch(self.subject):
             return self._sentence(f"neither {match[1]} nor {match[2]}", self._verb_phrase(self.rest))
         rest = _EMPHASIS.sub("", self.rest)
-        if (
-            rest.startswith("still ")
-            and self.negator == "not"
-            and self.aux in BE | DO
-            and self.subject.lower() != "there"
-        ):
+        if rest.startswith("still ") and self.aux in BE | DO and self.subject.lower() != "there":
             rest = rest.removeprefix("still ")
             after = f"{self.aux} no longer {rest}" if self.aux in BE else f"no longer {self._verb_phrase(rest)}"
             return self._sentence(self.subject, after)
@@ -87,7 +83,7 @@ class Clause:
         if self.negator == "never":
             rest = f"ever {rest}"
         asked = f"{self.lead} {self.aux} {self.subject} {rest}".strip()
-        return _capital(re.sub(r"\s+", " ", asked).rstrip(" .!?,;:")) + "?"
+        return capital(re.sub(r"\s+", " ", asked).rstrip(" .!?,;:")) + "?"
 
     def topic(self) -> str:
         """A noun phrase for search queries: the subject of a copula, or else what the clause says as a gerund."""
@@ -135,7 +131,7 @@ class Clause:
     def _sentence(self, subject: str, predicate: str) -> str:
         lead = f"{self.lead} " if self.lead else ""
         text = f"{lead}{subject} {predicate}"
-        return _capital(re.sub(r"\s+", " ", text).strip().rstrip(" .!?,;:–—-")) + "."
+        return capital(re.sub(r"\s+", " ", text).strip().rstrip(" .!?,;:–—-")) + "."
 
 
 def _do_for(subject: str) -> str:
@@ -209,9 +205,7 @@ def _with_main_verb(
 
 def _perfect(rest: list[Word]) -> bool:
     follow = [word for word in rest[:3] if not word.adverb and word.core != "long"]
-    return bool(follow) and (follow[0].core in ("been", "had") or follow[0].tag in ("VBN", "VBD") or bool(
-        (base_form(follow[0].core) and follow[0].core.endswith(("ed", "en"))) or lookup(follow[0].core) == "VBN"
-    ))  # fmt: skip
+    return bool(follow) and (follow[0].core in ("been", "had") or follow[0].tag in ("VBN", "VBD"))
 
 
 def _denials_out(clause: Clause) -> Clause:
@@ -223,10 +217,10 @@ def _denials_out(clause: Clause) -> Clause:
         rest, negator = match[1] + rest[match.end() :], "never"
         denied = denied != (match[2].lower() == "never")
     if rest.startswith("no such "):
-        return replace(clause, rest=f"such {_article(clause, rest.removeprefix('no such '))}", denied=not denied)
+        return replace(clause, rest=f"such {_article(rest.removeprefix('no such '))}", denied=not denied)
     match = re.match(r"((?:have )?)no (?=(\w+))(?!longer|one|more)", rest, re.I)
-    if match and (match[1] or clause.aux in BE):
-        rest, negator, denied = match[1] + _article(clause, rest[match.end() :]), "no", not denied
+    if match:
+        rest, negator, denied = match[1] + _article(rest[match.end() :]), "no", not denied
     if denied and clause.aux == "must":  # 'must not' forbids, and 'need not' would deny 'must'
         clause = replace(clause, aux="should")
     rest = re.sub(r"^any (?=good|better|worse|different)", "", re.sub(r"\s+at all\b", "", rest))
@@ -238,26 +232,20 @@ def is_counted(noun: str) -> bool:
     return "NNS" in (lookup(noun + "s"), lookup(re.sub("y$", "ies", noun)))
 
 
-def _article(clause: Clause, noun: str) -> str:
+def _article(noun: str) -> str:
     """'enemy of the West' to 'an enemy of the West' where the noun is countable and stands alone."""
     first = words_of(noun)[0]
-    countable = (
-        first.tag == "NN" and first.core not in _MASS and is_counted(first.core) and clause.aux in ("is", "was", *DO)
-    )
-    if not countable:
-        return noun
-    return ("an " if first.core[0] in "aeiou" else "a ") + noun
+    countable = first.tag == "NN" and first.core not in _MASS and is_counted(first.core)
+    return ("an " if first.core[0] in "aeiou" else "a ") + noun if countable else noun
 
 
 def _agreed(aux: str, subject: list[Word]) -> str:
     """'Is the operations … and its approach' is asked with the wrong number now and then; mended where it is plain."""
     head = head_noun(subject)
-    if aux not in ("is", "was") or head is None or not head.plural or not subject:
+    if head is None or not head.plural or subject[0].core != "the" or any(w.text[0].isupper() for w in subject[1:]):
         return aux
-    if any(word.text[0].isupper() or word.text[0] in "\"'“‘" for word in subject[1:]) or is_gerund(subject[0].core):
-        return aux
-    regular = head.core.endswith("s") and lookup(head.core[:-1]).startswith("NN") and subject[0].core == "the"
-    return {"is": "are", "was": "were"}[aux] if regular else aux
+    regular = head.core.endswith("s") and lookup(head.core[:-1]).startswith("NN")
+    return {"is": "are", "was": "were"}.get(aux, aux) if regular else aux
 
 
 def _after_it(words: list[Word]) -> str:
@@ -274,7 +262,8 @@ def _bare(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip(" .,;:!?")
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
+    """The text with its first letter large, unless a name such as 'iPhone' opens it."""
     at = next((i for i, c in enumerate(text) if c.isalnum()), 0)
     if re.match(r"[a-z]+[A-Z]", text[at:]):
         return text

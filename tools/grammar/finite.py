@@ -11,7 +11,7 @@ from tools.grammar.boundary import (
     relative_positions,
     right_of_verb,
 )
-from tools.grammar.inflect import base_form, is_gerund, verb_strength
+from tools.grammar.inflect import base_form, verb_strength
 from tools.grammar.lexicon import Word
 from tools.grammar.word_classes import AUXILIARIES, PREPOSITIONS, SUBJECT_PRONOUNS, SUBORDINATORS
 
@@ -56,10 +56,10 @@ def _finite_score(words: Sequence[Word], i: int) -> float:
     if word.plural and i + 2 < len(words) and verb_strength(words[i + 1].core) >= 1 and words[i + 2].plural:
         return IMPOSSIBLE  # 'beauty contests harm women'
     base = base_form(word.core) if word.core not in ("being", "been") else ""
-    if word.core.endswith("s") and base and not is_gerund(word.core):
+    if word.core.endswith("s") and base:
         several = any(w.core == "and" for w in words[:i])
         return (3.5 if word.tag == "VBZ" else 1.5) + (0.8 if singular and not several else -1.0) + closing
-    if base and not is_gerund(word.core) and word.tag in ("VBD", "VBN"):
+    if base and word.tag in ("VBD", "VBN"):
         right = words[i + 1] if i + 1 < len(words) else None
         return (3.2 if word.tag == "VBD" else 1.6) + (0.0 if right is None or not right.preposition else -1.0)
     strength = verb_strength(word.core)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from tools.grammar.clause import lower_first
+from tools.grammar.clause import capital, lower_first
 
 Form = Literal["polar", "choice", "open", "claim", "fact", "none"]
 
@@ -29,11 +29,7 @@ class Framing:
 def sentence(text: str, end: str = "?") -> str:
     """The text with a capital and one mark at its end."""
     text = text.strip().rstrip(" ?.!,;:")
-    at = next((i for i, c in enumerate(text) if c.isalnum()), 0)
-    named = text[at + 1 : at + 2].isupper()  # 'iPhone'
-    return (
-        f"{text[:at]}{text[at : at + 1] if named else text[at : at + 1].upper()}{text[at + 1 :]}{end}" if text else ""
-    )
+    return capital(text) + end if text else ""
 
 
 def is_right(text: str) -> str:

@@ -21,7 +21,6 @@ from tools.grammar.lexicon import Word, is_noun_by_ending, is_word, join, lookup
 from tools.grammar.openers import asks_opinion, denies, inner_claim, rating, strip_tail
 from tools.grammar.pronouns import referred
 from tools.grammar.reading import Reading, read
-from tools.grammar.requests import asks_for_sides
 from tools.grammar.tidying import tidy, unquoted, without_scare_quotes
 from tools.grammar.trust import as_typed, trusted
 from tools.grammar.weighing import is_topic, weighed, worth
@@ -44,6 +43,7 @@ _INSTRUCTS = re.compile(
     r"(?:give|show|tell|help|make|teach|send) (?:me|us))\b(?! (?:whether|if|about|what|why)\b)",
     re.I,
 )
+_RATHER = re.compile(r"would you rather\b|would you prefer\b.*\bor\b", re.I)
 _POLICY = frozenset("ban end stop tax cap limit cut raise fund scrap axe close open free boycott start let".split())
 _VERDICT = re.compile(
     r"(?:yes or no|for or against|good or bad|(?:a )?good (?:thing )?or (?:a )?bad(?: thing)?|worth it|"
@@ -60,7 +60,6 @@ _EMPTY = (
     )
 )
 """Of such words alone a question has no matter of its own: 'Who is right here?'"""
-_ENGLISH = frozenset("the with better should does they this what how why your which would people".split())
 _MOST_NAMED = 9  # words of a topic
 _POINT = re.compile(r"what (is|are|was|were) the (\w+,? if any,?|point) (of|in|to|for|between)\b", re.I)
 _ANYTHING_WRONG = re.compile(
@@ -84,6 +83,8 @@ def frame(question: str) -> Framing:
         return requested
     if not reading.text or _INSTRUCTS.match(reading.text) or (text.endswith("!") and len(words) < 3):
         return Framing("none", sentence(text))
+    if _RATHER.match(text):
+        return Framing("open", sentence(text))
     found = trusted(_taken(reading, text), question, reading)
     if found.form == "none" and reading.given:  # the last words were no question: 'go'
         found = as_typed(question)
@@ -93,11 +94,11 @@ def frame(question: str) -> Framing:
 def _taken(reading: Reading, text: str) -> Framing:
     """The framing of what was read; where a pronoun has no certain referent, all of the text stands in."""
     title, body = after_title(reading.text)
-    if title and (_VERDICT.match(body) or asks_for_sides(body)):
+    if title and _VERDICT.match(body):
         return answered(worth(title), "polar")
     if title and (items := named_choice(title, body)):
         return items
-    if title and text.endswith("?") and (found := _titled(title, body)):
+    if title and reading.asks and (found := _titled(title, body)):
         return found
     if title and reading.asks and not _asks(body):
         return Framing("polar", sentence(text), topic=title)
@@ -140,17 +141,12 @@ def _opens_polar(text: str) -> bool:
 
 def _standing_in(text: str, found: Framing, reading: Reading) -> Framing:
     """The question as it was asked, with what came before it, where no statement can be made of it alone."""
-    options = found.options or tuple(sentence(statement, "") for statement in found.alternatives)
-    form: Form = "polar" if found.form == "claim" and reading.asks else found.form
-    return Framing(form, asked_plainly(text, asks=reading.asks), options=options, topic=found.topic)
+    options = tuple(sentence(statement, "") for statement in found.alternatives)
+    return Framing(found.form, asked_plainly(text, asks=reading.asks), options=options, topic=found.topic)
 
 
 def _framed(text: str, reading: Reading) -> Framing:
-    text = text.rstrip(" ?.!")
-    if not text:
-        return Framing("none", "")
-    text, tagged = strip_tail(text)
-    lead, text = lead_of(text)
+    lead, text = lead_of(strip_tail(text.rstrip(" ?.!")))
     if not lead and (thing := weighed(text)):
         return answered(thing, "polar")
     if items := comparison(text):
@@ -174,7 +170,7 @@ def _framed(text: str, reading: Reading) -> Framing:
     if (WH.match(inner) and not since) or _ASKS_OPENLY.match(inner):
         return _open(f"{lead} {text}".strip(), words)
     own = reading.framed and not reading.quoted and not reading.asks
-    polar = (reading.asked and not own) or tagged or (inner != text and words_of(text)[0].core in AUXILIARIES)
+    polar = (reading.asked and not own) or (inner != text and words_of(text)[0].core in AUXILIARIES)
     return _claimed(words, lead, text, "polar" if polar else "claim", flip, reading)
 
 
@@ -194,8 +190,6 @@ def _polar(words: list[Word], lead: str, flip: bool, how: str) -> Framing:
     if pair := split_clauses(words):
         return pair
     clause = rating(from_question(words, lead))
-    if not clause.rest:
-        return Framing("polar", asked, topic=clause.topic())
     if found := choices(clause, asked):
         return found
     if not sound(clause):
@@ -238,7 +232,7 @@ def _told_why(words: list[Word]) -> bool:
     ):
         return False
     measured = words[1].adjective or words[1].adverb or words[1].core in QUANTIFIERS | {"long", "come", "about"}
-    if words[1].core in AUXILIARIES | {"not", "to"} or (words[0].core == "how" and measured):
+    if words[1].core in ("not", "to") or (words[0].core == "how" and measured):
         return False
     return finite_verb(words[1:]) is not None or any(w.core in AUXILIARIES for w in words)
 
@@ -254,7 +248,7 @@ def _claimed(words: list[Word], lead: str, text: str, form: Form, flip: bool, re
             return answered(worth(join(words)), "polar")
         if not reading.asks and is_sentence(words):
             return _as_stated(words, lead, form, reading)
-        if (reading.framed or reading.quoted) and len(words) > 3:
+        if reading.quoted and len(words) > 3:
             return quoted(words)
         known = sum(is_word(w.core.removesuffix("'s")) or is_noun_by_ending(w.core) for w in words) >= 0.5 * len(words)
         if known and not reading.asks and _names(words):
@@ -262,7 +256,7 @@ def _claimed(words: list[Word], lead: str, text: str, form: Form, flip: bool, re
         known = known and len(words) > 2
         fragment: Form = ("polar" if reading.asks else "open") if known else "none"
         return Framing(fragment, sentence(text, "?" if reading.asks else "."), topic=join(words))
-    if reading.how and clause.negator == "not":
+    if reading.how:
         clause = replace(clause, rest=f"{reading.how} {clause.rest}")
     if re.search(r"\beither\b", clause.rest) and (offered := choices(clause, clause.question())):
         return offered
@@ -275,14 +269,7 @@ def _names(words: list[Word]) -> bool:
     """Whether the words name one thing, though the lexicon does not know all of them."""
     named = words[-1].noun or words[-1].tag in ("NNP", "NNS", "VBZ")
     several = any(word.core in SUBJECT_PRONOUNS | {"vs", "or"} for word in words)
-    ordered = words[0].tag == "VB" and verb_strength(words[0].core) >= 2
-    return (
-        named
-        and not several
-        and not ordered
-        and len(words) < _MOST_NAMED
-        and (len(words) == 2 or finite_verb(words) is None)
-    )
+    return named and not several and words[0].tag != "VB" and len(words) < _MOST_NAMED
 
 
 def _as_stated(words: list[Word], lead: str, form: Form, reading: Reading) -> Framing:
@@ -312,7 +299,7 @@ def _stated(words: list[Word], lead: str, reported: bool) -> Clause | None:
         return Clause("we", "should", text[:1].lower() + text[1:], lead)
     if reported and is_gerund(first.core) and (base := base_form(first.core)):
         return Clause("we", "should", " ".join([base, join(words[1:])]).strip(), lead)
-    return Clause(join(words), "should", "be supported", lead) if reported and first.tag != "SYM" else None
+    return Clause(join(words), "should", "be supported", lead) if reported else None
 
 
 def _titled(title: str, body: str) -> Framing | None:
@@ -327,10 +314,10 @@ def _titled(title: str, body: str) -> Framing | None:
 
 
 def _foreign(words: list[Word]) -> bool:
-    """Most small words are none of the English lexicon's, and none is one that only English has."""
+    """Most small words are none of the English lexicon's."""
     small = [word for word in words if word.text.islower() and word.core.isalpha()]
     unknown = sum(not lookup(word.core) for word in small)
-    return len(small) >= 3 and unknown > 0.6 * len(small) and not any(word.core in _ENGLISH for word in small)
+    return len(small) >= 3 and unknown > 0.6 * len(small)
 
 
 def _open_topic(words: list[Word]) -> str:

@@ -36,7 +36,7 @@ def after_title(text: str) -> tuple[str, str]:
     """'Brexit: was it a good choice?' as title and question; the title is empty where there is none."""
     match = re.search(r"(?<=\w)(?:: | [–—-] )", text)
     if not match and text.endswith("?") and text.count(",") == 1 and len(text.split()) < 7:
-        match = re.search(rf"(?<=\w), (?!(?:or|and|vs|{'|'.join(AUXILIARIES)})\b)", strip_tail(text.rstrip(" ?"))[0])
+        match = re.search(rf"(?<=\w), (?!(?:or|and|vs|{'|'.join(AUXILIARIES)})\b)", strip_tail(text.rstrip(" ?")))
     if not match:
         return "", text
     title, body = text[: match.start()], text[match.end() :]

@@ -3,16 +3,16 @@
 import re
 from dataclasses import replace
 
-from tools.grammar.boundary import head_noun
+from tools.grammar.boundary import takes_are
 from tools.grammar.clause import Clause
-from tools.grammar.lexicon import words_of
+from tools.grammar.lexicon import join, words_of
 
 _AUX = r"(?:is|are|was|were|am|do|does|did|has|have|had|should|would|will|can|could|may|might|must|shall|ought)"
 _PRONOUN = r"(?:it|they|he|she|we|you|i|this|that|there|one)"
 ECHO = re.compile(rf"(?:and |but )?{_AUX}(?: not)? {_PRONOUN}(?: not)?(?: all| really)?\W*", re.I)
 """'Is it?', 'Do they?': asks whether what was said is so."""
 _TAIL = re.compile(
-    rf"\s*,?\s*\bor not$|\s*,\s*{_AUX}(?: not)? {_PRONOUN}(?: not)?(?: think| agree)?$|"
+    rf"\s*,\s*{_AUX}(?: not)? {_PRONOUN}(?: not)?(?: think| agree)?$|"
     r"\s*,\s*(?:right|no|correct|yes or no|agree|true|true or (?:false|nah|not)|agree or disagree|am i right|eh)$",
     re.I,
 )
@@ -54,7 +54,7 @@ _OPENERS: tuple[str, ...] = (
     r"(?:that )?",
     r"in my (?:opinion|view),? ",
     r"(?:resolved|motion|debate|question|claim|topic|discuss)[:,] (?:that )?",
-    r"(?:can|could|would) (?:you|we) (?:please )?(?:tell me|explain|say|discuss|discuss|know) (?:whether|if) ",
+    r"(?:can|could|would) (?:you|we) (?:please )?(?:tell me|explain|say|discuss|know) (?:whether|if) ",
     r"(?:i wonder|i was wondering|i want to know|i would like to know|tell me|do you know|please discuss|discuss|"
     r"i (?:cannot|do not|am not|could not) (?:really )?(?:decide|know|sure|tell|work out|make up my mind)) "
     r"(?:whether|if) ",
@@ -65,20 +65,16 @@ _OPENERS: tuple[str, ...] = (
     r"(?:but|and|so) (?=(?:is|are|should|do|does|can|will|would)\b)",
 )
 _OPENER = re.compile("|".join(f"(?:{opener})" for opener in _OPENERS), re.I)
-_HOUSE = re.compile(
-    r"^this house (would|should|will|supports?|opposes?|regrets?|welcomes?|rejects?|wants? to) "
-    r"",
-    re.I,
-)
+_HOUSE = re.compile(r"^this house (would|should|will|supports?|opposes?|regrets?|welcomes?|rejects?) ", re.I)
 _ASKS_YOU = re.compile(r"^(?:do|did|would) you\b", re.I)
+_FIRST_PERSON = {"you are": "I am", "yourself": "myself", "yours": "mine", "your": "my", "Your": "My"}
 _RATED = re.compile(r"(?:describe|rate|consider|regard|see|view|call) (?P<what>.+?) (?:as|to be) (?P<how>.+)", re.I)
 _AGAINST = re.compile(r"^are you (?:not )?(?:strongly )?(?:against|opposed to) ", re.I)
 
 
-def strip_tail(text: str) -> tuple[str, bool]:
-    """The text without 'or not' and tag questions, and whether one was there."""
-    stripped = _TAIL.sub("", text)
-    return stripped, stripped != text
+def strip_tail(text: str) -> str:
+    """The text without 'or not' and tag questions."""
+    return _TAIL.sub("", text)
 
 
 def inner_claim(text: str) -> str:
@@ -86,7 +82,7 @@ def inner_claim(text: str) -> str:
     text = _house(text)
     for _ in range(3):
         match = _OPENER.match(text)
-        if not match or match.end() >= len(text):
+        if not match:
             break
         text = text[match.end() :]
     return text
@@ -107,8 +103,7 @@ def rating(clause: Clause) -> Clause:
     match = _RATED.match(clause.rest) if clause.subject.lower() == "you" else None
     if not match:
         return clause
-    head = head_noun(words_of(match["what"]))
-    aux = "are" if head is not None and head.plural else "is"
+    aux = "are" if takes_are(words_of(match["what"])) else "is"
     return replace(clause, subject=match["what"], aux=aux, rest=match["how"])
 
 
@@ -116,10 +111,8 @@ def _house(text: str) -> str:
     match = _HOUSE.match(text)
     if not match:
         return text
-    verb, rest = match[1].lower(), text[match.end() :]
-    if verb in ("would", "should", "will") or verb.startswith("want"):
-        return f"we should {rest}"
-    return f"we should {re.sub(r's$', '', verb) if verb != 'oppose' else verb} {rest}"
+    verb, rest = match[1].lower().removesuffix("s"), text[match.end() :]
+    return f"we should {rest}" if verb in ("would", "should", "will") else f"we should {verb} {rest}"
 
 
 def person_swapped(clause: Clause, asked_opinion: bool = False) -> Clause:
@@ -136,20 +129,11 @@ def person_swapped(clause: Clause, asked_opinion: bool = False) -> Clause:
 
 
 def _first_person(text: str) -> str:
-    text = re.sub(r"\byou are\b", "I am", text)
-    text = re.sub(r"\byourself\b", "myself", text)
-    text = re.sub(r"\byours\b", "mine", text)
-    text = re.sub(r"\byour\b", "my", text)
-    text = re.sub(r"\bYour\b", "My", text)
+    for yours, mine in _FIRST_PERSON.items():
+        text = re.sub(rf"\b{yours}\b", mine, text)
     words = words_of(text)
-    out = []
     for i, word in enumerate(words):
+        acts = i + 1 < len(words) and (words[i + 1].tag.startswith(("VB", "MD")) or words[i + 1].adverb)
         if word.core == "you":
-            before = words[i - 1] if i else None
-            after = words[i + 1] if i + 1 < len(words) else None
-            verb = after is not None and (after.tag.startswith(("VB", "MD")) or after.adverb) and not word.closes
-            object_ = before is not None and (before.preposition or (before.tag.startswith("VB") and not verb))
-            out.append(word.text.lower().replace("you", "me" if object_ or not verb else "I"))
-        else:
-            out.append(word.text)
-    return " ".join(out)
+            words[i] = replace(word, text=word.text.replace("you", "I" if acts else "me"))
+    return join(words)

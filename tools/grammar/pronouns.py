@@ -68,19 +68,14 @@ def thing_in(text: str, word: str) -> str:
         return _agreeing(text.strip(" ?.!:"), word)
     rest = words_of(clause.rest)
     copula = clause.aux in BE and rest and not is_participle(rest[0].core)
-    rivals = [w for w in rest if w.noun and w.plural == (word in _PLURAL) and w.tag != "CD"]
+    rivals = [w for w in rest if w.noun and w.plural == (word in _PLURAL)]
     return _agreeing(clause.subject, word) if copula or not rivals else ""
 
 
 def _agreeing(thing: str, word: str) -> str:
     words = words_of(thing)
     head = head_noun(words)
-    if (
-        head is None
-        or not (head.noun or is_gerund(head.core))
-        or len(words) > 8
-        or words[-1].core in ("today", "now", "nowadays")
-    ):
+    if head is None or not (head.noun or is_gerund(head.core)) or len(words) > 8:
         return ""
     return lower_first(thing) if takes_are(words) == (word in _PLURAL) else ""
 

@@ -10,7 +10,7 @@ from tools.grammar.chat import plainer
 from tools.grammar.finite import finite_verb
 from tools.grammar.lexicon import words_of
 from tools.grammar.openers import ECHO
-from tools.grammar.requests import asks_for_sides, plainly_asked
+from tools.grammar.requests import plainly_asked
 
 _SAYS = r"(?:said|says|wrote|writes|argued|argues|claimed|claims|according to|remarked|declared|once)"
 _OPINION = r"(?:statement|view|claim|idea|assertion|opinion|proposition|argument|assessment|judgement|judgment|comment)"
@@ -32,8 +32,10 @@ _FRAME = re.compile(
     r"|(?:if|and if) (?:so|not|yes|no),? .*"
     r"|what (?:do|would) (?:you|people|we) (?:all )?(?:think|say|reckon|make)\b.*|what (?:are|is) your .*"
     r"|(?:any |your )?(?:thoughts|opinions?|views?|comments?)(?: (?:on|about) (?:this|that|it))?\W*"
-    r"|(?:yes or no|(?:true|right|fair) or (?:false|not)|fact or fiction|right or wrong|am i (?:right|wrong)|right|no|"
-    r"fair(?: enough| point)?|true|false|correct|surely|makes? sense|who agrees|anyone agree|thanks|thank you)\W*",
+    r"|(?:yes or no|(?:true|right|fair) or (?:false|not)|fact or fiction|right or wrong|"
+    r"am i (?:right|wrong)|right|no|"
+    r"(?:both|all) sides.*|fair(?: enough| point)?|true|false|correct|surely|makes? sense|who agrees|"
+    r"anyone agree|thanks|thank you|go)\W*",
     re.I,
 )
 _STILL_TRUE = re.compile(
@@ -47,17 +49,18 @@ _STILL_TRUE = re.compile(
 _ENDS_FRAMED = re.compile(
     r"(?:[\s,;.?!–—-]+|: )(?!(?<=: )(?:yes or no|thoughts))(?:(?:do you )?agree(?: or disagree)?|discuss|"
     r"true or (?:false|not)|is (?:that|this) (?:right|true|so|fair)|yes or no|thoughts|(?<=, )fair|cmv|am i wrong|"
-    r"right or wrong|what do you think|fact or fiction|myth or reality)\W*$",
+    r"right or wrong|what do you think|fact or fiction|myth or reality|(?<=[.,?!] )go)\W*$",
     re.I,
 )
-_AND_MORE = re.compile(r",? (?:and|but),? (?:if (?:so|not)\b,?|why\b|how\b|to what extent|in what)[^,]*\?$", re.I)
+_AND_MORE = re.compile(r",? (?:and|but),? (?:if (?:so|not)\b.*|(?:why\b|how\b|to what extent|in what)[^,]*\?)$", re.I)
+_OR_NOT = re.compile(r",? or not\W*$", re.I)
+_ORDERS = re.compile(r"(?:and |but |just |please )*do not\b", re.I)
 _OTHERS = re.compile(r",? (?:while|whereas|but) (?:others|other people|some)\b.*$", re.I)
 _QUOTED = re.compile(r"""(?P<before>[^"'?]*?)(?P<mark>["'])(?P<quote>\S.*)$""")
 _OTHERS_THINK = re.compile(
     r"(?:but )?(?:others|other people|some others) (?:think|believe|argue|say|feel|claim)\b", re.I
 )
 _ANSWERED = re.compile(r"\?\s*[-–—:]\s*(?P<answer>[A-Z]{2,})\W*$")
-_SHORT_WISH = 8  # words
 _BREAK = re.compile(r"(?<=[?!])[\"')\]]*\s+(?=\S)")
 
 
@@ -93,8 +96,8 @@ def read(text: str) -> Reading:
     last = parts[-1]
     last = _OTHERS.sub("", _AND_MORE.sub("?", last))
     tail = _ENDS_FRAMED.sub("", last) if len(words_of(last)) > 2 else last
-    framed = framed or (tail != last and not re.search(r"discuss\W*$", last, re.I))
-    tail = plainer(plainly_asked(tail))
+    framed = framed or tail != last
+    tail = plainer(plainly_asked(_OR_NOT.sub("?", tail)))
     asks = tail.rstrip("\"')").endswith("?") or (tail != last and last.endswith("?"))
     return Reading(tail, asks, asks or framed, tuple(parts[:-1]), how, answered, framed, bool(quote))
 
@@ -119,13 +122,11 @@ def _without_wishes(parts: list[str]) -> list[str]:
     """The parts without what follows a question and only says how the answer is wanted: 'No lecture, please.'; of what
     some think and what others think, what some think."""
     parts = [part for i, part in enumerate(parts) if not (i and _OTHERS_THINK.match(part))]
-    while len(parts) > 1 and parts[-2].endswith("?") and not parts[-1].endswith("?") and not _clausal(parts[-1]):
+    while len(parts) > 1 and parts[-2].endswith("?") and not parts[-1].endswith("?"):
+        if finite_verb(words_of(parts[-1])) is not None and not _ORDERS.match(parts[-1]):
+            break
         parts = parts[:-1]
     return parts
-
-
-def _clausal(part: str) -> bool:
-    return finite_verb(words_of(part)) is not None or len(part.split()) > _SHORT_WISH
 
 
 def _without_frames(parts: list[str]) -> tuple[list[str], bool, str]:
@@ -134,7 +135,7 @@ def _without_frames(parts: list[str]) -> tuple[list[str], bool, str]:
     while len(parts) > 1:
         last = parts[-1]
         true = _STILL_TRUE.fullmatch(last)
-        if not (true or _FRAME.fullmatch(last) or ECHO.fullmatch(last) or asks_for_sides(last)):
+        if not (true or _FRAME.fullmatch(last) or ECHO.fullmatch(last)):
             break
         asked = asked or last.endswith("?")
         how = how or ((true["how"] or "") if true else "")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from tools.grammar.lexicon import Word, join, words_of
 
 _WISHES = frozenset("want need like love looking look trying try hoping seeking interested after curious".split())
+_WISHERS = frozenset("i we i'd looking interested curious would need want wanting".split())
 _SHOWS = frozenset(
     "give show tell walk talk run take lay set spell outline list present provide summarise summarize explain "
     "describe write assess evaluate examine analyse analyze consider "
@@ -30,12 +31,6 @@ _SMALL = frozenset(
 _ENDS = re.compile(r"[\s,.!]+(?:please|pls|plz|thanks|thank you|thx|cheers)(?: in advance)?\W*$", re.I)
 _FOR_AND = re.compile(r"\bfor and (?:\d+ )?(?:reasons |arguments |points )?against\b", re.I)
 _EACH = re.compile(r"\b(?:\d+|two|three|four|five|ten) ((?:good |strong )?(?:reasons|arguments|points)\b)", re.I)
-_WANTED = re.compile(
-    r"(?=(?:\S+ ){0,4}(?:me|us|I|I'd|we|lets)\b)(?:[\w']+ ){1,5}"
-    r"(?P<sides>(?:the )?(?:\w+ )?(?:both sides|pros and cons|(?:arguments?|points|case|reasons) for and against) .+)",
-    re.I,
-)
-"""Whatever somebody does about both sides, he asks for them."""
 _BEFORE_SIDES = re.compile(
     r"^.*?\b(?=(?:both sides|pros (?:and|&) cons|"
     r"(?:arguments?|points|case|reasons) (?:both )?for (?:and|or) against)\b)",
@@ -57,13 +52,12 @@ _TASK = re.compile(
     re.I,
 )
 
-
-_SLASHED = re.compile(r"\bpros ?(?:/|&|vs\.?) ?cons\b", re.I)
-_BEHIND = re.compile(
-    r"(?P<thing>[\w'-]+(?: [\w'-]+){0,5}?)[,:]? (?:benefits and (?:drawbacks|risks|harms|costs)|pros and cons|"
-    r"advantages and (?:disadvantages|drawbacks))(?P<whose> (?:for|in|to) .+)?",
+_REASONS_TO = re.compile(
+    r"(?:the )?(?:\w+ )?(?:reasons?|arguments?|case) to (?P<deed>.+?),? and (?:the )?(?:\w+ )?"
+    r"(?:reasons?|arguments?|case) (?:against(?: it)?|not to)\W*$",
     re.I,
 )
+_SLASHED = re.compile(r"\bpros ?(?:/|&|vs\.?) ?cons\b", re.I)
 
 
 def of_both_sides(asked: str) -> str:
@@ -72,38 +66,23 @@ def of_both_sides(asked: str) -> str:
 
 
 def plainly_asked(text: str) -> str:
-    """The text without thanks at its end, and without how many arguments are wanted; with 'fracking pros/cons' the
-    usual way round."""
-    plain = _EACH.sub(r"\1", _FOR_AND.sub("for and against", _ENDS.sub("", _SLASHED.sub("pros and cons", text))))
-    if (behind := _BEHIND.fullmatch(plain.rstrip(" .?!"))) and not requested(behind["thing"]):
-        return f"pros and cons of {behind['thing']}{behind['whose'] or ''}"
-    return plain
+    """The text without thanks at its end, and without how many arguments are wanted; reasons for something to be done
+    and against it ask whether it should be done."""
+    text = _REASONS_TO.sub(r"should we \g<deed>?", text)
+    return _EACH.sub(r"\1", _FOR_AND.sub("for and against", _ENDS.sub("", _SLASHED.sub("pros and cons", text))))
 
 
 def requested(text: str) -> str:
     """What a request asks to be shown ('the main points for and against zoos'), or '' where the text is none."""
     if task := _TASK.fullmatch(text):
         return f"the case for and against {task['thing']}"
-    if wanted := _WANTED.fullmatch(text):
-        return wanted["sides"]
     words = words_of(text)
     last = _end_of_asking(words)
     if last and words[last - 1].core == "to":  # 'I want to leave'
         return ""
     asking = {word.core for word in words[:last]}
     first = words[0].core if words else ""
-    wishes = first in (
-        "i",
-        "we",
-        "i'd",
-        "looking",
-        "interested",
-        "curious",
-        "would",
-        "need",
-        "want",
-        "wanting",
-    ) and bool(asking & _WISHES)
+    wishes = first in _WISHERS and bool(asking & _WISHES)
     orders = first in _ORDERS or (first in _POLITE and bool(asking & _ORDERS))
     return _PURPOSE.sub("", join(words[last:])) if last < len(words) and (wishes or orders) else ""
 
@@ -116,27 +95,3 @@ def _end_of_asking(words: Sequence[Word]) -> int:
     while end and words[end - 1].core in ("the", "a", "an", "both", "some", "more", "of", "quick", "brief", "about"):
         end -= 1
     return end
-
-
-def about(asked: str) -> str:
-    """The thing of 'about zoos', or ''."""
-    match = re.fullmatch(r"(?:about|of|on) (?:the )?(?P<thing>[^,;:?]+)", asked, re.I)
-    return match["thing"] if match and not re.match(r"how|why|what|when|where|whether|who", match["thing"]) else ""
-
-
-_OF_SIDES = frozenset(
-    "both all two the each every side sides case cases point points argument arguments view views for and "
-    "against pros "
-    "cons on from of to best strongest main please it this that what do does people others they say think "
-    "argue".split()
-)
-
-
-def asks_for_sides(text: str) -> bool:
-    """'Give me both sides.': a request that names no thing."""
-    words = words_of(text)
-    return (
-        len(words) > 1
-        and bool({w.core for w in words} & {"sides", "side", "arguments", "pros", "points", "case"})
-        and all(w.core in _OF_SIDES | _SHOWS | _WISHES | _SMALL for w in words)
-    )

@@ -24,7 +24,6 @@ from tools.grammar.word_classes import (
     BE,
     CONJUNCTIONS,
     DEGREES,
-    DO,
     HAVE,
     RELATIVES,
     SUBJECT_PRONOUNS,
@@ -60,12 +59,13 @@ def subject_end(words: Sequence[Word], aux: str) -> int:
 
 def _pronoun_end(words: Sequence[Word], aux: str) -> int | None:
     first, second = words[0].core, words[1]
-    if first in SUBJECT_PRONOUNS and not (first == "one" and (second.preposition or second.noun)):
+    if first in SUBJECT_PRONOUNS:
         bare = first in ("it", "i", "he", "she", "we", "you", "they", "there")
-        return 1 if bare or not (second.preposition or second.core in RELATIVES) else None
+        goes_on = second.preposition or second.core in RELATIVES or (first == "one" and second.noun)
+        return 1 if bare or not goes_on else None
     if first in ("this", "that") and second.determiner:
         return 1
-    alone = first in _DEMONSTRATIVE and not (second.noun or second.determiner or second.core == "of")
+    alone = first in _DEMONSTRATIVE and not (second.noun or second.core == "of")
     if alone and aux in BE | HAVE:
         return None if second.adjective and len(words) > 2 and words[2].noun else 1
     return 1 if alone and verb_strength(second.core) > 1.5 else None
@@ -74,19 +74,16 @@ def _pronoun_end(words: Sequence[Word], aux: str) -> int | None:
 def _base_verb_score(words: Sequence[Word], i: int, aux: str) -> float:
     """For 'should', 'will', 'does' and the like: the first base-form verb after a complete noun phrase."""
     word = words[i]
-    if word.adverb and not verb_strength(word.core):
+    if word.adverb:
         placed = word.core in ADVERBS or word.core.endswith("ly")  # 'abroad' and 'here' stand after what they go with
         return _before_verb(words, i) if placed else IMPOSSIBLE
-    strength = verb_strength(word.core)
-    if not strength or word.possessive:
-        return IMPOSSIBLE
-    closing = can_close(words, i)
-    if closing <= IMPOSSIBLE:
+    strength, closing = verb_strength(word.core), can_close(words, i)
+    if not strength or closing <= IMPOSSIBLE:
         return IMPOSSIBLE
     value = strength + closing + right_of_verb(words, i) - 2.0 * word.text[0].isupper()
     if left_of(words, i).plural and strength < 2:
         value += 0.8
-    if aux in DO:
+    if aux in ("do", "does"):
         value += _agreement(words[:i], aux)
     if any(earlier.core in SUBORDINATORS for earlier in words[1:i]):
         value -= 3.0
@@ -122,13 +119,10 @@ def _before_verb(words: Sequence[Word], i: int) -> float:
 
 def _agreement(subject: Sequence[Word], aux: str) -> float:
     head = head_noun(subject)
-    if head is None or aux == "did":
-        return 0.0
-    several = any(word.core == "and" for word in subject)
+    plural = head is not None and head.plural
     if aux == "do":
-        return 0.6 if head.plural or several else -0.8
-    gerund = is_gerund(subject[0].core)
-    return -0.8 if head.plural and not gerund else 0.2
+        return 0.6 if plural or any(word.core == "and" for word in subject) else -0.8
+    return -0.8 if plural and not is_gerund(subject[0].core) else 0.2
 
 
 def _participle_score(words: Sequence[Word], i: int, aux: str) -> float:
@@ -137,10 +131,8 @@ def _participle_score(words: Sequence[Word], i: int, aux: str) -> float:
     j = i
     while j < len(words) and words[j].adverb:
         j += 1
-    if j >= len(words) or not is_participle(words[j].core):
-        return IMPOSSIBLE
     closing = can_close(words, i)
-    if closing < 0:
+    if j >= len(words) or not is_participle(words[j].core) or closing < 0:
         return IMPOSSIBLE
     core = words[j].core
     sure = core == "been" or words[j].tag not in ("NN", "JJ")
@@ -152,21 +144,14 @@ def _participle_score(words: Sequence[Word], i: int, aux: str) -> float:
 def _predicate_score(words: Sequence[Word], i: int, aux: str) -> float:
     """For 'is' and 'are': where a second phrase begins that cannot belong to the subject's noun phrase."""
     word, left = words[i], words[i - 1]
-    closing = can_close(words, i)
-    if closing <= IMPOSSIBLE or word.core in CONJUNCTIONS or word.core in RELATIVES:
+    if can_close(words, i) <= IMPOSSIBLE or word.core in CONJUNCTIONS:
         return IMPOSSIBLE
     value = _predicate_start(words, i)
-    if value <= IMPOSSIBLE:
-        return value
-    coined = i > 1 and words[i - 2].core == "to" and left.text.islower() and not lookup(left.core)  # 'to defund'
-    after_noun = (
-        (left.noun and not coined and not (i == 1 and is_gerund(left.core)))
-        or left.core in SUBJECT_PRONOUNS
-        or left.closes
-    )
-    attributive = word.adjective and i + 1 < len(words) and words[i + 1].noun and not word.closes
     after_infinitive = i > 1 and words[i - 2].core == "to"
-    if not after_noun:
+    coined = after_infinitive and not lookup(left.core)  # 'to defund'
+    named = left.noun and not coined and not (i == 1 and is_gerund(left.core))
+    attributive = word.adjective and i + 1 < len(words) and words[i + 1].noun and not word.closes
+    if not (named or left.core in SUBJECT_PRONOUNS or left.closes):
         value -= 2.5 if word.determiner or attributive or is_gerund(word.core) else 1.5
         value += 0.5 if after_infinitive else 0.0
     if any(earlier.core in SUBORDINATORS or earlier.core == "than" for earlier in words[:i]):
@@ -177,11 +162,9 @@ def _predicate_score(words: Sequence[Word], i: int, aux: str) -> float:
 def _predicate_start(words: Sequence[Word], i: int) -> float:
     word = words[i]
     right = words[i + 1] if i + 1 < len(words) and not word.closes else None
-    if right is not None and right.core in ("day", "week", "month", "year", "night", "time") and word.core != "a":
+    if right is not None and right.core in ("day", "week", "month", "year", "night", "time"):
         return IMPOSSIBLE
-    if _sure_start(word, right):
-        return 3.0
-    if word.determiner or (word.core == "one" and right is not None and right.core == "of"):
+    if word.determiner or word.core == "one" or _sure_start(word, right):
         return 3.0
     if word.core in DEGREES and right is not None and (word.core != "as" or right.adjective):
         close = right.adjective or right.adverb or right.determiner or right.core == "to" or is_participle(right.core)
@@ -199,7 +182,9 @@ def _predicate_start(words: Sequence[Word], i: int) -> float:
         )
         return 3.0 if fits else 1.2
     if is_gerund(word.core) and not (word.tag == "NN" and right is None):
-        return _gerund_score(word, right)
+        takes_object = right is not None and (right.determiner or right.plural or right.preposition or right.noun)
+        causes = right is not None and base_form(word.core) in _CAUSATIVE
+        return 4.0 if causes else 2.6 if takes_object else 2.3
     if is_participle(word.core):
         return 2.2 + (0.5 if right is None or right.preposition or right.core == "to" else -1.5 if right.noun else 0.0)
     if word.adjective:
@@ -218,14 +203,7 @@ def _sure_start(word: Word, right: Word | None) -> bool:
     )
 
 
-def _gerund_score(word: Word, right: Word | None) -> float:
-    if right is not None and base_form(word.core) in _CAUSATIVE:
-        return 4.0
-    takes_object = right is not None and (right.determiner or right.plural or right.preposition or right.noun)
-    return 2.3 + (0.3 if takes_object else 0.0)
-
-
 def _last_noun(words: Sequence[Word]) -> int | None:
     """'Is sugar poison': the last of two or more nouns before the first preposition is the predicate."""
-    end = next((i for i, word in enumerate(words) if word.preposition and i), len(words))
+    end = next((i for i, word in enumerate(words) if word.preposition), len(words))
     return end - 1 if end >= 2 and words[end - 1].noun and words[end - 2].noun else None

@@ -59,7 +59,7 @@ def tidy(question: str) -> str:
     text = _without_brackets(text)
     text = lowered(text)
     for pattern, written in _SPELT:
-        text = re.sub(pattern, written, text, flags=0 if "I'" in pattern or "^I" in pattern else re.I)
+        text = re.sub(pattern, written, text, flags=0 if "I'" in pattern else re.I)
     text = re.sub(r"\b([Ii]s|[Aa]re|[Dd]o|[Dd]oes) i\b", r"\1 I", text)
     return text.lstrip("¿¡-–—•* ").rstrip("-–—* ")
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tools.grammar.chat import plainer
+from tools.grammar.finite import finite_verb
 from tools.grammar.framed import Framing, is_quoted, is_right, sentence
 from tools.grammar.inflect import base_form, is_participle, verb_strength
 from tools.grammar.leads import WH
@@ -16,12 +17,13 @@ from tools.grammar.lexicon import Word, is_noun_by_ending, is_word, words_of
 from tools.grammar.reading import Reading
 from tools.grammar.tidying import tidy
 from tools.grammar.wellformed import commas_fit
-from tools.grammar.word_classes import AUXILIARIES, DETERMINERS, RELATIVES, SUBJECT_PRONOUNS
+from tools.grammar.word_classes import AUXILIARIES, DETERMINERS, SUBJECT_PRONOUNS
 
 _LONGEST_OPTION = 6  # words of an alternative in careless typing
 _SIDED = ("polar", "claim", "choice")
 _FIRST_PERSON = frozenset("me my myself im ive i'm i've i'd i'll".split())
 _CARELESS = re.compile(r"(?=[a-z])(?!.*[^.?!][.?!]$)")  # neither a capital nor a mark
+_OPENLY = re.compile(r"(?:what|why|how)$")
 _SEVERAL = re.compile(r"[.!?] +\w")
 _BREAK = re.compile(r"(?<=[.!?]) +|,\s+|\s+[–—-]+\s+")
 _ASKED_FOR = re.compile(
@@ -29,7 +31,8 @@ _ASKED_FOR = re.compile(
     r"(?:(?:tell|show|give|convince|hit|help) (?:me|us)\b|(?:argue (?:with|for|against)|steelman|draft|compose|prepare|"
     r"write|make (?:a|me|us)|i have to argue|talk me|play devil's advocate)\b)"
     r"|.*\b(?:arguments?|reasons?|points?|case|pros) (?:both )?(?:for and|and) (?:against|cons)\b"
-    r"|.*\bgive (?:me|us)\b|.*\bboth (?:sides|camps|positions) (?:of|on|in|to)\b",
+    r"|.*\b(?:reasons?|arguments?) against\W*$|.*\bgive (?:me|us)\b"
+    r"|.*\bboth (?:sides|camps|positions) (?:of|on|in|to)\b",
     re.I,
 )
 # What no statement about the matter has: words of a request; a negation of a negation; a clause that is only joined to
@@ -51,7 +54,6 @@ _OF_NOTHING = re.compile(
 )
 _THOUGHT = re.compile(r"^(?!to )(?:[\w-]+ ){1,6}(?:think|reckon)s? (?!of\b|about\b)", re.I)
 _IDIOM = re.compile(r"\b(?:has|have|had) (?:any )?business\b|^stop \w+ing\b", re.I)
-_RATHER = re.compile(r"would you (?:rather|prefer)\b", re.I)
 _DOUBTFUL = (_IDIOM, _REQUEST, _TWICE_DENIED, _JOINED_ON, _UNDENIED, _OF_NOTHING, _THOUGHT)
 
 
@@ -62,7 +64,8 @@ def trusted(found: Framing, question: str, reading: Reading) -> Framing:
         return replace(found, neutral=sentence(question))
     if found.form not in _SIDED or _is_sure(found, question, reading):
         return found
-    if (reading.framed or reading.quoted) and not reading.given and not reading.asks:
+    story = is_personal(reading.text) and not reading.quoted
+    if (reading.framed or reading.quoted) and not (story or reading.given or reading.asks):
         return Framing("claim", is_right(reading.text), topic=found.topic)
     return replace(as_typed(question), topic=found.topic)
 
@@ -71,8 +74,6 @@ def _is_sure(found: Framing, question: str, reading: Reading) -> bool:
     statements = [s for s in (found.claim, found.negation, *found.alternatives) if s]
     if any(leans_back(question, s) for s in statements):
         return False
-    if _RATHER.match(question) and any("better than" in s for s in statements):
-        return False  # what is rather done was taken for two things
     if is_personal(question) and any(map(is_personal, (found.neutral, *statements))):
         return False
     if not statements and not found.options:
@@ -93,8 +94,6 @@ def as_typed(question: str) -> Framing:
     first, last = words_of(plain), _last_clause(typed)
     if not first or not last:
         return Framing("none", sentence(typed))
-    if _RATHER.match(typed):
-        return Framing("open", sentence(typed))
     if asks_to_be_shown(typed):
         return Framing("open", sentence(typed, "."))
     asks = _begins_question(last)
@@ -103,17 +102,17 @@ def as_typed(question: str) -> Framing:
         return Framing("open", sentence(typed))
     if "?" in typed or asks or first[0].core in AUXILIARIES:
         return Framing("polar", sentence(typed))
-    return Framing("claim", is_right(typed))
+    states = finite_verb(first) is not None
+    return Framing("claim", is_right(typed)) if states else Framing("open", sentence(typed, "."))
 
 
 def _last_clause(typed: str) -> list[Word]:
     """The words of the last sentence, or of a question behind its last comma."""
     sentences = [part for part in re.split(r"(?<=[.!?]) +", typed) if re.search(r"[^\W_]", part)]
-    if not sentences:
-        return []
-    clauses = [part for part in _BREAK.split(sentences[-1]) if re.search(r"[^\W_]", part)]
+    last = sentences[-1] if sentences else ""
+    clauses = [part for part in _BREAK.split(last) if re.search(r"[^\W_]", part)]
     behind = words_of(tidy(clauses[-1])) if len(clauses) > 1 else []
-    return behind if _begins_question(behind) else words_of(tidy(sentences[-1]))
+    return behind if (behind and _OPENLY.match(behind[0].core)) or _begins_question(behind) else words_of(tidy(last))
 
 
 def _begins_question(words: Sequence[Word]) -> bool:
@@ -170,17 +169,9 @@ def is_personal(text: str) -> bool:
 def _leans(words: Sequence[Word]) -> bool:
     """Whether a pronoun stands for something that the statement does not name before it."""
     for i, word in enumerate(words):
-        after = words[i + 1] if i + 1 < len(words) else None
-        if word.core in ("this", "these", "those") and (after is None or not _told_apart(after)):
-            return True
         if word.core in ("they", "them", "their", "he", "she", "him") and not any(w.noun for w in words[:i]):
             return True
     return False
-
-
-def _told_apart(word: Word) -> bool:
-    """Whether the word behind 'this' or 'those' says what is meant."""
-    return word.noun or word.adjective or is_participle(word.core) or word.core in RELATIVES | {"with", "in", "of"}
 
 
 def _misspelt(word: Word) -> bool:

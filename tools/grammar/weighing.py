@@ -8,11 +8,11 @@ import re
 from collections.abc import Sequence
 
 from tools.grammar.boundary import head_noun, takes_are
-from tools.grammar.clause import Clause, is_counted, lower_first
+from tools.grammar.clause import Clause, lower_first
 from tools.grammar.finite import finite_verb
-from tools.grammar.inflect import base_form, is_gerund, is_participle, participle, verb_strength
-from tools.grammar.lexicon import Word, is_noun_by_ending, is_word, join, lookup, words_of
-from tools.grammar.word_classes import POLICIES, SUBJECT_PRONOUNS
+from tools.grammar.inflect import base_form, is_gerund, is_participle, participle
+from tools.grammar.lexicon import Word, is_noun_by_ending, is_word, join, words_of
+from tools.grammar.word_classes import POLICIES
 
 _LONGEST = 12  # words of what is weighed
 _LONGEST_TOPIC = 6
@@ -60,7 +60,7 @@ _WEIGHED = re.compile(
     rf"{_ADJECTIVES}(?:arguments?|points|case|views?) (?:\w+ ){{0,2}}(?:by|from|of) (?:[\w-]+ ){{1,5}}?(?:of|on|"
     rf"about|over) |"
     rf"(?:\w+ )?{_SIDED},?:?(?: (?:on|of|about))? "
-    r")(?:the (?P<named>.+?) (?:debate|controversy|issue|question|argument|row)|(?P<thing>.+))"
+    r")(?:the (.+?) (?:debate|controversy|issue|question|argument|row)|(?P<thing>.+))"
     rf"|what (?:would|do|might|can|could) (?:[\w-]+ ){{0,4}}?{_SIDES} of (?P<backed>.+) (?:each )?{_SAY}"
     rf"|what (?:can|could|might|may) be said (?:{_SIDED}|for|against|about|in favou?r of) (?P<said>.+)"
     rf"|(?:what|how|why)(?: (?!(?:i|we|you|it|that|this)\b)[\w-]+){{1,6}}? {_SAY} (?:about )?"
@@ -69,8 +69,9 @@ _WEIGHED = re.compile(
     rf"|what makes (?P<made>.+?) {_RATING}"
     r"|are you (?:for|against|in favou?r of|opposed to) (?P<held>(?!\w+ing ).+)"
     r"|(?:pros? (?:and|&|or|/) cons?|for (?:and|or) against|for/against): ?(?P<after>.+)"
-    r"|(?:the )?(?P<listed>.+?),?:? (?:pros (?:and|&|or) cons|advantages and disadvantages|"
-    r"benefits and (?:risks|drawbacks|harms)|debate|controversy|for (?:and|or) against|(?:both|all) sides)",
+    r"|(?:the )?(?P<listed>.+?),?:? (?:pros (?:and|&|or) cons|advantages and (?:disadvantages|drawbacks)|"
+    r"benefits and (?:risks|drawbacks|harms|costs)|debate|controversy|for (?:and|or) against|(?:both|all) sides)"
+    r"(?: (?P<whose>(?:for|in|to) .+))?",
     re.I,
 )
 
@@ -81,20 +82,12 @@ def weighed(text: str, requested: bool = False) -> Clause | None:
     `text` comes without its question mark. What is `requested` is a thing and no statement. None for any other text.
     """
     match = _WEIGHED.fullmatch(text)
-    thing = _UNLISTED.split(next(filter(None, match.groups()), "") if match else "")[0]
+    thing = _UNLISTED.split(" ".join(filter(None, match.groups())) if match else "")[0]
     words = words_of(thing)
-    if not 0 < len(words) <= _LONGEST or words[0].core in SUBJECT_PRONOUNS or (_states(words) and not requested):
+    if not 0 < len(words) <= _LONGEST or (_states(words) and not requested):
         return None
-    if words[0].core in ("whether", "how", "why", "what", "if", "who") or thing[-1] in ",;:":
-        return None
-    named = (
-        match is not None
-        and match["named"] is not None
-        and len(words) > 1
-        and words[-1].tag == "NN"
-        and is_counted(words[-1].core)
-    )
-    return worth(f"the {thing}" if named else thing)
+    asks = words[0].core in ("whether", "how", "why", "what", "if", "who")
+    return None if asks else worth(thing)
 
 
 def worth(thing: str) -> Clause:
@@ -120,10 +113,7 @@ def _policy(words: Sequence[Word]) -> Clause | None:
     base = base_form(words[0].core) if is_gerund(words[0].core) else ""
     if base not in POLICIES and not base.endswith(("ise", "ize", "ify")):
         return None
-    end = next(
-        (i for i, w in enumerate(words) if i and w.core != "of" and (w.preposition or w.core in ("to", "and"))),
-        len(words),
-    )
+    end = next((i for i, w in enumerate(words) if i and (w.preposition or w.core in ("to", "and"))), len(words))
     thing, rest = list(words[1:end]), list(words[end:])
     return Clause(join(thing), "should", f"be {participle(base)} {join(rest)}".strip())
 
@@ -137,10 +127,10 @@ def is_topic(words: Sequence[Word]) -> bool:
         w.noun or w.adjective or w.preposition or w.determiner or w.core in ("and", "&", "to") or is_gerund(w.core)
         or w.tag in ("NNP", "VBN", "CD") for w in words
     )  # fmt: skip
-    if words[-1].core == "will" and len(words) > 1:
+    if words[-1].core == "will":
         return True
     named = head is not None and (head.noun or is_gerund(head.core)) and not words[-1].preposition
-    return kinds and named and lookup(words[0].core) != "UH"
+    return kinds and named
 
 
 def _known(word: Word) -> bool:
@@ -151,8 +141,6 @@ def _known(word: Word) -> bool:
 def _states(words: Sequence[Word]) -> bool:
     """'vaccines outweigh the risks' states something; 'energy drinks' and 'genetically modified food' are things."""
     at = finite_verb(words)
-    if at is None or (at == len(words) - 1 and (words[at].noun or words[at - 1].adjective)):
-        return False
-    if is_gerund(words[0].core) and not verb_strength(words[at].core) >= 3:
+    if at is None or (at == len(words) - 1 and words[at].noun):
         return False
     return not (is_participle(words[at].core) and words[at - 1].adverb)

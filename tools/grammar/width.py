@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from tools.grammar.boundary import head_noun
 from tools.grammar.clause import from_statement
-from tools.grammar.inflect import base_form, is_gerund, verb_strength
+from tools.grammar.inflect import base_form, is_gerund
 from tools.grammar.lexicon import Word, join, words_of
 from tools.grammar.tidying import tidy
 from tools.grammar.weighing import thing_is_good
@@ -49,7 +49,7 @@ def narrowed(claim: str) -> Narrow | None:
     """
     words = words_of(tidy(claim).rstrip(" .!?"))
     clause = from_statement(words)
-    if clause is None or clause.lead or clause.aux not in _HELPERS or not sound(clause):
+    if clause is None or clause.aux not in _HELPERS or not sound(clause):
         return None
     subject = words_of(clause.subject)
     aspect = _aspect(words_of(clause.rest))
@@ -58,8 +58,6 @@ def narrowed(claim: str) -> Narrow | None:
     wider = thing_is_good(clause.subject)
     if clause.aux in _OF_SEVERAL:
         wider = replace(wider, aux="are" if _OF_SEVERAL[clause.aux] else "is")
-    if not sound(wider):
-        return None
     return Narrow(aspect, wider.question(), wider.statement(), wider.denial())
 
 
@@ -98,7 +96,7 @@ def _object(words: Sequence[Word]) -> list[Word]:
 
 def _made(words: list[Word]) -> str:
     """'streets safer' as 'streets': what is made worse, better or any other way."""
-    at = next((i for i, w in enumerate(words) if i and (w.tag in ("JJR", "RBR") or w.core in ("more", "less"))), None)
+    at = next((i for i, w in enumerate(words) if i and w.tag in ("JJR", "RBR")), None)
     if at is None and len(words) > 1 and words[-1].adjective:
         at = len(words) - 1
     return join(words[:at]) if at else ""
@@ -115,7 +113,7 @@ def _is_thing(subject: Sequence[Word]) -> bool:
     if any(w.core in CONJUNCTIONS for w in subject) and is_gerund(first.core):
         return False
     named = all(w.text[:1].isupper() and not w.text.isupper() for w in subject)
-    return not named and not _somebody(head) and (head.noun or is_gerund(first.core) or verb_strength(head.core) > 0)
+    return not named and not _somebody(head) and (head.noun or is_gerund(first.core))
 
 
 def _somebody(head: Word) -> bool:
