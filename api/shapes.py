@@ -225,11 +225,11 @@ class Collections(_Reply):
 
 
 class Document(_Reply):
-    """A stored document; `id` is as it was given at upload. `key` tells it from others of its id; `language` is ISO
-    639-1, empty where it is not known."""
+    """A stored document; `id` is as it was given at upload. `number` tells it from others of its id; `language` is
+    ISO 639-1, empty where it is not known."""
 
     id: str
-    key: str
+    number: int
     language: str
     title: str
     url: str

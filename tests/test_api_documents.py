@@ -63,7 +63,9 @@ FILES = {
 
 def test_files_of_every_kind_are_stored_under_their_names(client: httpx.Client) -> None:
     reply = upload(client, "kinds", *FILES.items())
-    assert reply.json() == {"stored": 11, "unchanged": 0, "passages": 11, "problems": [], "notes": []}
+    stored = reply.json()
+    assert (stored["stored"], stored["unchanged"], stored["passages"], stored["problems"]) == (11, 0, 11, [])
+    assert (stored["notes"], stored["languages"]) == ([], {"en": 10})
     found = listed(client, "kinds")
     assert set(found) == {*(n for n in FILES if not n.startswith("rows")), "c1", "c2", "j0", "j1", "j2"}
     assert found["the_notes.txt"]["title"] == "the notes"
@@ -97,7 +99,7 @@ def test_documents_are_seen_by_the_next_question(client: httpx.Client) -> None:
         "kind": "news",
         "date": "2026-03",
         "passages": 1,
-        "key": "d",
+        "number": listed(client, "seen")["d"]["number"],
         "language": "en",
     }
     answer = client.post("/v1/ask", json={"question": QUESTION, "collections": ["seen"]}).json()
@@ -339,3 +341,19 @@ def test_uploads_while_their_collection_is_deleted_end_one_way_or_the_other(clie
         assert set(stored) <= {200, 409, 503}
         assert set(dropped) <= {200, 404}
     assert client.post("/v1/ask", json={"question": QUESTION}).status_code == 200
+
+
+def test_rows_of_two_files_with_one_id_are_told_apart_by_their_numbers(client: httpx.Client) -> None:
+    for name in ("rents.csv", "zoos.csv"):
+        upload(
+            client, "twins", (name, f"id,text\n1,{name[:-4]} rise and fall with the seasons of the town.\n".encode())
+        )
+    found = client.get("/v1/collections/twins/documents").json()["documents"]
+    assert [d["id"] for d in found] == ["1", "1"]
+    one = client.delete("/v1/collections/twins/documents", params={"id": "1"})
+    assert (one.status_code, one.json()["type"]) == (409, "urn:steelman:problem:ambiguous-document")
+    given = {"id": "1", "number": found[0]["number"]}
+    assert client.delete("/v1/collections/twins/documents", params=given).status_code == 200
+    assert [d["number"] for d in client.get("/v1/collections/twins/documents").json()["documents"]] == [
+        found[1]["number"]
+    ]

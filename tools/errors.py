@@ -4,6 +4,7 @@ SteelmanError
 ├── InputError                the caller asked for something that cannot be done as asked
 │   ├── QuestionError         empty, too long, another language, nothing to take sides on
 │   ├── SettingsError         a setting or option has a value that it cannot have
+│   ├── AmbiguousDocumentError  several documents have this name
 │   ├── UnknownCollectionError
 │   └── UnknownRunError
 ├── SourceError               a document could not be read (encrypted, damaged, not what its name says)
@@ -48,6 +49,10 @@ class SettingsError(InputError):
 
 class UnknownCollectionError(InputError):
     """No collection of that name exists."""
+
+
+class AmbiguousDocumentError(InputError):
+    """Several documents of a collection have the name that was given."""
 
 
 class UnknownRunError(InputError):

@@ -173,9 +173,10 @@ class Steelman:
         """Removes a collection with all that it holds; returns how many passages went."""
         return Deleted.model_validate_json(self._server.send("DELETE", _in(collection)).content).passages
 
-    def delete_document(self, collection: str, document_id: str) -> int:
-        """Removes one document; returns how many passages went."""
-        reply = self._server.send("DELETE", f"{_in(collection)}/documents", params={"id": document_id})
+    def delete_document(self, collection: str, document_id: str, number: int | None = None) -> int:
+        """Removes one document, by its number where several have the id; returns how many passages went."""
+        given = {"id": document_id} | ({} if number is None else {"number": str(number)})
+        reply = self._server.send("DELETE", f"{_in(collection)}/documents", params=given)
         return Deleted.model_validate_json(reply.content).passages
 
     # Inside

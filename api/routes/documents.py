@@ -25,7 +25,7 @@ from api.shapes import (
     NewDocuments,
     Stored,
 )
-from tools.errors import SourceError
+from tools.errors import AmbiguousDocumentError, SourceError
 from tools.ingest.columns import Columns
 from tools.ingest.documents import printable
 from tools.ingest.ingest import Ingester, IngestReport
@@ -97,7 +97,7 @@ async def list_documents(
     found = [
         Document(
             id=r["shown_id"],
-            key=r["external_id"],
+            number=r["number"],
             language=r["language"],
             title=r["title"],
             url=r["url"],
@@ -158,13 +158,16 @@ async def delete_collection(name: AnyCollection, service: TheService) -> Deleted
 async def delete_document(
     name: AnyCollection,
     service: TheService,
-    id: Annotated[
-        str, Query(min_length=1, max_length=2000, description="The document's id or key, as the list shows it.")
-    ],
+    id: Annotated[str, Query(min_length=1, max_length=2000, description="The document's id, as the list shows it.")],
+    number: Annotated[int | None, Query(ge=1, le=2**53, description="Where several have the id: which.")] = None,
 ) -> Deleted:
     """Removes one document."""
     _check_own(name)
-    removed = await asyncio.to_thread(service.runs.store.delete_document, name, id)
+    try:
+        removed = await asyncio.to_thread(service.runs.store.delete_document, name, id, number)
+    except AmbiguousDocumentError as exc:
+        detail = f"Several documents of '{name}' have the id '{id}'. Give the number of one, as the list shows it."
+        raise ProblemError(409, "ambiguous-document", "Several such documents", detail) from exc
     if not removed:
         detail = f"Collection '{name}' has no document '{id}'. GET /v1/collections/{quote(name)}/documents lists them."
         raise ProblemError(404, "unknown-document", "No such document", detail)

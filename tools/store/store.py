@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.batching import parts
-from tools.errors import EncoderMismatchError, InputError, UnknownCollectionError
+from tools.errors import AmbiguousDocumentError, EncoderMismatchError, UnknownCollectionError
 from tools.passages import Passage, PassageForm, SourceDocument, SourceKind
 from tools.store.database import Database
 from tools.store.documents import (
@@ -168,33 +168,38 @@ class Store:
         return stored
 
     def documents(self, name: str, limit: int = -1, offset: int = 0) -> list[sqlite3.Row]:
-        """Rows of external_id (the identity), shown_id (the name), origin, language, title, url, publisher, kind, date
-        and number of passages, as they were stored.
+        """Rows of number, external_id (the identity), shown_id (the name), origin, language, title, url, publisher,
+        kind, date and the count of passages, as they were stored.
 
         `limit`: so many at most, all where it is -1, after the first `offset`.
         """
         collection_id, _ = self.collection(name)
         query = f"""
-            SELECT d.external_id, {_SHOWN} AS shown_id, d.origin, d.language, d.title, d.url, d.publisher, d.kind,
-                d.date, COUNT(p.id) AS passages
+            SELECT d.id AS number, d.external_id, {_SHOWN} AS shown_id, d.origin, d.language, d.title, d.url,
+                d.publisher, d.kind, d.date, COUNT(p.id) AS passages
             FROM documents d LEFT JOIN passages p ON p.document_id = d.id
             WHERE d.collection_id = ? GROUP BY d.id ORDER BY d.id LIMIT ? OFFSET ?
         """
         with self._db.read() as db:
             return db.execute(query, (collection_id, limit, offset)).fetchall()
 
-    def delete_document(self, name: str, document: str) -> int:
+    def delete_document(self, name: str, document: str, number: int | None = None) -> int:
         """Removes the document of this identity or name; returns the number of passages removed, 0 when there was none.
 
-        Raises InputError where several documents have the name.
+        number: of the one that is meant. Raises AmbiguousDocumentError where several documents have the name.
         """
         collection_id, _ = self.collection(name)
         with self._db.write() as db:
-            query = "SELECT external_id FROM documents WHERE collection_id = ? AND (external_id = ? OR shown_id = ?)"
-            found = [row[0] for row in db.execute(query, (collection_id, document, document))]
+            query = (
+                "SELECT external_id, id FROM documents WHERE collection_id = ? AND (external_id = ? OR shown_id = ?)"
+            )
+            rows = db.execute(query, (collection_id, document, document)).fetchall()
+            found = [key for key, own in rows if number in (None, own)]
             if len(found) > 1 and document not in found:
                 named = ", ".join(found[:_NAMED]) + (" …" if len(found) > _NAMED else "")
-                raise InputError(f"{len(found)} documents of '{name}' are called '{document}'. Name one of: {named}")
+                raise AmbiguousDocumentError(
+                    f"{len(found)} documents of '{name}' are called '{document}'. Name one of: {named}"
+                )
             return remove_document(db, collection_id, document if document in found else found[0]) if found else 0
 
     def delete_documents(self, name: str, identities: Iterable[str]) -> int:
