@@ -11,41 +11,91 @@ _Row = list[Piece]
 _CELL = 20  # characters, the middle of a column; lines of text have more
 _FEWEST_ROWS, _FEWEST_WIDE = 3, 2  # rows of two cells, and of more
 _NEAR = 2.2  # lines; what stands further apart is not one table
+_REACH, _REGULAR, _SAME = 3, 0.6, 0.2  # rows; of the cells of a row; of the size
+_NUMBER = 14  # characters, the longest
+_WRAPPED = 3  # lines of one cell
 
 
-def table_parts(rows: Sequence[_Row], across: bool) -> list[tuple[list[_Row], bool]]:
-    """The rows in parts, each with whether it is a table.
-
-    across: whether there may be columns of text among the rows; a table then has three cells a row, and all short.
-    """
+def table_parts(rows: Sequence[_Row]) -> list[tuple[list[_Row], bool]]:
+    """The rows of a column in parts, each with whether it is a table."""
     parts: list[tuple[list[_Row], bool]] = []
+    regular = [_is_regular(rows, i) for i in range(len(rows))]
     at = 0
     while at < len(rows):
-        end = _end(rows, at, 3 if across else 2)
-        if end > at and _is_table(rows[at:end], across):
-            parts.append((list(rows[at:end]), True))
+        start, end = _extent(rows, regular, at)
+        if end > start and _is_table(rows[start:end]):
+            if start > at:
+                _add(parts, rows[at:start])
+            parts.append((list(rows[start:end]), True))
         else:
             end = max(end, at + 1)
-            if not parts or parts[-1][1]:
-                parts.append(([], False))
-            parts[-1][0].extend(rows[at:end])
+            _add(parts, rows[at:end])
         at = end
     return parts
 
 
-def _end(rows: Sequence[_Row], start: int, cells: int) -> int:
-    """Where the run of rows of so many cells ends; a row of a single one may be a wrapped cell among them."""
-    at = end = start
-    while at < len(rows) and (at == start or rows[at][0].base - rows[at - 1][0].base < _NEAR * 1.2 * rows[at][0].size):
-        if len(rows[at]) >= cells:
+def _add(parts: list[tuple[list[_Row], bool]], rows: Sequence[_Row]) -> None:
+    if not parts or parts[-1][1]:
+        parts.append(([], False))
+    parts[-1][0].extend(rows)
+
+
+def _is_regular(rows: Sequence[_Row], i: int) -> bool:
+    """Whether the cells of a row stand below or above those of rows near it, as gaps in a line of text do not."""
+    row, aligned = rows[i], 0
+    if len(row) < 2:
+        return False
+    near = [other for other in rows[max(0, i - _REACH) : i + _REACH + 1] if len(other) > 1 and other is not row]
+    for cell in row[1:]:
+        aligned += any(_aligned(cell, below) for other in near for below in other[1:])
+    return aligned >= _REGULAR * (len(row) - 1)
+
+
+def _aligned(cell: Piece, other: Piece) -> bool:
+    """Whether both begin at one place, have one centre, or end at one place, as numbers do and justified lines too."""
+    room = _SAME * cell.size
+    if abs(cell.left - other.left) <= room or abs(cell.left + cell.right - other.left - other.right) <= room:
+        return True
+    number = any(c.isdigit() for c in cell.text) and len(cell.text) <= _NUMBER
+    return number and abs(cell.right - other.right) <= room
+
+
+def _extent(rows: Sequence[_Row], regular: Sequence[bool], start: int) -> tuple[int, int]:
+    """The first rows from here on that may be a table; all up to its end if there is none."""
+    first = next((i for i in range(start, len(rows)) if regular[i]), len(rows))
+    if first == len(rows):
+        return first, first
+    at = end = first
+    while at < len(rows) and (at == first or _close(rows[at - 1], rows[at])):
+        if regular[at]:
             end = at + 1
-        elif at == start or at - end >= 1 or (len(rows[at]) == 1 and len(rows[at][0].text) > 2 * _CELL):
+        elif not _fits(rows[at], _columns(rows[first:end])) or at - end >= _WRAPPED:
             break
         at += 1
-    return end
+    columns = _columns(rows[first:end])
+    if first > start and len(rows[first - 1]) > 1 and _close(rows[first - 1], rows[first]):
+        first -= _fits(rows[first - 1], columns)
+    while end < len(rows) and _close(rows[end - 1], rows[end], 1.3) and _is_wrapped(rows[end], columns):
+        end += 1
+    return first, end
 
 
-def _is_table(rows: Sequence[_Row], across: bool) -> bool:
+def _close(above: _Row, below: _Row, lines: float = _NEAR * 1.2) -> bool:
+    return below[0].base - above[0].base < lines * below[0].size
+
+
+def _fits(row: _Row, columns: Sequence[tuple[float, float]]) -> bool:
+    """Whether no cell of the row stands in two columns, and no column has two."""
+    places = [[i for i, (left, right) in enumerate(columns) if cell.left < right and cell.right > left] for cell in row]
+    one = [place for found in places for place in found]
+    return all(len(found) <= 1 for found in places) and len(set(one)) == len(one)
+
+
+def _is_wrapped(row: _Row, columns: Sequence[tuple[float, float]]) -> bool:
+    return _fits(row, columns) and row[0].left > columns[0][1]
+
+
+def _is_table(rows: Sequence[_Row]) -> bool:
     wide = [row for row in rows if len(row) > 1]
     if len(wide) < (_FEWEST_WIDE if max(map(len, wide), default=0) > 2 else _FEWEST_ROWS):
         return False
@@ -53,12 +103,9 @@ def _is_table(rows: Sequence[_Row], across: bool) -> bool:
     cells = [cell for row in rows for cell in row]
     told = sum(any(c.isalnum() for c in cell.text) for cell in cells)
     # Of formulas, and of single lines that stand among wide ones, no table is made.
-    if len(columns) < (3 if across else 2) or told < 0.8 * len(cells) or len(wide) < 0.6 * len(rows):
+    if len(columns) < 2 or told < 0.8 * len(cells) or len(wide) < 0.4 * len(rows):
         return False
-    lengths = [median(len(cell.text) for cell in column) for column in _by_column(rows, columns) if column]
-    if across:
-        return max(lengths) <= _CELL
-    return min(lengths) <= _CELL
+    return min(median(len(cell.text) for cell in column) for column in _by_column(rows, columns) if column) <= _CELL
 
 
 def _columns(rows: Sequence[_Row]) -> list[tuple[float, float]]:

@@ -1,0 +1,222 @@
+"""Finds the columns of a page: strips of white that many lines respect, one below the other, and where each ends.
+
+The strips are looked for between words, not between pieces: a gutter may be narrower than the spaces of a justified
+line, and what tells it from them is that line after line begins at its right edge.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from tools.ingest.pdf_pages import Piece
+
+Row = list[Piece]
+"""Pieces on one baseline, from left to right."""
+
+_GUTTER, _CLEAR = 0.3, 0.9  # of the size: the narrowest, and one that few lines tell
+_FEWEST, _MORE = 3, 5  # lines of a column, beside a clear gutter and a narrow one
+_MOST_EDGES = 12
+_NEAR = 1.2  # points by which lines of a column begin apart
+_KNOWN = 8  # lines that tell a gutter so well that one line is a column
+_TEXTY, _ALIGNED = 0.35, 0.4  # of the lines of a column: are text, begin at its edge
+_FILL, _SHORTEST = 0.6, 6.0  # what of a line of text words cover; its width, times the size
+
+
+@dataclass(slots=True)
+class Strip:
+    """A gutter: where the column right of it begins, and the rows (first, last + 1) of each band that it parts."""
+
+    edge: float
+    bands: list[tuple[int, int]]
+
+
+@dataclass(slots=True)
+class _Words:
+    """The edges of a row's words, and of the whole row."""
+
+    spans: list[tuple[float, float]]
+    base: float
+    size: float
+
+    def sides(self, edge: float) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+        """The words left of the edge and right of it."""
+        at = 0
+        while at < len(self.spans) and self.spans[at][0] < edge - _NEAR:
+            at += 1
+        return self.spans[:at], self.spans[at:]
+
+
+def strip_of(rows: Sequence[Row]) -> Strip | None:
+    """The gutter that parts most lines."""
+    words = [_words(row) for row in rows]
+    if len(words) < _FEWEST:
+        return None
+    size = median(w.size for w in words)
+    best, most = None, 0
+    for edge in _edges(words, size):
+        score, bands = _Bands(words, edge, size).found()
+        if score > most:
+            best, most = Strip(edge - _NEAR, bands), score
+    return best
+
+
+def _words(row: Row) -> _Words:
+    spans = sorted(span for piece in row for span in piece.spans or ((piece.left, piece.right),))
+    longest = max(row, key=lambda p: len(p.text))
+    return _Words(spans, row[0].base, longest.size)
+
+
+def _edges(words: Sequence[_Words], size: float) -> list[float]:
+    """Where several lines begin or go on after a gap, those first at which most do."""
+    begins: Counter[float] = Counter()
+    margin = min(w.spans[0][0] for w in words)
+    for w in words:
+        right = margin
+        for left, end in w.spans:
+            if left - right >= _GUTTER * size:
+                begins[round(2 * left) / 2] += 1
+            right = max(right, end)
+    counted = {at: sum(begins[at + shift / 2] for shift in (-2, -1, 0, 1, 2)) for at in begins}
+    found: list[float] = []
+    for at in sorted(counted, key=lambda at: (-counted[at], -begins[at])):
+        if counted[at] < _FEWEST or len(found) == _MOST_EDGES:
+            break
+        if all(abs(at - other) > 2 for other in found):
+            found.append(at)
+    return found
+
+
+class _Bands:
+    """The bands of rows that one strip parts."""
+
+    def __init__(self, words: Sequence[_Words], edge: float, size: float) -> None:
+        self._words, self._edge, self._size = words, edge, size
+        self._sides = [w.sides(edge) for w in words]
+        self._gutter = 0.0
+        self._across = [self._stands_across(*sides) for sides in self._sides]
+
+    def found(self) -> tuple[int, list[tuple[int, int]]]:
+        """How many lines are parted, and the bands."""
+        for start, end in self._runs():
+            self._trim(start, end)
+        runs = self._runs()
+        strong = [run for run in runs if self._are_columns(*run)]
+        score = sum(min(self._counts(*run)) for run in strong)
+        if not strong or score < _KNOWN:
+            return score, strong
+        self._gutter = min(self._gap(i) for start, end in strong for i in range(start, end) if self._gap(i) > 0)
+        for start, end in strong:
+            self._set_tables_across(start, end)
+        return score, [run for run in self._runs() if self._are_columns(*run) or self._are_rest(*run)]
+
+    def _gap(self, i: int) -> float:
+        """How far the left column's line ends before the edge."""
+        left, _ = self._sides[i]
+        return self._edge - left[-1][1] if left else self._edge
+
+    def _stands_across(self, left: Sequence[tuple[float, float]], right: Sequence[tuple[float, float]]) -> bool:
+        end = max((span[1] for span in left), default=0.0)
+        if end <= self._edge - _GUTTER * self._size:
+            return False
+        # A line that nearly touches the next column is still beside it.
+        return end > self._edge or not right or abs(right[0][0] - self._edge) > _NEAR
+
+    def _runs(self) -> list[tuple[int, int]]:
+        runs, start = [], 0
+        for i, across in enumerate([*self._across, True]):
+            if across:
+                if i > start:
+                    runs.append((start, i))
+                start = i + 1
+        return runs
+
+    def _trim(self, start: int, end: int) -> None:
+        """Sets across what goes on with the paragraph that stands across the columns, above or below."""
+        while 0 < start < end and self._goes_on(start - 1, start):
+            self._across[start] = True
+            start += 1
+        while start < end < len(self._words) and self._goes_on(end, end - 1) and self._sides[end - 1][1]:
+            end -= 1
+            self._across[end] = True
+
+    def _goes_on(self, across: int, other: int) -> bool:
+        first, second = self._words[across], self._words[other]
+        if abs(second.size - first.size) > 0.08 * first.size or abs(second.base - first.base) > 1.5 * first.size:
+            return False
+        left, right = self._sides[other]
+        if not left or abs(second.spans[0][0] - first.spans[0][0]) > 2.0:
+            return False
+        return not right or abs(right[0][0] - self._edge) > _NEAR and right[0][0] - left[-1][1] < self._size
+
+    def _counts(self, start: int, end: int) -> tuple[int, int]:
+        sides = self._sides[start:end]
+        return sum(bool(left) for left, _ in sides), sum(bool(right) for _, right in sides)
+
+    def _are_columns(self, start: int, end: int) -> bool:
+        """Whether lines of text stand beside each other here."""
+        sides = self._sides[start:end]
+        lefts, rights = [left for left, _ in sides if left], [right for _, right in sides if right]
+        if min(len(lefts), len(rights)) < _FEWEST:
+            return False
+        gutter = self._edge - max(left[-1][1] for left in lefts)
+        if gutter < _CLEAR * self._size and min(len(lefts), len(rights)) < _MORE:
+            return False
+        aligned = sum(abs(right[0][0] - self._edge) <= _NEAR for right in rights)
+        if aligned < max(_FEWEST, _ALIGNED * len(rights)):
+            return False
+        return self._beside(start, end) and all(self._is_text(side) for side in (lefts, rights))
+
+    def _beside(self, start: int, end: int) -> bool:
+        bases = [[self._words[i].base for i in range(start, end) if self._sides[i][side]] for side in (0, 1)]
+        shared = min(side[-1] for side in bases) - max(side[0] for side in bases)
+        return shared > 0.4 * min(side[-1] - side[0] for side in bases)
+
+    def _is_text(self, lines: Sequence[Sequence[tuple[float, float]]]) -> bool:
+        extent = max(line[-1][1] for line in lines) - min(line[0][0] for line in lines)
+        return sum(self._is_line(line, extent) for line in lines) >= max(2.0, _TEXTY * len(lines))
+
+    def _is_line(self, line: Sequence[tuple[float, float]], extent: float) -> bool:
+        """Whether words fill the line."""
+        if len(line) < 3:
+            return False
+        wide = line[-1][1] - line[0][0]
+        covered = sum(right - left for left, right in line)
+        return wide >= max(_SHORTEST * self._size, 0.25 * extent) and covered >= _FILL * wide
+
+    def _are_rest(self, start: int, end: int) -> bool:
+        """Whether these are a few more lines of columns that are known."""
+        sides = self._sides[start:end]
+        both = [right for left, right in sides if left and right]
+        return all(self._gap(i) >= 0.9 * self._gutter for i in range(start, end)) and any(
+            abs(right[0][0] - self._edge) <= _NEAR for right in both
+        )
+
+    def _set_tables_across(self, start: int, end: int) -> None:
+        """Rows of cells on both sides, of which neither is text, are those of one wide table."""
+        lefts = [left for left, _ in self._sides[start:end] if left]
+        rights = [right for _, right in self._sides[start:end] if right]
+        extents = [max(x[-1][1] for x in side) - min(x[0][0] for x in side) for side in (lefts, rights)]
+        run: list[int] = []
+        for i in range(start, end + 1):
+            texty = (
+                [self._is_line(side, extent) for side, extent in zip(self._sides[i], extents, strict=True)]
+                if i < end and all(self._sides[i])
+                else [True, True]
+            )
+            if not all(texty):
+                run.append(i)
+                continue
+            if len(run) >= _FEWEST and self._is_wide_table(run, extents):
+                for row in run:
+                    self._across[row] = True
+            run = []
+
+    def _is_wide_table(self, run: Sequence[int], extents: Sequence[float]) -> bool:
+        for side, extent in enumerate(extents):
+            lines = [self._sides[i][side] for i in run]
+            if sum(self._is_line(line, extent) for line in lines) >= 0.5 * len(lines):
+                return False
+        gaps = [max((b[0] - a[1] for a, b in zip(line, line[1:], strict=False)), default=0.0) for line in
+                (self._sides[i][side] for i in run for side in (0, 1))]  # fmt: skip
+        return sum(gap > self._size for gap in gaps) >= 0.5 * len(run)
