@@ -4,9 +4,11 @@ The strips are looked for between words, not between pieces: a gutter may be nar
 line, and what tells it from them is that line after line begins at its right edge.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 from tools.ingest.pdf_pages import Piece
@@ -15,11 +17,15 @@ Row = list[Piece]
 """Pieces on one baseline, from left to right."""
 
 _GUTTER, _CLEAR = 0.3, 0.9  # of the size: the narrowest, and one that few lines tell
-_FEWEST, _MORE = 3, 5  # lines of a column, beside a clear gutter and a narrow one
+_FEWEST, _MORE = 3, 8  # lines of a column, beside a clear gutter and a narrow one
+_CELL = 1.2  # times the size: a gap that may part cells
+_LOWER = re.compile(r"[(\"'“‘]?[^\W\d_]*[^\W\dA-Z_][^\W\d_]*(?:[-'’][^\W\d_]*)*[.,;:!?)\"'”’]*")
 _MOST_EDGES = 12
 _NEAR = 1.2  # points by which lines of a column begin apart
-_KNOWN = 8  # lines that tell a gutter so well that one line is a column
-_TEXTY, _ALIGNED = 0.35, 0.4  # of the lines of a column: are text, begin at its edge
+_KNOWN = 10  # lines that tell a gutter so well that one line is a column
+_WIDER = 1.3  # than the usual space
+_TEXTY, _ALIGNED, _REGULAR = 0.35, 0.3, 0.6  # of the lines of a column: are text, begin at its edge, begin like others
+_MOSTLY = 0.6  # of them, where they are few
 _FILL, _SHORTEST = 0.6, 6.0  # what of a line of text words cover; its width, times the size
 
 
@@ -31,15 +37,19 @@ class Strip:
     bands: list[tuple[int, int]]
 
 
+_Span = tuple[float, float, bool]
+"""Left and right edge of a word, and whether it is one of running text."""
+
+
 @dataclass(slots=True)
 class _Words:
-    """The edges of a row's words, and of the whole row."""
+    """The words of a row."""
 
-    spans: list[tuple[float, float]]
+    spans: list[_Span]
     base: float
     size: float
 
-    def sides(self, edge: float) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+    def sides(self, edge: float) -> tuple[list[_Span], list[_Span]]:
         """The words left of the edge and right of it."""
         at = 0
         while at < len(self.spans) and self.spans[at][0] < edge - _NEAR:
@@ -62,7 +72,11 @@ def strip_of(rows: Sequence[Row]) -> Strip | None:
 
 
 def _words(row: Row) -> _Words:
-    spans = sorted(span for piece in row for span in piece.spans or ((piece.left, piece.right),))
+    spans = sorted(
+        (left, right, _LOWER.fullmatch(word) is not None)
+        for piece in row
+        for word, (left, right) in zip(piece.text.split(" "), piece.spans, strict=True)
+    )
     longest = max(row, key=lambda p: len(p.text))
     return _Words(spans, row[0].base, longest.size)
 
@@ -73,7 +87,7 @@ def _edges(words: Sequence[_Words], size: float) -> list[float]:
     margin = min(w.spans[0][0] for w in words)
     for w in words:
         right = margin
-        for left, end in w.spans:
+        for left, end, _ in w.spans:
             if left - right >= _GUTTER * size:
                 begins[round(2 * left) / 2] += 1
             right = max(right, end)
@@ -93,7 +107,9 @@ class _Bands:
     def __init__(self, words: Sequence[_Words], edge: float, size: float) -> None:
         self._words, self._edge, self._size = words, edge, size
         self._sides = [w.sides(edge) for w in words]
-        self._gutter = 0.0
+        gaps = [second[0] - first[1] for w in words for first, second in pairwise(w.spans)]
+        self._space = median(gaps) if gaps else 0.0
+        self._gutter, self._strict = 0.0, False
         self._across = [self._stands_across(*sides) for sides in self._sides]
 
     def found(self) -> tuple[int, list[tuple[int, int]]]:
@@ -103,8 +119,10 @@ class _Bands:
         runs = self._runs()
         strong = [run for run in runs if self._are_columns(*run)]
         score = sum(min(self._counts(*run)) for run in strong)
-        if not strong or score < _KNOWN:
-            return score, strong
+        if score < _KNOWN:
+            self._strict = True
+            strong = [run for run in strong if self._are_columns(*run)]
+            return (score, strong) if strong else (0, [])
         self._gutter = min(self._gap(i) for start, end in strong for i in range(start, end) if self._gap(i) > 0)
         for start, end in strong:
             self._set_tables_across(start, end)
@@ -115,7 +133,7 @@ class _Bands:
         left, _ = self._sides[i]
         return self._edge - left[-1][1] if left else self._edge
 
-    def _stands_across(self, left: Sequence[tuple[float, float]], right: Sequence[tuple[float, float]]) -> bool:
+    def _stands_across(self, left: Sequence[_Span], right: Sequence[_Span]) -> bool:
         end = max((span[1] for span in left), default=0.0)
         if end <= self._edge - _GUTTER * self._size:
             return False
@@ -160,10 +178,13 @@ class _Bands:
         if min(len(lefts), len(rights)) < _FEWEST:
             return False
         gutter = self._edge - max(left[-1][1] for left in lefts)
-        if gutter < _CLEAR * self._size and min(len(lefts), len(rights)) < _MORE:
+        narrow = gutter < max(_CLEAR * self._size, _WIDER * self._space)
+        if narrow and min(len(lefts), len(rights)) < _MORE:
             return False
         aligned = sum(abs(right[0][0] - self._edge) <= _NEAR for right in rights)
-        if aligned < max(_FEWEST, _ALIGNED * len(rights)):
+        begins = Counter(round(right[0][0] / 2) for right in rights)
+        regular = sum(n for at, n in begins.items() if begins[at - 1] + n + begins[at + 1] >= _FEWEST)
+        if aligned < max(_FEWEST, _ALIGNED * len(rights)) or regular < _REGULAR * len(rights):
             return False
         return self._beside(start, end) and all(self._is_text(side) for side in (lefts, rights))
 
@@ -172,16 +193,21 @@ class _Bands:
         shared = min(side[-1] for side in bases) - max(side[0] for side in bases)
         return shared > 0.4 * min(side[-1] - side[0] for side in bases)
 
-    def _is_text(self, lines: Sequence[Sequence[tuple[float, float]]]) -> bool:
+    def _is_text(self, lines: Sequence[Sequence[_Span]]) -> bool:
         extent = max(line[-1][1] for line in lines) - min(line[0][0] for line in lines)
-        return sum(self._is_line(line, extent) for line in lines) >= max(2.0, _TEXTY * len(lines))
+        return sum(self._is_line(line, extent) for line in lines) >= max(
+            2.0, (_MOSTLY if self._strict else _TEXTY) * len(lines)
+        )
 
-    def _is_line(self, line: Sequence[tuple[float, float]], extent: float) -> bool:
-        """Whether words fill the line."""
-        if len(line) < 3:
+    def _is_line(self, line: Sequence[_Span], extent: float) -> bool:
+        """Whether words of running text fill the line, and no gap in it is wider than the others."""
+        if len(line) < 3 or sum(lower for _, _, lower in line) < 0.5 * len(line):
+            return False
+        gaps = [second[0] - first[1] for first, second in pairwise(line)]
+        if max(gaps) > max(_CELL * self._size, 2 * median(gaps)):
             return False
         wide = line[-1][1] - line[0][0]
-        covered = sum(right - left for left, right in line)
+        covered = sum(right - left for left, right, _ in line)
         return wide >= max(_SHORTEST * self._size, 0.25 * extent) and covered >= _FILL * wide
 
     def _are_rest(self, start: int, end: int) -> bool:

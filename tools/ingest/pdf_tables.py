@@ -13,7 +13,7 @@ _FEWEST_ROWS, _FEWEST_WIDE = 3, 2  # rows of two cells, and of more
 _NEAR = 2.2  # lines; what stands further apart is not one table
 _REACH, _REGULAR, _SAME = 3, 0.6, 0.2  # rows; of the cells of a row; of the size
 _NUMBER = 14  # characters, the longest
-_WRAPPED = 3  # lines of one cell
+_WRAPPED, _HEADS = 3, 2  # lines of one cell, and of the heads of columns
 
 
 def table_parts(rows: Sequence[_Row]) -> list[tuple[list[_Row], bool]]:
@@ -73,7 +73,9 @@ def _extent(rows: Sequence[_Row], regular: Sequence[bool], start: int) -> tuple[
             break
         at += 1
     columns = _columns(rows[first:end])
-    if first > start and len(rows[first - 1]) > 1 and _close(rows[first - 1], rows[first]):
+    for _ in range(_HEADS):
+        if first == start or len(rows[first - 1]) < 2 or not _close(rows[first - 1], rows[first]):
+            break
         first -= _fits(rows[first - 1], columns)
     while end < len(rows) and _close(rows[end - 1], rows[end], 1.3) and _is_wrapped(rows[end], columns):
         end += 1
