@@ -181,12 +181,21 @@ class _Bands:
         narrow = gutter < max(_CLEAR * self._size, _WIDER * self._space)
         if narrow and min(len(lefts), len(rights)) < _MORE:
             return False
+        both = [i for i in range(start, end) if all(self._sides[i])]
+        if narrow and sum(self._is_widest(i) for i in both) < _ALIGNED * len(both):
+            return False
         aligned = sum(abs(right[0][0] - self._edge) <= _NEAR for right in rights)
         begins = Counter(round(right[0][0] / 2) for right in rights)
         regular = sum(n for at, n in begins.items() if begins[at - 1] + n + begins[at + 1] >= _FEWEST)
         if aligned < max(_FEWEST, _ALIGNED * len(rights)) or regular < _REGULAR * len(rights):
             return False
         return self._beside(start, end) and all(self._is_text(side) for side in (lefts, rights))
+
+    def _is_widest(self, i: int) -> bool:
+        """Whether the gap before the edge is wider than those between the words of the row."""
+        left, right = self._sides[i]
+        gaps = [second[0] - first[1] for side in (left, right) for first, second in pairwise(side)]
+        return not gaps or right[0][0] - left[-1][1] > _WIDER * median(gaps)
 
     def _beside(self, start: int, end: int) -> bool:
         bases = [[self._words[i].base for i in range(start, end) if self._sides[i][side]] for side in (0, 1)]

@@ -69,6 +69,8 @@ def _extent(rows: Sequence[_Row], regular: Sequence[bool], start: int) -> tuple[
     while at < len(rows) and (at == first or _close(rows[at - 1], rows[at])):
         if regular[at]:
             end = at + 1
+        elif len(rows[at]) == 1 and len(rows[at][0].text) > 2 * _CELL:
+            break
         elif not _fits(rows[at], _columns(rows[first:end])) or at - end >= _WRAPPED:
             break
         at += 1
@@ -105,7 +107,8 @@ def _is_table(rows: Sequence[_Row]) -> bool:
     cells = [cell for row in rows for cell in row]
     told = sum(any(c.isalnum() for c in cell.text) for cell in cells)
     # Of formulas, and of single lines that stand among wide ones, no table is made.
-    if len(columns) < 2 or told < 0.8 * len(cells) or len(wide) < 0.4 * len(rows):
+    single = 0.4 if len(columns) == 2 else 0.6
+    if len(columns) < 2 or told < 0.8 * len(cells) or len(wide) < (1 - single) * len(rows):
         return False
     return min(median(len(cell.text) for cell in column) for column in _by_column(rows, columns) if column) <= _CELL
 
