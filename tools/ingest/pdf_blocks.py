@@ -250,7 +250,7 @@ class BlockMaker:
             return told
         if self._is_large(part):
             return min(self._levels[self._round(part)], 6)
-        ends = _SENTENCE_END.search(text) and not text.endswith(":")
+        ends = _SENTENCE_END.search(text) and not text.endswith((":", "?"))
         longest = _LONGEST_BOLD if part.size >= _SMALLER * self._body else _LONGEST_BOLD // 3
         if part.bold and len(text) <= longest and not ends:
             return min(len(self._levels) + 1, 6) if any(c.isalpha() for c in text) else 0

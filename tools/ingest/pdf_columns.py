@@ -6,7 +6,7 @@ line, and what tells it from them is that line after line begins at its right ed
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -25,16 +25,21 @@ _NEAR = 1.2  # points by which lines of a column begin apart
 _KNOWN = 10  # lines that tell a gutter so well that one line is a column
 _WIDER = 1.3  # than the usual space
 _TEXTY, _ALIGNED, _REGULAR = 0.35, 0.3, 0.6  # of the lines of a column: are text, begin at its edge, begin like others
-_MOSTLY = 0.6  # of them, where they are few
+_HALF, _MOSTLY = 0.5, 0.6  # of them, where the gutter is narrow, and where they are few
 _FILL, _SHORTEST = 0.6, 6.0  # what of a line of text words cover; its width, times the size
 
 
 @dataclass(slots=True)
 class Strip:
-    """A gutter: where the column right of it begins, and the rows (first, last + 1) of each band that it parts."""
+    """A gutter: where the column right of it begins, and the rows (first, last + 1) of each band that it parts.
+
+    gutter: its width, points. lines: how many it parts for sure.
+    """
 
     edge: float
     bands: list[tuple[int, int]]
+    gutter: float
+    lines: int
 
 
 _Span = tuple[float, float, bool]
@@ -57,17 +62,39 @@ class _Words:
         return self.spans[:at], self.spans[at:]
 
 
-def strip_of(rows: Sequence[Row]) -> Strip | None:
-    """The gutter that parts most lines."""
+def strips_of(pages: Sequence[Sequence[Row]]) -> list[Strip | None]:
+    """The gutter of each page; what is known from one page counts on the others, too."""
+    found = [strip_of(rows) for rows in pages]
+    known = known_of(found)
+    return [
+        strip if not known or (strip and strip.lines >= _KNOWN) else strip_of(rows, known)
+        for rows, strip in zip(pages, found, strict=True)
+    ]
+
+
+def known_of(strips: Sequence[Strip | None]) -> dict[float, float]:
+    """Where columns begin for sure, with the width of the gutter."""
+    sure = [strip for strip in strips if strip and strip.lines >= _KNOWN]
+    return {strip.edge + _NEAR: strip.gutter for strip in sure}
+
+
+def strip_of(rows: Sequence[Row], known: Mapping[float, float] | None = None) -> Strip | None:
+    """The gutter that parts most lines; known: edges of columns with their gutters, which few lines may tell."""
     words = [_words(row) for row in rows]
-    if len(words) < _FEWEST:
+    if not words or (len(words) < _FEWEST and not known):
         return None
     size = median(w.size for w in words)
-    best, most = None, 0
+    best: Strip | None = None
+    for edge, gutter in (known or {}).items():
+        strip = _Bands(words, edge, size, gutter).found()
+        if strip.bands and (best is None or strip.lines > best.lines):
+            best = strip
+    if best:
+        return best
     for edge in _edges(words, size):
-        score, bands = _Bands(words, edge, size).found()
-        if score > most:
-            best, most = Strip(edge - _NEAR, bands), score
+        strip = _Bands(words, edge, size).found()
+        if strip.lines > (best.lines if best else 0):
+            best = strip
     return best
 
 
@@ -104,29 +131,30 @@ def _edges(words: Sequence[_Words], size: float) -> list[float]:
 class _Bands:
     """The bands of rows that one strip parts."""
 
-    def __init__(self, words: Sequence[_Words], edge: float, size: float) -> None:
+    def __init__(self, words: Sequence[_Words], edge: float, size: float, gutter: float = 0.0) -> None:
         self._words, self._edge, self._size = words, edge, size
         self._sides = [w.sides(edge) for w in words]
         gaps = [second[0] - first[1] for w in words for first, second in pairwise(w.spans)]
         self._space = median(gaps) if gaps else 0.0
-        self._gutter, self._strict = 0.0, False
+        self._gutter, self._strict = gutter, False
         self._across = [self._stands_across(*sides) for sides in self._sides]
 
-    def found(self) -> tuple[int, list[tuple[int, int]]]:
-        """How many lines are parted, and the bands."""
+    def found(self) -> Strip:
+        """The strip with its bands, none where it is no gutter."""
         for start, end in self._runs():
             self._trim(start, end)
-        runs = self._runs()
-        strong = [run for run in runs if self._are_columns(*run)]
-        score = sum(min(self._counts(*run)) for run in strong)
-        if score < _KNOWN:
+        strong = [run for run in self._runs() if self._are_columns(*run)]
+        lines = sum(min(self._counts(*run)) for run in strong)
+        if lines < _KNOWN and not self._gutter:
             self._strict = True
             strong = [run for run in strong if self._are_columns(*run)]
-            return (score, strong) if strong else (0, [])
-        self._gutter = min(self._gap(i) for start, end in strong for i in range(start, end) if self._gap(i) > 0)
+            return Strip(self._edge - _NEAR, strong, 0.0, lines if strong else 0)
+        gaps = [self._gap(i) for start, end in strong for i in range(start, end) if self._gap(i) > 0]
+        self._gutter = min(gaps, default=self._gutter)
         for start, end in strong:
             self._set_tables_across(start, end)
-        return score, [run for run in self._runs() if self._are_columns(*run) or self._are_rest(*run)]
+        bands = [run for run in self._runs() if self._are_columns(*run) or self._are_rest(*run)]
+        return Strip(self._edge - _NEAR, bands, self._gutter, lines)
 
     def _gap(self, i: int) -> float:
         """How far the left column's line ends before the edge."""
@@ -179,15 +207,15 @@ class _Bands:
             return False
         gutter = self._edge - max(left[-1][1] for left in lefts)
         narrow = gutter < max(_CLEAR * self._size, _WIDER * self._space)
-        if narrow and min(len(lefts), len(rights)) < _MORE:
+        if narrow and not self._gutter and min(len(lefts), len(rights)) < _MORE:
             return False
         both = [i for i in range(start, end) if all(self._sides[i])]
-        if narrow and sum(self._is_widest(i) for i in both) < _ALIGNED * len(both):
+        if narrow and not self._gutter and sum(self._is_widest(i) for i in both) < _ALIGNED * len(both):
             return False
         aligned = sum(abs(right[0][0] - self._edge) <= _NEAR for right in rights)
         begins = Counter(round(right[0][0] / 2) for right in rights)
         regular = sum(n for at, n in begins.items() if begins[at - 1] + n + begins[at + 1] >= _FEWEST)
-        if aligned < max(_FEWEST, _ALIGNED * len(rights)) or regular < _REGULAR * len(rights):
+        if aligned < max(_FEWEST, (_HALF if narrow else _ALIGNED) * len(rights)) or regular < _REGULAR * len(rights):
             return False
         return self._beside(start, end) and all(self._is_text(side) for side in (lefts, rights))
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from tools.ingest.pdf_columns import Row, strip_of
+from tools.ingest.pdf_columns import Row, Strip, strip_of
 from tools.ingest.pdf_pages import Piece
 from tools.ingest.pdf_tables import table_parts, table_rows
 
@@ -92,9 +92,8 @@ def joined(row: Row) -> Row:
     return made
 
 
-def regions(rows: Sequence[Row]) -> list[Region]:
-    """What stands on a page, in reading order."""
-    strip = strip_of(rows)
+def regions(rows: Sequence[Row], strip: Strip | None) -> list[Region]:
+    """What stands on a page, in reading order; strip: its gutter."""
     if strip is None:
         return _leaf(rows)
     found: list[Region] = []
@@ -102,9 +101,9 @@ def regions(rows: Sequence[Row]) -> list[Region]:
     for start, end in strip.bands:
         first, second = _split(rows[start:end], strip.edge)
         for part in (rows[at:start], first, second):
-            found += regions(part) if part else []
+            found += regions(part, strip_of(part)) if part else []
         at = end
-    return found + (regions(rows[at:]) if rows[at:] else [])
+    return found + (regions(rows[at:], strip_of(rows[at:])) if rows[at:] else [])
 
 
 def _split(rows: Sequence[Row], edge: float) -> tuple[list[Row], list[Row]]:

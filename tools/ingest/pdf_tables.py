@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
+from tools.grammar.lexicon import is_word
 from tools.ingest.pdf_pages import Piece
 
 _Row = list[Piece]
@@ -11,6 +12,7 @@ _Row = list[Piece]
 _CELL = 20  # characters, the middle of a column; lines of text have more
 _FEWEST_ROWS, _FEWEST_WIDE = 3, 2  # rows of two cells, and of more
 _NEAR = 2.2  # lines; what stands further apart is not one table
+_GROWN = 1.15  # times a line's step; from one row of a table to the next there is more
 _REACH, _REGULAR, _SAME = 3, 0.6, 0.2  # rows; of the cells of a row; of the size
 _NUMBER = 14  # characters, the longest
 _WRAPPED, _HEADS = 3, 2  # lines of one cell, and of the heads of columns
@@ -145,14 +147,13 @@ def table_rows(rows: Sequence[_Row]) -> list[tuple[_Row, list[Piece | None]]]:
     columns = _columns(rows)
     made: list[tuple[_Row, list[Piece | None]]] = []
     steps = [b[0].base - a[0].base for a, b in pairwise(rows)]
-    usual = median(steps) if steps else 0.0
+    limit = _row_step(steps)
     for i, row in enumerate(rows):
         cells: list[Piece | None] = [None] * len(columns)
         for cell in row:
             place = _place(cell, columns)
             cells[place] = _after(cells[place], cell)
-        wrapped = made and cells[0] is None and i and steps[i - 1] < 0.9 * usual
-        if wrapped:
+        if made and None in cells and steps[i - 1] < limit:
             above = made[-1]
             joined = [_after(a, b) if b else a for a, b in zip(above[1], cells, strict=True)]
             made[-1] = (above[0] + row, joined)
@@ -161,8 +162,22 @@ def table_rows(rows: Sequence[_Row]) -> list[tuple[_Row, list[Piece | None]]]:
     return made
 
 
+def _row_step(steps: Sequence[float]) -> float:
+    """The step that lines of one row fall short of: where the steps, in their order, grow most."""
+    ordered = sorted(steps)
+    grown = [(high / max(low, 0.1), high) for low, high in pairwise(ordered)]
+    most, high = max(grown, default=(0.0, 0.0))
+    return high - 0.1 if most > _GROWN else 0.0
+
+
 def _after(first: Piece | None, second: Piece) -> Piece:
+    """A cell with its next line; a word that a narrow cell breaks is put together."""
     if first is None:
         return second
     right = max(first.right, second.right)
-    return Piece(f"{first.text} {second.text}", first.left, right, first.base, first.size, first.bold)
+    broken = first.text.isalnum() and second.text.isalnum() and first.base < second.base
+    if broken and first.text.isalpha():
+        broken = second.text.islower() and is_word(f"{first.text}{second.text}") and not is_word(second.text)
+    elif broken:
+        broken = first.text.isdigit() and second.text.isdigit() and len(second.text) <= 2
+    return Piece(f"{first.text}{'' if broken else ' '}{second.text}", first.left, right, first.base, first.size, first.bold)
