@@ -205,7 +205,9 @@ class _Bands:
         lefts, rights = [left for left, _ in sides if left], [right for _, right in sides if right]
         if min(len(lefts), len(rights)) < _FEWEST:
             return False
-        gutter = self._edge - max(left[-1][1] for left in lefts)
+        gutter = sorted(self._edge - left[-1][1] for left in lefts)[len(lefts) // 10]
+        if gutter < 0.7 * self._gutter:
+            return False
         narrow = gutter < max(_CLEAR * self._size, _WIDER * self._space)
         if narrow and not self._gutter and min(len(lefts), len(rights)) < _MORE:
             return False

@@ -14,6 +14,7 @@ _FEWEST_ROWS, _FEWEST_WIDE = 3, 2  # rows of two cells, and of more
 _NEAR = 2.2  # lines; what stands further apart is not one table
 _GROWN = 1.15  # times a line's step; from one row of a table to the next there is more
 _REACH, _REGULAR, _SAME = 3, 0.6, 0.2  # rows; of the cells of a row; of the size
+_FEW = 4  # rows
 _NUMBER = 14  # characters, the longest
 _WRAPPED, _HEADS = 3, 2  # lines of one cell, and of the heads of columns
 
@@ -112,6 +113,9 @@ def _is_table(rows: Sequence[_Row]) -> bool:
     single = 0.4 if len(columns) == 2 else 0.6
     if len(columns) < 2 or told < 0.8 * len(cells) or len(wide) < (1 - single) * len(rows):
         return False
+    inner = [cell for row in wide for cell in row[1:]]
+    if len(wide) <= _FEW and sum(cell.text[:1].islower() for cell in inner) > 0.5 * len(inner):
+        return False  # two lines of text with wide spaces, which stand in line by chance
     return min(median(len(cell.text) for cell in column) for column in _by_column(rows, columns) if column) <= _CELL
 
 
