@@ -105,9 +105,10 @@ def _parts(sheets: Sequence[Sheet]) -> tuple[list[Part], Counter[str]]:
     pages, left_out = without_margins(pages, [sheet.height for sheet in sheets])
     inner = [without_contents(rows) for rows in pages]
     left_out["lines of contents"] += sum(map(len, pages)) - sum(map(len, inner))
+    strips, known = strips_of(inner)
     found: list[Part] = []
-    for sheet, rows, strip in zip(sheets, inner, strips_of(inner), strict=True):
-        for region in regions(rows, strip):
+    for sheet, rows, strip in zip(sheets, inner, strips, strict=True):
+        for region in regions(rows, known, strip):
             found += parts_of(region, sheet.number)
     return found, left_out
 

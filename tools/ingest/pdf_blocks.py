@@ -110,8 +110,8 @@ class _Breaks:
     def _heads(self, line: Line, paragraph: Sequence[Line], ended: bool) -> bool:
         """Whether a heading that fills its line ends before this one, or begins with it."""
         if line.bold:
-            return ended
-        return not line.text[:1].islower() and all(above.bold for above in paragraph)
+            return ended and bool(_SECTION.match(line.text))
+        return line.text[:1].isupper() and all(above.bold for above in paragraph)
 
     def _after_item(self, line: Line, paragraph: Sequence[Line], ended: bool) -> bool:
         if _NUMBER.match(line.text) and line.left < paragraph[0].left + _INDENT * line.size:

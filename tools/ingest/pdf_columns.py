@@ -62,20 +62,18 @@ class _Words:
         return self.spans[:at], self.spans[at:]
 
 
-def strips_of(pages: Sequence[Sequence[Row]]) -> list[Strip | None]:
-    """The gutter of each page; what is known from one page counts on the others, too."""
+def strips_of(pages: Sequence[Sequence[Row]]) -> tuple[list[Strip | None], dict[float, float]]:
+    """The gutter of each page, and where columns begin for sure, with the widths of the gutters before them.
+
+    What is known from one page counts on the others, too.
+    """
     found = [strip_of(rows) for rows in pages]
-    known = known_of(found)
-    return [
+    known = {s.edge + _NEAR: s.gutter for s in found if s and s.lines >= _KNOWN}
+    again = [
         strip if not known or (strip and strip.lines >= _KNOWN) else strip_of(rows, known)
         for rows, strip in zip(pages, found, strict=True)
     ]
-
-
-def known_of(strips: Sequence[Strip | None]) -> dict[float, float]:
-    """Where columns begin for sure, with the width of the gutter."""
-    sure = [strip for strip in strips if strip and strip.lines >= _KNOWN]
-    return {strip.edge + _NEAR: strip.gutter for strip in sure}
+    return again, known
 
 
 def strip_of(rows: Sequence[Row], known: Mapping[float, float] | None = None) -> Strip | None:
@@ -85,7 +83,10 @@ def strip_of(rows: Sequence[Row], known: Mapping[float, float] | None = None) ->
         return None
     size = median(w.size for w in words)
     best: Strip | None = None
+    left, right = min(w.spans[0][0] for w in words), max(w.spans[-1][1] for w in words)
     for edge, gutter in (known or {}).items():
+        if not left < edge < right:
+            continue
         strip = _Bands(words, edge, size, gutter).found()
         if strip.bands and (best is None or strip.lines > best.lines):
             best = strip
@@ -149,8 +150,8 @@ class _Bands:
             self._strict = True
             strong = [run for run in strong if self._are_columns(*run)]
             return Strip(self._edge - _NEAR, strong, 0.0, lines if strong else 0)
-        gaps = [self._gap(i) for start, end in strong for i in range(start, end) if self._gap(i) > 0]
-        self._gutter = min(gaps, default=self._gutter)
+        gaps = sorted(self._gap(i) for start, end in strong for i in range(start, end) if self._sides[i][0])
+        self._gutter = gaps[len(gaps) // 10] if gaps else self._gutter
         for start, end in strong:
             self._set_tables_across(start, end)
         bands = [run for run in self._runs() if self._are_columns(*run) or self._are_rest(*run)]

@@ -1,7 +1,7 @@
 """From the pieces on a page to its lines and tables in reading order: rows, columns, and what stands across them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -92,8 +92,8 @@ def joined(row: Row) -> Row:
     return made
 
 
-def regions(rows: Sequence[Row], strip: Strip | None) -> list[Region]:
-    """What stands on a page, in reading order; strip: its gutter."""
+def regions(rows: Sequence[Row], known: Mapping[float, float], strip: Strip | None) -> list[Region]:
+    """What stands on a page, in reading order; known: where columns begin, with their gutters. strip: the page's."""
     if strip is None:
         return _leaf(rows)
     found: list[Region] = []
@@ -101,9 +101,9 @@ def regions(rows: Sequence[Row], strip: Strip | None) -> list[Region]:
     for start, end in strip.bands:
         first, second = _split(rows[start:end], strip.edge)
         for part in (rows[at:start], first, second):
-            found += regions(part, strip_of(part)) if part else []
+            found += regions(part, known, strip_of(part, known)) if part else []
         at = end
-    return found + (regions(rows[at:], strip_of(rows[at:])) if rows[at:] else [])
+    return found + (regions(rows[at:], known, strip_of(rows[at:], known)) if rows[at:] else [])
 
 
 def _split(rows: Sequence[Row], edge: float) -> tuple[list[Row], list[Row]]:
