@@ -1,4 +1,4 @@
-"""Papers as they are set in columns: what stands beside, between and across the columns, on pages whose words are known.
+"""Papers as they are set in columns: what stands beside, between and across columns, on pages whose words are known.
 
 Narrow gutters, justified lines without hyphens, ragged ones, tables and figures within a column, a summary and a table
 across all of them, footnotes, numbered headings, references with a hanging indent, letter-spaced capitals. Nothing
@@ -36,8 +36,12 @@ Paper = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a paper is set. gutter: times the size. order: what is drawn one after the other, `columns`, `lines` or
-    `words`. spaced: whether headings are capitals set apart. indent: of first lines, times the size. notes: `column` for one below each column, `across` for one a page."""
+    """How a paper is set.
+
+    gutter: times the size. order: what is drawn one after the other, `columns`, `lines` or `words`. spaced: whether
+    headings are capitals set apart. indent: of first lines, times the size. notes: `column` for one below each column,
+    `across` for one a page.
+    """
 
     columns: int = 2
     gutter: float = 1.0

@@ -17,7 +17,7 @@ from tools.errors import SettingsError
 _FILES, _DOCUMENTS = 8, 24  # of each set, and of a file
 _PAPERS = 3
 _REFERENCES = (
-    "Abbott, J. and Lane, P. (2011). Bridges of the upper valley and what became of them. Journal of Towns 4(2), 11-29.",
+    "Abbott, J. and Lane, P. (2011). Bridges of the upper valley and what came of them. Journal of Towns 4(2), 11-29.",
     "Dale, R. (2019). Voting by post in small places: a study of twelve parishes over thirty years. Harbour Press.",
     "Ellison, M., Ford, T. and Gray, A. (2020). Who counts? Notes on second counts. https://example.org/notes/counts",
     "Hart, L. (1998). A short book.",

@@ -68,7 +68,11 @@ def strips_of(pages: Sequence[Sequence[Row]]) -> tuple[list[Strip | None], dict[
     What is known from one page counts on the others, too.
     """
     found = [strip_of(rows) for rows in pages]
-    known = {s.edge + _NEAR: s.gutter for s in found if s and s.lines >= _KNOWN}
+    known: dict[float, float] = {}
+    for strip in found:
+        if strip and strip.lines >= _KNOWN:
+            edge = strip.edge + _NEAR
+            known[edge] = min(strip.gutter, known.get(edge, strip.gutter))
     again = [
         strip if not known or (strip and strip.lines >= _KNOWN) else strip_of(rows, known)
         for rows, strip in zip(pages, found, strict=True)
@@ -152,7 +156,8 @@ class _Bands:
             return Strip(self._edge - _NEAR, strong, 0.0, lines if strong else 0)
         gaps = sorted(self._gap(i) for start, end in strong for i in range(start, end) if self._sides[i][0])
         self._gutter = gaps[len(gaps) // 10] if gaps else self._gutter
-        for start, end in strong:
+        self._set_lines_across()
+        for start, end in self._runs():
             self._set_tables_across(start, end)
         bands = [run for run in self._runs() if self._are_columns(*run) or self._are_rest(*run)]
         return Strip(self._edge - _NEAR, bands, self._gutter, lines)
@@ -194,7 +199,7 @@ class _Bands:
         left, right = self._sides[other]
         if not left or abs(second.spans[0][0] - first.spans[0][0]) > 2.0:
             return False
-        return not right or abs(right[0][0] - self._edge) > _NEAR and right[0][0] - left[-1][1] < self._size
+        return not right or (abs(right[0][0] - self._edge) > _NEAR and right[0][0] - left[-1][1] < self._size)
 
     def _counts(self, start: int, end: int) -> tuple[int, int]:
         sides = self._sides[start:end]
@@ -258,10 +263,18 @@ class _Bands:
             abs(right[0][0] - self._edge) <= _NEAR for right in both
         )
 
+    def _set_lines_across(self) -> None:
+        """Lines that have a space, and no gutter, before the edge stand across the columns."""
+        for i, (left, right) in enumerate(self._sides):
+            if left and right and self._gutter > _CLEAR * self._size:
+                self._across[i] = self._across[i] or right[0][0] - left[-1][1] < 0.5 * self._gutter
+
     def _set_tables_across(self, start: int, end: int) -> None:
         """Rows of cells on both sides, of which neither is text, are those of one wide table."""
         lefts = [left for left, _ in self._sides[start:end] if left]
         rights = [right for _, right in self._sides[start:end] if right]
+        if min(len(lefts), len(rights)) < _FEWEST:
+            return
         extents = [max(x[-1][1] for x in side) - min(x[0][0] for x in side) for side in (lefts, rights)]
         run: list[int] = []
         for i in range(start, end + 1):
@@ -283,6 +296,6 @@ class _Bands:
             lines = [self._sides[i][side] for i in run]
             if sum(self._is_line(line, extent) for line in lines) >= 0.5 * len(lines):
                 return False
-        gaps = [max((b[0] - a[1] for a, b in zip(line, line[1:], strict=False)), default=0.0) for line in
-                (self._sides[i][side] for i in run for side in (0, 1))]  # fmt: skip
+        lines = [self._sides[i][side] for i in run for side in (0, 1)]
+        gaps = [max((second[0] - first[1] for first, second in pairwise(line)), default=0.0) for line in lines]
         return sum(gap > self._size for gap in gaps) >= 0.5 * len(run)

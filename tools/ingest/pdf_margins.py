@@ -80,7 +80,7 @@ def _repeated(pages: Sequence[list[Row]], near: Mapping[Place, str]) -> Iterator
     """Rows whose words stand at the same place on other pages, numbers apart."""
     alike: defaultdict[str, list[Place]] = defaultdict(list)
     for place, text in near.items():
-        alike[_DIGITS.sub("#", text.casefold())].append(place)
+        alike[_DIGITS.sub("#", text.casefold()).strip("# ")].append(place)
     for places in alike.values():
         bases = [pages[page][row][0].base for page, row in places]
         for place, base in zip(places, bases, strict=True):

@@ -72,9 +72,7 @@ def _extent(rows: Sequence[_Row], regular: Sequence[bool], start: int) -> tuple[
     while at < len(rows) and (at == first or _close(rows[at - 1], rows[at])):
         if regular[at]:
             end = at + 1
-        elif len(rows[at]) == 1 and len(rows[at][0].text) > 2 * _CELL:
-            break
-        elif not _fits(rows[at], _columns(rows[first:end])) or at - end >= _WRAPPED:
+        elif at - end >= _WRAPPED or _is_long(rows[at]) or not _fits(rows[at], _columns(rows[first:end])):
             break
         at += 1
     columns = _columns(rows[first:end])
@@ -98,6 +96,10 @@ def _fits(row: _Row, columns: Sequence[tuple[float, float]]) -> bool:
     return all(len(found) <= 1 for found in places) and len(set(one)) == len(one)
 
 
+def _is_long(row: _Row) -> bool:
+    return len(row) == 1 and len(row[0].text) > 2 * _CELL
+
+
 def _is_wrapped(row: _Row, columns: Sequence[tuple[float, float]]) -> bool:
     return _fits(row, columns) and row[0].left > columns[0][1]
 
@@ -114,7 +116,7 @@ def _is_table(rows: Sequence[_Row]) -> bool:
     if len(columns) < 2 or told < 0.8 * len(cells) or len(wide) < (1 - single) * len(rows):
         return False
     inner = [cell for row in wide for cell in row[1:]]
-    if len(wide) <= _FEW and sum(cell.text[:1].islower() for cell in inner) > 0.5 * len(inner):
+    if len(columns) > 2 and len(wide) <= _FEW and sum(cell.text[:1].islower() for cell in inner) > 0.5 * len(inner):
         return False  # two lines of text with wide spaces, which stand in line by chance
     return min(median(len(cell.text) for cell in column) for column in _by_column(rows, columns) if column) <= _CELL
 
@@ -184,4 +186,6 @@ def _after(first: Piece | None, second: Piece) -> Piece:
         broken = second.text.islower() and is_word(f"{first.text}{second.text}") and not is_word(second.text)
     elif broken:
         broken = first.text.isdigit() and second.text.isdigit() and len(second.text) <= 2
-    return Piece(f"{first.text}{'' if broken else ' '}{second.text}", first.left, right, first.base, first.size, first.bold)
+    return Piece(
+        f"{first.text}{'' if broken else ' '}{second.text}", first.left, right, first.base, first.size, first.bold
+    )
