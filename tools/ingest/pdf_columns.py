@@ -5,6 +5,7 @@ line, and what tells it from them is that line after line begins at its right ed
 """
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -56,9 +57,7 @@ class _Words:
 
     def sides(self, edge: float) -> tuple[list[_Span], list[_Span]]:
         """The words left of the edge and right of it."""
-        at = 0
-        while at < len(self.spans) and self.spans[at][0] < edge - _NEAR:
-            at += 1
+        at = bisect_left(self.spans, (edge - _NEAR,))
         return self.spans[:at], self.spans[at:]
 
 
@@ -85,19 +84,20 @@ def strip_of(rows: Sequence[Row], known: Mapping[float, float] | None = None) ->
     words = [_words(row) for row in rows]
     if not words or (len(words) < _FEWEST and not known):
         return None
-    size = median(w.size for w in words)
+    gaps = [second[0] - first[1] for w in words for first, second in pairwise(w.spans)]
+    space = median(gaps) if gaps else 0.0
     best: Strip | None = None
     left, right = min(w.spans[0][0] for w in words), max(w.spans[-1][1] for w in words)
     for edge, gutter in (known or {}).items():
         if not left < edge < right:
             continue
-        strip = _Bands(words, edge, size, gutter).found()
+        strip = _Bands(words, edge, space, gutter).found()
         if strip.bands and (best is None or strip.lines > best.lines):
             best = strip
     if best:
         return best
-    for edge in _edges(words, size):
-        strip = _Bands(words, edge, size).found()
+    for edge in _edges(words, median(w.size for w in words)):
+        strip = _Bands(words, edge, space).found()
         if strip.lines > (best.lines if best else 0):
             best = strip
     return best
@@ -136,12 +136,11 @@ def _edges(words: Sequence[_Words], size: float) -> list[float]:
 class _Bands:
     """The bands of rows that one strip parts."""
 
-    def __init__(self, words: Sequence[_Words], edge: float, size: float, gutter: float = 0.0) -> None:
-        self._words, self._edge, self._size = words, edge, size
+    def __init__(self, words: Sequence[_Words], edge: float, space: float, gutter: float = 0.0) -> None:
+        self._words, self._edge, self._space = words, edge, space
+        self._size = median(w.size for w in words)
         self._sides = [w.sides(edge) for w in words]
-        gaps = [second[0] - first[1] for w in words for first, second in pairwise(w.spans)]
-        self._space = median(gaps) if gaps else 0.0
-        self._gutter, self._strict = gutter, False
+        self._gutter, self._strict, self._left = gutter, False, 0.0
         self._across = [self._stands_across(*sides) for sides in self._sides]
 
     def found(self) -> Strip:
@@ -156,6 +155,9 @@ class _Bands:
             return Strip(self._edge - _NEAR, strong, 0.0, lines if strong else 0)
         gaps = sorted(self._gap(i) for start, end in strong for i in range(start, end) if self._sides[i][0])
         self._gutter = gaps[len(gaps) // 10] if gaps else self._gutter
+        self._left = min((w.spans[0][0] for start, end in strong for w in self._words[start:end]), default=0.0)
+        for start, end in self._runs():
+            self._trim(start, end)
         self._set_lines_across()
         for start, end in self._runs():
             self._set_tables_across(start, end)
@@ -199,7 +201,11 @@ class _Bands:
         left, right = self._sides[other]
         if not left or abs(second.spans[0][0] - first.spans[0][0]) > 2.0:
             return False
-        return not right or (abs(right[0][0] - self._edge) > _NEAR and right[0][0] - left[-1][1] < self._size)
+        # What begins elsewhere than the columns do, as a summary with wider margins does, is none of theirs.
+        as_wide = right and abs(second.spans[-1][1] - first.spans[-1][1]) <= _NEAR
+        if not right or (self._left and as_wide and abs(first.spans[0][0] - self._left) > _NEAR):
+            return True
+        return abs(right[0][0] - self._edge) > _NEAR and right[0][0] - left[-1][1] < self._size
 
     def _counts(self, start: int, end: int) -> tuple[int, int]:
         sides = self._sides[start:end]
@@ -258,9 +264,10 @@ class _Bands:
     def _are_rest(self, start: int, end: int) -> bool:
         """Whether these are a few more lines of columns that are known."""
         sides = self._sides[start:end]
-        both = [right for left, right in sides if left and right]
-        return all(self._gap(i) >= 0.9 * self._gutter for i in range(start, end)) and any(
-            abs(right[0][0] - self._edge) <= _NEAR for right in both
+        if all(not left or (self._left and abs(left[0][0] - self._left) > _NEAR) for left, _ in sides):
+            return False
+        return all(self._gap(i) >= 0.7 * self._gutter for i in range(start, end)) and any(
+            right and abs(right[0][0] - self._edge) <= _NEAR for _, right in sides
         )
 
     def _set_lines_across(self) -> None:

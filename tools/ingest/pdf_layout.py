@@ -12,7 +12,9 @@ from tools.ingest.pdf_tables import table_parts, table_rows
 RAISED, LOWERED = "\ue000", "\ue001"
 """Around a small piece that stands above its line; what the file itself has of such characters was left out before."""
 
-_MARKER = re.compile(r"[•◦▪‣●○■□–—*·∙-]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z]|[ivxIVX]{2,5})[.)]?|\[\w{1,8}\]")
+_MARKER = re.compile(
+    r"[•◦▪‣●○■□–—*·∙-]|\(?(?:\d{1,2}(?:\.\d{1,3})*|[A-Za-z]|[ivxIVX]{2,5})[.)]?|\(?\d{3}[.)]|\[\w{1,8}\]"
+)
 _RAISED = re.compile(f"{RAISED}([^{LOWERED}]*){LOWERED}")
 _NOTE_MARK = re.compile(r"(?:\d{1,3}|[*†‡§¶∗]{1,3})(?:\s?,\s?\d{1,3})*")
 _LONG_PIECE = 18  # characters; after a shorter one a bullet or number is no marker but a cell

@@ -1,5 +1,7 @@
 """Tables on the pages of a PDF: rows whose pieces stand below each other and are short, as cells are."""
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
@@ -14,7 +16,8 @@ _FEWEST_ROWS, _FEWEST_WIDE = 3, 2  # rows of two cells, and of more
 _NEAR = 2.2  # lines; what stands further apart is not one table
 _GROWN = 1.15  # times a line's step; from one row of a table to the next there is more
 _REACH, _REGULAR, _SAME = 3, 0.6, 0.2  # rows; of the cells of a row; of the size
-_FEW = 4  # rows
+_FEW, _SHARE = 4, 0.3  # rows; of the rows
+_NUMERAL, _PART = re.compile(r"\d[\d.,]*"), 2  # a number that a cell may break; characters of its rest
 _NUMBER = 14  # characters, the longest
 _WRAPPED, _HEADS = 3, 2  # lines of one cell, and of the heads of columns
 
@@ -122,8 +125,9 @@ def _is_table(rows: Sequence[_Row]) -> bool:
 
 
 def _columns(rows: Sequence[_Row]) -> list[tuple[float, float]]:
-    """Left and right edge of each column: what the cells of the usual rows cover."""
-    count = round(median(len(row) for row in rows if len(row) > 1))
+    """Left and right edge of each column: what the cells of the fullest rows cover, unless such are few."""
+    counts = Counter(len(row) for row in rows if len(row) > 1)
+    count = max((n for n in counts if counts[n] >= _SHARE * counts.total()), default=min(counts))
     spans = sorted((cell.left, cell.right) for row in rows if len(row) == count for cell in row)
     columns: list[tuple[float, float]] = []
     for left, right in spans:
@@ -181,11 +185,13 @@ def _after(first: Piece | None, second: Piece) -> Piece:
     if first is None:
         return second
     right = max(first.right, second.right)
-    broken = first.text.isalnum() and second.text.isalnum() and first.base < second.base
+    broken = _NUMERAL.fullmatch(first.text) is not None or first.text.isalpha()
+    broken = broken and second.text.isalnum() and first.base < second.base
     if broken and first.text.isalpha():
-        broken = second.text.islower() and is_word(f"{first.text}{second.text}") and not is_word(second.text)
+        end = second.text
+        broken = end.islower() and is_word(first.text + end) and (len(end) <= _PART or not is_word(end))
     elif broken:
-        broken = first.text.isdigit() and second.text.isdigit() and len(second.text) <= 2
+        broken = second.text.isdigit() and len(second.text) <= _PART
     return Piece(
         f"{first.text}{'' if broken else ' '}{second.text}", first.left, right, first.base, first.size, first.bold
     )
