@@ -1,12 +1,16 @@
 """PDF as people have it: columns, broken words, headers, notes, tables, scans; the pages are made here."""
 
+import random
 import threading
 from pathlib import Path
 
 import pytest
 
+from evals.benches.layouts import LAYOUTS, set_paper
 from evals.benches.pdf import in_order, sentences_of
 from evals.benches.typeset import Typeset, pdf_of, typeset, width
+from evals.metrics.reading import in_order as longest
+from evals.metrics.reading import words_of
 from tools.errors import SourceError
 from tools.ingest.pdf import is_junk_title, pdf_document, read_pdf
 from tools.ingest.pdf_apart import pdf_apart
@@ -73,6 +77,42 @@ def test_a_typeset_text_is_read_as_it_was_written(tmp_path: Path, columns: int) 
     assert pages > 1
     assert found.left_out["running headers"] == found.left_out["page numbers"] == pages
     assert columns == 1 or any(block.page < block.last_page for block in found.blocks if block.form == "paragraph")
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_papers_are_read_in_their_order(tmp_path: Path, name: str) -> None:
+    layout, rng, words = LAYOUTS[name], random.Random(name), LONG.lower().replace(".", "").replace(",", "").split()
+    texts = [("paragraph", " ".join(rng.sample(words, len(words))).capitalize() + ".") for _ in range(40)]
+    parts = [part for i, text in enumerate(texts, 1) for part in (("heading", f"{i}. Does it work?"), text)]
+    paper = [("title", "Harbours"), ("across", texts[0][1]), *parts[:16], ("table", ""), *parts[16:36]]
+    paper += [
+        ("wide", ""),
+        ("across", "The towns and their votes."),
+        *parts[36:],
+        ("figure", "Figure 2. Boats by year."),
+    ]
+    if layout.spaced:
+        paper = [(form, text.upper() if form == "heading" else text) for form, text in paper]
+    found = read(tmp_path / "a.pdf", set_paper(paper, layout))
+    expected = sentences_of([part for part in paper if part[1]])
+    told = [block.text for block in found.blocks if block.form != "note"]
+    wanted = words_of(" ".join(expected))
+    assert longest(wanted, words_of(" ".join(told))) >= 0.98 * len(wanted)
+    assert sum(any(sentence in text for text in told) for sentence in expected) >= 0.95 * len(expected)
+    assert sum("Mend it in part | 1,350 | 2017" in text for text in told) == 1
+
+
+def test_a_broken_word_in_a_narrow_cell(tmp_path: Path) -> None:
+    rows = [
+        ("Yea", "Nay", "What was asked"),
+        ("201", "877", "Should the water be"),
+        ("2020", "902", "Should it stand?"),
+    ]
+    cells = [(72 + 40 * j, 600 - 26 * i, cell) for i, row in enumerate(rows) for j, cell in enumerate(row)]
+    cells += [(72, 589, "r"), (72, 563, "9"), (152, 563, "treated?")]
+    found = read(tmp_path / "a.pdf", pdf_of([drawn(*BODY, *cells)]))
+    text = "Year | Nay | What was asked\n2019 | 877 | Should the water be treated?\n2020 | 902 | Should it stand?"
+    assert forms(found)[1] == ("table", text)
 
 
 def test_words_are_counted_in_their_order() -> None:

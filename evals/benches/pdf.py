@@ -10,10 +10,19 @@ from difflib import SequenceMatcher
 from html import escape
 from importlib.util import find_spec
 
+from evals.benches.layouts import LAYOUTS, Paper, set_paper
 from evals.benches.typeset import Typeset, typeset
 from tools.errors import SettingsError
 
 _FILES, _DOCUMENTS = 8, 24  # of each set, and of a file
+_PAPERS = 3
+_REFERENCES = (
+    "Abbott, J. and Lane, P. (2011). Bridges of the upper valley and what came of them. Journal of Towns 4(2), 11-29.",
+    "Dale, R. (2019). Voting by post in small places: a study of twelve parishes over thirty years. Harbour Press.",
+    "Ellison, M., Ford, T. and Gray, A. (2020). Who counts? Notes on second counts. https://example.org/notes/counts",
+    "Hart, L. (1998). A short book.",
+    "Ives, N. and Jessop, C. (2004). The price of a bridge. In Papers of the third meeting on roads, pages 201-219.",
+)
 _WORD = re.compile(r"\w+(?:[-'’]\w+)*")
 
 Reader = Callable[[bytes], str]
@@ -105,6 +114,9 @@ def _sets() -> Iterator[tuple[str, list[Sample]]]:
         styles = [Typeset(columns=columns, header=header, seed=i) for i in range(_FILES)]
         pairs = zip(texts, styles, strict=True)
         yield name, [Sample(typeset(text, style), sentences_of(text)) for text, style in pairs]
+    for name, layout in LAYOUTS.items():
+        papers = [_paper(text, layout.spaced) for text in texts[:_PAPERS]]
+        yield name, [Sample(set_paper(paper, layout), sentences_of(_told(paper))) for paper in papers]
     try:
         printed = [list(_printed(texts, columns)) for columns in (1, 2)]
     except SettingsError:  # no browser here
@@ -124,6 +136,27 @@ def _texts() -> Iterator[list[tuple[str, str]]]:
             parts.append(("heading", document.title))
             parts += [("paragraph", " ".join(text.split())) for text in document.text.split("\n\n")]
         yield parts
+
+
+def _paper(text: Sequence[tuple[str, str]], spaced: bool) -> Paper:
+    """A text as a paper: with a summary, tables and figures between its paragraphs, and references."""
+    made: list[tuple[str, str]] = [("title", "What the towns of the valley chose, and why"), ("across", text[1][1])]
+    number = 0
+    for i, (form, words) in enumerate(text[2:]):
+        number += form == "heading"
+        heading = f"{number}. {words.rstrip('.')}"
+        made.append((form, (heading.upper() if spaced else heading) if form == "heading" else words))
+        if form == "paragraph" and i % 4 == 1:
+            made.append(("table", "") if i % 8 == 1 else ("figure", f"Figure {i}. Boats and harvests by year."))
+        if i == len(text) // 3:
+            made += [("wide", ""), ("across", "Table 9. The votes of the towns, as they were told in the minutes.")]
+    made.append(("heading", "REFERENCES" if spaced else "References"))
+    return [*made, *(("reference", entry) for entry in _REFERENCES)]
+
+
+def _told(paper: Paper) -> list[tuple[str, str]]:
+    """What of a paper is to be found in order."""
+    return [(form, words) for form, words in paper if form not in ("table", "wide")]
 
 
 def sentences_of(parts: Sequence[tuple[str, str]]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ without a space between them, running headers, page numbers, footnotes. Nothing 
 import random
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 _WIDTHS = dict(
@@ -25,6 +25,21 @@ _WIDTHS = dict(
     )
 )
 _WIDTHS["\x01"], _WIDTHS["\x02"] = 556, 556  # the ligatures fi and fl
+_SANS = dict(
+    zip(
+        map(chr, range(32, 127)),
+        map(
+            int,  # Helvetica
+            """278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 556 556
+            278 278 584 584 584 556 1015 667 667 722 722 667 611 778 722 278 500 667 556 833 722 778 667 778 722 667
+            611 722 667 944 667 667 611 278 278 278 469 556 333 556 556 500 556 556 278 556 556 222 222 500 222 833 556
+            556 556 556 333 500 278 556 500 722 500 500 500 334 260 334 584""".split(),
+        ),
+        strict=True,
+    )
+)
+SANS = ("F3", "F4")
+"""The names of Helvetica and Helvetica Bold on a page; F1 and F2 are Times."""
 _WIDE, _HIGH, _MARGIN, _GUTTER = 612, 792, 72, 18
 _VOWELS = "aeiouy"
 
@@ -53,9 +68,10 @@ class _Page:
         self.drawn.append(f"BT /{font} {size:g} Tf {x:.2f} {y:.2f} Td [{words}] TJ ET")
 
 
-def width(text: str, size: float) -> float:
+def width(text: str, size: float, font: str = "F1") -> float:
     """Of a text in points."""
-    return sum(_WIDTHS.get(char, 500) for char in text) * size / 1000
+    widths = _SANS if font in SANS else _WIDTHS
+    return sum(widths.get(char, 500) for char in text) * size / 1000
 
 
 def typeset(paragraphs: Sequence[tuple[str, str]], style: Typeset) -> bytes:
@@ -132,17 +148,21 @@ def _escaped(text: str) -> str:
     return re.sub(r"[()\\\x01\x02]", lambda found: f"\\{ord(found[0]):03o}", text)
 
 
-def pdf_of(streams: Sequence[bytes], title: str = "", resources: str = "") -> bytes:
-    """A file of pages with these drawing operations, in Times (F1) and Times Bold (F2); letter size."""
-    count = len(streams)
+_FONTS = [("Times-Roman", _WIDTHS), ("Times-Bold", _WIDTHS), ("Helvetica", _SANS), ("Helvetica-Bold", _SANS)]
+
+
+def _font(name: str, widths: Mapping[str, int]) -> bytes:
     encoding = "<< /Type /Encoding /BaseEncoding /WinAnsiEncoding /Differences [1 /fi /fl] >>"
-    widths = " ".join(str(_WIDTHS.get(chr(code), 500)) for code in range(1, 256))
-    fonts = [
-        f"<< /Type /Font /Subtype /Type1 /BaseFont /{name} /Encoding {encoding} /FirstChar 1 /LastChar 255 "
-        f"/Widths [{widths}] >>".encode()
-        for name in ("Times-Roman", "Times-Bold")
-    ]
-    kids = " ".join(f"{6 + 2 * i} 0 R" for i in range(count))
+    numbers = " ".join(str(widths.get(chr(code), 500)) for code in range(1, 256))
+    font = f"<< /Type /Font /Subtype /Type1 /BaseFont /{name} /Encoding {encoding} "
+    return f"{font}/FirstChar 1 /LastChar 255 /Widths [{numbers}] >>".encode()
+
+
+def pdf_of(streams: Sequence[bytes], title: str = "", resources: str = "") -> bytes:
+    """A file of pages with these drawing operations, in Times (F1, bold F2) and Helvetica (F3, F4); letter size."""
+    count = len(streams)
+    fonts = [_font(*font) for font in _FONTS]
+    kids = " ".join(f"{8 + 2 * i} 0 R" for i in range(count))
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         f"<< /Type /Pages /Kids [{kids}] /Count {count} >>".encode(),
@@ -152,8 +172,8 @@ def pdf_of(streams: Sequence[bytes], title: str = "", resources: str = "") -> by
     for i, stream in enumerate(streams):
         packed = zlib.compress(stream)
         objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {_WIDE} {_HIGH}] /Contents {7 + 2 * i} 0 R "
-            f"/Resources << /Font << /F1 3 0 R /F2 4 0 R >> {resources} >> >>".encode()
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {_WIDE} {_HIGH}] /Contents {9 + 2 * i} 0 R "
+            f"/Resources << /Font << /F1 3 0 R /F2 4 0 R /F3 5 0 R /F4 6 0 R >> {resources} >> >>".encode()
         )
         objects.append(b"<< /Length %d /Filter /FlateDecode >>\nstream\n%b\nendstream" % (len(packed), packed))
     data, places = b"%PDF-1.4\n", []
@@ -162,5 +182,5 @@ def pdf_of(streams: Sequence[bytes], title: str = "", resources: str = "") -> by
         data += b"%d 0 obj\n%b\nendobj\n" % (number, body)
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
     size = len(objects) + 1
-    end = b"trailer\n<< /Size %d /Root 1 0 R /Info 5 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (size, len(data))
+    end = b"trailer\n<< /Size %d /Root 1 0 R /Info 7 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (size, len(data))
     return data + b"xref\n0 %d\n0000000000 65535 f \n%b%b" % (size, table, end)

@@ -10,6 +10,7 @@ from typing import BinaryIO
 from tools.errors import SourceError
 from tools.ingest.documents import document_of_blocks, title_of
 from tools.ingest.pdf_blocks import BlockMaker, Part, parts_of
+from tools.ingest.pdf_columns import strips_of
 from tools.ingest.pdf_layout import regions, rows_of
 from tools.ingest.pdf_margins import without_contents, without_margins
 from tools.ingest.pdf_pages import PdfFile, Sheet, open_pdf
@@ -102,11 +103,12 @@ def _no_text(sheets: Sequence[Sheet], name: str, program: str) -> str:
 def _parts(sheets: Sequence[Sheet]) -> tuple[list[Part], Counter[str]]:
     pages = [[] if _is_scan(sheet) else rows_of(sheet.pieces) for sheet in sheets]
     pages, left_out = without_margins(pages, [sheet.height for sheet in sheets])
+    inner = [without_contents(rows) for rows in pages]
+    left_out["lines of contents"] += sum(map(len, pages)) - sum(map(len, inner))
+    strips, known = strips_of(inner)
     found: list[Part] = []
-    for sheet, rows in zip(sheets, pages, strict=True):
-        inner = without_contents(rows)
-        left_out["lines of contents"] += len(rows) - len(inner)
-        for region in regions(inner):
+    for sheet, rows, strip in zip(sheets, inner, strips, strict=True):
+        for region in regions(rows, known, strip):
             found += parts_of(region, sheet.number)
     return found, left_out
 

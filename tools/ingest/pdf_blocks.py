@@ -90,13 +90,15 @@ class _Breaks:
         size, room = max(line.size, last.size), self._room(last, line)
         ended = room or bool(_SENTENCE_END.search(last.text))
         # A line may be of another size for a word in another font; where the text goes on, it is the same paragraph.
-        if abs(line.size - last.size) > (0.08 if ended else 0.25) * size or (line.bold != last.bold and room):
+        if abs(line.size - last.size) > (0.08 if ended else 0.25) * size:
+            return True
+        small = line.text[:1].islower()
+        if line.bold != last.bold and (room or self._heads(line, paragraph, ended and not small)):
             return True
         if line.base - last.base > 1.3 * max(self._step, size) or line.base < last.base - size or line.note:
             return True
         if _BULLET.match(line.text):
             return True
-        small = line.text[:1].islower()
         if small and last.text.endswith("-"):
             return False
         if _marker(paragraph[0]):
@@ -104,6 +106,12 @@ class _Breaks:
         if abs(_shift(last, line)) <= _INDENT:
             return room and not small
         return room or (ended and (_shift(last, line) < 0) == self._hanging)
+
+    def _heads(self, line: Line, paragraph: Sequence[Line], ended: bool) -> bool:
+        """Whether a heading that fills its line ends before this one, or begins with it."""
+        if line.bold:
+            return ended and bool(_SECTION.match(line.text))
+        return line.text[:1].isupper() and all(above.bold for above in paragraph)
 
     def _after_item(self, line: Line, paragraph: Sequence[Line], ended: bool) -> bool:
         if _NUMBER.match(line.text) and line.left < paragraph[0].left + _INDENT * line.size:
@@ -250,7 +258,7 @@ class BlockMaker:
             return told
         if self._is_large(part):
             return min(self._levels[self._round(part)], 6)
-        ends = _SENTENCE_END.search(text) and not text.endswith(":")
+        ends = _SENTENCE_END.search(text) and not text.endswith((":", "?"))
         longest = _LONGEST_BOLD if part.size >= _SMALLER * self._body else _LONGEST_BOLD // 3
         if part.bold and len(text) <= longest and not ends:
             return min(len(self._levels) + 1, 6) if any(c.isalpha() for c in text) else 0

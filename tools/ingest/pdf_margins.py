@@ -5,7 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
-from tools.ingest.pdf_layout import Row
+from tools.ingest.pdf_columns import Row
+from tools.ingest.pdf_layout import joined
 
 _EDGE = 0.14  # of the height of a page, above and below
 _DEEPEST = 3  # lines from the edge
@@ -29,6 +30,7 @@ def without_margins(pages: Sequence[list[Row]], heights: Sequence[float]) -> tup
 
     A page keeps its lines where nothing else would be left of it.
     """
+    whole, pages = pages, [[joined(row) for row in rows] for rows in pages]
     near = _candidates(pages, heights)
     found = [*_repeated(pages, near), *_numbered(pages, near)]
     named = {(page, row): _NAMES[2 * row < len(pages[page])] for page, row in found}
@@ -36,7 +38,7 @@ def without_margins(pages: Sequence[list[Row]], heights: Sequence[float]) -> tup
         if _NUMBER.fullmatch(text) and (place in named or _stands_alone(place, pages)):
             named[place] = "page numbers"
     kept, counts = [], Counter[str]()
-    for number, rows in enumerate(pages):
+    for number, rows in enumerate(whole):
         inner = [row for i, row in enumerate(rows) if (number, i) not in named]
         kept.append(inner or list(rows))
         if inner:
@@ -46,7 +48,7 @@ def without_margins(pages: Sequence[list[Row]], heights: Sequence[float]) -> tup
 
 def without_contents(rows: Sequence[Row]) -> list[Row]:
     """The rows without those of a table of contents: a title, dots and a page, and what stands between such lines."""
-    texts = [" ".join(piece.text for piece in row) for row in rows]
+    texts = [" ".join(piece.text for piece in joined(row)) for row in rows]
     dotted = [i for i, text in enumerate(texts) if _LEADERS.search(text)]
     if len(dotted) < 2:
         return list(rows)
@@ -54,7 +56,7 @@ def without_contents(rows: Sequence[Row]) -> list[Row]:
         row
         for i, row in enumerate(rows)
         if i not in dotted
-        and not (len(row) > 1 and _LAST_NUMBER.search(texts[i]) and dotted[0] - 3 <= i <= dotted[-1] + 2)
+        and not (len(joined(row)) > 1 and _LAST_NUMBER.search(texts[i]) and dotted[0] - 3 <= i <= dotted[-1] + 2)
     ]
 
 
@@ -78,7 +80,7 @@ def _repeated(pages: Sequence[list[Row]], near: Mapping[Place, str]) -> Iterator
     """Rows whose words stand at the same place on other pages, numbers apart."""
     alike: defaultdict[str, list[Place]] = defaultdict(list)
     for place, text in near.items():
-        alike[_DIGITS.sub("#", text.casefold())].append(place)
+        alike[_DIGITS.sub("#", text.casefold()).strip("# ")].append(place)
     for places in alike.values():
         bases = [pages[page][row][0].base for page, row in places]
         for place, base in zip(places, bases, strict=True):

@@ -26,14 +26,14 @@ _MOST_CHARACTERS = 300_000  # of a page; a page of a newspaper has some 40,000
 _WATCHED = 4096  # characters between two looks at the clock
 _LEAST_PICTURE = 36.0  # points; what is smaller is a bullet, a rule or an icon
 _BOLD = ("bold", "black", "heavy", "semibold", "demi", "cmbx", "sfbx", "-bd")
-_WORD_GAP, _PIECE_GAP = 0.15, 0.8  # of the size: what parts two words, and two pieces of a row
+_PIECE_GAP = 0.8  # of the size: what parts two pieces of a row
 
 
 @dataclass(slots=True)
 class Piece:
     """Characters that follow each other on one line without a wide gap; places in points, from the top left corner.
 
-    base: of the baseline, counted downwards.
+    base: of the baseline, counted downwards. spans: left and right edge of each word, of those that spaces part.
     """
 
     text: str
@@ -42,6 +42,7 @@ class Piece:
     base: float
     size: float
     bold: bool = False
+    spans: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(slots=True)
@@ -288,14 +289,29 @@ class _Reader:
         """One piece, or none where the run holds nothing that can be read."""
         known = [glyph for glyph in run if glyph[0] not in "\x00\ufffd" and not "\ue000" <= glyph[0] <= "\uf8ff"]
         self.unreadable += len(run) - len(known)
-        # PDFium marks with these two what it takes for a hyphen that only the line's end has brought.
-        text = "".join(glyph[0] for glyph in known).replace("\x02", "-").replace("\ufffe", "-").strip()
+        text, spans = _text_of(known)
         width, _ = self.size(styles[0].turn) if styles else (0.0, 0.0)
         if not text or run[0][1] > width or run[-1][2] < 0:
             return []
         sizes = Counter(round(style.size, 1) for style in styles)
         bold = sum(style.bold for style in styles) * 2 > len(styles)
-        return [(styles[0].turn, Piece(text, run[0][1], run[-1][2], run[0][3], sizes.most_common(1)[0][0], bold))]
+        size = sizes.most_common(1)[0][0]
+        return [(styles[0].turn, Piece(text, run[0][1], run[-1][2], run[0][3], size, bold, spans))]
+
+
+def _text_of(run: list[Glyph]) -> tuple[str, tuple[tuple[float, float], ...]]:
+    """The words of a run, and where each stands."""
+    words, spans = [""], [(0.0, 0.0)]
+    for char, left, right, _, _ in run:
+        if char == " ":
+            words.append("")
+            spans.append((0.0, 0.0))
+            continue
+        spans[-1] = (spans[-1][0], right) if words[-1] else (left, right)
+        # PDFium marks with these two what it takes for a hyphen that only the line's end has brought.
+        words[-1] += "-" if char in "\x02\ufffe" else char
+    kept = [(word.strip(), span) for word, span in zip(words, spans, strict=True) if word.strip()]
+    return " ".join(word for word, _ in kept), tuple(span for _, span in kept)
 
 
 def _apart(last: Glyph, glyph: Glyph, last_size: float, size: float) -> bool:
