@@ -246,9 +246,16 @@ class _Bands:
 
     def _is_text(self, lines: Sequence[Sequence[_Span]]) -> bool:
         extent = max(line[-1][1] for line in lines) - min(line[0][0] for line in lines)
-        return sum(self._is_line(line, extent) for line in lines) >= max(
+        return sum(self._holds_line(line, extent) for line in lines) >= max(
             2.0, (_MOSTLY if self._strict else _TEXTY) * len(lines)
         )
+
+    def _holds_line(self, line: Sequence[_Span], extent: float) -> bool:
+        """Whether a part of it, between gaps that may part further columns, is a line of running text."""
+        gaps = [second[0] - first[1] for first, second in pairwise(line)]
+        widest = max(_CELL * self._size, 2 * median(gaps)) if gaps else 0.0
+        starts = [0, *(i for i, gap in enumerate(gaps, start=1) if gap > widest), len(line)]
+        return any(self._is_line(line[start:end], extent) for start, end in pairwise(starts))
 
     def _is_line(self, line: Sequence[_Span], extent: float) -> bool:
         """Whether words of running text fill the line, and no gap in it is wider than the others."""
