@@ -93,8 +93,9 @@ def measure(file: Path, folder: Path) -> FileRead:
         problem = str(exc)
     seconds = time.perf_counter() - begun
     words = [w for line in expected.splitlines() if not line.startswith(_NOTE) for w in words_of(line)]
-    found = [w for d in documents for text in _texts(d) for w in words_of(text)]
     lines = [line.removeprefix(_NOTE) for line in expected.splitlines()]
+    has_notes = any(line.startswith(_NOTE) for line in expected.splitlines())
+    found = [w for d in documents for text in _texts(d, has_notes) for w in words_of(text)]
     sentences = [folded(s) for line in lines if " | " not in line for s in _sentences(line) if is_sentence(s)]
     passages = [p for d in documents for p in cut_document(d)]
     headings = [text for d in documents for text in (d.title, *(b.text for b in d.blocks if b.form == "heading"))]
@@ -122,9 +123,11 @@ def _sentences(text: str) -> list[str]:
     return [without_mark(s) for s in split_sentences(text)]
 
 
-def _texts(document: SourceDocument) -> list[str]:
-    """What stands in the order of the document: all but its notes, which may stand anywhere."""
-    return [b.text for b in document.blocks if b.form != "note"] if document.blocks else [document.text]
+def _texts(document: SourceDocument, has_notes: bool) -> list[str]:
+    """What stands in the order of the document: all but its notes, which may stand anywhere, where it has some."""
+    if not document.blocks:
+        return [document.text]
+    return [b.text for b in document.blocks if not (has_notes and b.form == "note")]
 
 
 def _shares(read: list[FileRead]) -> dict[str, Ratio]:

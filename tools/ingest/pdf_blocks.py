@@ -236,9 +236,9 @@ class BlockMaker:
             return replace(self._made(part, "heading", text), level=level)
         if part.note:
             return self._made(part, "note", _NOTE.sub("", text, 1) if not part.lines[0].note else text)
-        marker = _BULLET.match(text) or _NUMBER.match(text)
-        if marker:
-            return self._made(part, "item", text[marker.end() :])
+        if marker := _BULLET.match(text) or _NUMBER.match(text):
+            # A clause is cited by what stands in brackets before it: '(2)', '(a)'.
+            return self._made(part, "item", text if text.startswith("(") else text[marker.end() :])
         return self._made(part, "paragraph", text)
 
     def _made(self, part: Part, form: BlockForm, text: str) -> Block:
