@@ -120,7 +120,7 @@ class Quotation(_Placed):
 
 class Citation(_Placed):
     """A source, once, with its number. `quote` is what was cited of it first, with where it stands; `more` is what else
-    was."""
+    was. `file`: the table that it is a row of, where its id does not say."""
 
     number: int
     passage_id: int
@@ -134,6 +134,7 @@ class Citation(_Placed):
     date: str
     support: float | None
     sample: bool
+    file: str = ""
     more: list[Quotation] = Field(default_factory=list)
 
 

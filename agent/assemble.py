@@ -220,6 +220,7 @@ def _citation(number: int, passage: Passage, quote: str, support: float | None) 
         date=passage.date,
         support=support,
         sample=passage.collection == SAMPLES,
+        file=passage.file,
         **_place(passage),
     )
 

@@ -289,6 +289,7 @@ def test_a_source_says_where_its_words_stand() -> None:
         (3, "1", 0, ""),  # rows of two files with the same id are two sources
     ]
     assert source_line(answer.citations[0]) == "A book. book.pdf, p. 14, “Costs”; pp. 200–201"
+    assert [source_line(c).strip() for c in answer.citations[1:]] == ["rents.csv, 1", "zoos.csv, 1"]
     assert "/x/" not in answer.model_dump_json()  # where a file lies on this machine is nobody's business
 
 

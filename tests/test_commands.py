@@ -375,6 +375,36 @@ def test_a_folder_that_changed_is_followed_when_asked(
     assert cli("collections", "mine")[1].count("passages)") == 1
 
 
+def test_a_folder_that_is_empty_all_at_once_is_not_taken_for_deleted(cli: Cli, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    note = disk / "note.txt"
+    note.write_text("Ferries ask for patience.")
+    cli("ingest", str(disk))
+    note.unlink()
+    status, _, err = cli("ingest", str(disk), "--sync", "--yes")
+    assert (status, "holds no file any more" in err) == (BAD_INPUT, True)
+    assert "note.txt" in cli("collections", "mine")[1]
+
+
+def test_a_file_that_cannot_be_read_this_time_keeps_its_documents(cli: Cli, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("id,text\n1,Ferries ask for patience.\n2,Bridges hurry people over the river.\n")
+    cli("ingest", str(tmp_path))
+    rows.write_text("id,text\n1,Ferries ask for patience.\n3,too,many,cells\n")
+    status, out, err = cli("ingest", str(tmp_path), "--sync", "--yes")
+    assert (status, "0 documents removed" in out, "1 documents stay" in err) == (FAILED, True, True)
+
+
+def test_a_report_that_cannot_be_written_is_refused_first(cli: Cli, tmp_path: Path) -> None:
+    note = tmp_path / "note.txt"
+    note.write_text("Ferries ask for patience.")
+    for report in (note, tmp_path / "nowhere" / "r.json"):
+        status, _, err = cli("ingest", str(note), "--report", str(report))
+        assert (status, one_line(err)) == (BAD_INPUT, True)
+    assert note.read_text() == "Ferries ask for patience."
+
+
 def test_the_samples_stay_as_they_are(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("Ferries ask for patience.")
     for words in (("ingest", str(tmp_path), "--collection", "samples"), ("delete", "samples")):

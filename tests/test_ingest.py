@@ -255,6 +255,8 @@ def test_documents_from_before_files_were_known_by_their_paths(house: House, fol
     before = [SourceDocument(name, BEES, title="bees"), SourceDocument(f"{folder}/deep/ants.md", "Ants slept.")]
     rows = [SourceDocument("owls", "Owls wait."), SourceDocument("moths", "Moths of another file.")]
     house.ingester.ingest([*before, *rows], "c")
+    with house.database.write() as db:
+        db.execute("UPDATE documents SET reading = 0")
     report = house.ingest_files([str(folder)], "c")
     # The one that is as it was is taken over, the file that changed replaced; a row of the same id may be another's.
     assert (report.stored, report.unchanged) == (2, 2)
@@ -298,3 +300,31 @@ def test_a_document_in_another_language_is_told(house: House, tmp_path: Path) ->
     assert house.ingest_files([str(tmp_path)], "c").languages == {"de": 1}
     [(_, passage)] = house.store.scan(0, 10)
     assert passage.language == "de"
+
+
+def test_a_file_replaces_no_document_that_came_from_elsewhere(
+    house: House, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.ingester.ingest([SourceDocument("bees.txt", "A text that a program sent.")], "c")
+    monkeypatch.chdir(folder)
+    house.ingest_files(["bees.txt"], "c")
+    assert {p.text for _, p in house.store.scan(0, 10)} == {"A text that a program sent.", BEES}
+
+
+def test_a_file_from_before_is_found_by_the_end_of_its_path(house: House, folder: Path) -> None:
+    house.ingester.ingest([SourceDocument(f"../{folder.name}/bees.txt", BEES, title="bees")], "c")
+    with house.database.write() as db:
+        db.execute("UPDATE documents SET reading = 0")
+    report = house.ingest_files([str(folder / "bees.txt")], "c")
+    assert (report.stored, report.unchanged, len(stored(house))) == (0, 1, 1)
+
+
+def test_copies_of_rows_from_before_are_all_stored(house: House, tmp_path: Path) -> None:
+    house.ingester.ingest([SourceDocument("1", "Rents rise.")], "c")
+    with house.database.write() as db:
+        db.execute("UPDATE documents SET reading = 0")
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("id,text\n1,Rents rise.\n")
+    report = house.ingest_files([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")], "c")
+    assert (report.stored, report.unchanged) == (1, 1)
+    assert {row["external_id"] for row in house.store.documents("c")} == {f"{tmp_path}/{n}.csv#1" for n in "ab"}

@@ -11,6 +11,10 @@ FOREIGN = {
     "parce que leurs clients viennent surtout de la banlieue.",
     "ru": "Многие жители считают, что бесплатный проезд в городском транспорте снизит число машин на улицах, другие "
     "боятся роста налогов.",
+    "da": "Regeringen vil forbyde mobiltelefoner i folkeskolen. Det er godt for de elever, som har sværest ved at "
+    "koncentrere sig, siger ministeren, men lærerne er ikke enige og vil have bedre vilkår.",
+    "nl": "De regering wil mobiele telefoons verbieden in de klas. Dat is goed voor leerlingen die moeite hebben om "
+    "zich te concentreren, zegt de minister, maar de leraren waren het daar niet mee eens.",
     "ja": "日本の捕鯨は伝統であると言う人がいる。しかし多くの国が反対している。クジラの数は回復しているという"
     "研究もあるが、議論は続いている。",
 }
@@ -25,6 +29,14 @@ def test_english_with_foreign_words_is_english() -> None:
     text = "The Bundesverfassungsgericht struck down the Vorratsdatenspeicherung, and the Süddeutsche was glad of it."
     assert language_of(text) == "en"
     assert language_of(f"{text * 40} {FOREIGN['de']}") == "en"
+
+
+def test_english_of_few_function_words() -> None:
+    assert language_of("Zoos protect endangered species. Rent control reduces supply. Ban phones. Tax sugar.") in (
+        "en",
+        "",
+    )
+    assert language_of("Ferries should run at night, because they bring people home who work late.") == "en"
 
 
 def test_too_little_to_tell() -> None:

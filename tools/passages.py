@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Literal, get_args
 
 SourceKind = Literal[
@@ -110,6 +111,12 @@ class Passage:
     def document(self) -> tuple[str, str]:
         """The document's identity: its collection and its key there."""
         return self.collection, self.key or self.document_id
+
+    @property
+    def file(self) -> str:
+        """The name of the table that the document is a row of; empty where it is none, or its id names the file."""
+        table = self.key.removesuffix(f"#{self.document_id}")
+        return "" if table in ("", self.key) else PurePath(table).name
 
     @property
     def source(self) -> str:

@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agent.__main__ import FAILED, OK
@@ -16,6 +16,7 @@ from agent.commands.storage import open_indexes
 from agent.settings import load_settings
 from tools.errors import InputError, SourceError
 from tools.ingest.columns import FIELDS, Columns
+from tools.ingest.documents import printable
 from tools.ingest.files import FoundFile, find_files
 from tools.ingest.ingest import Ingester, IngestReport, read_all
 from tools.passages import SourceDocument
@@ -34,8 +35,9 @@ def run(args: argparse.Namespace) -> int:
     addresses = [p for p in args.paths if p.startswith(("http://", "https://"))]
     paths = [p for p in args.paths if p not in addresses]
     skipped = Counter[str]()
-    files = find_files(paths, everything=args.all, skipped=skipped) if paths else []
+    files = find_files(paths, everything=args.all, or_none=args.sync, skipped=skipped) if paths else []
     report, progress = IngestReport(), _Progress()
+    _check_report(args.report, files)
     store, search, encoder = open_indexes()
     documents = _both(read_all(files, report, progress, _columns(args)), addresses, report.problems)
     try:
@@ -43,12 +45,15 @@ def run(args: argparse.Namespace) -> int:
     finally:
         progress.end()
     _tell(args, report, skipped)
-    if args.report:
-        _write_report(Path(args.report), report, skipped)
+    removed: list[str] = []
+    try:
+        if args.sync and (removed := _synchronise(args, store, paths, files, report)):
+            search.refresh()
+    finally:
+        if args.report:
+            _write_report(Path(args.report), report, skipped, removed)
     if args.sync:
-        removed = _synchronise(args, store, paths, files, report)
-        search.refresh()
-        print(f"{removed} documents removed that are not in their files any more.")
+        print(f"{len(removed)} documents removed that are not in their files any more.")
     return FAILED if report.problems else OK
 
 
@@ -78,7 +83,17 @@ def _counts(counted: Counter[str]) -> str:
     return ", ".join(f"{what} ({count:,})" for what, count in counted.most_common())
 
 
-def _write_report(file: Path, report: IngestReport, skipped: Counter[str]) -> None:
+def _check_report(file: str | None, files: Sequence[FoundFile]) -> None:
+    """Raises InputError before anything is read where the report could not be written, or only over a document."""
+    if file is None:
+        return
+    if os.path.realpath(file) in {f.origin for f in files}:
+        raise InputError(f"{file} is one of the files to be read. Name another file for --report.")
+    if not Path(file).absolute().parent.is_dir():
+        raise InputError(f"there is no folder for the report {file}. Name a file in a folder that exists.")
+
+
+def _write_report(file: Path, report: IngestReport, skipped: Counter[str], removed: Sequence[str]) -> None:
     told = {
         "stored": report.stored,
         "unchanged": report.unchanged,
@@ -88,6 +103,7 @@ def _write_report(file: Path, report: IngestReport, skipped: Counter[str]) -> No
         "left_out": dict(report.left_out),
         "not_looked_into": dict(skipped),
         "languages": dict(report.languages),
+        "removed": list(removed),
     }
     try:
         file.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -97,25 +113,54 @@ def _write_report(file: Path, report: IngestReport, skipped: Counter[str]) -> No
 
 def _synchronise(
     args: argparse.Namespace, store: Store, paths: Sequence[str], files: Sequence[FoundFile], report: IngestReport
-) -> int:
-    """Removes what was read from these folders and files and is not there any more; returns how many documents."""
+) -> list[str]:
+    """Removes what was read from these folders and files and is not there any more; returns the identities.
+
+    A file that could not be read, or not to its end, keeps all that was read from it before.
+    """
     if not store.has_collection(args.collection):
-        return 0
-    read_well = {f.origin for f in files} - report.broken
-    gone = [
-        (key, origin)
-        for key, origin in store.read_from(args.collection, [os.path.realpath(p) for p in paths]).items()
-        if key not in report.seen and (origin in read_well or not Path(origin).exists())
-    ]
-    if not gone or not (args.yes or _agreed(gone, args.collection)):
-        return 0
-    store.delete_documents(args.collection, [key for key, _ in gone])
-    return len(gone)
+        return []
+    here = {f.origin for f in files}
+    stored = store.read_from(args.collection, [printable(os.path.realpath(p)) for p in paths])
+    unseen = {key: origin for key, origin in stored.items() if key not in report.seen}
+    if kept := sum(origin in report.broken for origin in unseen.values()):
+        print(f"{kept} documents stay, since their files could not be read, or not to their end.", file=sys.stderr)
+    gone = [k for k, origin in unseen.items() if origin not in report.broken and (origin in here or _is_gone(origin))]
+    if not gone:
+        return []
+    away = [p for p in paths if _is_empty(printable(os.path.realpath(p)), here, stored)]
+    if away and not sys.stdin.isatty():
+        raise InputError(
+            f"'{away[0]}' holds no file any more, as a disk that is not connected. Nothing was removed. If its "
+            f"documents are to go, remove them at a terminal, or with `python -m agent delete {args.collection}`."
+        )
+    if not (args.yes and not away) and not _agreed(gone, args.collection):
+        return []
+    store.delete_documents(args.collection, gone)
+    return gone
 
 
-def _agreed(gone: Sequence[tuple[str, str]], collection: str) -> bool:
+def _is_gone(origin: str) -> bool:
+    """Whether no file has this path; one that cannot be looked for, or whose name is not known to the letter, may be
+    there."""
+    try:
+        os.lstat(origin)
+    except (FileNotFoundError, NotADirectoryError):
+        return "\\" not in origin
+    except OSError:
+        return False
+    return False
+
+
+def _is_empty(path: str, here: Collection[str], stored: Mapping[str, str]) -> bool:
+    """Whether documents were read from below a path at which there is nothing now."""
+    below = f"{path.rstrip('/')}/"
+    return any(o.startswith(below) for o in stored.values()) and not any(o.startswith(below) for o in here)
+
+
+def _agreed(gone: Sequence[str], collection: str) -> bool:
     """Whether the person at the terminal wants them removed. Raises InputError where nobody can be asked."""
-    named = [*(key for key, _ in gone[:_SHOWN]), *(["…"] if len(gone) > _SHOWN else [])]
+    named = [*gone[:_SHOWN], *(["…"] if len(gone) > _SHOWN else [])]
     what = f"gone from their files since they were stored in '{collection}' ({len(gone)}):"
     if not sys.stdin.isatty():
         raise InputError(f"{what} {', '.join(named)}. To remove them without being asked, give --yes.")

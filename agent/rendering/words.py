@@ -193,7 +193,8 @@ def source_line(citation: Citation) -> str:
     )
     places = [place_of(citation), *(place_of(quotation) for quotation in citation.more)]
     where = "; ".join(dict.fromkeys(filter(None, places)))
-    place = ", ".join(filter(None, (citation.url or citation.document_id, where)))
+    named = f"{citation.file}, {citation.document_id}" if citation.file else citation.document_id
+    place = ", ".join(filter(None, (citation.url or named, where)))
     title = citation.title.rstrip(".")
     return (
         " ".join(f"{part}." if not part.endswith((".", "!", "?")) else part for part in (title, about) if part)

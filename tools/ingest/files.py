@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.errors import InputError
+from tools.ingest.documents import printable
 from tools.ingest.readers import IN_FOLDERS, READERS
 
 _NOT_MEANT = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
@@ -22,13 +23,13 @@ class FoundFile:
 
 
 def find_files(
-    paths: Sequence[str], *, everything: bool = False, skipped: Counter[str] | None = None
+    paths: Sequence[str], *, everything: bool = False, or_none: bool = False, skipped: Counter[str] | None = None
 ) -> list[FoundFile]:
     """Every readable file under the paths, in a stable order; one that is named several ways once.
 
     Inside a folder hidden files and folders, virtual environments and caches are left out unless `everything`; these
     and the files that no reader reads are counted in `skipped`. Raises InputError for a path that does not exist, or
-    when nothing that can be read was found.
+    when nothing that can be read was found, unless `or_none`.
     """
     counted = Counter[str]() if skipped is None else skipped
     found: dict[str, FoundFile] = {}
@@ -37,9 +38,9 @@ def find_files(
         if not path.exists():
             raise InputError(f"there is no file or folder '{given}'.")
         for file in [path] if path.is_file() else _inside(path, everything, counted):
-            origin = os.path.realpath(file)
+            origin = printable(os.path.realpath(file))
             found.setdefault(origin, FoundFile(file, os.path.normpath(file), origin))
-    if not found:
+    if not found and not or_none:
         more = f" Not looked into: {', '.join(f'{what} ({n})' for what, n in counted.items())}." if counted else ""
         raise InputError(
             f"nothing to read in {', '.join(paths)}. Readable are files ending in {', '.join(READERS)}.{more}"
@@ -48,7 +49,10 @@ def find_files(
 
 
 def _inside(folder: Path, everything: bool, skipped: Counter[str]) -> Iterator[Path]:
-    for here, folders, files in os.walk(folder):
+    def unopened(_: OSError) -> None:
+        skipped["folders that cannot be opened"] += 1
+
+    for here, folders, files in os.walk(folder, onerror=unopened):
         folders.sort()
         if not everything:
             for name in [f for f in folders if f in _NOT_MEANT or f.startswith(".")]:

@@ -1,9 +1,11 @@
 """Brings documents into a collection: read, cut, encode, store, index. Doing it twice changes nothing."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 
 from tools.encoders.encoder import Encoder
 from tools.encoders.sentences import encode_with_sentences
@@ -21,6 +23,7 @@ from tools.text.language import language_of
 from tools.text.sentences import split_sentences
 
 _PASSAGES_A_BATCH = 256
+_LEADING_DOTS = re.compile(r"^(?:\.{0,2}/)+")
 LARGEST_TEXT = 20_000_000
 """Characters of one document at most."""
 
@@ -70,7 +73,7 @@ def read_all(
             report.broken.add(origin)
 
         try:
-            name, origin = printable(file.name), printable(file.origin)
+            name, origin = printable(file.name), file.origin
             for document in read_file(file.path, name, skip, columns, report.notes.append):
                 yield replace(document, key=origin + document.key.removeprefix(name), origin=origin)
         except SourceError as exc:
@@ -131,19 +134,22 @@ class Ingester:
     ) -> Iterator["_Cut"]:
         """The documents that have to be stored, cut; what is stored as it is now is counted."""
         taken: dict[str, str] = {}
+        before = _by_file_name(known)
         for document in documents:
             digest = content_hash(document)
             if taken.setdefault(document.identity, digest) != digest:
-                report.problems.append(f"{document.external_id}: this id occurs twice; only the first was taken.")
+                report.problems.append(f"{document.identity}: this id occurs twice; only the first was taken.")
                 continue
             report.seen.add(document.identity)
-            older = _known_as(document, digest, known)
+            older = _known_as(document, digest, known, before)
             if older and known[older].content_hash == digest:
+                known[document.identity] = known.pop(older)
                 report.unchanged += 1
-                if older != document.identity or known[older].reading < READING:
+                if older != document.identity or known[document.identity].reading < READING:
                     self._adopt(collection, older, document)
                 continue
             if (made := _cut(document, older, report)) is not None:
+                known.pop(older, None)
                 known[document.identity] = KnownDocument(digest, document.origin, READING)
                 yield made
 
@@ -196,20 +202,43 @@ def _cut(document: SourceDocument, older: str, report: IngestReport) -> _Cut | N
     return _Cut(document, passages, older)
 
 
-def _known_as(document: SourceDocument, digest: str, known: dict[str, KnownDocument]) -> str:
+def _known_as(
+    document: SourceDocument, digest: str, known: dict[str, KnownDocument], earlier: dict[str, list[str]]
+) -> str:
     """The identity that an earlier state of the document is stored under; empty where it is new.
 
     Before files were known by their whole paths, they were by the name that they were given by, and rows by their id
-    alone: there a row is the same where its content is, since rows of other files had the same ids.
+    alone: there a row is the same where its content is, since rows of other files had the same ids. earlier: those
+    names by their last part.
     """
     if document.identity in known:
         return document.identity
-    name = document.external_id
-    before = known.get(name)
-    if before is None or before.origin or not document.key:
+    if not document.key:
         return ""
     is_row = document.key != document.origin
-    return "" if is_row and before.content_hash != digest else name
+    names = [document.external_id] + ([] if is_row else _names_then(document.origin, earlier))
+    for name in names:
+        before = known.get(name)
+        if before is None or before.origin or before.reading == READING:
+            continue  # none, or one that did not come from a file
+        if before.content_hash == digest or not is_row:
+            return name
+    return ""
+
+
+def _by_file_name(known: dict[str, KnownDocument]) -> dict[str, list[str]]:
+    """The names that documents were stored under before, by their last part."""
+    found: dict[str, list[str]] = {}
+    for name, before in known.items():
+        if before.reading < READING and not before.origin:
+            found.setdefault(PurePath(name).name, []).append(name)
+    return found
+
+
+def _names_then(origin: str, earlier: dict[str, list[str]]) -> list[str]:
+    """The name that a file may be stored under from before, when it was named from elsewhere: the end of its path."""
+    ends = [n for n in earlier.get(PurePath(origin).name, ()) if origin.endswith("/" + _LEADING_DOTS.sub("", n))]
+    return ends if len(ends) == 1 else []
 
 
 def _batches(

@@ -155,7 +155,8 @@ class Store:
         query = "SELECT external_id FROM documents WHERE collection_id = ? AND reading < ?"
         with self._db.read() as db:
             rows = db.execute(query, (collection_id, READING)).fetchall()
-        return sum(key.lower().endswith(tuple(endings)) for (key,) in rows)
+        files = (key.lower() for (key,) in rows if not key.startswith(("http://", "https://")))
+        return sum(name.endswith(tuple(endings)) for name in files)
 
     def put(self, collection_id: int, documents: Sequence[PreparedDocument]) -> int:
         """Stores the documents, each replacing an older one of the same id; returns the passages stored."""
