@@ -78,6 +78,9 @@ def test_collections_are_filled_read_and_removed(steelman: Steelman, tmp_path: P
     (tmp_path / "what.xyz").write_text("?")
     stored = steelman.ingest("my papers 2026", *sorted(tmp_path.glob("*.*")))
     assert (stored.stored, len(stored.problems)) == (2, 1)
+    (tmp_path / "survey.csv").write_text("who,pro,con\nAnn,Bridges join towns.,Bridges cost towns money.\n")
+    assert steelman.ingest("surveys", tmp_path / "survey.csv", text=["pro", "con"], id="who").stored == 1
+    assert [d.id for d in steelman.documents("surveys")] == ["Ann"]
     text = NewDocument(id="bells-7", text="Bridges carry bells.", publisher="The Bell")
     assert steelman.store("my papers 2026", [text]).stored == 1
     assert {c.name: c.documents for c in steelman.collections()}["my papers 2026"] == 3

@@ -156,13 +156,16 @@ class Steelman:
             yield from page.documents
             offset = page.next_offset
 
-    def ingest(self, collection: str, *files: str | Path) -> Stored:
-        """Stores files, each under its name, in a new collection if need be; `problems` name what cannot be read."""
+    def ingest(self, collection: str, *files: str | Path, **columns: str | list[str]) -> Stored:
+        """Stores files, each under its name, in a new collection if need be; `problems` name what cannot be read.
+
+        columns: of tables, where they are not plain: text=['pro', 'con'], id='key', title='headline'.
+        """
+        named = {f"{field}_column": column for field, column in columns.items()}
         with ExitStack() as opened:
             parts = [("files", (Path(f).name, opened.enter_context(Path(f).open("rb")))) for f in files]
-            return Stored.model_validate_json(
-                self._server.send("POST", f"{_in(collection)}/files", files=parts).content
-            )
+            reply = self._server.send("POST", f"{_in(collection)}/files", files=parts, data=named)
+            return Stored.model_validate_json(reply.content)
 
     def store(self, collection: str, documents: Sequence[NewDocument]) -> Stored:
         """Stores texts, in a new collection if need be; a document of the same id is replaced."""
