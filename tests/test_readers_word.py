@@ -8,9 +8,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from office_files import cell, one, packed, paragraph, shown, table, word
+from office_files import cell, one, packed, paragraph, relations, shown, table, word
 
 from tools.errors import SourceError
+from tools.ingest.packed import opened
 
 
 def by_python_docx(path: Path, title: str = "") -> Path:
@@ -279,6 +280,22 @@ def test_a_file_of_nothing_but_marking_is_refused_soon(tmp_path: Path, ending: s
     assert path.stat().st_size < 200_000
     with pytest.raises(SourceError, match="unpacks to more than"):
         one(path)
+
+
+def test_a_part_of_any_ending_counts_as_marking_once_it_is_read(tmp_path: Path) -> None:
+    rels = relations(officeDocument="word/document.dat")
+    path = packed(tmp_path / "bomb.docx", {"_rels/.rels": rels, "word/document.dat": b"<w:p/>" * 4_000_000})
+    with pytest.raises(SourceError, match=r"^bomb\.docx: .* unpacks to more than"):
+        one(path)
+
+
+def test_what_is_read_of_many_parts_counts_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = packed(tmp_path / "a.epub", {f"{n}.dat": b"<p/>" * 100 for n in range(4)})
+    monkeypatch.setattr("tools.ingest.packed._MOST_XML", 1000)
+    with opened(path, "a.epub", "a book") as package:
+        assert len([package.read(part) for part in ("0.dat", "0.dat", "1.dat", "1.dat")]) == 4
+        with pytest.raises(SourceError, match="unpacks to more than"):
+            package.read("2.dat")
 
 
 def test_entities_are_not_unfolded(tmp_path: Path) -> None:

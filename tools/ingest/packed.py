@@ -41,16 +41,27 @@ class Relation:
 class Package:
     """The parts of an opened document."""
 
-    def __init__(self, zipped: zipfile.ZipFile) -> None:
-        self._zipped = zipped
+    def __init__(self, zipped: zipfile.ZipFile, too_much: SourceError) -> None:
+        self._zipped, self._too_much = zipped, too_much
         self._names = {name.lower(): name for name in zipped.namelist()}
+        self._read: set[str] = set()
+        self._size = 0  # of the parts that were read, each once
 
     def has(self, part: str) -> bool:
         return part.lower() in self._names
 
     def read(self, part: str) -> bytes:
-        """Raises KeyError for a part that is missing."""
-        return self._zipped.read(self._names.get(part.lower(), part))
+        """Raises KeyError for a part that is missing, SourceError where too much was read with it.
+
+        What is read is parsed, whatever the ending of its name: any part may be named by a relation.
+        """
+        found = self._zipped.getinfo(self._names.get(part.lower(), part))
+        if found.filename not in self._read:
+            self._read.add(found.filename)
+            self._size += found.file_size
+        if self._size > _MOST_XML:
+            raise self._too_much
+        return self._zipped.read(found)
 
     def xml(self, part: str) -> Any:
         """The root element of a part. Raises KeyError where it is missing, lxml's SyntaxError where it is damaged."""
@@ -92,10 +103,11 @@ def opened(path: Path, name: str, what: str) -> Iterator[Package]:
                 raise SourceError(f"{name}: this is not {what} that can be read: {how}.")
         with zipfile.ZipFile(path) as zipped:
             sizes = [(part.file_size, part.filename.lower().endswith(_XML)) for part in zipped.infolist()]
+            most = f"{_MOST_XML:,} bytes of text and its marking, or {_MOST_UNPACKED:,} in all"
+            too_much = SourceError(f"{name}: this is {what} that unpacks to more than {most}. Split it.")
             if sum(size for size, _ in sizes) > _MOST_UNPACKED or sum(size for size, xml in sizes if xml) > _MOST_XML:
-                most = f"{_MOST_XML:,} bytes of text and its marking, or {_MOST_UNPACKED:,} in all"
-                raise SourceError(f"{name}: this is {what} that unpacks to more than {most}. Split it.")
-            yield Package(zipped)
+                raise too_much
+            yield Package(zipped, too_much)
     except (
         *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, LookupError, ValueError),
         *(SyntaxError, RuntimeError),  # lxml's errors are SyntaxErrors; a RuntimeError is a part with a password
