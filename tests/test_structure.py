@@ -257,6 +257,27 @@ def test_a_page_of_boxes_and_breaks_is_read_whole(tmp_path: Path) -> None:
     assert [b.text for b in found.blocks] == lines
 
 
+def test_the_comments_of_a_discussion_are_the_page(tmp_path: Path) -> None:
+    said = [f"In the year {year} I would have kept the harbour open." for year in range(1990, 2020)]
+    share = "<span class='share'>Tell your friends</span>"
+    comments = "".join(f"<div class='comment'><p>{text}</p>{share}</div>" for text in said)
+    menu = "".join(f"<div class='menu-item'><a href='/{n}'>All threads of the year {n}</a></div>" for n in range(99))
+    page = f"<body>{menu}<h1>Harbour</h1>{comments}<div class='sidebar'>Who is online</div></body>"
+    assert [b.text for b in one(write(tmp_path / "a.html", page)).blocks] == ["Harbour", *said]
+    article = "".join(f"<p>{text} Others would not.</p>" for text in said)
+    found = one(write(tmp_path / "b.html", f"<body>{article}{comments}</body>"))
+    assert [b.text for b in found.blocks] == [f"{text} Others would not." for text in said]
+
+
+def test_a_page_nested_deep_is_counted_once(tmp_path: Path) -> None:
+    links = "".join(f"<a href='/{n}'>On</a> " for n in range(4))
+    lists = f"<ul><li>{links} the harbour, the walls and the boats of the town</li></ul>" * 1000
+    page = f"<body>{'<div>' * 150}{lists}{'</div>' * 150}</body>"
+    began = time.process_time()
+    assert len(one(write(tmp_path / "a.html", page)).blocks) == 1000
+    assert time.process_time() - began < 2
+
+
 def test_a_long_article_of_the_web_is_not_cut() -> None:
     parts = "".join(f"<div class='c{n}'><div><span>{WHOLE} It was {n}.</span></div></div>" for n in range(60))
     page = f"<html><body><article><p>{WHOLE}</p>{parts}</article></body></html>"
