@@ -257,6 +257,12 @@ def test_a_page_of_boxes_and_breaks_is_read_whole(tmp_path: Path) -> None:
     assert [b.text for b in found.blocks] == lines
 
 
+def test_many_headings_one_right_below_the_other(tmp_path: Path) -> None:
+    lines = "".join(f"Heading {n}\n==========\n" for n in range(3000))
+    found = one(write(tmp_path / "a.txt", f"{lines}It was closed.\n"))
+    assert [b.form for b in found.blocks] == ["heading"] * 3000 + ["paragraph"]
+
+
 def test_the_comments_of_a_discussion_are_the_page(tmp_path: Path) -> None:
     said = [f"In the year {year} I would have kept the harbour open." for year in range(1990, 2020)]
     share = "<span class='share'>Tell your friends</span>"

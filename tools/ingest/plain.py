@@ -152,21 +152,30 @@ def _chunk_blocks(chunk: list[str], width: int, left_out: Counter[str]) -> Itera
     chunk = _unboxed(chunk)
     kept = [line for line in chunk if not _LEADERS.search(line)]
     left_out["lines of a table of contents"] += len(chunk) - len(kept)
-    while kept and _RULE.match(kept[0].strip()) and not _heading_below(kept):
-        kept = kept[1:]  # a rule is no text
-    if not kept:
-        left_out["preformatted lines"] += len(chunk) if len(chunk) > 1 and not _LEADERS.search(chunk[0]) else 0
-        return
-    if heading := _underlined(kept):
+    while chunk:
+        while kept and _RULE.match(kept[0].strip()) and not _heading_below(kept):
+            del kept[0]  # a rule is no text
+        if not kept:
+            left_out["preformatted lines"] += len(chunk) if len(chunk) > 1 and not _LEADERS.search(chunk[0]) else 0
+            return
+        heading = _underlined(kept)
+        if not heading:
+            yield from _body_blocks(kept, width, left_out)
+            return
         yield heading
-        yield from _chunk_blocks(kept[2:], width, left_out)
-    elif rows := _rows(kept):
+        chunk = _unboxed(kept[2:])
+        kept = chunk[:]
+
+
+def _body_blocks(lines: list[str], width: int, left_out: Counter[str]) -> Iterator[Block]:
+    """The blocks of lines that begin with no underlined heading."""
+    if rows := _rows(lines):
         yield Block("\n".join(rows), "table")
-    elif _drawn(kept):
-        left_out["preformatted lines"] += len(kept)
+    elif _drawn(lines):
+        left_out["preformatted lines"] += len(lines)
     else:
-        for part in _parts(kept):
-            yield from _part_blocks(part, width, alone=len(kept) == 1)
+        for part in _parts(lines):
+            yield from _part_blocks(part, width, alone=len(lines) == 1)
 
 
 def _heading_below(lines: Sequence[str]) -> bool:
@@ -209,8 +218,9 @@ def _drawn(lines: Sequence[str]) -> bool:
 
 def _unboxed(lines: list[str]) -> list[str]:
     """The text of a box that is drawn of stars or signs."""
-    box = [_BOXED.match(line) for line in lines]
-    return [m[2] for m in box if m and not _RULE.match(m[2].strip() or "---")] if all(box) and len(box) > 2 else lines
+    if len(lines) < 3 or not all(map(_BOXED.match, lines)):
+        return lines
+    return [m[2] for m in map(_BOXED.match, lines) if m and not _RULE.match(m[2].strip() or "---")]
 
 
 def _parts(lines: list[str]) -> Iterator[list[str]]:
