@@ -231,6 +231,19 @@ def test_an_id_that_keeps_repeating_is_none(tmp_path: Path) -> None:
     assert "ids from the row numbers (those in 'id' repeat)" in found.notes[0]
 
 
+def test_a_column_of_ids_with_gaps_is_none_unless_it_is_named(tmp_path: Path) -> None:
+    rows = [{"id": f"x{i}" if i else "", "text": t} for i, t in enumerate(LONG)]
+    path = made(tmp_path, "a.jsonl", lines(*rows))
+    found = Reading(path)
+    assert (found.texts, found.problems) == ([*LONG], [])
+    assert found.notes == ["a.jsonl: ids from the row numbers; not used: 'id'."]
+    nested = made(tmp_path, "c.jsonl", lines({"id": {}, "text": LONG[0]}, {"id": 1, "text": LONG[1]}))
+    assert Reading(nested).ids == ["c.jsonl, row 1", "c.jsonl, row 2"]
+    assert Reading(path, id="id").problems == ["a.jsonl, line 1: the column 'id' is empty."]
+    rows = [{"id": "", "text": ""}, *rows[1:]]
+    assert Reading(made(tmp_path, "b.jsonl", lines(*rows))).ids == ["x1", "x2"]
+
+
 # What is left out
 
 

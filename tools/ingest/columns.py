@@ -120,8 +120,10 @@ def choose(file: str, rows: Sequence[Mapping[str, Value]], names: Sequence[str],
     if not text:
         text = (_text(file, columns, given, set(fields.values())),)
         guessed["text"] = text[0]
+    told = [row for row in rows if any(value_of(row.get(name)) for name in text)]  # the others need no id
     for of in FIELDS:
-        if of not in fields and (found := _field(of, [c for c in columns if c.name not in text])):
+        free = [_column(c.name, told) if of == "id" else c for c in columns if c.name not in text]
+        if of not in fields and (found := _field(of, free)):
             fields[of] = guessed[of] = found
     note = _note(columns, text, fields, guessed)
     # A field that the first rows do not have may still come: it has to be called what it is then.
@@ -225,7 +227,7 @@ def _is_address(value: str) -> bool:
 def _field(of: str, columns: Iterable[_Column]) -> str:
     """The column of a field; empty where none is plain."""
     columns = list(columns)
-    if exact := [c.name for c in columns if c.name == of and (of != "id" or _tells_apart(c))]:
+    if exact := [c.name for c in columns if c.name == of and (of != "id" or _is_whole_id(c))]:
         return exact[0]
     known = len(_NAMES[of])
     fitting = [(rank, c) for c in columns if (rank := _names_field(of, c)) < known + 3 and _FITS[of](c)]
@@ -248,6 +250,11 @@ def _names_field(of: str, column: _Column) -> int:
 def _tells_apart(column: _Column) -> bool:
     """Whether it may be an id: hardly a value comes twice. (What does by mistake is told, row by row.)"""
     return len(column.values) - len(set(column.values)) <= max(1, 0.05 * len(column.values))
+
+
+def _is_whole_id(column: _Column) -> bool:
+    """Whether all rows could be told apart by it: where some have no id, those would be lost."""
+    return len(column.values) == column.rows and _tells_apart(column)
 
 
 def _is_id(column: _Column) -> bool:
