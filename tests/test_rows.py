@@ -224,6 +224,14 @@ def test_an_id_that_comes_twice_is_told_with_both_lines(tmp_path: Path) -> None:
     assert found.notes == ["a.csv: 1 rows that say again what an earlier one of their id says."]
 
 
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_an_object_with_a_text_is_one_row(tmp_path: Path, name: str, indent: int | None) -> None:
+    said = {"title": TITLE, "text": LONG[0], "tags": [{"name": "zoo"}], "meta": {"url": "https://x.example/1"}}
+    [found] = Reading(made(tmp_path, name, json.dumps(said, indent=indent))).documents
+    assert (found.text, found.title, found.url) == (LONG[0], TITLE, "https://x.example/1")
+
+
 def test_an_id_that_keeps_repeating_is_none(tmp_path: Path) -> None:
     rows: list[list[Any]] = [["id", "argument"], *([i // 3, f"{t} {i}"] for i, t in enumerate(LONG * 4))]
     found = Reading(made(tmp_path, "a.csv", table(rows)))

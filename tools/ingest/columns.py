@@ -130,6 +130,11 @@ def choose(file: str, rows: Sequence[Mapping[str, Value]], names: Sequence[str],
     return Choice(text, {of: of for of in FIELDS if of not in ("id", *names)} | fields, note)
 
 
+def is_text(name: str) -> bool:
+    """Whether a column is the text for its name alone."""
+    return folded(name) in _TEXT
+
+
 def is_known(name: str) -> bool:
     """Whether columns are usually called so."""
     known = _TEXT | _PERHAPS_TEXT | _ASKED | {n for names in _NAMES.values() for n in names}

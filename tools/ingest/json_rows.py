@@ -1,4 +1,4 @@
-"""Takes tables apart that are JSON: an object a line, an array of objects, or an object that holds one."""
+"""Takes tables apart that are JSON: an object a line, an array of objects, an object that holds one or is a row."""
 
 import io
 import json
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tools.errors import SourceError
+from tools.ingest.columns import is_text
 from tools.ingest.table import Row, Table, Value
 
 _DEEPEST = 20
@@ -43,9 +44,14 @@ def _loaded(text: str) -> Any:
 
 
 def _array(whole: dict[str, Any] | list[Any], name: str) -> list[Any]:
-    """The one array of rows; an object whose values are all objects is a table too, each row under its key."""
+    """The one array of rows; an object whose values are all objects is a table too, each row under its key.
+
+    An object with a field that is called as texts are is a row itself.
+    """
     if isinstance(whole, list):
         return whole
+    if any(isinstance(v, str) and v.strip() and is_text(k) for k, v in whole.items()):
+        return [whole]
     arrays = {k: v for k, v in whole.items() if isinstance(v, list) and v and isinstance(v[0], dict)}
     if len(arrays) == 1:
         return next(iter(arrays.values()))
