@@ -322,6 +322,14 @@ def test_a_strangers_file_is_read_apart() -> None:
         pdf_apart(data[:90], "https://x.example/a.pdf", 1, 20.0)
 
 
+def test_apart_all_pages_are_read_and_a_title_is_given() -> None:
+    data = pdf_of([drawn(*BODY)] * 3)
+    found = pdf_apart(data, "a.pdf", None, 20.0, "On the harbour", recognising=20.0, memory=2 << 30)
+    assert (found.title, {b.page for b in found.blocks}) == ("On the harbour", {1, 2, 3})
+    with pytest.raises(SourceError, match="unpacks to more than"):
+        pdf_apart(data, "a.pdf", None, 20.0, memory=30 << 20)
+
+
 def test_a_page_that_unpacks_to_more_than_there_is_memory_for() -> None:
     data = pdf_of([b" " * 200_000_000])
     assert len(data) < 1_000_000

@@ -27,8 +27,9 @@ from api.shapes import (
 )
 from tools.errors import AmbiguousDocumentError, SourceError
 from tools.ingest.columns import Columns
-from tools.ingest.documents import printable
+from tools.ingest.documents import printable, title_of
 from tools.ingest.ingest import Ingester, IngestReport
+from tools.ingest.pdf_apart import pdf_apart
 from tools.ingest.readers import READERS, read_file
 from tools.passages import SourceDocument
 from tools.store.store import SAMPLES
@@ -36,6 +37,8 @@ from tools.text.sentences import clean
 
 router = APIRouter(prefix="/v1/collections", tags=["collections"])
 _PAGE = 100
+_PDF_SECONDS, _PDF_RECOGNISING = 300.0, 1800.0
+_PDF_MEMORY = 4 << 30  # bytes
 _NAMED: dict[str, Any] = {
     "headers": {
         "Content-Disposition": {
@@ -235,6 +238,10 @@ def _read(files: list[tuple[Path, str]], report: IngestReport, columns: Columns)
             report.problems.append(wrong)
             continue
         try:
+            if path.suffix == ".pdf":  # what would end the process is not read in the server's own
+                data, title = path.read_bytes(), title_of(sent)
+                yield pdf_apart(data, sent, None, _PDF_SECONDS, title, _PDF_RECOGNISING, _PDF_MEMORY)
+                continue
             yield from read_file(
                 path, sent, lambda problem: report.problems.append(str(problem)), columns, report.notes.append
             )

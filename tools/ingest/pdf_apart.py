@@ -21,11 +21,24 @@ _MOST_MEMORY = 1 << 30  # bytes
 _START = 2.0  # seconds until the process has loaded what it needs
 
 
-def pdf_apart(data: bytes, name: str, most_pages: int, seconds: float) -> SourceDocument:
-    """What `pdf_document` makes of the data, or its SourceError; it is one, too, when the process had to be ended."""
-    command = [sys.executable, "-m", "tools.ingest.pdf_apart", name, str(most_pages), str(seconds)]
+def pdf_apart(
+    data: bytes,
+    name: str,
+    most_pages: int | None,
+    seconds: float,
+    title: str = "",
+    recognising: float = 0.0,
+    memory: int = _MOST_MEMORY,
+) -> SourceDocument:
+    """What `pdf_document` makes of the data, or its SourceError; it is one, too, when the process had to be ended.
+
+    recognising: the seconds that text recognition may take besides; without any, there is none. memory: in bytes.
+    """
+    reading = {"title": title, "most_pages": most_pages, "seconds": seconds, "recognise": recognising > 0}
+    command = [sys.executable, "-m", "tools.ingest.pdf_apart", name, str(memory), json.dumps(reading)]
+    most = seconds + recognising + _START
     try:
-        done = subprocess.run(command, input=data, capture_output=True, timeout=seconds + _START, cwd=_ROOT)
+        done = subprocess.run(command, input=data, capture_output=True, timeout=most, cwd=_ROOT)
     except subprocess.TimeoutExpired as exc:
         raise SourceError(f"{name}: this PDF takes too long to read.") from exc
     told: dict[str, Any] = {}
@@ -37,14 +50,14 @@ def pdf_apart(data: bytes, name: str, most_pages: int, seconds: float) -> Source
     raise SourceError(told.get("error", f"{name}: this PDF is damaged, or unpacks to more than is read of a page."))
 
 
-def _main(name: str, most_pages: str, seconds: str) -> None:
+def _main(name: str, memory: str, reading: str) -> None:
     if sys.platform != "win32":
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
     try:
         data = io.BytesIO(sys.stdin.buffer.read())
-        found = {"document": asdict(pdf_document(data, name, "", int(most_pages), float(seconds)))}
+        found = {"document": asdict(pdf_document(data, name, **json.loads(reading)))}
     except SourceError as exc:
         print(json.dumps({"error": str(exc)}))
     else:
