@@ -72,7 +72,6 @@ class Looking(_Request):
     )
     web: bool = Field(default=True, description="Whether the live web is searched too, where the server has an engine.")
     domains: list[Domain] = Field(default=[], max_length=100, description="Search the web only there.")
-    depth: Depth = Field(default="normal", description="How much is searched, judged and written.")
     deadline_seconds: float | None = Field(
         default=None, ge=1, le=3600, description="The run ends in an answer from what was found by then."
     )
@@ -87,7 +86,7 @@ class Looking(_Request):
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The options of a run that this names; the depth, on which the others' usual values depend, is not in it."""
+        """The options of a run that this names."""
         changes: dict[str, Any] = {"web": self.web, "domains": tuple(self.domains)}
         if self.collections:
             changes["collections"] = tuple(dict.fromkeys(self.collections))
@@ -102,6 +101,7 @@ class RetrieveRequest(Looking):
     """A question, and where and how to look. What is left out is as the server's settings have it."""
 
     question: str = Field(min_length=1, max_length=LONGEST, examples=["Should schools ban smartphones?"])
+    depth: Depth = Field(default="normal", description="How much is searched, judged and written.")
     wait_seconds: float | None = Field(
         default=None, ge=0, le=3600, description="After so long the reply is 202 with the run's address instead."
     )

@@ -226,7 +226,7 @@ def test_the_same_request_under_one_name_is_one_run(settings: Settings) -> None:
 
 def test_collections_and_all_else_are_chosen_as_by_ask(settings: Settings) -> None:
     named = {"collections": ["mine", "samples"], "web": False, "domains": ["gov.uk"], "deadline_seconds": 20}
-    looking = {**named, "depth": "quick", "selection": "mmr:0.5"}
+    looking = {**named, "selection": "mmr:0.5"}
     text = {"documents": [{"id": "1", "text": "Towns build bridges because bridges join."}]}
     with api(settings) as address, client(address) as llm:
         assert httpx.post(f"{address}/v1/collections/mine/documents", json=text).status_code == 200
@@ -257,7 +257,8 @@ def test_collections_and_all_else_are_chosen_as_by_ask(settings: Settings) -> No
         ({"steelman": ["mine"]}, "steelman", "has to be a JSON object"),
         ({"collections": ["mine"]}, "collections", r"within 'steelman', as in \{"),
         ({"web": False}, "web", r"within 'steelman', as in \{"),
-        ({"model": "steelman-quick", "steelman": {"depth": "deep"}}, "steelman.depth", "is 'quick'; leave it out"),
+        ({"steelman": {"depth": "deep"}}, "steelman.depth", "no such field"),
+        ({"depth": "deep"}, "depth", "the model says how much is searched: steelman, steelman-quick, steelman-deep"),
     ],
 )
 def test_a_choice_that_cannot_be_is_never_passed_over(

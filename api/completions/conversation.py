@@ -12,7 +12,7 @@ from typing import Any
 from agent.options import Depth
 from agent.question import LONGEST
 from api.callers import Caller
-from api.completions.shapes import MODELS, PLAIN, CompletionRequest, Message
+from api.completions.shapes import MODELS, CompletionRequest, Message
 from api.problems import FieldProblem, ProblemError
 from api.service import Service
 from api.shapes import Looking
@@ -37,7 +37,7 @@ class Asked:
 
 async def asked_of(service: Service, caller: Caller, request: CompletionRequest) -> Asked:
     """What the request asks. Raises ProblemError for what cannot be answered, or not as it is wanted."""
-    depth = _depth(request)
+    depth = depth_of(request.model)
     for member, wrong in _refused(request):
         raise impossible(member, wrong)
     asked = [i for i, m in enumerate(request.messages) if m.role == "user"]
@@ -52,19 +52,6 @@ async def asked_of(service: Service, caller: Caller, request: CompletionRequest)
     else:
         thread = await _thread(service, caller, before)
     return Asked(last.text, depth, thread, () if thread else _earlier(before), looking.changes)
-
-
-def _depth(request: CompletionRequest) -> Depth:
-    """The model's, or the one that is named beside the plain model."""
-    depth = depth_of(request.model)
-    if request.steelman is None or "depth" not in request.steelman.model_fields_set:
-        return depth
-    named = request.steelman.depth
-    if request.model != PLAIN and named != depth:
-        raise impossible(
-            "steelman.depth", f"the model {request.model} is '{depth}'; leave it out, or name the model {PLAIN}"
-        )
-    return named
 
 
 def depth_of(model: str) -> Depth:
@@ -91,6 +78,8 @@ def _refused(request: CompletionRequest) -> Iterator[tuple[str, str]]:
     """What would be something else than the one text that an answer is, and our own options in the wrong place."""
     for member in sorted(Looking.model_fields.keys() & (request.model_extra or {}).keys()):
         yield member, f'this stands within \'steelman\', as in {{"steelman": {{"{member}": …}}}}'
+    if "depth" in (request.model_extra or {}):
+        yield "depth", f"the model says how much is searched: {', '.join(MODELS)}"
     if request.n not in (None, 1):
         yield "n", "a question gets one answer here; send 1, or leave it out"
     for member in ("tool_choice", "function_call"):

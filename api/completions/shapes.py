@@ -16,8 +16,6 @@ from api.shapes import Looking, RunId
 
 MODELS: dict[str, Depth] = {"steelman": "normal", "steelman-quick": "quick", "steelman-deep": "deep"}
 """The models that a client may name: how much is searched, judged and written."""
-PLAIN = "steelman"
-"""The one beside which a depth may be named."""
 
 
 class _Read(BaseModel):
@@ -83,7 +81,8 @@ class CompletionRequest(_Read):
     modalities: list[str] | None = Field(default=None, json_schema_extra={"enum": [["text"], None]})
     audio: dict[str, Any] | None = Field(default=None, json_schema_extra={"enum": [None]})
     steelman: Looking | None = Field(
-        default=None, description="Where and how to look, as `/v1/ask` takes it. The depth is the model's unless named."
+        default=None,
+        description="Where and how to look, as `/v1/ask` takes it. How much is searched is the model's to say.",
     )
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, File, Form, Query, UploadFile
+from pydantic import WithJsonSchema
 
 from api.callers import Caller, TheCaller
 from api.problems import FieldProblem, ProblemError, responses
@@ -49,14 +50,18 @@ _NAMED: dict[str, Any] = {
 }
 
 
+# What a part of a form holds is bytes: it has no type of JSON that could be wrong, and OpenAPI 3.1 names none for it.
+_BYTES: dict[str, Any] = {"items": {"contentMediaType": "application/octet-stream"}}
 _OneColumn = Annotated[str, Form(max_length=1000)]
 
 
+_TEXT_COLUMN = (
+    "In tables: the column of the text, guessed where it is plain; sent several times, they are joined in that order."
+)
+
+
 def _columns(
-    text_column: Annotated[
-        list[str],
-        Form(description="In tables: the column of the text, guessed where it is plain; several are joined in order."),
-    ] = [],  # noqa: B006  # read and never changed
+    text_column: Annotated[list[str], Form(), WithJsonSchema({"description": _TEXT_COLUMN})] = [],  # noqa: B006  # only read
     id_column: _OneColumn = "",
     title_column: _OneColumn = "",
     url_column: _OneColumn = "",
@@ -136,7 +141,10 @@ async def store_files(
     name: CollectionName,
     service: TheService,
     caller: TheCaller,
-    files: Annotated[list[UploadFile], File(min_length=1, description=f"Files ending in {', '.join(READERS)}.")],
+    files: Annotated[
+        list[UploadFile],
+        File(min_length=1, description=f"Files ending in {', '.join(READERS)}.", json_schema_extra=_BYTES),
+    ],
     columns: Annotated[Columns, Depends(_columns)],
 ) -> Stored:
     """Stores files, each under the name that it was sent with; its ending says what it is read as.
