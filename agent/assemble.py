@@ -35,9 +35,10 @@ from agent.state import (
     busy_seconds,
     in_case,
 )
-from agent.summary import count, summarise, unquoted
+from agent.summary import summarise, unquoted
 from tools.passages import Passage
 from tools.store.store import SAMPLES
+from tools.text.counts import count
 from tools.text.language import name_of_language
 
 _FEW_UNJUDGED = 5  # pairs: so few change nothing

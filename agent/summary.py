@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from agent.answer import Outcome
 from agent.state import STAND_INS, Coverage, Perspective, RunState, Stance, Target, in_case
 from tools.grammar.clause import lower_first
+from tools.text.counts import count
 
 _LOOKED_AT = 9  # of the passages that lean to a side, those that documents are named from
 SETTLED_PASSAGES, SETTLED_SOURCES, SETTLED_RATIO = 8, 4, 8
@@ -142,10 +143,6 @@ def _beside(others: Sequence[Perspective]) -> str:
     return (
         f" Some propose {'something else' if len(others) == 1 else 'other ways'} beside yes and no." if others else ""
     )
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def unquoted(state: RunState) -> dict[str, list[int]]:

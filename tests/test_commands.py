@@ -342,9 +342,9 @@ def test_documents_come_are_listed_and_go(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "broken.pdf").write_bytes(b"no pdf")
     status, out, err = cli("ingest", str(tmp_path / "note.md"), str(tmp_path / "broken.pdf"))
     assert status == FAILED
-    assert out.startswith("1 documents stored (1 passages), 0 unchanged")
+    assert out.startswith("1 document stored (1 passage), 0 unchanged")
     assert "broken.pdf" in err
-    assert "mine: 1 documents, 1 passages" in cli("collections")[1]
+    assert "mine: 1 document, 1 passage," in cli("collections")[1]
     assert "note.md (1 passages)" in cli("collections", "mine")[1]
     assert cli("delete", "mine", "nothing")[0] == BAD_INPUT
     assert cli("delete", "mine", str(tmp_path / "note.md"))[1] == "1 passages removed.\n"
@@ -369,7 +369,7 @@ def test_a_folder_that_changed_is_followed_when_asked(
     monkeypatch.setattr("builtins.input", lambda _: "n")
     assert "0 documents removed" in cli("ingest", str(notes), "--sync")[1]
     monkeypatch.setattr("builtins.input", lambda _: "y")
-    assert "1 documents removed" in cli("ingest", str(notes), "--sync", "--report", str(tmp_path / "report.json"))[1]
+    assert "1 document removed" in cli("ingest", str(notes), "--sync", "--report", str(tmp_path / "report.json"))[1]
     report = json.loads((tmp_path / "report.json").read_text())
     assert [len(report["problems"]), report["not_looked_into"], report["unchanged"]] == [1, {"hidden files": 1}, 1]
     assert cli("collections", "mine")[1].count("passages)") == 1
@@ -393,7 +393,7 @@ def test_a_file_that_cannot_be_read_this_time_keeps_its_documents(cli: Cli, tmp_
     cli("ingest", str(tmp_path))
     rows.write_text("id,text\n1,Ferries ask for patience.\n3,too,many,cells\n")
     status, out, err = cli("ingest", str(tmp_path), "--sync", "--yes")
-    assert (status, "0 documents removed" in out, "1 documents stay" in err) == (FAILED, True, True)
+    assert (status, "0 documents removed" in out, "not to their end: 1 document" in err) == (FAILED, True, True)
 
 
 def test_a_report_that_cannot_be_written_is_refused_first(cli: Cli, tmp_path: Path) -> None:
@@ -428,12 +428,12 @@ def test_columns_of_a_table_are_told_asked_for_and_named(cli: Cli, tmp_path: Pat
     talk.write_text("comment;stars\nFerries leave room for ships, and ask for patience.;5\n")
     survey.write_text("nr,for,against\n1,Ferries leave room for ships.,Ferries ask for patience.\n")
     status, out, err = cli("ingest", str(talk), str(survey), "--collection", "tables")
-    assert (status, out.startswith("1 documents stored")) == (FAILED, True)
+    assert (status, out.startswith("1 document stored")) == (FAILED, True)
     assert f"{talk}: read 'comment' as the text; ids from the row numbers; not used: 'stars'.\n" in out
     typed = f"Type: python -m agent ingest '{survey}' --collection tables --text for"
     assert f"{typed} ('for,against' takes both.)\n" in err
     status, out, _ = cli("ingest", str(survey), "--collection", "tables", "--text", "against", "--text", "for")
-    assert (status, out.startswith("1 documents stored")) == (OK, True)
+    assert (status, out.startswith("1 document stored")) == (OK, True)
 
 
 def test_graph_prints_mermaid(cli: Cli) -> None:

@@ -12,9 +12,9 @@ from evals.benches.typeset import Typeset, pdf_of, typeset, width
 from evals.metrics.reading import in_order as longest
 from evals.metrics.reading import words_of
 from tools.errors import SourceError
+from tools.ingest.line_ends import Vocabulary
 from tools.ingest.pdf import is_junk_title, pdf_document, read_pdf
 from tools.ingest.pdf_apart import pdf_apart
-from tools.ingest.pdf_words import Vocabulary
 from tools.passages import Block, SourceDocument
 
 LONG = (

@@ -185,7 +185,7 @@ RTF = r"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fcharset0 Arial;}{\f1\fchar
  in Ma\'ee: \u8211?{\uc2\u8364\'80\'80} {\f1\'ec\'e8\'f0}{\v secret}.\par
 {\pard{\listtext\tab\'b7\tab}\ls1 Herring\par}
 \pard \bullet\tab Cod\par
-\trowd\cellx100\cellx200\cellx300\pard\intbl 40\cell 40\cell{\deleted 30}20\cell\row
+\trowd\cellx100\cellx200\cellx300\pard\intbl 40\cell 40\cell{\deleted\revdttmdel-2017326464 30}20\cell\row
 \trowd\clvmrg\cellx100\cellx200\clmrg\cellx300\pard\intbl\cell 10\cell\cell\row
 \pard\s5 A {\field{\*\fldinst SEQ}{\fldrslt boat}}\par
 {\*\shppict{\pict\pngblip 89504e47}}{\*\unknown not this}

@@ -109,6 +109,7 @@ def test_what_cannot_be_seen_goes_and_what_parts_words_stays() -> None:
     assert clean("page one\x0cpage two\r\nline\rline\u2028end").split() == "page one page two line line end".split()
     assert clean("broken \ud83d pair").split() == ["broken", "pair"]
     clean("broken \ud83d pair").encode()
+    assert clean("\x1b[1mIn bold\x1b[0m, \x1b[38;5;9min red\x1b[22m [1] man") == "In bold, in red [1] man"
 
 
 def test_a_headline_stays_a_line() -> None:

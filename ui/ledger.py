@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from agent.answer import Answer, AnswerPerspective, CoverageLine
 from agent.evidence import Evidence
-from agent.rendering.words import cased, count, line_of
+from agent.rendering.words import cased, line_of
 from agent.rendering.words import label as stance_label
+from tools.text.counts import count
 from ui.shown import label
 
 MOST_PASSAGES = 40

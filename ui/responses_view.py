@@ -1,7 +1,8 @@
 """What a side's sources say: each document's thesis and the evidence for it, those with near theses together."""
 
 from agent.answer import AnswerPerspective, DocumentResponse, ResponseGroup
-from agent.rendering.words import count, whole
+from agent.rendering.words import whole
+from tools.text.counts import count
 from ui.shown import label, link, text
 
 
@@ -12,7 +13,7 @@ def listed(side: AnswerPerspective) -> str:
 
 def _group(group: ResponseGroup) -> str:
     documents = len(group.responses)
-    near = f"{documents} documents of {count(group.sources, 'source')}, close in what they say"
+    near = f"{count(documents, 'document')} of {count(group.sources, 'source')}, close in what they say"
     head = f'<p class="sm-small">{near}</p>' if documents > 1 else ""
     return f'<div class="sm-group">{head}{"".join(_response(r) for r in group.responses)}</div>'
 

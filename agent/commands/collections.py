@@ -6,6 +6,7 @@ from agent.__main__ import OK
 from agent.commands.storage import open_store
 from agent.rendering.words import plain
 from tools.ingest.readers import STRUCTURED
+from tools.text.counts import count
 
 
 def run(args: argparse.Namespace) -> int:
@@ -17,7 +18,7 @@ def run(args: argparse.Namespace) -> int:
             print(plain(f"{row['shown_id']} ({row['passages']} passages) {about}"))
         return OK
     for c in store.collections():
-        print(plain(f"{c.name}: {c.documents} documents, {c.passages} passages, encoder {c.encoder}"))
+        print(plain(f"{c.name}: {count(c.documents, 'document')}, {count(c.passages, 'passage')}, encoder {c.encoder}"))
         if before := store.read_before(c.name, STRUCTURED):
             print(f"  {before} files were read before pages and sections were kept: ingest them again for these.")
     print(f"Kept in {settings.data_dir}")

@@ -21,6 +21,7 @@ from tools.ingest.files import FoundFile, find_files
 from tools.ingest.ingest import Ingester, IngestReport, read_all
 from tools.passages import SourceDocument
 from tools.store.store import SAMPLES, Store
+from tools.text.counts import count
 from tools.text.language import name_of_language
 
 _SHOWN = 10
@@ -53,14 +54,14 @@ def run(args: argparse.Namespace) -> int:
         if args.report:
             _write_report(Path(args.report), report, skipped, removed)
     if args.sync:
-        print(f"{len(removed)} documents removed that are not in their files any more.")
+        print(f"{count(len(removed), 'document')} removed: no longer in the files that they were read from.")
     return FAILED if report.problems else OK
 
 
 def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str]) -> None:
     print(
-        f"{report.stored} documents stored ({report.passages} passages), {report.unchanged} unchanged, "
-        f"in collection '{args.collection}'."
+        f"{count(report.stored, 'document')} stored ({count(report.passages, 'passage')}), "
+        f"{report.unchanged:,} unchanged, in collection '{args.collection}'."
     )
     if counts := _counts(report.left_out):
         print(f"Left out: {counts}.")
@@ -124,7 +125,10 @@ def _synchronise(
     stored = store.read_from(args.collection, [printable(os.path.realpath(p)) for p in paths])
     unseen = {key: origin for key, origin in stored.items() if key not in report.seen}
     if kept := sum(origin in report.broken for origin in unseen.values()):
-        print(f"{kept} documents stay, since their files could not be read, or not to their end.", file=sys.stderr)
+        print(
+            f"Kept, since their files could not be read, or not to their end: {count(kept, 'document')}.",
+            file=sys.stderr,
+        )
     gone = [k for k, origin in unseen.items() if origin not in report.broken and (origin in here or _is_gone(origin))]
     if not gone:
         return []
@@ -220,7 +224,7 @@ class _Progress:
             return
         self._last, self._shown = time.monotonic(), True
         where = f"file {report.begun:,} of {report.files:,}: " if report.files else ""
-        line = f"  {where}{report.stored:,} documents, {report.passages:,} passages"
+        line = f"  {where}{count(report.stored, 'document')}, {count(report.passages, 'passage')}"
         if report.reading:
             line += f", at {report.reading[-_NAME_WIDTH:]}"
         if self._terminal:

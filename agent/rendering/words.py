@@ -18,6 +18,7 @@ from agent.answer import (
 )
 from agent.state import STAND_INS
 from tools.passages import Passage
+from tools.text.counts import count
 
 MAY_SPEAK = "May speak for this side; read it before you use it:"
 REMINDER = "Check what matters to you against the sources."
@@ -238,7 +239,3 @@ def day(iso: str) -> str:
     except ValueError:
         return iso
     return f"{on.day} {on:%B %Y}"
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -2,9 +2,10 @@
 
 from agent.answer import Answer
 from agent.rendering.markdown import escape, to_markdown
-from agent.rendering.words import count, plain
+from agent.rendering.words import plain
 from agent.retrieved import Retrieved, RetrievedPassage, RetrievedPerspective
 from api.shapes import Judged, JudgePair
+from tools.text.counts import count
 
 SCHEME = "steelman://answers/"
 _SHOWN = 5

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Sequence
 
+from tools.ingest.line_ends import Vocabulary
+
 _SENTENCE_END = re.compile(r"[.!?:;…][\"'”’)\]]*$")
-_BROKEN = re.compile(r"[^\W\d_]-$")
+_WORDS = Vocabulary(())
 _FULL = 0.7  # of a wrapped paragraph's lines, those too long for another word
 _NARROWEST = 30  # characters; nobody wraps text closer
 _LOOSE = 6  # characters by which a line may fall short of the width and still be full: people wrap by eye too
@@ -49,12 +51,8 @@ def is_wrapped(lines: Sequence[str], width: int = 0) -> bool:
 
 
 def joined(lines: Sequence[str]) -> str:
-    """On one line; a compound that was broken after its hyphen is one word again."""
-    text = ""
-    for line in lines:
-        folded = " ".join(line.split())
-        text += folded if not text or (_BROKEN.search(text) and folded[:1].isalpha()) else f" {folded}"
-    return text
+    """On one line; a word that was divided at the end of a line is one again, and a compound keeps its hyphen."""
+    return _WORDS.join(" ".join(line.split()) for line in lines)
 
 
 def _goes_on(line: str, following: str) -> bool:

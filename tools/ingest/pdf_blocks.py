@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from tools.ingest.line_ends import Vocabulary, unligated
 from tools.ingest.pdf_layout import Line, Region
 from tools.ingest.pdf_pages import OutlineEntry
-from tools.ingest.pdf_words import Vocabulary, unligated
 from tools.passages import Block, BlockForm
 
 _BULLET = re.compile(r"(?:[•◦▪‣●○■□∙·▶►✓✔➢❖]|[–—*-](?= ))\s*(?=\S)")
@@ -18,6 +18,7 @@ _CAPTION = re.compile(
     r"[A-Z]?[-.\d]*[\dIVX]+[a-z]?\s?(?:[:.|–—](?=\s)|\)|$)"
 )
 _NOTE = re.compile(r"(?:\d{1,3}[.)]?|[*†‡§¶∗]{1,3})\s*(?=\S)")
+_NUMBERED = re.compile(r"(\d{1,3})\s+(?=[A-Z“\"‘])")
 _SENTENCE_END = re.compile(r"[.!?:…][\"'”’)\]]*$")
 _SECTION = re.compile(r"(?:\d{1,2}(?:\.\d{1,2})*\.?|[IVX]{1,5}\.|[A-Z]\.)\s+(?=\S)")
 _LARGER, _SMALLER = 1.12, 0.93  # of the size of the text
@@ -73,6 +74,12 @@ def parts_of(region: Region, page: int) -> Iterator[Part]:
     yield Part(paragraph, page, page, right, left)
 
 
+def _follows(first: Line, line: Line) -> bool:
+    """Whether both begin with a number and a capital, as notes do, and the second's is the next number."""
+    number, following = (_NUMBERED.match(each.text) for each in (first, line))
+    return number is not None and following is not None and int(following[1]) == int(number[1]) + 1
+
+
 class _Breaks:
     """Where the paragraphs of a column begin."""
 
@@ -97,7 +104,7 @@ class _Breaks:
             return True
         if line.base - last.base > 1.3 * max(self._step, size) or line.base < last.base - size or line.note:
             return True
-        if _BULLET.match(line.text):
+        if _BULLET.match(line.text) or (ended and _follows(paragraph[0], line)):
             return True
         if small and last.text.endswith("-"):
             return False

@@ -16,7 +16,7 @@ _MARKER = re.compile(
     r"[•◦▪‣●○■□–—*·∙-]|\(?(?:\d{1,2}(?:\.\d{1,3})*|[A-Za-z]|[ivxIVX]{2,5})[.)]?|\(?\d{3}[.)]|\[\w{1,8}\]"
 )
 _RAISED = re.compile(f"{RAISED}([^{LOWERED}]*){LOWERED}")
-_NOTE_MARK = re.compile(r"(?:\d{1,3}|[*†‡§¶∗]{1,3})(?:\s?,\s?\d{1,3})*")
+_NOTE_MARK = re.compile(r"(?:\d{1,3}|[ivx]{1,5}|[*†‡§¶∗]{1,3})(?:\s?,\s?\d{1,3})*")
 _LONG_PIECE = 18  # characters; after a shorter one a bullet or number is no marker but a cell
 _SPACE, _CELL_GAP, _MARKER_GAP = 0.12, 0.8, 3.5  # of the size
 

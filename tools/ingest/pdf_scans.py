@@ -4,7 +4,7 @@ import shutil
 import subprocess
 
 from tools.errors import SourceError
-from tools.ingest.pdf_words import Vocabulary
+from tools.ingest.line_ends import Vocabulary
 from tools.passages import Block
 
 DOTS_PER_INCH = 200

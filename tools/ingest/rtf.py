@@ -12,7 +12,7 @@ from tools.passages import SourceDocument
 
 _MOST, _DEEPEST = 200_000_000, 500  # bytes, most of them pictures; braces within braces
 _TOKEN = re.compile(
-    rb"\\(?:([a-zA-Z]{1,32})(-?[0-9]{1,9})?[ ]?|'([0-9a-fA-F]{2})|([^a-zA-Z]))|([{}])|([^\\{}\r\n]+)|[\r\n]+|\\"
+    rb"\\(?:([a-zA-Z]{1,32})(-?[0-9]{1,10})?[ ]?|'([0-9a-fA-F]{2})|([^a-zA-Z]))|([{}])|([^\\{}\r\n]+)|[\r\n]+|\\"
 )
 
 

@@ -11,8 +11,11 @@ PASSAGE_WORDS = 100
 _LONGEST_SENTENCE = 60
 _SPACES = re.compile(r"\s+")
 _LINE_END = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")  # whatever str.splitlines takes for one
+_TERMINAL = r"\x1b\[[0-9;?]*[ -/]*[@-~]"  # what makes a terminal print in bold or in colour
 # Half of a surrogate pair is no character: no database and no tokenizer takes it.
-_INVISIBLE = re.compile(r"[\x00-\x08\x0e-\x1b\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+_INVISIBLE = re.compile(
+    _TERMINAL + r"|[\x00-\x08\x0e-\x1b\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
 _GLUED = re.compile(r"(?<=[a-z]{2}[.!?])(?=[A-Z][a-z]+ )")
 _ENDS = re.compile(r"[.!?:;…][\"'”’)\]]*$")
 _CLAUSE_END = re.compile(r"(?<=[;:,])\s+")
