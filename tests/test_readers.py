@@ -196,6 +196,14 @@ def test_a_page_without_its_furniture(tmp_path: Path) -> None:
     assert found.external_id == "a.html"
 
 
+def test_the_sign_that_links_a_heading_is_no_part_of_it(tmp_path: Path) -> None:
+    link = '<a class="headerlink" href="#tolls">¶</a>'
+    text = "<p>Tolls pay for bridges, which carry towns over rivers, and taxes do not pay for them.</p>"
+    page = one(write(tmp_path / "page.html", f"<html><body><h1>On Tolls{link}</h1>{text}</body></html>"))
+    note = one(write(tmp_path / "page.txt", "On Tolls¶\n=========\n\nTolls pay for bridges, which carry towns.\n"))
+    assert (page.title, page.blocks[0].text, note.blocks[0].text) == ("On Tolls", "On Tolls", "On Tolls")
+
+
 def test_a_page_from_the_web_keeps_its_address() -> None:
     page = PAGE.replace('<link rel="canonical" href="https://gazette.example/harbour">', "")
     found = html_document(page, "n", "https://w.example/1")
