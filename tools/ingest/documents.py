@@ -56,7 +56,9 @@ def document_of_blocks(
     taken = tuple(replace(b, text=_unlinked(b.text)) if b.form == "heading" else b for b in blocks if b.text.strip())
     heading = next((b.text for b in taken if b.form == "heading"), "")
     made = document(
-        external_id, _BETWEEN.join(b.text for b in taken), {**fields, "title": _unlinked(fields.get("title") or heading)}
+        external_id,
+        _BETWEEN.join(b.text for b in taken),
+        {**fields, "title": _unlinked(fields.get("title") or heading)},
     )
     counts = {what: count for what, count in (left_out or {}).items() if count}
     return replace(made, blocks=taken, left_out=counts)
