@@ -172,7 +172,7 @@ def _check_text(args: argparse.Namespace) -> None:
 
 
 def _refuse(exc: SteelmanError, status: int) -> int:
-    from agent.rendering.words import plain
+    from agent.answer.render.words import plain
 
     print(f"steelman: {plain(str(exc))}", file=sys.stderr)
     return status

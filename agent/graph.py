@@ -24,7 +24,7 @@ from langgraph.graph import START, StateGraph
 from agent import routing
 from agent.nodes import expand, frame, judge, lookup, requery, retrieve, review, select, verify, write
 from agent.options import RunOptions
-from agent.providers import Providers
+from agent.seams import Providers
 from agent.state import RunState
 
 if TYPE_CHECKING:

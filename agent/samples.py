@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from agent.models import Models
+from agent.inference import Models
 from tools.ingest.ingest import Ingester
 from tools.ingest.readers import read_file
 from tools.passages import SourceDocument

@@ -11,7 +11,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from tools.errors import SettingsError
-from tools.http import is_address, without_login
+from tools.net.http import is_address, without_login
 
 _NO_KEY = SecretStr("")
 _HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
@@ -266,7 +266,7 @@ class Settings(BaseSettings):
     @property
     def chat_is_set(self) -> bool:
         """Whether a chat model can be reached at all."""
-        from tools.chat.vendors import NOT_OFFERED, VENDORS
+        from tools.inference.chat.vendors import NOT_OFFERED, VENDORS
 
         named = {name.partition(":")[0] for name in (self.model, *self._stages) if ":" in name}
         by_name = named & (VENDORS.keys() | NOT_OFFERED)

@@ -54,7 +54,7 @@ class Target(TypedDict):
 
 
 class FramingState(TypedDict):
-    """What the question asks, as `tools.grammar.Framing` plus what the thread adds to it.
+    """What the question asks, as `tools.language.grammar.Framing` plus what the thread adds to it.
 
     Of the form 'counter' it asks for what contradicts `claim`, as near to the point of `focus` as there is. Where the
     sources did not speak of the `aspect` that a narrow question asks for, it is the wider one, and `narrow` is the

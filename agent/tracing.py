@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.options import RunOptions
 from tools.errors import SettingsError
-from tools.http import is_local
+from tools.net.http import is_local
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider

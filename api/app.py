@@ -1,6 +1,6 @@
 """The application: routes, problems and what guards them, over one service.
 
-request ─▶ guard (api/guard/) ─▶ routes (api/routes/) ─▶ service ─▶ the agent's door (agent/runs.py)
+request ─▶ guard (api/guard/) ─▶ routes (api/routes/) ─▶ service ─▶ the agent's door (agent/runs/service.py)
 """
 
 from collections.abc import AsyncIterator

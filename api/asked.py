@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.run_store import WITHOUT_ANSWER, RunRow, run_row
+from agent.runs.store import WITHOUT_ANSWER, RunRow, run_row
 from tools.store.database import Database
 
 _ANSWERED = """

@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.responses import StreamingResponse
 
-from agent.run_store import Event
+from agent.runs.store import Event
 from api.problems import failed_run, problem_of, without_commands
 from api.service import Service
 from api.told import told_json

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
-from agent.answer import Answer
-from agent.commands.session import open_runs, usual_options
+from agent.answer.model import Answer
 from agent.options import RunOptions
-from agent.run_store import STALE_SECONDS, Event, RunRow
-from agent.runs import Runs
+from agent.runs.open import open_runs, usual_options
+from agent.runs.service import Runs
+from agent.runs.store import STALE_SECONDS, Event, RunRow
 from agent.settings import Settings
 from api.asked import AskedRuns
 from api.callers import Caller

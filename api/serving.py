@@ -9,7 +9,7 @@ from collections.abc import Generator
 import uvicorn
 from fastapi import FastAPI
 
-from agent.commands.session import open_runs
+from agent.runs.open import open_runs
 from agent.settings import Settings
 from api.app import create_app
 from api.connections import patient

@@ -1,13 +1,13 @@
-"""What calls take and give, besides the answer itself (`agent/answer.py`) and what was retrieved."""
+"""What calls take and give, besides the answer itself (`agent/answer/model.py`) and what was retrieved."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from agent.answer import Answer
+from agent.answer.model import Answer
 from agent.options import Depth
 from agent.question import LONGEST
-from agent.run_store import RunStatus
+from agent.runs.store import RunStatus
 from tools.diversity.names import DIALS
 from tools.passages import SourceKind
 

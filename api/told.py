@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import TypeVar, cast
 
-from agent.answer import Answer, Note
-from agent.retrieved import Retrieved
+from agent.answer.model import Answer, Note
+from agent.answer.retrieved import Retrieved
 from api.problems import without_commands
 
 _COMMAND = "`python -m "

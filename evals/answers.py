@@ -17,9 +17,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agent.answer import Answer
-from agent.building import build_providers
-from agent.models import Models
+from agent.answer.model import Answer
+from agent.inference import Models
+from agent.providers.build import build_providers
 from agent.settings import Settings, load_settings
 from evals.answering.asking import Build, ask_all, at_least_one, fingerprint, in_force, providers_of
 from evals.answering.cases import SAMPLES_SET, Case, CaseSet, is_own, load_cases, refuse_either_way
@@ -212,7 +212,7 @@ def _what(exc: Exception) -> str:
 
 
 def _write_reading(path: Path, replies: Sequence[Reply]) -> None:
-    from agent.rendering.markdown import to_markdown
+    from agent.answer.render.markdown import to_markdown
 
     texts = [f"<!-- {r.question} [{r.variant}] -->\n\n{to_markdown(r.answer)}" for r in replies if r.answer]
     try:

@@ -82,7 +82,7 @@ def bench_help() -> dict[str, float]:
 
 def bench_encoder() -> dict[str, float]:
     """Passages of about 100 words a second: the embedded encoder, and sentence-transformers in fp32 where installed."""
-    from tools.encoders.encoder import load_encoder, minilm_recipe
+    from tools.inference.encoders.encoder import load_encoder, minilm_recipe
 
     texts = _passages(400)
     with tempfile.TemporaryDirectory() as cache:
@@ -107,7 +107,7 @@ def bench_encoder() -> dict[str, float]:
 
 def bench_ingest() -> dict[str, float]:
     """Ingest of 5,000 passages, one half as it is and one without sentences, against the encoder on the same texts."""
-    from tools.encoders.encoder import load_encoder
+    from tools.inference.encoders.encoder import load_encoder
     from tools.ingest.ingest import Ingester
     from tools.passages import SourceDocument
     from tools.store.database import Database
@@ -163,7 +163,7 @@ def bench_agent() -> dict[str, float]:
 
 async def _agent_alone() -> dict[str, float]:
     from agent.options import RunOptions
-    from agent.runs import Runs
+    from agent.runs.service import Runs
     from agent.settings import Settings
     from evals.instant import instant_providers
 
@@ -219,7 +219,7 @@ def _passages(count: int) -> list[str]:
     import random
 
     from agent.samples import sample_documents
-    from tools.text.sentences import split_sentences
+    from tools.language.sentences import split_sentences
 
     rng = random.Random(1)
     sentences = [s for d in sample_documents() for s in split_sentences(d.text)]

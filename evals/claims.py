@@ -6,7 +6,7 @@ one of nine ways: a number altered, invented on a real page, a page that does no
 added, a negation, an address, markup, words to the reader about the answer. The half 'last' is kept for the end of any
 work on the checks.
 
-Each claim is checked against the pages that it cites as an answer's are (`tools/grounding/grounding.py`), with
+Each claim is checked against the pages that it cites as an answer's are (`tools/language/grounding/grounding.py`), with
 
 none      no judge that checks claims, as with the embedded one
 all       a judge that finds every claim in its pages
@@ -27,10 +27,10 @@ from pathlib import Path
 from agent.settings import load_settings
 from evals.metrics.ratios import Ratio
 from evals.rows import json_rows
-from tools.encoders.encoder import Encoder, load_encoder
 from tools.errors import InputError
-from tools.grounding.grounding import is_grounded
-from tools.text.sentences import split_sentences
+from tools.inference.encoders.encoder import Encoder, load_encoder
+from tools.language.grounding.grounding import is_grounded
+from tools.language.sentences import split_sentences
 
 GOLD = Path(__file__).parent / "gold" / "claims"
 HALVES = ("dev", "last")

@@ -45,9 +45,9 @@ from evals.metrics.readings import GoldReading, reading_shares
 from evals.readings import judge_readings, read_readings
 from evals.records import Record, Records, Shape, header
 from evals.rows import json_rows
-from tools.encoders.encoder import Encoder, load_encoder
 from tools.errors import InputError
-from tools.grammar import frame
+from tools.inference.encoders.encoder import Encoder, load_encoder
+from tools.language.grammar import frame
 
 _SHAPE = Shape(
     always=dict.fromkeys(("predicted", "cosines"), (list,))

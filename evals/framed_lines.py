@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.embedded.expanding import planned
-from agent.embedded.framing import EmbeddedFramer
+from agent.providers.embedded.expanding import planned
+from agent.providers.embedded.framing import EmbeddedFramer
 from agent.state import STAND_INS
 from evals.records import Record
 from evals.rows import json_rows

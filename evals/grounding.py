@@ -26,14 +26,14 @@ from numpy.typing import NDArray
 
 from agent.settings import load_settings
 from evals.training.metrics import roc_auc
-from tools.encoders.encoder import Encoder, load_encoder
 from tools.errors import InputError
-from tools.grammar import negate
-from tools.grounding import grounding
-from tools.grounding.wording import objections
-from tools.judges.embedded import load_judge
-from tools.judges.judge import Judge, Pair
-from tools.text.sentences import split_sentences
+from tools.inference.encoders.encoder import Encoder, load_encoder
+from tools.inference.judges.embedded import load_judge
+from tools.inference.judges.judge import Judge, Pair
+from tools.language.grammar import negate
+from tools.language.grounding import grounding
+from tools.language.grounding.wording import objections
+from tools.language.sentences import split_sentences
 
 GOLD = Path(__file__).parent / "gold" / "grounding.jsonl"
 WORST_FALSE_ACCEPT = 0.1

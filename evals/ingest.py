@@ -26,9 +26,9 @@ from evals.records import header
 from tools.errors import InputError, SourceError
 from tools.ingest.cutting import cut_document
 from tools.ingest.readers import READERS, read_file
+from tools.language.prose import without_mark
+from tools.language.sentences import split_sentences
 from tools.passages import SourceDocument
-from tools.text.prose import without_mark
-from tools.text.sentences import split_sentences
 
 _OWN = Path(__file__).parent / "gold" / "ingest"
 _EXPECTED = ".expected.txt"

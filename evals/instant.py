@@ -7,20 +7,20 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.embedded.framing import EmbeddedFramer
-from agent.embedded.requerying import EmbeddedRequerier
-from agent.models import Models
-from agent.providers import Brief, Providers
+from agent.inference import Models
+from agent.providers.embedded.framing import EmbeddedFramer
+from agent.providers.embedded.requerying import EmbeddedRequerier
+from agent.seams import Brief, Providers
 from agent.settings import Settings
 from agent.state import Claim, FramingState, Perspective
-from tools.cache import VectorCache
+from tools.inference.cache import VectorCache
+from tools.inference.judges.judge import Pair
+from tools.inference.worker import Worker
 from tools.ingest.ingest import Ingester
-from tools.judges.judge import Pair
+from tools.language.sentences import split_sentences
 from tools.passages import Passage, SourceDocument
 from tools.store.hybrid import HybridSearch
 from tools.store.store import SAMPLES, Store
-from tools.text.sentences import split_sentences
-from tools.worker import Worker
 
 _WIDTH = 16
 

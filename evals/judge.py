@@ -30,9 +30,9 @@ from evals.judging.report import PUBLISHED, SOURCE, Record, labels_of, measures,
 from evals.metrics.pairs import BINS
 from evals.records import Records, Shape
 from evals.training.metrics import best_f1
-from tools.batching import parts
 from tools.errors import InputError, ProviderReplyError
-from tools.judges.judge import Pair
+from tools.inference.batching import parts
+from tools.inference.judges.judge import Pair
 
 _USUAL_RATE = 0.168
 """Share of the published pairs that support their perspective (BERDS)."""

@@ -37,9 +37,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agent.answer import Answer
+from agent.answer.model import Answer
 from agent.options import RunOptions
-from agent.runs import Runs
+from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
 from evals.answering.asking import data_folder, elsewhere
 from evals.claims import GOLD, HALVES, TRUE

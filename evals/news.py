@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from agent.building import build_encoder
+from agent.providers.build import build_encoder
 from agent.settings import load_settings
 from evals.metrics import news as measure
 from evals.ranking.fitting import FITTED_ON, READINGS, calibrations, halves, methods_of, middle
@@ -46,10 +46,10 @@ from evals.ranking.news import METHODS, Choose, Dials, NewsEvent, NewsSet, Ready
 from evals.ranking.news_table import table
 from evals.ranking.retrievers import CorpusIndex, Ranking
 from evals.records import Record
-from tools.cache import VectorCache
 from tools.diversity.clusters import Clustered, cluster_sentences, clustered_sentences
-from tools.encoders.encoder import Encoder, load_encoder
 from tools.errors import InputError
+from tools.inference.cache import VectorCache
+from tools.inference.encoders.encoder import Encoder, load_encoder
 from tools.passages import SourceDocument
 
 CANDIDATES = 100
@@ -316,7 +316,7 @@ def _plain(value: Any) -> Any:
 def _reranker(model: str | None) -> Scorer | None:
     if model is None:
         return None
-    from tools.encoders.reranker import Reranker
+    from tools.inference.encoders.reranker import Reranker
 
     return Reranker(model)
 

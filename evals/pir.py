@@ -23,18 +23,18 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from agent.building import build_encoder
+from agent.providers.build import build_encoder
 from agent.settings import load_settings
 from evals.metrics.intervals import ROUNDS
 from evals.metrics.pir import AVERAGE, Ints, figures, first_gold, p_recall
 from evals.ranking.pir import PirTask, Root, RootPerspective, load_tasks
 from evals.ranking.retrievers import CorpusIndex
 from evals.records import Record
-from tools.batching import parts
-from tools.cache import VectorCache
 from tools.diversity.projection import FORMS, Form, leaning_scores
-from tools.encoders.encoder import Encoder, load_encoder
 from tools.errors import InputError
+from tools.inference.batching import parts
+from tools.inference.cache import VectorCache
+from tools.inference.encoders.encoder import Encoder, load_encoder
 
 _AT_ONCE = 256  # texts
 _WITH_STRENGTH = ("pap", "pap+")

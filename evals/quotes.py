@@ -1,8 +1,8 @@
 """How surely a quotation has to argue for a side before it is shown: the right side against the share of sides quoted.
 
 Each question is asked as the agent asks it, and what it read of the passages it chose is kept: each quotable part with
-its three leanings (`tools/judges/quoting.py`) and its document, whose side is known or not. Then, for one probability
-after the other, what would be shown:
+its three leanings (`tools/inference/judges/quoting.py`) and its document, whose side is known or not. Then, for one
+probability after the other, what would be shown:
 
 right     of the quotations from known documents those that stand under their document's side
 sides     sides with a quotation from a document known for that side
@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 from langgraph.config import get_config
 
-from agent.building import build_providers
-from agent.providers import Brief, Providers, Writer
+from agent.providers.build import build_providers
+from agent.seams import Brief, Providers, Writer
 from agent.settings import Settings, load_settings
 from agent.state import Claim
 from evals.answering.asking import ask_all, at_least_one, in_force
@@ -42,7 +42,7 @@ from evals.answering.verdicts import with_gold_verdicts
 from evals.metrics.quoting import TIERS, Curve, Kind, Point, Question, Tier, curve, fit, operating_points
 from evals.records import Records
 from tools.errors import InputError
-from tools.judges.quoting import FILE, GROUNDS, Quoting, load_quoting
+from tools.inference.judges.quoting import FILE, GROUNDS, Quoting, load_quoting
 from tools.store.store import Store
 
 

@@ -34,7 +34,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agent.answer import Answer, AnswerPerspective
+from agent.answer.model import Answer, AnswerPerspective
 from evals.framed_lines import TYPED, line_rows
 from evals.metrics.ratios import Ratio
 from evals.records import Record, read_records

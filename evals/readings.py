@@ -20,8 +20,8 @@ from pathlib import Path
 
 from evals.metrics.readings import GoldReading, ReadingVerdict, framed_sides, reading_verdict
 from evals.rows import Row, json_rows
-from tools.encoders.encoder import Encoder
-from tools.grammar import frame
+from tools.inference.encoders.encoder import Encoder
+from tools.language.grammar import frame
 
 KINDS = ("polar", "claim", "choice", "open", "fact", "none")
 

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.building import build_encoder
+from agent.providers.build import build_encoder
 from agent.settings import load_settings
 from evals.judging.judges import PairJudge, open_judge
 from evals.metrics.expansion import predict
@@ -37,16 +37,16 @@ from evals.metrics.ratios import Ratio
 from evals.metrics.responses import MacroF1, Side, evidence_measures, rouge2, stance_measures, thesis_overlap
 from evals.records import Record, Records
 from evals.rows import Row, json_rows
-from tools.batching import parts
-from tools.encoders.encoder import Encoder, load_encoder
 from tools.errors import InputError, ProviderReplyError
-from tools.grammar import frame, negate
-from tools.judges.judge import Pair
+from tools.inference.batching import parts
+from tools.inference.encoders.encoder import Encoder, load_encoder
+from tools.inference.judges.judge import Pair
+from tools.language.grammar import frame, negate
+from tools.language.sentences import split_sentences
+from tools.language.standalone import stands_alone
 from tools.responses.evidence import likelihood
 from tools.responses.groups import Stance, stances
 from tools.responses.thesis import Weights, choose_thesis
-from tools.text.sentences import split_sentences
-from tools.text.standalone import stands_alone
 
 JUDGES = ("settings", "embedded", "chat", "score", "nli", "random", "no")  # those that give probabilities
 PUBLISHED = {"theses_rouge2": 0.1192, "stance_accuracy": 0.916, "stance_f1": 0.916, "evidence_mse": 0.0397}

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from agent.building import build_encoder, build_reranker
+from agent.providers.build import build_encoder, build_reranker
 from agent.settings import Settings, load_settings
 from evals.judging.judges import PairJudge, open_judge
 from evals.metrics.coverage import DEEPEST, require_ir_measures
@@ -33,13 +33,13 @@ from evals.ranking.scores import Scores, score, union_scores
 from evals.ranking.sets import GoldQuestion, RetrievalSet, load_sets
 from evals.ranking.table import table
 from evals.records import Record, Records, Shape
-from tools.batching import parts
-from tools.cache import VectorCache
-from tools.encoders.encoder import Encoder, load_encoder
 from tools.errors import ProviderDownError, ProviderError, SettingsError
+from tools.inference.batching import parts
+from tools.inference.cache import VectorCache
+from tools.inference.encoders.encoder import Encoder, load_encoder
 
 if TYPE_CHECKING:
-    from tools.encoders.reranker import Reranker
+    from tools.inference.encoders.reranker import Reranker
 
 _AT_ONCE = 64  # questions
 _SHAPE = Shape(always=dict.fromkeys(("set", "method", "qid"), (str,)), whole={"ids": (list,)})

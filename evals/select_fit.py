@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from agent.building import build_encoder
+from agent.providers.build import build_encoder
 from agent.settings import load_settings
 from evals.ranking.methods import candidates, pool_of
 from evals.ranking.retrievers import CorpusIndex
 from evals.ranking.sets import GoldQuestion, RetrievalSet, load_sets
-from tools.cache import VectorCache
 from tools.diversity.relevance import SIGNALS, RelevanceWeights, signals
-from tools.encoders.encoder import Encoder, load_encoder
 from tools.errors import InputError
+from tools.inference.cache import VectorCache
+from tools.inference.encoders.encoder import Encoder, load_encoder
 
 _TOP = 5
 

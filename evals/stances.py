@@ -26,7 +26,7 @@ from evals.judging.judges import JUDGES, judge_named, open_judge, stances_of
 from evals.metrics.ratios import Ratio
 from evals.rows import Row, json_rows
 from tools.errors import InputError
-from tools.judges.judge import Pair
+from tools.inference.judges.judge import Pair
 
 GOLD = Path(__file__).parent / "gold" / "stances.jsonl"
 LABELS = ("statement", "contrary", "neither")

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-_PACKAGE = "tools.grammar"
+_PACKAGE = "tools.language.grammar"
 _HOOK = "_holds_for"
 _ENDLESS = 1_000_000  # tests of one framing; without its rule a loop may never end
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from providers import Build, build
 
-from agent.runs import Runs
+from agent.runs.service import Runs
 from agent.settings import Settings
 from evals.instant import instant_providers
 from tools.store.database import Database

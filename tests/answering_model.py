@@ -18,8 +18,8 @@ from model_server import ModelServer, Reply, word_vector
 from numpy.typing import NDArray
 
 from agent.settings import Settings
+from tools.inference.judges.judge import Pair
 from tools.ingest.ingest import Ingester
-from tools.judges.judge import Pair
 from tools.passages import SourceDocument
 from tools.store.database import Database
 from tools.store.hybrid import HybridSearch
@@ -154,7 +154,7 @@ def library(library_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     import langchain_openai  # noqa: F401  # what it costs to import is no test's subject
 
     shutil.copytree(library_template, tmp_path / "data")
-    monkeypatch.setattr("tools.encoders.encoder.load_encoder", lambda _: WordEncoder())
-    monkeypatch.setattr("tools.judges.embedded.load_judge", lambda _: QuickJudge())
-    monkeypatch.setattr("agent.commands.session.index_samples", lambda *_: None)  # the library stands in for them
+    monkeypatch.setattr("tools.inference.encoders.encoder.load_encoder", lambda _: WordEncoder())
+    monkeypatch.setattr("tools.inference.judges.embedded.load_judge", lambda _: QuickJudge())
+    monkeypatch.setattr("agent.runs.open.index_samples", lambda *_: None)  # the library stands in for them
     return tmp_path / "data"

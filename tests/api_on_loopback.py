@@ -13,7 +13,7 @@ import uvicorn
 from fastapi import FastAPI
 from providers import Build, build
 
-from agent.runs import Runs
+from agent.runs.service import Runs
 from agent.settings import Settings
 from api.app import create_app
 from api.serving import config_of

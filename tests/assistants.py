@@ -9,8 +9,8 @@ from agent_fixtures import QUESTION
 from mcp import Client
 from mcp_types import CallToolResult, TextContent, TextResourceContents
 
-from agent.answer import Answer
-from agent.retrieved import Retrieved
+from agent.answer.model import Answer
+from agent.answer.retrieved import Retrieved
 from agent.settings import Settings
 from api.shapes import Judged
 

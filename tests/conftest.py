@@ -19,7 +19,7 @@ from model_server import ModelServer  # noqa: E402  # needs the path above, as d
 from search_servers import SearchServer  # noqa: E402
 from web_server import WebServer  # noqa: E402
 
-from tools.encoders.encoder import MiniLM, load_encoder  # noqa: E402
+from tools.inference.encoders.encoder import MiniLM, load_encoder  # noqa: E402
 from tools.store.locks import index_lock  # noqa: E402
 
 _VENDORS = (
@@ -106,7 +106,7 @@ def site() -> Iterator[WebServer]:
 
 @pytest.fixture
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.http._FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("tools.net.http._FIRST_PAUSE", 0.01)
 
 
 @pytest.fixture(scope="session")

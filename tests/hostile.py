@@ -9,7 +9,7 @@ from model_replies import Body
 from model_server import ModelServer
 from visitors import Visitor
 
-from agent.answer import (
+from agent.answer.model import (
     Answer,
     AnswerClaim,
     AnswerPerspective,

@@ -8,8 +8,8 @@ from typing import Any
 
 from agent.samples import FOLDER
 from evals.answering.cases import Case, load_samples
-from tools.grammar import frame
 from tools.ingest.readers import read_file
+from tools.language.grammar import frame
 
 Row = dict[str, Any]
 

@@ -12,7 +12,7 @@ sys.path[:0] = [str(Path(__file__).parents[1])]
 
 from providers import build  # noqa: E402  # needs the path above, as do the next ones
 
-from agent.runs import Runs  # noqa: E402
+from agent.runs.service import Runs  # noqa: E402
 from agent.settings import load_settings  # noqa: E402
 from api import service  # noqa: E402
 from api.__main__ import main  # noqa: E402

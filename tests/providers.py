@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.models import Models
-from agent.providers import Brief, Providers
+from agent.inference import Models
+from agent.seams import Brief, Providers
 from agent.settings import Settings
 from agent.state import Claim, FramingState, Perspective, Tier
 from evals.instant import InstantEncoder, instant_providers
-from tools.cache import VectorCache
-from tools.judges.judge import Pair
+from tools.inference.cache import VectorCache
+from tools.inference.judges.judge import Pair
+from tools.inference.worker import Worker
 from tools.passages import Passage
 from tools.store.hybrid import Hit
 from tools.store.store import Store
-from tools.worker import Worker
 
 Build = Callable[[Settings, Store], Providers]
 

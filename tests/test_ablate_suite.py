@@ -12,8 +12,8 @@ from evals.__main__ import main
 from evals.ablate import changes, questions_of
 from evals.switches import SwitchedGrammar
 from tools.errors import InputError
-from tools.grammar import evened, frame, negate
-from tools.grammar.width import narrowed
+from tools.language.grammar import evened, frame, negate
+from tools.language.grammar.width import narrowed
 
 TYPED = ("are barges slow", "Why is sugar bad?", "Ferries cut pollution.", "how do locks work")
 
@@ -31,9 +31,9 @@ def test_with_every_rule_the_copy_frames_as_the_grammar_does(grammar: SwitchedGr
 
 
 def test_the_grammar_itself_stays_as_it_was(grammar: SwitchedGrammar) -> None:
-    import tools.grammar.framing as framing
+    import tools.language.grammar.framing as framing
 
-    assert sys.modules["tools.grammar.framing"] is framing
+    assert sys.modules["tools.language.grammar.framing"] is framing
     assert framing.frame is frame
     assert not hasattr(framing, "_holds_for")
     assert not [finder for finder in sys.meta_path if type(finder).__module__ == "evals.switches"]
@@ -44,7 +44,7 @@ def test_every_if_of_a_function_is_a_rule(grammar: SwitchedGrammar) -> None:
     assert ("poles", "evened", "len(framing.alternatives) == 2") in written
     assert ("poles", "_turned", "asked and (match := _NEGATIVE.fullmatch(rest))") in written  # an elif with a name
     rule = next(rule for rule in grammar.rules if rule.function == "evened")
-    source = Path(sys.modules["tools.grammar.poles"].__file__ or "").read_text().splitlines()
+    source = Path(sys.modules["tools.language.grammar.poles"].__file__ or "").read_text().splitlines()
     assert rule.test in source[rule.line - 1]
 
 

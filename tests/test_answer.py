@@ -9,11 +9,11 @@ import pytest
 from conftest import ROOT
 from providers import side
 
-from agent.answer import Answer, strength
-from agent.assemble import assemble
-from agent.rendering.words import source_line
+from agent.answer.assemble import assemble
+from agent.answer.model import Answer, strength
+from agent.answer.render.words import source_line
+from agent.answer.summary import is_settled, summarise
 from agent.state import Claim, Coverage, FramingState, RunState, Status, Tier
-from agent.summary import is_settled, summarise
 from tools.passages import Passage
 
 FRAMING = FramingState(
@@ -267,10 +267,10 @@ def test_the_ledger_tells_the_leaning_passages_apart_and_counts_none_of_them() -
 
 
 def test_the_published_schema_is_the_models() -> None:
-    command = [sys.executable, "-m", "agent.answer"]
+    command = [sys.executable, "-m", "agent.answer.model"]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert (ROOT / "docs" / "answer.schema.json").read_text() == printed, (
-        "make it again: python -m agent.answer > docs/answer.schema.json"
+        "make it again: python -m agent.answer.model > docs/answer.schema.json"
     )
     assert json.loads(printed)["properties"]["schema_version"]["const"] == "1.0"
 

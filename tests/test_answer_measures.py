@@ -10,8 +10,8 @@ import pytest
 from providers import ScriptedJudge
 from toys import ToyEncoder
 
-from agent.answer import Answer, AnswerClaim, AnswerPerspective, Citation, Usage
-from agent.models import Models
+from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation, Usage
+from agent.inference import Models
 from evals.answering.checks import check_claims, judge_claims
 from evals.metrics.alignment import Correlation, judged_alignment, polarity, stance_alignment
 from evals.metrics.answers import (
@@ -28,8 +28,8 @@ from evals.metrics.answers import (
 )
 from evals.metrics.framings import framing_sameness
 from evals.metrics.ratios import Ratio
-from tools.cache import VectorCache
-from tools.worker import Worker
+from tools.inference.cache import VectorCache
+from tools.inference.worker import Worker
 
 GOLD = {"supports": frozenset({"s1", "s2"}), "opposes": frozenset({"o1", "o2"})}
 DOCUMENTS = ["s1", "s2", "o1", "o2", "x1"]  # citation numbers 1 to 5

@@ -14,7 +14,7 @@ from agent_fixtures import instant_template, settings
 from conftest import Spawn
 from providers import Build, ScriptedJudge, build
 
-from agent.providers import Brief
+from agent.seams import Brief
 from agent.settings import Settings
 from agent.state import Claim
 from evals.__main__ import main
@@ -23,7 +23,7 @@ from evals.answering.plan import FRAMINGS, MISSING, PLAIN, plan, shelve, worded
 from evals.answers import add_arguments, evaluate
 from evals.rows import json_rows
 from tools.errors import InputError
-from tools.judges.judge import Pair
+from tools.inference.judges.judge import Pair
 from tools.passages import SourceDocument
 
 __all__ = ["instant_template", "settings"]

@@ -16,11 +16,11 @@ from api_on_loopback import api, followed
 from model_server import ModelServer, Reply
 from providers import build
 
-from agent.answer import Answer
-from agent.building import build_providers
-from agent.retrieved import Retrieved
-from agent.run_store import RunStore
-from agent.runs import Runs
+from agent.answer.model import Answer
+from agent.answer.retrieved import Retrieved
+from agent.providers.build import build_providers
+from agent.runs.service import Runs
+from agent.runs.store import RunStore
 from agent.settings import Settings, load_settings
 from api.callers import Caller
 from api.problems import ProblemError

@@ -27,8 +27,8 @@ from providers import build
 from pydantic import SecretStr
 from starlette.types import Receive, Scope, Send
 
-from agent.building import build_providers
-from agent.run_store import RunStore
+from agent.providers.build import build_providers
+from agent.runs.store import RunStore
 from agent.samples import index_samples
 from agent.settings import Settings, load_settings
 from api.asked import AskedRuns

@@ -15,7 +15,7 @@ from api_on_loopback import api, followed
 from providers import build
 from written_files import pdf, word
 
-from agent.providers import Brief
+from agent.seams import Brief
 from agent.settings import Settings
 from agent.state import Claim
 from evals.instant import InstantWriter

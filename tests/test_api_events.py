@@ -13,9 +13,9 @@ from api_on_loopback import Sent, api, followed, sent_events
 from conftest import ROOT, Spawn
 from providers import build
 
-from agent.answer import Answer
+from agent.answer.model import Answer
 from agent.options import RunOptions
-from agent.run_store import RunStore
+from agent.runs.store import RunStore
 from agent.settings import Settings
 from api.asked import AskedRuns
 from api.events import KINDS, wants_events
@@ -201,7 +201,7 @@ def test_a_killed_servers_runs_are_gone_on_with(settings: Settings, spawn: Spawn
 def test_a_run_that_nobody_takes_up_is_not_waited_for_without_end(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, resumed: int
 ) -> None:
-    for module in ("agent.run_store", "api.service"):
+    for module in ("agent.runs.store", "api.service"):
         monkeypatch.setattr(f"{module}.STALE_SECONDS", 1.0)
     with closing(Database(settings.database_path)) as database:
         runs = RunStore(database)

@@ -10,7 +10,7 @@ from agent_fixtures import QUESTION, instant_template, settings
 from api_on_loopback import api
 
 from agent.options import RunOptions
-from agent.run_store import RunStore
+from agent.runs.store import RunStore
 from agent.settings import Settings
 from api.asked import AskedRuns
 from api.keys import Keys

@@ -18,9 +18,9 @@ from mcp import Client, MCPError
 from mcp_types import TextResourceContents
 from providers import ScriptedJudge, build
 
-from agent.answer import Answer, Note
-from agent.run_store import Event
-from agent.runs import Runs
+from agent.answer.model import Answer, Note
+from agent.runs.service import Runs
+from agent.runs.store import Event
 from agent.settings import Settings
 from api.callers import Caller
 from api.mcp.progress import Steps

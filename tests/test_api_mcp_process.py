@@ -16,7 +16,7 @@ from assistants import ERAS, goes_through, statuses, until, words
 from conftest import ROOT
 from mcp import Client, StdioServerParameters
 
-from agent.answer import Answer
+from agent.answer.model import Answer
 from agent.settings import Settings
 from api.mcp.configuring import configuration_help
 

@@ -17,7 +17,7 @@ from api_on_loopback import Sent, sent_events
 from conftest import Spawn
 from raw_http import connected, head, problem_in, read_to_end, wait_until
 
-from agent.run_store import RunStore
+from agent.runs.store import RunStore
 from agent.settings import Settings
 from api.__main__ import main
 from api.keys import Keys
@@ -30,14 +30,14 @@ __all__ = ["instant_template", "settings"]
 # patience with whoever shows none.
 COMMAND = """
 import functools, sys, time
-import agent.commands.session, agent.run_store, agent.runs, api.events, api.service
+import agent.runs.open, agent.runs.store, agent.runs.service, api.events, api.service
 from providers import build
 pause, stale = float(sys.argv.pop(1)), float(sys.argv.pop(1))
 made = build(before_search=lambda _: time.sleep(pause))
-agent.commands.session.Runs = functools.partial(agent.runs.Runs, build=made)
-agent.commands.session.index_samples = lambda *_: None
-agent.run_store.STALE_SECONDS = api.service.STALE_SECONDS = stale
-agent.runs.HEARTBEAT_SECONDS = 0.2
+agent.runs.open.Runs = functools.partial(agent.runs.service.Runs, build=made)
+agent.runs.open.index_samples = lambda *_: None
+agent.runs.store.STALE_SECONDS = api.service.STALE_SECONDS = stale
+agent.runs.service.HEARTBEAT_SECONDS = 0.2
 api.events.QUIET_SECONDS = 0.5
 from api.__main__ import main
 sys.exit(main(sys.argv[1:]))

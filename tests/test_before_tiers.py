@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.building import build_providers
+from agent.answer.render.markdown import to_markdown
+from agent.answer.render.terminal import to_terminal
 from agent.options import RunOptions
-from agent.rendering.markdown import to_markdown
-from agent.rendering.terminal import to_terminal
-from agent.runs import Runs
+from agent.providers.build import build_providers
+from agent.runs.service import Runs
 from agent.settings import Settings
 from tools.ingest.files import FoundFile
 from tools.ingest.ingest import Ingester, IngestReport, read_all

@@ -33,11 +33,11 @@ from visitors import AGAIN, FIRST, Visit, Visitor
 from web_fixtures import publish
 from web_server import WebServer
 
-from agent.answer import Answer
+from agent.answer.model import Answer
 from agent.options import RunOptions
-from agent.run_store import RunStore
+from agent.runs.store import RunStore
 from evals.browser import PageServer
-from tools.encoders.encoder import MiniLM
+from tools.inference.encoders.encoder import MiniLM
 from tools.ingest.ingest import Ingester
 from tools.store.database import Database
 from tools.store.hybrid import HybridSearch

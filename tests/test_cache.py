@@ -10,7 +10,7 @@ import pytest
 from conftest import Spawn
 from numpy.typing import NDArray
 
-from tools.cache import VectorCache
+from tools.inference.cache import VectorCache
 
 
 class Lengths:
@@ -109,7 +109,7 @@ def test_a_locked_file(tmp_path: Path) -> None:
 
 
 def test_the_oldest_go_when_there_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.cache._LARGEST", 3)
+    monkeypatch.setattr("tools.inference.cache._LARGEST", 3)
     path = tmp_path / "cache.db"
     rows(VectorCache(path), "a", "b")
     db = sqlite3.connect(path)
@@ -142,7 +142,7 @@ TWO = """
 import sys
 from pathlib import Path
 import numpy as np
-from tools.cache import VectorCache
+from tools.inference.cache import VectorCache
 cache = VectorCache(Path(sys.argv[1]))
 for i in range(150):
     keys = [f"{sys.argv[2]}{i}", f"both{i}"]

@@ -11,12 +11,12 @@ import pytest
 from model_server import ModelServer, Reply
 from pydantic import BaseModel, Field
 
-from tools import http
 from tools.allowance import Allowance, using
-from tools.chat.model import LARGEST_TEXT, ChatModel, models_at
-from tools.chat.prices import Price
-from tools.chat.replies import read_reply
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
+from tools.inference.chat.model import LARGEST_TEXT, ChatModel, models_at
+from tools.inference.chat.prices import Price
+from tools.inference.chat.replies import read_reply
+from tools.net import http
 
 pytestmark = pytest.mark.usefixtures("quick_retries")
 KEY = "sk-very-secret-0123456789"
@@ -284,7 +284,7 @@ async def test_the_price_of_a_distant_model(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch, price: Price | None, cost: float, unpriced: int
 ) -> None:
     server.on("", Reply(GOOD, usage=(1000, 50)))
-    monkeypatch.setattr("tools.chat.model.is_local", lambda _: False)
+    monkeypatch.setattr("tools.inference.chat.model.is_local", lambda _: False)
     allowance = await spent(server, price=price)
     assert allowance.cost == pytest.approx(cost)
     assert allowance.unpriced == unpriced

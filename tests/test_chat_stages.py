@@ -11,21 +11,21 @@ from answering_model import FRAMED
 from model_server import ModelServer, Reply
 from providers import ScriptedJudge
 
-from agent.chat.expanding import MOST_SIDES, ChatExpander
-from agent.chat.framing import ChatFramer
-from agent.chat.requerying import MOST_QUERIES, ChatRequerier
-from agent.chat.writing import ChatWriter
-from agent.grounding import ground
-from agent.models import Models
+from agent.evidence.entailment import ground
+from agent.inference import Models
 from agent.nodes.write import once
-from agent.providers import Brief
+from agent.providers.chat.expanding import MOST_SIDES, ChatExpander
+from agent.providers.chat.framing import ChatFramer
+from agent.providers.chat.requerying import MOST_QUERIES, ChatRequerier
+from agent.providers.chat.writing import ChatWriter
+from agent.seams import Brief
 from agent.state import Claim, FramingState, Perspective
-from tools.cache import VectorCache
-from tools.chat.model import ChatModel
-from tools.encoders.encoder import MiniLM
 from tools.errors import ProviderReplyError
+from tools.inference.cache import VectorCache
+from tools.inference.chat.model import ChatModel
+from tools.inference.encoders.encoder import MiniLM
+from tools.inference.worker import Worker
 from tools.passages import Passage
-from tools.worker import Worker
 
 QUESTION = "Should voting be compulsory?"
 YES, NO = "Voting should be compulsory.", "Voting should not be compulsory."

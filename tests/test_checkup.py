@@ -12,12 +12,12 @@ from agent_fixtures import QUESTION, door, instant_template, settings
 from model_server import ModelServer, Reply
 from providers import build
 
-from agent.building import build_providers
-from agent.checkup import Finding, examine, parts
-from agent.commands.session import open_runs
-from agent.runs import Runs
+from agent.doctor.checkup import Finding, examine, parts
+from agent.doctor.stages import stages
+from agent.providers.build import build_providers
+from agent.runs.open import open_runs
+from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
-from agent.stages import stages
 from tools.errors import SettingsError
 from tools.store.database import Database
 from tools.store.store import Store
@@ -94,8 +94,8 @@ async def test_it_looks_at_what_the_open_door_holds_while_a_run_goes_on(
     def loaded(*_: object) -> None:
         raise AssertionError("a model was loaded a second time")
 
-    monkeypatch.setattr("tools.judges.embedded.load_judge", loaded)
-    monkeypatch.setattr("tools.encoders.encoder.load_encoder", loaded)
+    monkeypatch.setattr("tools.inference.judges.embedded.load_judge", loaded)
+    monkeypatch.setattr("tools.inference.encoders.encoder.load_encoder", loaded)
     async with door(settings, build(before_search=before)) as runs:
         run_id = await runs.start(QUESTION)
         try:

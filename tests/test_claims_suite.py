@@ -8,7 +8,7 @@ import pytest
 
 from evals.__main__ import main
 from evals.claims import GOLD, HALVES, JUDGES, TRUE, check, read_claims
-from tools.encoders.encoder import MiniLM
+from tools.inference.encoders.encoder import MiniLM
 
 PAGE = {"title": "On tolls", "publisher": "The Post", "text": "The toll pays for buses. Streets are quieter now."}
 

@@ -22,10 +22,10 @@ from conftest import ROOT, Spawn
 from providers import build
 
 from agent.__main__ import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FOUND, OK, main
-from agent.answer import Answer
-from agent.commands import session
-from agent.run_store import RunStore
-from agent.runs import Runs
+from agent.answer.model import Answer
+from agent.runs import open as session
+from agent.runs.service import Runs
+from agent.runs.store import RunStore
 from agent.settings import Settings
 from tools.store.database import Database
 
@@ -55,8 +55,8 @@ LAUNCHER = """
 import sys, time
 from functools import partial
 from agent.__main__ import main
-from agent.commands import session
-from agent.runs import Runs
+from agent.runs import open as session
+from agent.runs.service import Runs
 from providers import build
 
 def before(query):

@@ -1,8 +1,8 @@
 """What a dispute turns on, named from the points that both cases speak to."""
 
-from agent.chat.writing import _by_source
-from agent.crux import opposed, shared_points
+from agent.evidence.crux import opposed, shared_points
 from agent.nodes.verify import with_crux
+from agent.providers.chat.writing import _by_source
 from agent.state import Claim, Perspective, RunState, Stance
 
 QUESTION = "Should ferries be free?"

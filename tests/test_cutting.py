@@ -2,8 +2,8 @@
 
 from tools.ingest.cutting import cut_document
 from tools.ingest.documents import document_of_blocks
+from tools.language.sentences import cut
 from tools.passages import Block, PassageText, SourceDocument
-from tools.text.sentences import cut
 
 LONG = " ".join(f"Sentence {i} says that parking costs the whole town a good deal of money." for i in range(20))
 

@@ -13,13 +13,13 @@ from model_replies import Body
 from model_server import ModelServer, Reply
 
 from agent.__main__ import BAD_INPUT, DEGRADED, FAILED, OK, main
-from agent.answer import Answer
+from agent.answer.model import Answer
 from agent.commands.ask import exit_status
 from agent.options import RunOptions
-from agent.runs import Runs
+from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
-from tools import http
 from tools.errors import RunError, SettingsError
+from tools.net import http
 
 __all__ = ["library", "library_template"]
 
@@ -31,7 +31,7 @@ EMBEDDED = dict.fromkeys(("frame", "expand", "write"), "embedded")
 @pytest.fixture(autouse=True)
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "_FIRST_PAUSE", 0.01)
-    monkeypatch.setattr("tools.chat.model.LARGEST_TEXT", 10_000)
+    monkeypatch.setattr("tools.inference.chat.model.LARGEST_TEXT", 10_000)
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ async def test_what_is_invented_does_not_reach_the_answer(server: ModelServer) -
 async def test_a_follow_up_is_framed_with_the_threads_question_and_who_watches_sees_it_read(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.nodes.reporting._TELL_SECONDS", 0.0)
+    monkeypatch.setattr("agent.nodes.stage._TELL_SECONDS", 0.0)
     server.on("earlier_question", {**FRAMED, "focus": "fines"})
     server.on(STAGES["frame"], FRAMED).on(STAGES["expand"], SIDES).on(STAGES["write"], case_of)
     async with Runs(settings(server)) as runs:

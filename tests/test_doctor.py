@@ -10,12 +10,12 @@ from answering_model import FRAMED
 from model_server import ModelServer, Reply
 
 from agent.__main__ import main
-from agent.building import build_engine, build_judge
+from agent.providers.build import build_engine, build_judge
 from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
-from tools.judges.batch import BatchJudge
-from tools.judges.chat import ChatJudge
-from tools.judges.score import ScoreJudge
+from tools.inference.judges.batch import BatchJudge
+from tools.inference.judges.chat import ChatJudge
+from tools.inference.judges.score import ScoreJudge
 
 
 @pytest.fixture

@@ -8,21 +8,21 @@ import pytest
 from agent_fixtures import QUESTION, door, instant_template, settings
 from providers import ScriptedJudge, build, side
 
-from agent.answer import Answer
-from agent.assemble import assemble
-from agent.embedded.writing import MOST_LEANING, EmbeddedWriter
-from agent.providers import Brief
-from agent.reading import Reading
-from agent.rendering.markdown import to_markdown
-from agent.rendering.terminal import to_terminal
-from agent.rendering.words import said
-from agent.responses import apart, respond
+from agent.answer.assemble import assemble
+from agent.answer.model import Answer
+from agent.answer.render.markdown import to_markdown
+from agent.answer.render.terminal import to_terminal
+from agent.answer.render.words import said
+from agent.evidence.responses import apart, respond
+from agent.evidence.sentences import Reading
+from agent.providers.embedded.writing import MOST_LEANING, EmbeddedWriter
+from agent.seams import Brief
 from agent.settings import Settings
 from agent.state import Claim, Coverage, Dropped, FramingState, Quote, Response, RunState
 from evals.instant import InstantWriter
+from tools.language.quotable import Unit
 from tools.passages import Passage
 from tools.responses.evidence import MOST
-from tools.text.quotable import Unit
 
 __all__ = ["instant_template", "settings"]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent.eligible import eligible
-from agent.rendering.words import place_of
+from agent.answer.render.words import place_of
+from agent.evidence.eligible import eligible
 from tools.passages import Passage, PassageForm
 
 ENGLISH = "Should the motorway have a speed limit?"

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from providers import side
 
-from agent.embedded.expanding import planned
-from agent.embedded.requerying import EmbeddedRequerier, keywords
+from agent.providers.embedded.expanding import planned
+from agent.providers.embedded.requerying import EmbeddedRequerier, keywords
 from agent.state import STAND_INS, FramingState, asked_as
 
 ASKED = "Is it right that bridges came before ferries?"

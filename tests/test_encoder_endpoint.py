@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from tools.allowance import Allowance, using
-from tools.encoders.endpoint import EndpointEncoder
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderReplyError
+from tools.inference.encoders.endpoint import EndpointEncoder
 
 Reply = Callable[[str, dict[str, Any]], Any]
 

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from test_encoder_transformers import TEXTS, hidden, tiny_bert, tiny_tokenizer, unit
 
 from agent.__main__ import main
-from agent.building import build_encoder
+from agent.providers.build import build_encoder
 from agent.settings import load_settings
-from tools.encoders.presets import ENCODERS, RERANKERS, meant
-from tools.encoders.reranker import Reranker
-from tools.encoders.transformers import TransformersEncoder, find_model
 from tools.errors import ModelError
+from tools.inference.encoders.presets import ENCODERS, RERANKERS, meant
+from tools.inference.encoders.reranker import Reranker
+from tools.inference.encoders.transformers import TransformersEncoder, find_model
 
 slow = pytest.mark.slow
 REVISION = "0123456789" * 4
@@ -160,7 +160,7 @@ def test_an_instruction_for_queries(name: str, cached: Place) -> None:
 def test_tarts_instruction_ends_with_one_separator() -> None:
     from tokenizers import Tokenizer
 
-    from tools.encoders.encoder import minilm_recipe
+    from tools.inference.encoders.encoder import minilm_recipe
 
     tokenizer = Tokenizer.from_file(str(minilm_recipe().tokenizer))  # that of bert-base-uncased
     tokenizer.no_padding()
@@ -268,7 +268,7 @@ def test_latent_attention(cached: Place) -> None:
     import torch
     from transformers import MistralModel
 
-    from tools.encoders.architectures import NvEmbedConfig, NvEmbedModel
+    from tools.inference.encoders.architectures import NvEmbedConfig, NvEmbedModel
 
     preset, tokenizer = ENCODERS["nv-embed-v2"], tiny_tokenizer()
     tokenizer.model_max_length = 256

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tools.encoders.presets import Pooling
-from tools.encoders.reranker import Reranker
-from tools.encoders.transformers import TransformersEncoder, find_model
 from tools.errors import ModelError, SettingsError
+from tools.inference.encoders.presets import Pooling
+from tools.inference.encoders.reranker import Reranker
+from tools.inference.encoders.transformers import TransformersEncoder, find_model
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 TEXTS = ["Trains are quiet.", "A city that builds more homes has lower rents, and its streets have more people.", "No."]
@@ -208,7 +208,7 @@ def test_nothing_to_encode_and_many_threads(bert: str) -> None:
 @slow
 def test_the_embedded_encoders_weights(encoder: Any) -> None:
     """The same weights in PyTorch and as the int8 graph agree, which also shows that a real model loads."""
-    from tools.encoders.encoder import minilm_recipe
+    from tools.inference.encoders.encoder import minilm_recipe
 
     assert np.array_equal(encoder.encode_queries(TEXTS), encoder.encode(TEXTS))
     ours = TransformersEncoder(str(minilm_recipe().weights.parent), device="cpu")

@@ -3,7 +3,7 @@
 from conftest import Spawn
 
 from evals.metrics.english import textblob_en
-from tools.batching import parts
+from tools.inference.batching import parts
 
 IMPORTS = """
 import sys

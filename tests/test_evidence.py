@@ -4,12 +4,12 @@ import pytest
 from agent_fixtures import QUESTION, door, instant_template, settings
 from providers import ScriptedJudge, build, side
 
-from agent.checkpoints import open_checkpointer
-from agent.evidence import evidence_of, judged_passages
+from agent.answer.judged import evidence_of, judged_passages
+from agent.runs.checkpoints import open_checkpointer
 from agent.settings import Settings
 from agent.state import Coverage, RunState
 from tools.errors import UnknownRunError
-from tools.judges.judge import Pair
+from tools.inference.judges.judge import Pair
 from tools.passages import Passage
 
 __all__ = ["instant_template", "settings"]

@@ -14,9 +14,9 @@ from evals.expand import add_arguments, read_rows, run
 from evals.metrics.expansion import GoldRow, match, perspective_measures, verdict_of, verdict_shares
 from evals.metrics.readings import GoldReading, reading_shares, reading_verdict
 from evals.readings import read_readings
-from tools.encoders.encoder import MiniLM
 from tools.errors import InputError, SettingsError
-from tools.grammar import Framing
+from tools.inference.encoders.encoder import MiniLM
+from tools.language.grammar import Framing
 
 ROW = GoldRow("set", "Are barges slow?", ("Barges are slow.", "Barges are not slow."), 1)
 PAIR: tuple[str, str] = ("Barges are slow.", "Barges aren't slow.")

@@ -15,29 +15,38 @@ from model_server import ModelServer, Reply
 from providers import ScriptedJudge, build
 from providers import side as planned
 
-from agent.answer import Answer, AnswerClaim, AnswerPerspective, Citation, Countered, CoverageLine, Quotation, Usage
-from agent.aspects import aspects_of, speaking_of
-from agent.embedded.expanding import denied
-from agent.embedded.requerying import EmbeddedRequerier
-from agent.embedded.writing import EmbeddedWriter
-from agent.followups import counter_rank, resolve, suggestions
-from agent.models import Models
+from agent.answer.model import (
+    Answer,
+    AnswerClaim,
+    AnswerPerspective,
+    Citation,
+    Countered,
+    CoverageLine,
+    Quotation,
+    Usage,
+)
+from agent.answer.render.html import to_html
+from agent.answer.render.markdown import to_markdown
+from agent.answer.render.terminal import to_terminal
+from agent.answer.render.word import to_docx
+from agent.evidence.aspects import aspects_of, speaking_of
+from agent.evidence.followups import counter_rank, resolve, suggestions
+from agent.evidence.wordings import argued_with, refers
+from agent.inference import Models
 from agent.nodes.select import on_focus
 from agent.options import RunOptions
-from agent.providers import Brief
-from agent.rendering.html import to_html
-from agent.rendering.markdown import to_markdown
-from agent.rendering.terminal import to_terminal
-from agent.rendering.word import to_docx
-from agent.runs import Runs
+from agent.providers.embedded.expanding import denied
+from agent.providers.embedded.requerying import EmbeddedRequerier
+from agent.providers.embedded.writing import EmbeddedWriter
+from agent.runs.service import Runs
+from agent.seams import Brief
 from agent.settings import Settings, load_settings
 from agent.state import Coverage, FramingState, RunState, Target, contrary_statements
-from agent.wordings import argued_with, refers
-from tools.cache import VectorCache
-from tools.encoders.encoder import MiniLM
 from tools.errors import QuestionError
+from tools.inference.cache import VectorCache
+from tools.inference.encoders.encoder import MiniLM
+from tools.inference.worker import Worker
 from tools.passages import Passage
-from tools.worker import Worker
 
 __all__ = ["instant_template", "library", "library_template", "settings"]
 
@@ -570,7 +579,7 @@ async def test_the_model_words_the_side_that_contradicts_one_without_a_contrary(
 async def test_the_grammar_stands_in_for_a_model_that_words_no_contrary(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch, said: Reply
 ) -> None:
-    monkeypatch.setattr("tools.http._FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("tools.net.http._FIRST_PAUSE", 0.01)
     server.on(COUNTER, said)
     _, reply, _ = await two_turns(server, "what speaks against side 3?")
     assert all(c.quoted for p in reply.perspectives for c in p.claims)  # the model is left nothing to write

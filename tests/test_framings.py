@@ -17,15 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from providers import ScriptedJudge, build
 
-from agent.embedded.framing import EmbeddedFramer
 from agent.options import RunOptions
-from agent.providers import Providers
-from agent.runs import Runs
+from agent.providers.embedded.framing import EmbeddedFramer
+from agent.runs.service import Runs
 from agent.samples import sample_documents
+from agent.seams import Providers
 from agent.settings import Settings, load_settings
 from agent.state import FramingState
-from tools.grammar import evened, frame
 from tools.ingest.ingest import Ingester
+from tools.language.grammar import evened, frame
 from tools.store.hybrid import Hit
 from tools.store.store import SAMPLES, Store
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from evals.expand import folded, predict, read_rows
 from tools.errors import InputError
-from tools.grammar import frame
-from tools.grammar.inflect import gerund, past, third_person, verb_strength
-from tools.grammar.negation import negate, same_polarity
+from tools.language.grammar import frame
+from tools.language.grammar.inflect import gerund, past, third_person, verb_strength
+from tools.language.grammar.negation import negate, same_polarity
 
 PAIRS = """
 Should schools ban smartphones?

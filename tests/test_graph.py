@@ -10,17 +10,17 @@ import pytest
 from agent_fixtures import QUESTION, door, instant_template, settings
 from providers import ScriptedExpander, ScriptedJudge, build, side
 
-from agent.answer import Answer
+from agent.answer.model import Answer
 from agent.graph import build_graph
 from agent.options import RunOptions
-from agent.providers import Brief, Providers
-from agent.run_store import Event
-from agent.runs import Runs
+from agent.runs.service import Runs
+from agent.runs.store import Event
+from agent.seams import Brief, Providers
 from agent.settings import Settings
 from agent.state import Claim, RunState
 from evals.instant import InstantWriter
 from tools.errors import InputError, ProviderError, RunError, StoreError
-from tools.judges.judge import Pair
+from tools.inference.judges.judge import Pair
 from tools.store.database import Database
 from tools.store.store import Store
 

@@ -21,10 +21,10 @@ from evals.grounding import (
     table,
     with_intervals,
 )
-from tools.encoders.encoder import MiniLM
 from tools.errors import InputError
-from tools.grounding import grounding
-from tools.grounding.grounding import (
+from tools.inference.encoders.encoder import MiniLM
+from tools.language.grounding import grounding
+from tools.language.grounding.grounding import (
     added_clauses,
     content_overlap,
     evidence_sentences,
@@ -32,9 +32,9 @@ from tools.grounding.grounding import (
     missing_facts,
     unfounded,
 )
-from tools.grounding.intrusions import intrusions
-from tools.grounding.wording import objections
-from tools.text.sentences import split_sentences
+from tools.language.grounding.intrusions import intrusions
+from tools.language.grounding.wording import objections
+from tools.language.sentences import split_sentences
 
 SAID_OTHERWISE = """
 Two thirds of the pupils agreed. | About 2/3 of pupils agreed.
@@ -342,7 +342,7 @@ def test_the_report_of_a_perfect_check() -> None:
 
 @pytest.mark.slow
 def test_few_wrong_claims_pass_on_the_test_half(models_dir: Path, encoder: MiniLM) -> None:
-    from tools.judges.embedded import load_judge
+    from tools.inference.judges.embedded import load_judge
 
     gold = [item for item in read_items(GOLD) if item.half == "test"]
     accepted = default(observe(gold, encoder, load_judge(models_dir)))

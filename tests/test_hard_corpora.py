@@ -14,11 +14,11 @@ from agent.settings import Settings
 from evals.ranking.methods import STANDARD, method, named
 from evals.ranking.retrievers import CorpusIndex
 from evals.ranking.sets import load_sets
-from tools.cache import VectorCache
 from tools.diversity.names import DIALS
 from tools.errors import InputError
+from tools.inference.cache import VectorCache
+from tools.inference.judges.judge import Pair
 from tools.ingest.ingest import Ingester
-from tools.judges.judge import Pair
 from tools.passages import SourceDocument
 
 __all__ = ["instant_template", "settings"]

@@ -12,13 +12,13 @@ from model_server import ModelServer, Reply
 from pydantic import BaseModel
 from silent_server import ANOTHER_CAME, NEVER, OTHERS_ENDED, SilentServer, Turn
 
-from tools import hedging
 from tools.allowance import Allowance, using
-from tools.chat.model import ChatModel
-from tools.hedging import Patience
-from tools.http import open_client
-from tools.judges.chat import ChatJudge
-from tools.judges.judge import Pair
+from tools.inference.chat.model import ChatModel
+from tools.inference.judges.chat import ChatJudge
+from tools.inference.judges.judge import Pair
+from tools.net import hedging
+from tools.net.hedging import Patience
+from tools.net.http import open_client
 
 SILENT = [Turn("late", head=NEVER), Turn("late", body=NEVER)]
 GIVEN = len("Be brief." + "Which items?") // 4
@@ -215,7 +215,7 @@ async def test_none_is_sent_that_would_come_after_the_deadline() -> None:
 
 
 def test_what_earlier_stages_sent_counts_for_the_run() -> None:
-    from agent.nodes.reporting import _with_spending, allowance_of
+    from agent.nodes.stage import _with_spending, allowance_of
     from agent.options import RunOptions
     from agent.state import RunState
 

@@ -12,10 +12,10 @@ import pytest
 from agent_fixtures import QUESTION, door, instant_template, settings
 from providers import build
 
-from agent import run_store
 from agent.__main__ import main
-from agent.run_store import RunStore
-from agent.runs import Runs
+from agent.runs import store as run_store
+from agent.runs.service import Runs
+from agent.runs.store import RunStore
 from agent.settings import Settings
 from tools.errors import RunBusyError, StoreError, UnknownRunError
 from tools.store.database import Database

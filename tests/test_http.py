@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from model_server import ModelServer, Reply
 
-from tools import http
 from tools.allowance import Allowance, sooner, using
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
-from tools.http import check_address, fetch_json, is_local, open_client, status_error, without_login
+from tools.net import http
+from tools.net.http import check_address, fetch_json, is_local, open_client, status_error, without_login
 
 KEY = "tvly-very-secret-123"
 

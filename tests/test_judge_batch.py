@@ -10,16 +10,16 @@ from answering_model import FRAMED, SIDES, STAGES, case_of, library, library_tem
 from answering_model import QUESTION as VOTING
 from model_server import ModelServer, Reply
 
-from agent.answer import Answer
-from agent.building import build_judge
+from agent.answer.model import Answer
+from agent.answer.render.markdown import to_markdown
 from agent.options import RunOptions
-from agent.rendering.markdown import to_markdown
-from agent.runs import Runs
+from agent.providers.build import build_judge
+from agent.runs.service import Runs
 from agent.settings import load_settings
-from tools.chat.model import ChatModel
 from tools.errors import ProviderReplyError, RunError
-from tools.judges.batch import TOGETHER, BatchJudge
-from tools.judges.judge import ClaimCheck, ClaimJudge, Pair
+from tools.inference.chat.model import ChatModel
+from tools.inference.judges.batch import TOGETHER, BatchJudge
+from tools.inference.judges.judge import ClaimCheck, ClaimJudge, Pair
 
 __all__ = ["library", "library_template"]
 

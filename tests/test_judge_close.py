@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tools.errors import ModelError
-from tools.judges import close
-from tools.judges.close import as_read, swapped
-from tools.judges.embedded import EmbeddedJudge, load_judge
-from tools.judges.judge import CloseJudge, Pair
-from tools.onnx_models.packed import files_of
+from tools.inference.judges import close
+from tools.inference.judges.close import as_read, swapped
+from tools.inference.judges.embedded import EmbeddedJudge, load_judge
+from tools.inference.judges.judge import CloseJudge, Pair
+from tools.inference.onnx.packed import files_of
 
 CLAIM, DENIAL = "Ferries should be free.", "Ferries should not be free."
 FOR = "Ferries should be free because islanders have no other road to school, work and hospital."

@@ -10,7 +10,7 @@ import pytest
 from evals.training.data import Example, Sampler, load_corpus
 from evals.training.synthetic import synthetic_pair
 from evals.training.text import claim, key, negated, shingles, words_in_common
-from tools.judges.close import beside
+from tools.inference.judges.close import beside
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tools.errors import ModelError
-from tools.judges import embedded as judge_embedded
-from tools.judges.embedded import EmbeddedJudge, load_judge, regression, sigmoid
-from tools.judges.judge import UNJUDGED, Pair, side_score
-from tools.judges.windows import windows
-from tools.onnx_models.packed import pack, unpack
+from tools.inference.judges import embedded as judge_embedded
+from tools.inference.judges.embedded import EmbeddedJudge, load_judge, regression, sigmoid
+from tools.inference.judges.judge import UNJUDGED, Pair, side_score
+from tools.inference.judges.windows import windows
+from tools.inference.onnx.packed import pack, unpack
 
 CLAIM, DENIAL = "Ferries should be free.", "Ferries should not be free."
 FOR = "Ferries should be free because islanders have no other road to school, work and hospital."

@@ -16,8 +16,8 @@ from evals.training import label
 from evals.training.candidates import Asked, choose, digest, segments
 from evals.training.data import load_corpus, rows_of
 from evals.training.label import keep_readings, read_labels
-from tools.encoders.encoder import MiniLM
 from tools.errors import InputError
+from tools.inference.encoders.encoder import MiniLM
 
 
 @pytest.fixture(scope="module")

@@ -14,17 +14,17 @@ from conftest import ROOT
 from numpy.typing import NDArray
 
 from agent.__main__ import main
-from agent.building import build_judge, build_own_judge
-from agent.checkup import examine, parts
+from agent.doctor.checkup import examine, parts
+from agent.doctor.stages import stages
+from agent.providers.build import build_judge, build_own_judge
 from agent.settings import Settings, load_settings
-from agent.stages import stages
 from evals.judging.judges import open_judge, stances_of
-from tools.encoders.encoder import minilm_recipe
 from tools.errors import ModelError, SettingsError
-from tools.judges.judge import CloseJudge, Pair, StanceJudge
-from tools.judges.nli import Labels, NliJudge, read_labels
-from tools.judges.presets import DEFAULT, NLI
-from tools.judges.windows import windows
+from tools.inference.encoders.encoder import minilm_recipe
+from tools.inference.judges.judge import CloseJudge, Pair, StanceJudge
+from tools.inference.judges.nli import Labels, NliJudge, read_labels
+from tools.inference.judges.presets import DEFAULT, NLI
+from tools.inference.judges.windows import windows
 
 THREE, TWO = ("entailment", "neutral", "contradiction"), ("entailment", "not_entailment")
 FOR, AGAINST = "Zoos should close.", "Zoos should stay open."

@@ -15,13 +15,13 @@ import pytest
 from model_server import ModelServer, Reply
 
 from prompts.loader import load_prompt, read_prompt
-from tools import http
 from tools.allowance import Allowance, using
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError, SettingsError
-from tools.judges.chat import ChatJudge, from_logprobs, from_text, read_judge_prompt
-from tools.judges.judge import Pair
-from tools.judges.score import ScoreJudge
-from tools.judges.server import ServerJudge
+from tools.inference.judges.chat import ChatJudge, from_logprobs, from_text, read_judge_prompt
+from tools.inference.judges.judge import Pair
+from tools.inference.judges.score import ScoreJudge
+from tools.inference.judges.server import ServerJudge
+from tools.net import http
 
 YES, NO = Reply(top_logprobs={"Yes": math.log(0.9), "No": math.log(0.1)}), Reply(top_logprobs={"Yes": -3.0, "No": -0.1})
 

@@ -18,11 +18,11 @@ from evals.training import train
 from evals.training.cross_encoder import Run
 from evals.training.plan import Plan, close_plan, distilling_plan
 from evals.training.trained import read_trained, weights_of
-from tools.encoders.encoder import minilm_recipe
 from tools.errors import InputError
-from tools.judges.close import swapped
-from tools.judges.judge import Pair
-from tools.onnx_models.model import Text
+from tools.inference.encoders.encoder import minilm_recipe
+from tools.inference.judges.close import swapped
+from tools.inference.judges.judge import Pair
+from tools.inference.onnx.model import Text
 
 WIDTH, HEADS, WORDS = 8, 2, 30522
 PAIR = Pair("Zoos should close.", "Zoos keep animals in small rooms.", "Zoos should stay open.")

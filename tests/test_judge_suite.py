@@ -194,7 +194,7 @@ def test_a_pair_without_a_verdict_fails_and_counts_as_no(
 
 def test_a_server_that_is_down_ends_the_run(suite: Suite, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     served(monkeypatch, "http://127.0.0.1:9/v1")
-    monkeypatch.setattr("tools.http._FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("tools.net.http._FIRST_PAUSE", 0.01)
     status, out, err = suite("--data", data, "--judge", "score", "--json")
     assert (status, out) == (1, "")
     assert "test-model" in err

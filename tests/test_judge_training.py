@@ -14,8 +14,8 @@ from evals.__main__ import main
 from evals.training import pack
 from evals.training.data import Corpus, Example
 from tools.errors import SettingsError
-from tools.judges import close, embedded
-from tools.judges.judge import Pair
+from tools.inference.judges import close, embedded
+from tools.inference.judges.judge import Pair
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -107,9 +107,9 @@ def floats(scratch: Path, pairs: list[Pair]) -> np.ndarray:
     import onnxruntime
     from tokenizers import Tokenizer
 
-    from tools.onnx_models.bert import build_bert
-    from tools.onnx_models.model import OnnxModel
-    from tools.onnx_models.packed import load_weights
+    from tools.inference.onnx.bert import build_bert
+    from tools.inference.onnx.model import OnnxModel
+    from tools.inference.onnx.packed import load_weights
 
     recipe = embedded.judge_recipe()
     onnx.save(build_bert(load_weights(recipe.weights), recipe.heads, recipe.head), scratch / "fp32.onnx")
@@ -387,7 +387,7 @@ def test_a_judge_goes_on_from_the_shipped_one_with_what_its_closer_reading_label
 def test_weights_are_rounded_as_they_are_packed_and_the_gradient_passes() -> None:
     torch = pytest.importorskip("torch")
     from evals.training.model import in_16_steps
-    from tools.onnx_models.packed import pack_small, unpack
+    from tools.inference.onnx.packed import pack_small, unpack
 
     weight = torch.randn(1024, 256, generator=torch.Generator().manual_seed(1), requires_grad=True)
     found = in_16_steps(weight)

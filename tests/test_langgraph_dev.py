@@ -17,9 +17,9 @@ from langgraph_sdk import get_sync_client
 from langgraph_server import DevServer, dev_server
 from model_server import ModelServer, Reply
 
-from agent.answer import Answer
-from agent.grounding import verbatim
-from agent.rendering.markdown import escape
+from agent.answer.model import Answer
+from agent.answer.render.markdown import escape
+from agent.evidence.entailment import verbatim
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 QUESTION = "Should schools ban smartphones?"

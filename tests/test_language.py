@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.text.language import language_of, name_of_language
+from tools.language.identification import language_of, name_of_language
 
 FOREIGN = {
     "de": "Das Tempolimit auf Autobahnen rettet Leben und senkt den Verbrauch, sagen die einen. Viele Fahrer sind "

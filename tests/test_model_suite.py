@@ -14,8 +14,8 @@ from evals.model import Found, _told, read_topics, table
 from evals.scripted.live import QUESTIONS, ask_live
 from evals.scripted.player import Page, Player, Written
 from evals.scripted.server import Call, ChatServer, longest_chain
-from tools.chat.model import ChatModel
 from tools.errors import InputError
+from tools.inference.chat.model import ChatModel
 
 FOR, AGAINST = "Ferries should be free.", "Ferries should not be free."
 PAGES = [

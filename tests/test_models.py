@@ -11,16 +11,16 @@ from model_server import ModelServer, Reply
 from numpy.typing import NDArray
 from providers import ScriptedJudge
 
-from agent.models import Models
+from agent.inference import Models
 from evals.instant import InstantEncoder, InstantJudge
 from tools.allowance import Allowance, using
-from tools.cache import VectorCache
-from tools.chat.model import ChatModel
-from tools.encoders.endpoint import EndpointEncoder
 from tools.errors import ProviderDownError
-from tools.judges.chat import ChatJudge
-from tools.judges.judge import Pair
-from tools.worker import Worker
+from tools.inference.cache import VectorCache
+from tools.inference.chat.model import ChatModel
+from tools.inference.encoders.endpoint import EndpointEncoder
+from tools.inference.judges.chat import ChatJudge
+from tools.inference.judges.judge import Pair
+from tools.inference.worker import Worker
 
 
 def models(tmp_path: Path, server: ModelServer) -> Models:
@@ -57,7 +57,7 @@ async def test_two_calls_to_one_judge_do_not_take_its_form_from_each_other(serve
 async def test_nothing_of_the_environment_goes_to_a_server(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from agent.chat.framing import FramedQuestion
+    from agent.providers.chat.framing import FramedQuestion
 
     monkeypatch.setitem(os.environ, "OPENAI_ORG_ID", "org-secret")
     monkeypatch.setitem(os.environ, "OPENAI_CUSTOM_HEADERS", "x-secret: 1")
@@ -71,7 +71,7 @@ async def test_nothing_of_the_environment_goes_to_a_server(
 
 
 async def test_a_model_elsewhere_is_not_asked_where_nothing_may_leave() -> None:
-    from agent.chat.framing import FramedQuestion
+    from agent.providers.chat.framing import FramedQuestion
 
     model = ChatModel("m", url="http://203.0.113.9/v1")
     with using(Allowance(offline=True)), pytest.raises(ProviderDownError, match="leave"):

@@ -17,7 +17,7 @@ TEXTS = [
 
 def test_encoder_agrees_with_sentence_transformers(tmp_path: Path) -> None:
     transformers = pytest.importorskip("sentence_transformers")
-    from tools.encoders.encoder import load_encoder, minilm_recipe
+    from tools.inference.encoders.encoder import load_encoder, minilm_recipe
 
     model = transformers.SentenceTransformer(str(minilm_recipe().weights.parent), device="cpu")
     expected = model.encode(TEXTS, normalize_embeddings=True, show_progress_bar=False)
@@ -33,10 +33,10 @@ def test_float_graph_is_exact(tmp_path: Path) -> None:
     import onnxruntime
     from tokenizers import Tokenizer
 
-    from tools.encoders.encoder import minilm_recipe
-    from tools.onnx_models.bert import build_bert
-    from tools.onnx_models.model import OnnxModel
-    from tools.onnx_models.packed import load_weights
+    from tools.inference.encoders.encoder import minilm_recipe
+    from tools.inference.onnx.bert import build_bert
+    from tools.inference.onnx.model import OnnxModel
+    from tools.inference.onnx.packed import load_weights
 
     recipe = minilm_recipe()
     onnx.save(build_bert(load_weights(recipe.weights), recipe.heads, "mean"), tmp_path / "fp32.onnx")

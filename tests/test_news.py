@@ -46,10 +46,10 @@ from evals.ranking.news import (
 )
 from evals.ranking.news_table import table
 from evals.reporting.lines import lines_of
-from tools.cache import VectorCache
 from tools.diversity.clusters import Clustered, cluster_sentences, greedy_scs
-from tools.encoders.encoder import Encoder
 from tools.errors import InputError, ProviderDownError
+from tools.inference.cache import VectorCache
+from tools.inference.encoders.encoder import Encoder
 
 FROZEN = "The harbour froze over on Monday and the ferries stayed in port."
 TEXTS: dict[str, dict[str, str]] = {

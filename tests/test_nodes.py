@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.grounding import verbatim
+from agent.evidence.entailment import verbatim
 from agent.nodes.judge import covered, leaning, pair_budget, worth_most
 from agent.nodes.review import reviewed
 from agent.nodes.select import independent_first
@@ -231,7 +231,7 @@ def test_what_merely_leans_is_no_part_of_the_counts() -> None:
 
 
 def test_branches_share_what_is_left_of_the_budget() -> None:
-    from agent.nodes.reporting import allowance_of
+    from agent.nodes.stage import allowance_of
 
     options = RunOptions(max_calls=10, max_tokens=1000, max_cost=0.6)
     spent = {"calls": 4.0, "input_tokens": 300.0, "output_tokens": 100.0, "cost": 0.3}

@@ -13,7 +13,7 @@ from answering_model import library, library_template
 from api_on_loopback import api
 from conftest import ROOT
 
-from agent.building import build_providers
+from agent.providers.build import build_providers
 from agent.samples import index_samples
 from agent.settings import Settings, load_settings
 from tools.ingest.ingest import Ingester

@@ -12,12 +12,12 @@ import pytest
 from conftest import Spawn
 from numpy.typing import NDArray
 
-from tools.encoders.encoder import MiniLM, load_encoder, minilm_recipe
 from tools.errors import ModelError, StoreError
-from tools.onnx_models import model as onnx_model
-from tools.onnx_models.bert import Head, buckets, build_bert
-from tools.onnx_models.model import OnnxModel, Recipe, load_model
-from tools.onnx_models.packed import GROUP, load_weights, pack_small
+from tools.inference.encoders.encoder import MiniLM, load_encoder, minilm_recipe
+from tools.inference.onnx import model as onnx_model
+from tools.inference.onnx.bert import Head, buckets, build_bert
+from tools.inference.onnx.model import OnnxModel, Recipe, load_model
+from tools.inference.onnx.packed import GROUP, load_weights, pack_small
 
 Array = NDArray[np.float32]
 HIDDEN, LAYERS, HEADS, INNER = 32, 2, 4, 64
@@ -313,7 +313,7 @@ def test_the_fingerprint_follows_the_weights_and_the_head(recipe: Recipe, tmp_pa
 BUILD = """
 import sys
 from pathlib import Path
-from tools.onnx_models.model import Recipe, load_model
+from tools.inference.onnx.model import Recipe, load_model
 folder = Path(sys.argv[1])
 recipe = Recipe(folder / "model.safetensors", folder / "tokenizer.json", 4, "classifier", 32)
 for i in range(3):
@@ -404,7 +404,7 @@ def test_onnx_runtime_is_told_to_report_to_nobody_before_it_is_loaded(models_dir
     code = """
 import os, sys
 from pathlib import Path
-from tools.encoders.encoder import load_encoder
+from tools.inference.encoders.encoder import load_encoder
 
 assert "onnxruntime" not in sys.modules and os.environ["ORT_DISABLE_TELEMETRY"] == "1"
 load_encoder(Path(sys.argv[1]))

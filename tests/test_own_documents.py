@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from web_server import pdf
 
-from agent.building import build_providers
+from agent.answer.render.terminal import to_terminal
 from agent.options import RunOptions
-from agent.rendering.terminal import to_terminal
-from agent.runs import Runs
+from agent.providers.build import build_providers
+from agent.runs.service import Runs
 from agent.settings import Settings
 from tools.ingest.files import find_files
 from tools.ingest.ingest import Ingester, IngestReport, read_all

@@ -17,9 +17,9 @@ from evals.metrics.pir import AVERAGE, drawn_means, figures, first_gold, p_recal
 from evals.pir import Column, columns_of, rank_tasks, sampled
 from evals.ranking.pir import PirTask, Root, RootPerspective, load_tasks
 from evals.reporting.lines import lines_of
-from tools.cache import VectorCache
 from tools.diversity.projection import FORMS
 from tools.errors import InputError, ProviderReplyError
+from tools.inference.cache import VectorCache
 from tools.passages import SourceDocument
 
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "pir" / "demo_pir_dataset.json.gz"

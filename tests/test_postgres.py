@@ -51,7 +51,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 async def test_a_run_keeps_its_checkpoints_in_postgres(postgres: str, tmp_path: Path) -> None:
     import psycopg
 
-    from agent.runs import Runs
+    from agent.runs.service import Runs
     from agent.settings import Settings
     from evals.instant import instant_providers
 
@@ -69,7 +69,7 @@ async def test_a_run_keeps_its_checkpoints_in_postgres(postgres: str, tmp_path: 
 
 async def test_a_server_that_does_not_answer_is_named(tmp_path: Path) -> None:
     pytest.importorskip("psycopg")
-    from agent.runs import Runs
+    from agent.runs.service import Runs
     from agent.settings import Settings
     from evals.instant import instant_providers
     from tools.errors import StoreError
@@ -82,7 +82,7 @@ async def test_a_server_that_does_not_answer_is_named(tmp_path: Path) -> None:
 
 async def test_what_is_no_address_is_refused_without_showing_it(tmp_path: Path) -> None:
     pytest.importorskip("psycopg")
-    from agent.runs import Runs
+    from agent.runs.service import Runs
     from agent.settings import Settings
     from evals.instant import instant_providers
     from tools.errors import SettingsError

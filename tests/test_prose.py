@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.text.prose import is_heading, prose, without_mark
-from tools.text.sentences import split_sentences
+from tools.language.prose import is_heading, prose, without_mark
+from tools.language.sentences import split_sentences
 
 HEADINGS = """
 Arguments against the ban

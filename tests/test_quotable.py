@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.grounding import verbatim
+from agent.evidence.entailment import verbatim
+from tools.language.quotable import LONGEST, LONGEST_PAIR, SHORTEST, Unit, units
+from tools.language.sentences import clean
 from tools.passages import Passage
-from tools.text.quotable import LONGEST, LONGEST_PAIR, SHORTEST, Unit, units
-from tools.text.sentences import clean
 
 CLEAR = """
 Bridges let farmers sell what they grow on both banks.

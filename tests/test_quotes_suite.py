@@ -31,8 +31,8 @@ from evals.metrics.quoting import (
     operating_points,
 )
 from tools.errors import InputError
-from tools.judges.judge import Pair
-from tools.judges.quoting import GROUNDS, Quoting, load_quoting
+from tools.inference.judges.judge import Pair
+from tools.inference.judges.quoting import GROUNDS, Quoting, load_quoting
 from tools.store.database import Database
 from tools.store.store import Store
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.errors import ModelError
-from tools.judges.quoting import (
+from tools.inference.judges.quoting import (
     CENTRAL,
     FILE,
     GROUNDS,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from test_answer_measures import answer, claim, side
 
-from agent.answer import DocumentResponse, ResponseGroup, ResponseSentence
+from agent.answer.model import DocumentResponse, ResponseGroup, ResponseSentence
 from evals.__main__ import main
 
 

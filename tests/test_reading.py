@@ -11,17 +11,17 @@ import pytest
 from numpy.typing import NDArray
 from providers import ScriptedJudge, side
 
-from agent.models import Models, RunJudge
+from agent.evidence.sentences import Reading, read_sides, stances_to
+from agent.inference import Models, RunJudge
 from agent.nodes.write import counted
-from agent.providers import Brief
-from agent.reading import Reading, read_sides, stances_to
+from agent.seams import Brief
 from agent.state import Coverage, FramingState, Perspective
-from tools.cache import VectorCache
-from tools.encoders.encoder import MiniLM
-from tools.judges.judge import Pair
-from tools.judges.quoting import GROUNDS
+from tools.inference.cache import VectorCache
+from tools.inference.encoders.encoder import MiniLM
+from tools.inference.judges.judge import Pair
+from tools.inference.judges.quoting import GROUNDS
+from tools.inference.worker import Worker
 from tools.passages import Passage
-from tools.worker import Worker
 
 YES = "Towns should build bridges over their rivers."
 NO = "Towns should not build bridges over their rivers."
@@ -335,7 +335,7 @@ async def test_what_may_be_shown_is_read_closer(made: Callable[[Any], Models], m
     assert texts(one, one.case | one.leaning) == [GOOD]
     assert BETTER not in texts(one, one.case | one.leaning)
     assert texts(other, other.case | other.leaning)[-1] == BAD
-    monkeypatch.setattr("agent.reading.CLOSELY", 1)
+    monkeypatch.setattr("agent.evidence.sentences.CLOSELY", 1)
     judge.close.clear()
     await read_sides(made(judge), given)
     assert len(judge.close) <= 1
@@ -361,7 +361,7 @@ async def test_verification_takes_what_there_was_no_time_to_read_closer(made: Ca
 async def test_what_is_left_out_of_the_closer_reading_is_not_shown(
     made: Callable[[Any], Models], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.reading.CLOSELY", 2)
+    monkeypatch.setattr("agent.evidence.sentences.CLOSELY", 2)
     judge = Closer()
     models = made(judge)
     given = briefs(models.judge(), [passage(1, GOOD), passage(2, BETTER)], [passage(3, BAD), passage(4, WORSE)])

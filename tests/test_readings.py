@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from evals.rows import json_rows
-from tools.grammar import frame
-from tools.grammar.casing import lowered
-from tools.grammar.clause import Clause
-from tools.grammar.facts import asks_for_fact
-from tools.grammar.lexicon import words_of
-from tools.grammar.tidying import tidy
-from tools.grammar.wellformed import is_sentence, sound
+from tools.language.grammar import frame
+from tools.language.grammar.casing import lowered
+from tools.language.grammar.clause import Clause
+from tools.language.grammar.facts import asks_for_fact
+from tools.language.grammar.lexicon import words_of
+from tools.language.grammar.tidying import tidy
+from tools.language.grammar.wellformed import is_sentence, sound
 
 FRAMED = """
 'All power tends to corrupt.' (LORD ACTON) Discuss.

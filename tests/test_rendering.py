@@ -11,7 +11,7 @@ import pytest
 from lxml import html as lxml_html
 from markdown_it import MarkdownIt
 
-from agent.answer import (
+from agent.answer.model import (
     Answer,
     AnswerClaim,
     AnswerPerspective,
@@ -22,12 +22,12 @@ from agent.answer import (
     Usage,
     strength,
 )
-from agent.rendering.files import check_ending, write_answer
-from agent.rendering.html import to_html
-from agent.rendering.markdown import escape, to_markdown
-from agent.rendering.terminal import to_terminal
-from agent.rendering.word import to_docx
-from agent.rendering.words import ADD_SOURCES, MAY_SPEAK, cased, hole, label, named, plain, strength_of
+from agent.answer.render.files import check_ending, write_answer
+from agent.answer.render.html import to_html
+from agent.answer.render.markdown import escape, to_markdown
+from agent.answer.render.terminal import to_terminal
+from agent.answer.render.word import to_docx
+from agent.answer.render.words import ADD_SOURCES, MAY_SPEAK, cased, hole, label, named, plain, strength_of
 from tools.errors import InputError, StoreError
 
 HOSTILE = [

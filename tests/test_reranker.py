@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 from test_encoder_transformers import TEXTS, tiny_bert
 
-from tools.encoders.reranker import Reranker
 from tools.errors import ModelError
+from tools.inference.encoders.reranker import Reranker
 
 pytestmark = pytest.mark.slow
 QUERY = "Do more homes lower rents?"

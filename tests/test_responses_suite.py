@@ -17,7 +17,7 @@ from evals.metrics.responses import Side, evidence_measures, rouge2, stance_meas
 from evals.records import Record, Records
 from evals.responses import Models, ask, named_files, read_items, reported, sampled, table
 from tools.errors import InputError, ProviderDownError, ProviderReplyError
-from tools.judges.judge import Pair
+from tools.inference.judges.judge import Pair
 
 Suite = Callable[..., tuple[int, str, str]]
 

@@ -23,10 +23,10 @@ from evals.ranking.sets import GoldPerspective, GoldQuestion, RetrievalSet, load
 from evals.ranking.table import table
 from evals.records import Record
 from evals.retrieval import Plan, Spent, rank, sampled, scored
-from tools.cache import VectorCache
-from tools.encoders.encoder import Encoder
 from tools.errors import InputError, ProviderDownError, ProviderReplyError
-from tools.judges.judge import Pair
+from tools.inference.cache import VectorCache
+from tools.inference.encoders.encoder import Encoder
+from tools.inference.judges.judge import Pair
 from tools.passages import SourceDocument
 
 SHARED = Path(__file__).parents[2] / "shared" / "data" / "retrieval"

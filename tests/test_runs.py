@@ -13,11 +13,11 @@ from agent_fixtures import QUESTION, door, instant_template, settings
 from conftest import Spawn
 from providers import build
 
-from agent import run_store
 from agent.options import RunOptions
-from agent.providers import Providers
-from agent.run_store import Event, RunStore
-from agent.runs import Runs
+from agent.runs import store as run_store
+from agent.runs.service import Runs
+from agent.runs.store import Event, RunStore
+from agent.seams import Providers
 from agent.settings import Settings
 from evals.instant import InstantExpander
 from tools.errors import (
@@ -359,12 +359,12 @@ async def test_who_follows_an_abandoned_run_is_told(settings: Settings, monkeypa
 WORKER = """
 import asyncio, os, sys, time
 from pathlib import Path
-from agent import run_store, runs
-from agent.runs import Runs
+from agent.runs import service, store
+from agent.runs.service import Runs
 from agent.settings import load_settings
 from providers import ScriptedJudge, build
 
-runs.HEARTBEAT_SECONDS = 0.2
+service.HEARTBEAT_SECONDS = 0.2
 log = Path(sys.argv[1])
 
 def hold(query):

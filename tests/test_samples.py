@@ -12,13 +12,13 @@ from conftest import ROOT
 from toys import House, ToyEncoder
 
 from agent import samples
-from agent.models import Models
+from agent.inference import Models
 from agent.samples import index_samples, nearest_questions, sample_documents, sample_questions
 from evals.instant import InstantJudge
-from tools.cache import VectorCache
+from tools.inference.cache import VectorCache
+from tools.inference.worker import Worker
 from tools.passages import SOURCE_KINDS
 from tools.store.store import SAMPLES
-from tools.worker import Worker
 
 FOLDER = ROOT / "samples"
 GOLD = ROOT / "evals" / "gold" / "samples"

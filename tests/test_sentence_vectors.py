@@ -9,15 +9,15 @@ import pytest
 from numpy.typing import NDArray
 from toys import House, ToyEncoder
 
-from agent.models import Models
+from agent.inference import Models
 from evals.instant import InstantJudge
-from tools.cache import VectorCache
-from tools.encoders.sentences import encode_with_sentences
+from tools.inference.cache import VectorCache
+from tools.inference.encoders.sentences import encode_with_sentences
+from tools.inference.worker import Worker
+from tools.language.sentences import passage_sentences, split_sentences
 from tools.passages import Passage, SourceDocument
 from tools.store.database import MIGRATIONS
 from tools.store.store import Store
-from tools.text.sentences import passage_sentences, split_sentences
-from tools.worker import Worker
 
 BEES = "Bees dance for the others. Flowers are far away! Bees sleep in winter"
 ANTS = "Ants march in lines. Bees dance for the others."

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools.text.sentences import PASSAGE_WORDS, clean, cut, split_sentences
+from tools.language.sentences import PASSAGE_WORDS, clean, cut, split_sentences
 
 SENTENCE = "The river rose again in spring, and the people of the lower town moved their animals up the hill. "
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.text.standalone import LONGEST, SHORTEST, stands_alone
+from tools.language.standalone import LONGEST, SHORTEST, stands_alone
 
 ALONE = """
 A silent phone on the desk still asks to be looked at, and resisting it costs attention.

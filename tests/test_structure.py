@@ -8,8 +8,8 @@ from test_readers import one, write
 
 from tools.ingest.encodings import decoded
 from tools.ingest.html import html_document
+from tools.language.sentences import cut
 from tools.passages import SourceDocument
-from tools.text.sentences import cut
 
 WRAPPED = [
     "The harbour was closed to fishing boats in May, after the council had",

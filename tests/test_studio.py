@@ -19,11 +19,11 @@ from langsmith import tracing_context
 from langsmith.utils import tracing_is_enabled
 from providers import build, side
 
-from agent import studio
-from agent.answer import Answer
+from agent.answer.model import Answer
+from agent.commands import langgraph_server as studio
+from agent.commands.langgraph_server import Host, Parts, RefusedError, build_served, make_graph, read_options
 from agent.options import RunOptions
 from agent.settings import Settings
-from agent.studio import Host, Parts, RefusedError, build_served, make_graph, read_options
 from tools.errors import InputError, ProviderReplyError
 from tools.passages import PassageText, SourceDocument
 from tools.store.database import Database

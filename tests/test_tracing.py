@@ -18,7 +18,7 @@ STAGES = {"frame", "expand", "search", "judge", "select", "write", "verify"}
 RUN = """
 import asyncio, sys
 from agent.options import RunOptions
-from agent.runs import Runs
+from agent.runs.service import Runs
 from agent.settings import load_settings
 from providers import build
 

@@ -11,11 +11,11 @@ from conftest import Spawn
 from providers import build
 
 from agent.options import RunOptions
-from agent.runs import Runs
+from agent.runs.service import Runs
+from agent.runs.warming import warm_up
 from agent.settings import Settings
-from agent.warming import warm_up
 from tools.errors import RunError
-from tools.worker import give_way
+from tools.inference.worker import give_way
 
 __all__ = ["instant_template", "settings"]
 
@@ -161,7 +161,7 @@ async def test_the_runs_threads_give_way_and_the_desk_does_not(settings: Setting
 
 NICER = """
 import os, threading
-from tools.worker import give_way
+from tools.inference.worker import give_way
 def work():
     give_way()
     print(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))

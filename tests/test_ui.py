@@ -12,12 +12,12 @@ from conftest import ROOT
 from providers import ScriptedJudge, build
 from streamlit.testing.v1 import AppTest
 
-from agent.commands import session
-from agent.rendering.words import MAY_SPEAK
-from agent.run_store import RunStore
-from agent.runs import Runs
+from agent.answer.render.words import MAY_SPEAK
+from agent.runs import open as session
+from agent.runs.service import Runs
+from agent.runs.store import RunStore
 from agent.settings import Settings
-from tools.judges.judge import Pair
+from tools.inference.judges.judge import Pair
 from tools.store.database import Database
 from ui.door import Door
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from agent_fixtures import QUESTION
 
-from agent.answer import (
+from agent.answer.judged import Evidence
+from agent.answer.model import (
     Answer,
     AnswerClaim,
     AnswerPerspective,
@@ -18,8 +19,7 @@ from agent.answer import (
     ResponseSentence,
     Usage,
 )
-from agent.evidence import Evidence
-from agent.run_store import Event
+from agent.runs.store import Event
 from tools.passages import Passage, SourceKind
 from ui import answer_view, ledger, ledger_view, responses_view, shown, source_view, watch_view
 from ui.shown import escaped

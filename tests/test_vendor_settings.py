@@ -13,15 +13,15 @@ from model_replies import Body
 from model_server import ModelServer, Reply
 from vendor_replies import refuses, says, script
 
-from agent.building import build_judge
-from agent.chats import build_chat, build_chats, uses_chat
-from agent.checks import Tools, chat
+from agent.doctor.checks import Tools, chat
 from agent.options import RunOptions
-from agent.runs import Runs
+from agent.providers.build import build_judge
+from agent.providers.chats import build_chat, build_chats, uses_chat
+from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
-from tools.chat.vendors import NOT_OFFERED, VENDORS
 from tools.errors import ProviderReplyError, SettingsError
-from tools.judges.batch import BatchJudge
+from tools.inference.chat.vendors import NOT_OFFERED, VENDORS
+from tools.inference.judges.batch import BatchJudge
 
 __all__ = ["library", "library_template"]
 KEY = "very-secret-0123456789"
@@ -60,7 +60,7 @@ async def test_a_plain_name_with_a_colon_goes_to_the_openai_compatible_server(se
     server.on("", FRAMED)
     settings = load_settings(openai_base_url=server.url, model="qwen3:4b", openai_api_key=KEY)
     model = build_chat(settings, "frame")
-    from agent.chat.framing import ChatFramer
+    from agent.providers.chat.framing import ChatFramer
 
     await ChatFramer(model).frame(QUESTION, [])
     await model.aclose()

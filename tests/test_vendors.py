@@ -16,11 +16,7 @@ from model_server import ModelServer, Reply
 from pydantic import BaseModel, Field
 from vendor_replies import STREAMED, refuses, says, script
 
-from tools import http
 from tools.allowance import Allowance, using
-from tools.chat.model import ChatModel
-from tools.chat.prices import price_of
-from tools.chat.vendors import COMPATIBLE, VENDORS, vendor_of
 from tools.errors import (
     BudgetError,
     DeadlineError,
@@ -28,6 +24,10 @@ from tools.errors import (
     ProviderError,
     ProviderReplyError,
 )
+from tools.inference.chat.model import ChatModel
+from tools.inference.chat.prices import price_of
+from tools.inference.chat.vendors import COMPATIBLE, VENDORS, vendor_of
+from tools.net import http
 
 KEY = "very-secret-0123456789"
 KEY_HEADER = {
@@ -256,7 +256,7 @@ async def test_what_is_no_reply_cannot_be_used(vendor: str, server: ModelServer,
 async def test_a_reply_without_end_is_stopped(
     vendor: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.chat.model.LARGEST_TEXT", 5000)
+    monkeypatch.setattr("tools.inference.chat.model.LARGEST_TEXT", 5000)
     script(server, vendor, says(vendor, "x" * 20_000))
     error = await failed(vendor, server)
     assert isinstance(error, ProviderReplyError)
@@ -306,7 +306,7 @@ async def test_nothing_is_asked_after_the_budget_is_used_up(
 async def test_the_price_of_a_distant_model_is_counted(
     vendor: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.chat.model.is_local", lambda _: False)
+    monkeypatch.setattr("tools.inference.chat.model.is_local", lambda _: False)
     script(server, vendor, says(vendor, GOOD, (1000, 50)))
     allowance = Allowance()
     with using(allowance):

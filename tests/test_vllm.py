@@ -14,10 +14,10 @@ import pytest
 from vllm_server import UP_WITHIN, VllmServer, alive, direct_scores, local_models
 
 from prompts.loader import load_prompt
-from tools.judges.chat import ChatJudge, messages
-from tools.judges.judge import Pair
-from tools.judges.score import ScoreJudge
-from tools.judges.windows import windows
+from tools.inference.judges.chat import ChatJudge, messages
+from tools.inference.judges.judge import Pair
+from tools.inference.judges.score import ScoreJudge
+from tools.inference.judges.windows import windows
 
 pytest_plugins = ["vllm_server"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(UP_WITHIN + 120)]

@@ -10,10 +10,10 @@ import httpx
 import pytest
 from vllm_server import VllmServer, local_models, make_tiny
 
-from agent.answer import Answer, Citation
-from agent.grounding import verbatim
+from agent.answer.model import Answer, Citation
+from agent.evidence.entailment import verbatim
 from agent.options import RunOptions
-from agent.runs import Runs
+from agent.runs.service import Runs
 from agent.samples import index_samples
 from agent.settings import Settings, load_settings
 from tools.ingest.ingest import Ingester

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from agent.evidence.votes import accepts, filling_of, together, verdict_of
 from agent.nodes.verify import _Checker
 from agent.state import Claim, RunState
-from agent.votes import accepts, filling_of, together, verdict_of
-from tools.judges.judge import ClaimCheck
+from tools.inference.judges.judge import ClaimCheck
 
 YES, NO, PARTLY, NOT_THE_SIDE, SILENT = (0.95, 0.95), (0.05, 0.05), (0.3, 0.95), (0.95, 0.05), (np.nan, np.nan)
 

@@ -370,7 +370,7 @@ async def test_a_later_page_that_fails_keeps_the_first(kind: Kind) -> None:
 
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.http._FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("tools.net.http._FIRST_PAUSE", 0.01)
 
 
 # --- the parts

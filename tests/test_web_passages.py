@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from web_fixtures import prose
 
-from agent.run_store import RunStore
+from agent.runs.store import RunStore
 from tools.passages import PassageText, SourceDocument
 from tools.store.database import Database
 from tools.store.documents import PreparedDocument

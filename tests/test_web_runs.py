@@ -13,15 +13,15 @@ from search_servers import Found, SearchServer, Trouble
 from web_fixtures import asked_for, at, by_word, prose, publish, with_web
 from web_server import WebServer
 
-from agent.answer import Answer
+from agent.answer.model import Answer
 from agent.options import RunOptions
-from agent.providers import Providers
-from agent.run_store import Event
-from agent.runs import Runs
+from agent.runs.service import Runs
+from agent.runs.store import Event
+from agent.seams import Providers
 from agent.settings import Settings
 from tools.errors import ProviderDownError, RunError
+from tools.inference.judges.judge import Pair
 from tools.ingest.ingest import Ingester
-from tools.judges.judge import Pair
 from tools.passages import SourceDocument
 from tools.store.store import SAMPLES, Store
 from tools.store.web_passages import WEB

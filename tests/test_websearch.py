@@ -17,13 +17,13 @@ from search_servers import Found, SearchServer
 from web_fixtures import asked_for, at, instant_models, prose, publish, web_search
 from web_server import WebServer, article
 
-from agent.websearch import WebFound, WebSearch
+from agent.providers.websearch import WebFound, WebSearch
 from evals.instant import InstantEncoder
 from tools.allowance import Allowance, using
+from tools.language.sentences import split_sentences
 from tools.passages import Passage
 from tools.store.database import Database
 from tools.store.store import Store
-from tools.text.sentences import split_sentences
 from tools.web.domains import DomainLists
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.grammar.width import narrowed
+from tools.language.grammar.width import narrowed
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tools.errors import ModelError
-from tools.worker import Worker
+from tools.inference.worker import Worker
 
 
 class Doubles:

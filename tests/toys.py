@@ -7,17 +7,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.encoders.sentences import encode_with_sentences
+from tools.inference.encoders.sentences import encode_with_sentences
 from tools.ingest.cutting import cut_document
 from tools.ingest.files import find_files
 from tools.ingest.ingest import Ingester, IngestReport, read_all
+from tools.language.sentences import split_sentences
 from tools.passages import SourceDocument
 from tools.store.database import Database
 from tools.store.dense import DenseProjection
 from tools.store.documents import PreparedDocument
 from tools.store.hybrid import HybridSearch
 from tools.store.store import Store
-from tools.text.sentences import split_sentences
 
 
 class ToyEncoder:

@@ -170,7 +170,7 @@ def browser() -> Iterator["Browser"]:
 @pytest.fixture(scope="session")
 def filled(tmp_path_factory: pytest.TempPathFactory, models_dir: Path) -> Path:
     """A data folder with the samples indexed."""
-    from agent.commands.session import open_runs
+    from agent.runs.open import open_runs
     from agent.settings import Settings
 
     data = tmp_path_factory.mktemp("filled")

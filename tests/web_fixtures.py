@@ -18,17 +18,17 @@ from providers import Build, ScriptedJudge, build
 from search_servers import SearchServer
 from web_server import WebServer, article, open_fetcher
 
-from agent.models import Models
-from agent.providers import Providers
+from agent.inference import Models
+from agent.providers.websearch import WebSearch
+from agent.seams import Providers
 from agent.settings import Settings
-from agent.websearch import WebSearch
 from evals.instant import InstantEncoder, InstantJudge
-from tools.cache import TextCache, VectorCache
-from tools.judges.judge import Pair
+from tools.inference.cache import TextCache, VectorCache
+from tools.inference.judges.judge import Pair
+from tools.inference.worker import Worker
 from tools.store.store import Store
 from tools.web.domains import DomainLists
 from tools.web.tavily import Tavily
-from tools.worker import Worker
 
 _WORDS = (
     "arch barge canal dock estuary ferry gate harbour inlet jetty keel lock mooring narrows oar pier quay river ship "

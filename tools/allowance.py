@@ -25,8 +25,8 @@ class Allowance:
 
     deadline_at: seconds since the epoch by which every call has to be over. offline: nothing may leave this machine.
     max_calls, max_tokens, max_cost: what is left of the run's budget. unpriced: calls to models without a known price.
-    second_requests: those made to a server that was silent (`tools.hedging`), each of them one of the calls as well.
-    tell: called with the characters that a reply has so far, for whoever watches.
+    second_requests: those made to a server that was silent (`tools.net.hedging`), each of them one of the calls as
+    well. tell: called with the characters that a reply has so far, for whoever watches.
     """
 
     deadline_at: float = math.inf

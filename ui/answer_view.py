@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from agent.answer import Answer, AnswerPerspective
-from agent.evidence import Evidence
-from agent.followups import suggestions
-from agent.rendering.markdown import to_markdown
-from agent.rendering.words import (
+from agent.answer.judged import Evidence
+from agent.answer.model import Answer, AnswerPerspective
+from agent.answer.render.markdown import to_markdown
+from agent.answer.render.words import (
     MAY_SPEAK,
     beside,
     case,
@@ -22,8 +21,9 @@ from agent.rendering.words import (
     said,
     strength_of,
 )
-from agent.rendering.words import label as stance
-from agent.run_store import RunRow
+from agent.answer.render.words import label as stance
+from agent.evidence.followups import suggestions
+from agent.runs.store import RunRow
 from tools.passages import Passage
 from ui import ask_view, ledger, ledger_view, responses_view, say, source_view
 from ui.door import Door

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 if str(ROOT) not in sys.path:  # Streamlit puts only the script's own folder there
     sys.path.insert(0, str(ROOT))
 
-from agent.answer import Answer  # noqa: E402  # needs the path above
+from agent.answer.model import Answer  # noqa: E402  # needs the path above
 from tools.errors import SteelmanError, UnknownRunError  # noqa: E402
 from ui import answer_view, ask_view, history_view, say, watch_view  # noqa: E402
 from ui.door import Door  # noqa: E402

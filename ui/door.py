@@ -7,16 +7,16 @@ from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
-from agent.checkup import Part, parts
-from agent.commands.session import open_runs, usual_options
-from agent.evidence import Evidence
+from agent.answer.judged import Evidence
+from agent.doctor.checkup import Part, parts
+from agent.doctor.stages import StageProvider, stages
 from agent.options import Depth
-from agent.run_store import Event, RunRow, Thread
-from agent.runs import Runs
+from agent.runs.open import open_runs, usual_options
+from agent.runs.service import Runs
+from agent.runs.store import Event, RunRow, Thread
 from agent.settings import Settings
-from agent.stages import StageProvider, stages
+from tools.inference.worker import give_way
 from tools.passages import Passage
-from tools.worker import give_way
 
 T = TypeVar("T")
 

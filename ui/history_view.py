@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from agent.run_store import Thread
+from agent.runs.store import Thread
 from tools.errors import SteelmanError
 from ui import say
 from ui.ask_view import go

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.answer import Answer, AnswerPerspective, CoverageLine
-from agent.evidence import Evidence
-from agent.rendering.words import cased, line_of
-from agent.rendering.words import label as stance_label
-from tools.text.counts import count
+from agent.answer.judged import Evidence
+from agent.answer.model import Answer, AnswerPerspective, CoverageLine
+from agent.answer.render.words import cased, line_of
+from agent.answer.render.words import label as stance_label
+from tools.language.counts import count
 from ui.shown import label
 
 MOST_PASSAGES = 40

@@ -1,8 +1,8 @@
 """What a side's sources say: each document's thesis and the evidence for it, those with near theses together."""
 
-from agent.answer import AnswerPerspective, DocumentResponse, ResponseGroup
-from agent.rendering.words import whole
-from tools.text.counts import count
+from agent.answer.model import AnswerPerspective, DocumentResponse, ResponseGroup
+from agent.answer.render.words import whole
+from tools.language.counts import count
 from ui.shown import label, link, text
 
 

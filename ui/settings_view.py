@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from agent.checkup import Finding, examine
-from agent.stages import StageProvider
+from agent.doctor.checkup import Finding, examine
+from agent.doctor.stages import StageProvider
 from ui import say
 from ui.door import Door
 from ui.shown import text

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from agent.rendering.words import same
-from agent.run_store import RunRow
+from agent.answer.render.words import same
+from agent.runs.store import RunRow
 from tools.errors import SteelmanError, UnknownRunError
 from ui import say, sides_view
 from ui.door import Door

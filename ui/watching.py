@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from agent.run_store import Event
+from agent.runs.store import Event
 
 STAGES: tuple[tuple[str, str], ...] = (
     ("frame", "question"),

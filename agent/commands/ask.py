@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 from agent.__main__ import DEGRADED, NOTHING_FOUND, OK
-from agent.answer import Answer
+from agent.answer.model import Answer
+from agent.answer.render.files import check_ending, write_answer
+from agent.answer.render.terminal import to_terminal
 from agent.commands.progress import Progress
-from agent.commands.session import open_runs, options_of, settings_of
-from agent.rendering.files import check_ending, write_answer
-from agent.rendering.terminal import to_terminal
-from agent.runs import Runs
+from agent.runs.open import open_runs, options_of, settings_of
+from agent.runs.service import Runs
 from tools.errors import InputError, RunCancelledError, RunError, SteelmanError
 
 

@@ -9,9 +9,9 @@ from typing import Any, TextIO
 
 from agent.__main__ import DEGRADED, FAILED, OK
 from agent.commands.ask import exit_status
-from agent.commands.session import open_runs, options_of, settings_of
 from agent.options import RunOptions
-from agent.runs import Runs
+from agent.runs.open import open_runs, options_of, settings_of
+from agent.runs.service import Runs
 from tools.errors import InputError, SteelmanError
 from tools.store.database import translated
 

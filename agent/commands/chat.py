@@ -5,11 +5,11 @@ import asyncio
 import sys
 
 from agent.__main__ import OK
+from agent.answer.render.words import plain
 from agent.commands.ask import follow, print_answer
-from agent.commands.session import open_runs, options_of, settings_of
 from agent.options import RunOptions
-from agent.rendering.words import plain
-from agent.runs import Runs
+from agent.runs.open import open_runs, options_of, settings_of
+from agent.runs.service import Runs
 from tools.errors import SteelmanError
 
 _HELLO = "Ask a contentious question; follow up with 'what about the cost?'. 'new' begins another subject, Ctrl-D ends."

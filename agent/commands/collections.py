@@ -3,10 +3,10 @@
 import argparse
 
 from agent.__main__ import OK
-from agent.commands.storage import open_store
-from agent.rendering.words import plain
+from agent.answer.render.words import plain
+from agent.runs.indexes import open_store
 from tools.ingest.readers import STRUCTURED
-from tools.text.counts import count
+from tools.language.counts import count
 
 
 def run(args: argparse.Namespace) -> int:

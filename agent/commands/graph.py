@@ -5,7 +5,7 @@ from typing import cast
 
 from agent.__main__ import OK
 from agent.graph import build_graph
-from agent.providers import Providers
+from agent.seams import Providers
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,17 +12,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agent.__main__ import FAILED, OK
-from agent.commands.storage import open_indexes
+from agent.runs.indexes import open_indexes
 from agent.settings import load_settings
 from tools.errors import InputError, SourceError
 from tools.ingest.columns import FIELDS, Columns
 from tools.ingest.documents import printable
 from tools.ingest.files import FoundFile, find_files
 from tools.ingest.ingest import Ingester, IngestReport, read_all
+from tools.language.counts import count
+from tools.language.identification import name_of_language
 from tools.passages import SourceDocument
 from tools.store.store import SAMPLES, Store
-from tools.text.counts import count
-from tools.text.language import name_of_language
 
 _SHOWN = 10
 _EVERY = 10.0  # seconds between two lines of progress where there is no terminal

@@ -4,8 +4,8 @@ import sys
 import time
 from typing import TextIO
 
-from agent.rendering.words import plain
-from agent.run_store import Event
+from agent.answer.render.words import plain
+from agent.runs.store import Event
 
 _STAGES = {
     "frame": "frame",

@@ -5,9 +5,9 @@ import asyncio
 import contextlib
 
 from agent.__main__ import OK
-from agent.deletion import delete_runs
-from agent.rendering.words import plain
-from agent.run_store import RunStore
+from agent.answer.render.words import plain
+from agent.runs.deletion import delete_runs
+from agent.runs.store import RunStore
 from agent.settings import Settings, load_settings
 from tools.errors import InputError
 from tools.store.database import Database
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _delete(settings: Settings, runs: RunStore, run_id: str) -> None:
-    from agent.checkpoints import open_checkpointer
+    from agent.runs.checkpoints import open_checkpointer
 
     async with open_checkpointer(settings) as saver:
         await delete_runs([run_id], runs, saver)

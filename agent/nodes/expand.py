@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
-from agent.eligible import eligible
-from agent.nodes.reporting import Stage, in_time, report, timed
+from agent.evidence.eligible import eligible
+from agent.nodes.stage import Stage, in_time, report, timed
 from agent.options import RunOptions, options_of
-from agent.providers import Providers
+from agent.seams import Providers
 from agent.state import Failure, Perspective, RunState, neutral_query
 from tools.errors import DeadlineError, ProviderDownError
 from tools.passages import Passage

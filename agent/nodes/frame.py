@@ -4,14 +4,14 @@ import asyncio
 
 from langgraph.runtime import Runtime
 
-from agent.nodes.reporting import Stage, in_time, report, timed
+from agent.nodes.stage import Stage, in_time, report, timed
 from agent.options import RunOptions, options_of
-from agent.providers import Providers
 from agent.question import check_form
+from agent.seams import Providers
 from agent.state import FramingState, RunState, Target
 from tools.allowance import current
 from tools.errors import ProviderDownError
-from tools.grammar import frame as frame_question
+from tools.language.grammar import frame as frame_question
 
 
 def node(providers: Providers) -> Stage[RunState]:

@@ -11,21 +11,21 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 from numpy.typing import NDArray
 
-from agent.models import RunJudge
-from agent.nodes.reporting import Stage, report, timed
+from agent.evidence.pool import nearness
+from agent.inference import RunJudge
+from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
-from agent.pool import nearness
-from agent.providers import Providers
 from agent.routing import time_left
+from agent.seams import Providers
 from agent.state import Coverage, Failure, Perspective, RunState, Standing, Status, contrary_statements, merge_scores
 from tools.allowance import current
 from tools.diversity.coverage import pairs_to_judge
 from tools.errors import JudgeError, ProviderDownError
-from tools.http import is_local
-from tools.judges.judge import Pair
+from tools.inference.judges.judge import Pair
+from tools.language.copies import copy_groups
+from tools.language.prose import prose
+from tools.net.http import is_local
 from tools.passages import Passage
-from tools.text.copies import copy_groups
-from tools.text.prose import prose
 
 ENOUGH_PASSAGES = 2
 ENOUGH_SOURCES = 2

@@ -5,14 +5,14 @@ import asyncio
 import numpy as np
 from langgraph.runtime import Runtime
 
-from agent.eligible import eligible
-from agent.nodes.reporting import Stage, in_time, report, timed
+from agent.evidence.eligible import eligible
+from agent.nodes.stage import Stage, in_time, report, timed
 from agent.options import RunOptions, options_of
-from agent.providers import Providers
+from agent.seams import Providers
 from agent.state import Claim, Failure, RunState
 from tools.errors import DeadlineError
-from tools.text.sentences import split_sentences
-from tools.text.standalone import stands_alone
+from tools.language.sentences import split_sentences
+from tools.language.standalone import stands_alone
 
 _ANSWERS = 0.6  # cosine of a sentence to the question at which it may hold the answer
 _MOST = 2

@@ -4,9 +4,9 @@ import asyncio
 
 from langgraph.runtime import Runtime
 
-from agent.nodes.reporting import Stage, in_time, report, timed
+from agent.nodes.stage import Stage, in_time, report, timed
 from agent.options import RunOptions, options_of
-from agent.providers import Providers
+from agent.seams import Providers
 from agent.state import Failure, RunState
 from tools.errors import DeadlineError
 

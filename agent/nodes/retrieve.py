@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
-from agent.eligible import eligible
-from agent.nodes.reporting import Stage, in_time, report, timed
+from agent.evidence.eligible import eligible
+from agent.nodes.stage import Stage, in_time, report, timed
 from agent.options import RunOptions, options_of
-from agent.providers import Providers
+from agent.providers.websearch import WebFound
 from agent.routing import searching_time_left
+from agent.seams import Providers
 from agent.state import BranchState, Failure, RunState
-from agent.websearch import WebFound
 from tools.allowance import current
 from tools.errors import DeadlineError, ProviderError, SteelmanError
 from tools.store.hybrid import Hit, fuse

@@ -5,9 +5,9 @@ from typing import cast, get_args
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from agent.nodes.reporting import Stage
+from agent.nodes.stage import Stage
 from agent.options import RunOptions, options_of
-from agent.providers import Providers
+from agent.seams import Providers
 from agent.state import Perspective, RunState, Stance
 from tools.errors import InputError
 

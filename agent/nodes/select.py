@@ -6,17 +6,17 @@ from collections.abc import Collection, Sequence
 
 from langgraph.runtime import Runtime
 
-from agent.aspects import speaking_of
-from agent.followups import counter_rank
+from agent.evidence.aspects import speaking_of
+from agent.evidence.followups import counter_rank
+from agent.evidence.pool import pool_of
 from agent.nodes.judge import originals_of, standing
-from agent.nodes.reporting import Stage, timed
+from agent.nodes.stage import Stage, timed
 from agent.options import RunOptions, options_of
-from agent.pool import pool_of
-from agent.providers import Providers
+from agent.seams import Providers
 from agent.state import Coverage, Failure, Reason, RunState
 from tools.diversity.coverage import Choice
 from tools.diversity.selection import Pool, pick
-from tools.judges.judge import UNJUDGED
+from tools.inference.judges.judge import UNJUDGED
 from tools.passages import Passage
 
 _NEAREST = 10  # passages, of all sides together, that stand in where nothing speaks of a follow-up's focus

@@ -1,8 +1,8 @@
 """Verify: every claim is in the passage it cites, and serves the side that it stands under.
 
-A quoted claim has to stand there word for word; a written one has to be said there (`agent.grounding`). What fails is
-replaced once by the writer's next best claim, which has to pass the same checks; else it is dropped and counted.
-Nothing is rewritten after this stage.
+A quoted claim has to stand there word for word; a written one has to be said there (`agent.evidence.entailment`). What
+fails is replaced once by the writer's next best claim, which has to pass the same checks; else it is dropped and
+counted. Nothing is rewritten after this stage.
 """
 
 import asyncio
@@ -17,16 +17,17 @@ from typing import Literal
 import numpy as np
 from langgraph.runtime import Runtime
 
-from agent.crux import opposed, shared_points
-from agent.grounding import ground, verbatim
-from agent.models import RunJudge
+from agent.evidence.crux import opposed, shared_points
+from agent.evidence.entailment import ground, verbatim
+from agent.evidence.sentences import serves, stances_to
+from agent.evidence.votes import accepts, filling_of, together, verdict_of
+from agent.inference import RunJudge
 from agent.nodes.judge import replaced, standing
-from agent.nodes.reporting import Stage, in_time, report, timed
+from agent.nodes.stage import Stage, in_time, report, timed
 from agent.nodes.write import brief_of, comparable_room
 from agent.options import RunOptions, options_of
-from agent.providers import Providers
-from agent.reading import serves, stances_to
 from agent.routing import time_left
+from agent.seams import Providers
 from agent.state import (
     Claim,
     Coverage,
@@ -38,11 +39,10 @@ from agent.state import (
     contrary_statements,
     in_case,
 )
-from agent.votes import accepts, filling_of, together, verdict_of
 from tools.allowance import current
 from tools.errors import DeadlineError, JudgeError
-from tools.grounding.grounding import SAID
-from tools.judges.judge import ClaimCheck, Pair, side_score
+from tools.inference.judges.judge import ClaimCheck, Pair, side_score
+from tools.language.grounding.grounding import SAID
 from tools.passages import Passage
 
 _GRACE = 1.0  # seconds in which quotations that were read before take the place of what was not checked in time

@@ -10,14 +10,15 @@ import numpy as np
 from langgraph.runtime import Runtime
 from numpy.typing import NDArray
 
-from agent.crux import opposed
+from agent.evidence.crux import opposed
+from agent.evidence.responses import apart, respond
+from agent.evidence.sentences import Reading, read_sides
+from agent.evidence.width import at_its_width, narrow_of
 from agent.nodes.judge import originals_of, replaced, standing
-from agent.nodes.reporting import Stage, in_time, report, timed
+from agent.nodes.stage import Stage, in_time, report, timed
 from agent.options import RunOptions, options_of
-from agent.providers import Brief, Providers
-from agent.reading import Reading, read_sides
-from agent.responses import apart, respond
 from agent.routing import time_left
+from agent.seams import Brief, Providers
 from agent.state import (
     Claim,
     Coverage,
@@ -28,7 +29,6 @@ from agent.state import (
     contrary_statements,
     in_case,
 )
-from agent.width import at_its_width, narrow_of
 from tools.errors import DeadlineError, JudgeError
 
 _CRUX_SECONDS = 5.0  # after the cases are written

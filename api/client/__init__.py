@@ -8,9 +8,9 @@
 It loads nothing of the agent's machinery: httpx, and the shapes that the server itself checks with.
 """
 
-from agent.answer import Answer
-from agent.retrieved import Retrieved
-from agent.run_store import Event
+from agent.answer.model import Answer
+from agent.answer.retrieved import Retrieved
+from agent.runs.store import Event
 from api.client.client import Steelman
 from api.client.errors import CallError, ClientError, RunEndedError, UnreachableError
 from api.shapes import Collection, Document, Judged, JudgePair, NewDocument, RunState, RunSummary, Side, Stored

@@ -8,10 +8,10 @@ from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
 from urllib.parse import quote
 
-from agent.answer import Answer
+from agent.answer.model import Answer
+from agent.answer.retrieved import Retrieved
 from agent.options import Depth
-from agent.retrieved import Retrieved
-from agent.run_store import Event, RunStatus
+from agent.runs.store import Event, RunStatus
 from api.client.connection import Connection
 from api.client.errors import CallError, RunEndedError
 from api.shapes import (

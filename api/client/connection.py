@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from agent.run_store import Event
+from agent.runs.store import Event
 from api.client.errors import CallError, UnreachableError, error_in
 
 _LAST = ("done", "failed", "cancelled", "waiting")

@@ -2,9 +2,9 @@
 
 import re
 
-from agent.answer import Answer, Citation
-from agent.rendering.markdown import to_markdown
-from agent.rendering.words import plain
+from agent.answer.model import Answer, Citation
+from agent.answer.render.markdown import to_markdown
+from agent.answer.render.words import plain
 from api.completions.shapes import Annotation, AnswerMessage, TokenUsage, UrlCitation
 
 _NUMBER = re.compile(r"\[(\d+)\]")

@@ -1,9 +1,9 @@
 """What a run does, in words for somebody who waits for its answer."""
 
-from agent.rendering.markdown import escape
-from agent.rendering.words import plain
-from agent.run_store import Event
-from tools.text.counts import count
+from agent.answer.render.markdown import escape
+from agent.answer.render.words import plain
+from agent.runs.store import Event
+from tools.language.counts import count
 
 
 class Progress:

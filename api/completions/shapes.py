@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from agent.answer import Outcome
+from agent.answer.model import Outcome
 from agent.options import Depth
 from api.shapes import Looking, RunId
 

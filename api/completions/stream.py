@@ -18,8 +18,8 @@ from contextlib import aclosing
 from datetime import datetime
 from typing import Any
 
-from agent.rendering.markdown import title
-from agent.run_store import RunRow
+from agent.answer.render.markdown import title
+from agent.runs.store import RunRow
 from api.completions.content import message_of, usage_of
 from api.completions.problems import error_of, failed
 from api.completions.progress import Progress

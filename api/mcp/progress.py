@@ -1,6 +1,6 @@
 """A run's events as progress: how far it is, and in words what it does."""
 
-from agent.run_store import Event
+from agent.runs.store import Event
 
 _REACHED = {
     "frame": 2,

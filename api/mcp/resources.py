@@ -14,8 +14,8 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from agent.answer import Answer
-from agent.rendering.markdown import to_markdown
+from agent.answer.model import Answer
+from agent.answer.render.markdown import to_markdown
 from api.callers import Caller
 from api.mcp.texts import SCHEME
 from api.service import Service

@@ -1,11 +1,11 @@
 """What a model reads of a result: Markdown, short, with citations and with what was not found."""
 
-from agent.answer import Answer
-from agent.rendering.markdown import escape, to_markdown
-from agent.rendering.words import plain
-from agent.retrieved import Retrieved, RetrievedPassage, RetrievedPerspective
+from agent.answer.model import Answer
+from agent.answer.render.markdown import escape, to_markdown
+from agent.answer.render.words import plain
+from agent.answer.retrieved import Retrieved, RetrievedPassage, RetrievedPerspective
 from api.shapes import Judged, JudgePair
-from tools.text.counts import count
+from tools.language.counts import count
 
 SCHEME = "steelman://answers/"
 _SHOWN = 5

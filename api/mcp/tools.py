@@ -8,9 +8,9 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 from pydantic import BaseModel
 
-from agent.answer import Answer
-from agent.retrieved import Retrieved
-from agent.run_store import Event
+from agent.answer.model import Answer
+from agent.answer.retrieved import Retrieved
+from agent.runs.store import Event
 from api.callers import Caller
 from api.mcp.failures import told, unknown_collection
 from api.mcp.inputs import QuestionInput, read, schema_of

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Header, Request
 from pydantic import WithJsonSchema
 from starlette.responses import Response
 
-from agent.answer import Answer
-from agent.retrieved import Retrieved
+from agent.answer.model import Answer
+from agent.answer.retrieved import Retrieved
 from api.callers import Caller, TheCaller
 from api.events import EVENTS, event_stream, wants_events
 from api.openapi import LOCATED, run_links

@@ -5,8 +5,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
-from agent.commands.session import usual_options
-from agent.run_store import RunRow
+from agent.runs.open import usual_options
+from agent.runs.store import RunRow
 from api.callers import TheCaller
 from api.completions.content import message_of, usage_of
 from api.completions.conversation import asked_of, depth_of

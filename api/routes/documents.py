@@ -32,9 +32,9 @@ from tools.ingest.documents import printable, title_of
 from tools.ingest.ingest import Ingester, IngestReport
 from tools.ingest.pdf_apart import pdf_apart
 from tools.ingest.readers import READERS, read_file
+from tools.language.sentences import clean
 from tools.passages import SourceDocument
 from tools.store.store import SAMPLES
-from tools.text.sentences import clean
 
 router = APIRouter(prefix="/v1/collections", tags=["collections"])
 _PAGE = 100

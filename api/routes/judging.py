@@ -9,7 +9,7 @@ from api.problems import responses
 from api.service import Service, TheService
 from api.shapes import Judged, JudgeRequest
 from tools.errors import JudgeError
-from tools.judges.judge import Pair
+from tools.inference.judges.judge import Pair
 
 router = APIRouter(tags=["judge"])
 _SECONDS = 60.0

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from agent.run_store import RunRow, RunStatus
+from agent.runs.store import RunRow, RunStatus
 from api.callers import TheCaller
 from api.openapi import run_links
 from api.problems import responses

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Header, Path, Query
 from pydantic import WithJsonSchema
 from starlette.responses import Response
 
-from agent.answer import Citation
-from agent.retrieved import Retrieved
+from agent.answer.model import Citation
+from agent.answer.retrieved import Retrieved
 from api.callers import TheCaller
 from api.events import EVENTS, event_stream
 from api.openapi import LOCATED

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.answer import Answer
-from agent.building import build_providers
-from agent.commands.session import usual_options
-from agent.providers import Providers
-from agent.runs import Runs
+from agent.answer.model import Answer
+from agent.providers.build import build_providers
+from agent.runs.open import usual_options
+from agent.runs.service import Runs
+from agent.seams import Providers
 from agent.settings import Settings
 from evals.answering.plan import Ask, Shelves, shelve
 from evals.records import Record, Records
-from tools.cache import VectorCache
-from tools.encoders.encoder import Encoder
 from tools.errors import InputError, SteelmanError
+from tools.inference.cache import VectorCache
+from tools.inference.encoders.encoder import Encoder
 from tools.ingest.ingest import Ingester, IngestReport
 from tools.passages import SourceDocument
 from tools.store.database import Database

@@ -8,8 +8,8 @@ from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
-from agent.models import Models
-from agent.providers import Providers
+from agent.inference import Models
+from agent.seams import Providers
 from agent.settings import load_settings
 from evals.answering.asking import in_force, providers_of
 from evals.metrics.expansion import Found, GoldRow, match

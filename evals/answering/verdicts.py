@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.models import Models
-from agent.providers import Framer, Providers
+from agent.inference import Models
+from agent.seams import Framer, Providers
 from agent.settings import Settings
 from agent.state import FramingState
 from evals.answering.asking import Build
 from evals.answering.cases import SIDES, Case, CaseSet
-from tools.judges.judge import Pair
+from tools.inference.judges.judge import Pair
 from tools.store.store import Store
 
 _SURE, _UNSURE = 0.97, 0.03

@@ -22,7 +22,7 @@ _AT_ONCE, _PAST, _INSTANT = 50, 100, 60
 _SECONDS, _STARTING_SECONDS = 900.0, 300.0
 _INSTANT_SERVER = """
 import sys
-from agent.runs import Runs
+from agent.runs.service import Runs
 from agent.settings import load_settings
 from api.serving import serve
 from evals.instant import instant_providers

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from agent.settings import Settings
 from evals.judging.judges import Larger
-from tools.judges.close import as_read, load_close_model
-from tools.judges.embedded import EmbeddedJudge, judge_recipe, read_calibration
-from tools.judges.judge import Judge, Pair
-from tools.onnx_models.model import load_model
+from tools.inference.judges.close import as_read, load_close_model
+from tools.inference.judges.embedded import EmbeddedJudge, judge_recipe, read_calibration
+from tools.inference.judges.judge import Judge, Pair
+from tools.inference.onnx.model import load_model
 
 JUDGES = ("small", "larger", "both")
 ROUNDS = 5
@@ -95,9 +95,9 @@ def _judge(which: str, settings: Settings) -> Judge:
 
 
 async def _ask(which: str, question: str) -> None:
-    from agent.building import build_providers
     from agent.commands.ask import follow, print_answer
-    from agent.commands.session import open_runs, usual_options
+    from agent.providers.build import build_providers
+    from agent.runs.open import open_runs, usual_options
 
     async with open_runs(build=partial(build_providers, own_judge=partial(_judge, which))) as runs:
         print_answer(await follow(runs, await runs.start(question, usual_options(runs))), as_json=False)

@@ -34,10 +34,10 @@ def _run() -> tuple[float, list[tuple[str, float]], int]:
 
 
 async def _ask(data: Path, slow: SlowServers) -> float:
-    from agent.building import build_providers
     from agent.options import RunOptions
-    from agent.providers import Providers
-    from agent.runs import Runs
+    from agent.providers.build import build_providers
+    from agent.runs.service import Runs
+    from agent.seams import Providers
     from agent.settings import load_settings
     from tools.store.store import Store
     from tools.web.fetch import PageFetcher

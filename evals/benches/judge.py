@@ -23,9 +23,9 @@ _CLOSELY = 32  # sentences, as many as an answer asks about
 def measure(cache: Path) -> dict[str, float]:
     """Rates are medians over rounds. A pair of about 160 tokens is a short statement and a text of 115 words."""
     from agent.samples import sample_documents
-    from tools.judges.embedded import load_judge
-    from tools.judges.judge import Pair
-    from tools.text.sentences import split_sentences
+    from tools.inference.judges.embedded import load_judge
+    from tools.inference.judges.judge import Pair
+    from tools.language.sentences import split_sentences
 
     began = time.perf_counter()
     judge = load_judge(cache)

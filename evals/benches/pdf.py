@@ -161,7 +161,7 @@ def _told(paper: Paper) -> list[tuple[str, str]]:
 
 def sentences_of(parts: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     """The sentences of the parts of a text."""
-    from tools.text.sentences import split_sentences
+    from tools.language.sentences import split_sentences
 
     return tuple(sentence for _, text in parts for sentence in split_sentences(text))
 

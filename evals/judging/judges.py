@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from agent.settings import Settings, load_settings
 from evals.training.trained import is_trained, read_trained
-from tools.encoders.encoder import Encoder, load_encoder
 from tools.errors import SettingsError
-from tools.judges.close import as_read, close_logits, load_close_model
-from tools.judges.embedded import sigmoid
-from tools.judges.judge import CloseJudge, Judge, Pair, StanceJudge
-from tools.judges.windows import strongest, windowed
-from tools.onnx_models.model import OnnxModel
+from tools.inference.encoders.encoder import Encoder, load_encoder
+from tools.inference.judges.close import as_read, close_logits, load_close_model
+from tools.inference.judges.embedded import sigmoid
+from tools.inference.judges.judge import CloseJudge, Judge, Pair, StanceJudge
+from tools.inference.judges.windows import strongest, windowed
+from tools.inference.onnx.model import OnnxModel
 
 CHOICES = ("settings", "embedded", "close", "larger", "chat", "score", "nli", "cosine", "random", "no")
 JUDGES = f"who judges: {', '.join(CHOICES)}, or the folder of a run of judge-train (default: what is turned on)"
@@ -201,14 +201,14 @@ def _trained_judge(folder: Path) -> PairJudge:
     name = f"{folder.resolve().name}-{trained.recipe().fingerprint()}"
     if trained.closer:
         return Larger(trained.model(), name=name)
-    from tools.judges.embedded import EmbeddedJudge, read_calibration
+    from tools.inference.judges.embedded import EmbeddedJudge, read_calibration
 
     return Judged(EmbeddedJudge(trained.model(), name, read_calibration()), together=64)
 
 
 def _agents_judge(choice: str, settings: Settings) -> PairJudge:
-    from agent.building import build_judge, build_own_judge
-    from tools.judges.embedded import load_judge
+    from agent.providers.build import build_judge, build_own_judge
+    from tools.inference.judges.embedded import load_judge
 
     if choice == "close":
         return Closely(load_judge(settings.cache_dir), together=64)

@@ -57,7 +57,7 @@ def stance_alignment(replies: Sequence[Reply]) -> dict[str, Correlation]:
     alignment_textblob: with the polarity of 'topic, Support' or 'topic, Oppose' (PIR §3.3, literally).
     alignment_sign: with +1 for supports and −1 for opposes.
     """
-    from tools.grammar import frame
+    from tools.language.grammar import frame
 
     literal, signed = [], []
     for reply in replies:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from agent.answer import Answer, AnswerPerspective
+from agent.answer.model import Answer, AnswerPerspective
 from evals.metrics.ratios import Ratio
 
 SIDES = ("supports", "opposes")

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from evals.metrics.ratios import Ratio
-from tools.judges.quoting import AGAINST_ITSELF, Floats, Quoting, sureness, tiers
+from tools.inference.judges.quoting import AGAINST_ITSELF, Floats, Quoting, sureness, tiers
 
 STEPS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 MOST = 3

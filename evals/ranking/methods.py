@@ -38,7 +38,7 @@ from tools.diversity.names import DIALS, FOUND, needs_clusters
 from tools.diversity.projection import FORMS, Form
 from tools.diversity.selection import Pool, chosen, pick
 from tools.errors import InputError
-from tools.judges.judge import Pair
+from tools.inference.judges.judge import Pair
 
 Knows = Literal["nothing", "gold perspectives", "judge"]
 Needs = Literal["", "judge", "reranker"]

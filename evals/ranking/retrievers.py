@@ -20,20 +20,20 @@ from numpy.typing import NDArray
 
 from evals.judging.judges import PairJudge
 from evals.ranking.sets import GoldQuestion
-from tools.batching import parts
-from tools.cache import VectorCache
 from tools.diversity.clusters import Clustered, cluster_sentences, clustered_sentences
 from tools.diversity.projection import Form, leaning_scores
-from tools.encoders.encoder import Encoder
 from tools.errors import ProviderDownError, ProviderError
-from tools.grammar import frame
-from tools.judges.judge import Pair
+from tools.inference.batching import parts
+from tools.inference.cache import VectorCache
+from tools.inference.encoders.encoder import Encoder
+from tools.inference.judges.judge import Pair
+from tools.language.grammar import frame
 from tools.passages import Passage, SourceDocument
 from tools.store.hybrid import fuse, passage_text
 from tools.store.lexical import LexicalIndex
 
 if TYPE_CHECKING:
-    from tools.encoders.reranker import Reranker
+    from tools.inference.encoders.reranker import Reranker
 
 Vectors = NDArray[np.float32]
 Ranking = list[int]

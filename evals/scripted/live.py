@@ -5,13 +5,13 @@ import json
 import sys
 from typing import Any
 
-from agent.answer import Answer
-from agent.chats import build_chats, uses_chat
-from agent.commands.session import usual_options
-from agent.runs import Runs
+from agent.answer.model import Answer
+from agent.providers.chats import build_chats, uses_chat
+from agent.runs.open import usual_options
+from agent.runs.service import Runs
 from agent.settings import Settings
-from tools.chat.prices import cost_of, price_of
 from tools.errors import InputError
+from tools.inference.chat.prices import cost_of, price_of
 
 QUESTIONS = (
     "Should voting be compulsory?",

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evals.training.text import claim, key, negated, sentences
-from tools.judges.windows import tidy
+from tools.inference.judges.windows import tidy
 
 if TYPE_CHECKING:
-    from tools.encoders.encoder import Encoder
+    from tools.inference.encoders.encoder import Encoder
 
 WORDS = 100
 """Words of a segment, as in the labelled pairs of the BERDS paper."""

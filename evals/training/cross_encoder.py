@@ -26,11 +26,11 @@ from evals.training.metrics import best_f1, roc_auc, stance_accuracy
 from evals.training.model import MAX_LENGTH, build_model, go_on_from, outputs, predict
 from evals.training.plan import Plan
 from evals.training.schedule import linear
-from tools.encoders.encoder import load_encoder
-from tools.judges.embedded import ANSWERS
+from tools.inference.encoders.encoder import load_encoder
+from tools.inference.judges.embedded import ANSWERS
 
 if TYPE_CHECKING:
-    from tools.encoders.encoder import Encoder
+    from tools.inference.encoders.encoder import Encoder
 
 BASE = "all-MiniLM-L6-v2"
 _CHUNK = 3072

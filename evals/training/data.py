@@ -20,8 +20,8 @@ from evals.rows import json_rows
 from evals.training.candidates import ASKING, CUT, Asked, digest, questions, segments
 from evals.training.synthetic import synthetic_pair
 from evals.training.text import claim, fraction, key, negated, sentences, shingles, words_in_common
-from tools.judges.close import beside
-from tools.judges.windows import tidy
+from tools.inference.judges.close import beside
+from tools.inference.judges.windows import tidy
 
 LABELS = ("support", "oppose", "none")
 HELD_OUT = 0.1

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.errors import InputError, ModelError
-from tools.judges.embedded import MAX_LENGTH, judge_recipe, read_calibration
-from tools.onnx_models.packed import load_weights
+from tools.inference.judges.embedded import MAX_LENGTH, judge_recipe, read_calibration
+from tools.inference.onnx.packed import load_weights
 
 _SMALL = 1e-3
 """Of the pooler's identity: tanh(x) / x is 1 - x² / 3, which for a vector's values (below 10) is 1 within 3e-5."""

@@ -28,9 +28,9 @@ from evals.records import Records, read_records
 from evals.training.candidates import CUT, Asked, Candidate, choose, digest, nearest, quotable_sentences, segments
 from evals.training.data import READINGS, Corpus, Example, load_corpus, read_questions, rows_of, taught
 from evals.training.text import key
-from tools.batching import parts
 from tools.errors import InputError, SettingsError
-from tools.judges.judge import Judge, Pair
+from tools.inference.batching import parts
+from tools.inference.judges.judge import Judge, Pair
 
 SUITE = "judge-label"
 _TOGETHER = 64  # candidates: a killed run loses no more
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Chooses the candidates, then labels or writes those that are not done yet."""
     from agent.settings import load_settings
-    from tools.encoders.encoder import load_encoder
+    from tools.inference.encoders.encoder import load_encoder
 
     if args.each < 1 or (args.limit is not None and args.limit < 1):
         raise InputError("--each and --limit are numbers from 1 on.")
@@ -101,9 +101,9 @@ class Teacher:
 
 def open_teacher(kind: str, prompt: str) -> Teacher:
     """The chat judge of the settings, or the closer reading. Raises SettingsError where there is none."""
-    from agent.building import build_judge
+    from agent.providers.build import build_judge
     from agent.settings import load_settings
-    from tools.judges.embedded import load_judge
+    from tools.inference.judges.embedded import load_judge
 
     if kind == "close":
         closer = load_judge(load_settings().cache_dir)

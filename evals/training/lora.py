@@ -15,10 +15,10 @@ from typing import Any
 from evals.training.data import Corpus, Example
 from evals.training.schedule import linear
 from prompts.loader import Prompt
-from tools.batching import parts
 from tools.errors import InputError, SettingsError
-from tools.judges.chat import messages, read_judge_prompt
-from tools.judges.judge import Pair
+from tools.inference.batching import parts
+from tools.inference.judges.chat import messages, read_judge_prompt
+from tools.inference.judges.judge import Pair
 from tools.serving.models import mark_judge
 
 _SETS = ("read_labels", "readings", "labels")

@@ -3,7 +3,7 @@
 Whether the text supports the statement and whether it opposes it are asked apart, each by one number, so that the first
 is a model of its own: one score, which any server of cross-encoders gives.
 
-`tools/onnx_models/bert.py` builds the same arithmetic for use. Needs torch, transformers and tokenizers.
+`tools/inference/onnx/bert.py` builds the same arithmetic for use. Needs torch, transformers and tokenizers.
 """
 
 import math
@@ -19,9 +19,9 @@ from safetensors import SafetensorError
 
 from evals.training.trained import WEIGHTS, weights_of
 from tools.errors import InputError
-from tools.judges.embedded import ANSWERS, sigmoid
-from tools.onnx_models.bert import REACH, buckets
-from tools.onnx_models.packed import GROUP, load_weights
+from tools.inference.judges.embedded import ANSWERS, sigmoid
+from tools.inference.onnx.bert import REACH, buckets
+from tools.inference.onnx.packed import GROUP, load_weights
 
 MAX_LENGTH = 160
 """Tokens of a pair; of a longer one the longer text loses its end."""

@@ -22,11 +22,11 @@ from evals.training.metrics import roc_auc, stance_accuracy
 from evals.training.pack_close import pack_close
 from evals.training.packing import as_float, fit, reaches, reference
 from evals.training.trained import TOKENIZER, read_trained
-from tools.judges.embedded import FOLDER, Calibration, EmbeddedJudge, judge_recipe, read_calibration, sigmoid
-from tools.judges.judge import Pair, side_score
-from tools.judges.windows import tidy
-from tools.onnx_models.model import OnnxModel, Recipe, load_model
-from tools.onnx_models.packed import pack
+from tools.inference.judges.embedded import FOLDER, Calibration, EmbeddedJudge, judge_recipe, read_calibration, sigmoid
+from tools.inference.judges.judge import Pair, side_score
+from tools.inference.judges.windows import tidy
+from tools.inference.onnx.model import OnnxModel, Recipe, load_model
+from tools.inference.onnx.packed import pack
 
 Cases = list[tuple[Pair, bool]]
 """Pairs, and whether the text supports the statement."""
@@ -214,10 +214,10 @@ def sample_sentences() -> list[tuple[Pair, Pair, int]]:
     one (1: oppose)."""
     from agent.samples import FOLDER
     from evals.answering.cases import Side, load_samples
-    from tools.grammar import frame
     from tools.ingest.readers import read_file
-    from tools.text.sentences import split_sentences
-    from tools.text.standalone import stands_alone
+    from tools.language.grammar import frame
+    from tools.language.sentences import split_sentences
+    from tools.language.standalone import stands_alone
 
     pairs: list[tuple[Pair, Pair, int]] = []
     for case in load_samples().cases:

@@ -23,11 +23,11 @@ from evals.training.metrics import NONE, OPPOSE, SUPPORT, roc_auc, stance_accura
 from evals.training.packing import Weights, fit, reaches, reference
 from evals.training.text import negated
 from tools.errors import InputError
-from tools.judges import close, embedded
-from tools.judges.close import FOLDER, MAX_LENGTH, beside, close_recipe
-from tools.judges.embedded import judge_recipe, read_calibration, sigmoid
-from tools.onnx_models.model import OnnxModel, load_model
-from tools.onnx_models.packed import load_weights, pack_small
+from tools.inference.judges import close, embedded
+from tools.inference.judges.close import FOLDER, MAX_LENGTH, beside, close_recipe
+from tools.inference.judges.embedded import judge_recipe, read_calibration, sigmoid
+from tools.inference.onnx.model import OnnxModel, load_model
+from tools.inference.onnx.packed import load_weights, pack_small
 
 VOCABULARY = 15_000
 """Words and parts of words that are kept: the most frequent ones of the training texts."""

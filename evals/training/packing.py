@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.judges.embedded import sigmoid
-from tools.onnx_models.bert import REACH, build_bert
-from tools.onnx_models.model import OnnxModel, Recipe
+from tools.inference.judges.embedded import sigmoid
+from tools.inference.onnx.bert import REACH, build_bert
+from tools.inference.onnx.model import OnnxModel, Recipe
 
 Weights = Mapping[str, NDArray[np.float32]]
 Texts = Sequence[tuple[str, str]]

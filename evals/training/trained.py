@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from evals.training.packing import as_float
 from tools.errors import InputError
-from tools.onnx_models.model import OnnxModel, Recipe
-from tools.onnx_models.packed import load_weights
+from tools.inference.onnx.model import OnnxModel, Recipe
+from tools.inference.onnx.packed import load_weights
 
 WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 

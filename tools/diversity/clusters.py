@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.text.sentences import split_sentences
+from tools.language.sentences import split_sentences
 
 LEAST_WORDS = 6  # of a sentence that is clustered: "more than five words"
 NOISE = -1

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
+from tools.language.sentences import PASSAGE_WORDS, bounded, cut, joined, packed, pieces_of
 from tools.passages import Block, PassageForm, PassageText, SourceDocument
-from tools.text.sentences import PASSAGE_WORDS, bounded, cut, joined, packed, pieces_of
 
 BULLET = "-"  # sentencex finds no sentences after a rounder one
 _FORMS: dict[str, PassageForm] = {"table": "table", "caption": "caption"}
@@ -16,7 +16,7 @@ def cut_document(document: SourceDocument) -> list[PassageText]:
     No passage goes on below another heading, or over the end of a page unless its paragraph does, and none mixes
     sentences with rows of a table. Headings are in no
     passage's text: a judge would take their words for a claim. Items of lists begin with a bullet, which
-    `tools.text.prose` takes off again.
+    `tools.language.prose` takes off again.
     """
     once: dict[str, PassageText] = {}
     for passage in _of_blocks(document) or map(PassageText, cut(document.text)):

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from tools.errors import SourceError
 from tools.ingest.encodings import Decoded, decoded
+from tools.language.sentences import clean
 from tools.passages import SOURCE_KINDS, Block, SourceDocument, SourceKind
-from tools.text.sentences import clean
 
 _BETWEEN = "\n\n"  # blocks
 _FIELDS = ("title", "url", "publisher", "kind", "date")

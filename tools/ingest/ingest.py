@@ -7,20 +7,20 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
-from tools.encoders.encoder import Encoder
-from tools.encoders.sentences import encode_with_sentences
 from tools.errors import SourceError
+from tools.inference.encoders.encoder import Encoder
+from tools.inference.encoders.sentences import encode_with_sentences
 from tools.ingest.columns import GUESSED, Columns
 from tools.ingest.cutting import cut_document
 from tools.ingest.documents import printable
 from tools.ingest.files import FoundFile
 from tools.ingest.readers import read_file
+from tools.language.identification import language_of
+from tools.language.sentences import split_sentences
 from tools.passages import PassageText, SourceDocument
 from tools.store.documents import READING, KnownDocument, PreparedDocument, content_hash
 from tools.store.hybrid import HybridSearch, passage_text
 from tools.store.store import Store, check_encoder
-from tools.text.language import language_of
-from tools.text.sentences import split_sentences
 
 _PASSAGES_A_BATCH = 256
 _LEADING_DOTS = re.compile(r"^(?:\.{0,2}/)+")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
 
-from tools.grammar.lexicon import is_word
 from tools.ingest.pdf_pages import Piece
+from tools.language.grammar.lexicon import is_word
 
 _Row = list[Piece]
 

@@ -12,11 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.grammar.boundary import head_noun
-from tools.grammar.clause import from_statement
-from tools.grammar.lexicon import Word, words_of
-from tools.grammar.word_classes import DETERMINERS, DO, PREPOSITIONS, RELATIVES, SUBJECT_PRONOUNS, SUBORDINATORS
-from tools.text.standalone import leans_back, stands_alone
+from tools.language.grammar.boundary import head_noun
+from tools.language.grammar.clause import from_statement
+from tools.language.grammar.lexicon import Word, words_of
+from tools.language.grammar.word_classes import (
+    DETERMINERS,
+    DO,
+    PREPOSITIONS,
+    RELATIVES,
+    SUBJECT_PRONOUNS,
+    SUBORDINATORS,
+)
+from tools.language.standalone import leans_back, stands_alone
 
 Floats = NDArray[np.floating]
 

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.text.linkage import average_linkage
+from tools.language.linkage import average_linkage
 
 Floats = NDArray[np.floating]
 Stance = Literal["for", "against", "mixed"]

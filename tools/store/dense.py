@@ -15,8 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.batching import parts
 from tools.errors import StoreDamagedError, StoreError
+from tools.inference.batching import parts
 from tools.passages import Passage
 from tools.store.database import full_error, translated
 from tools.store.store import EVERYTHING

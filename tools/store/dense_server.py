@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from tools.allowance import current
 from tools.errors import ProviderDownError, SettingsError, SteelmanError
-from tools.http import is_local, status_error, without_login
+from tools.net.http import is_local, status_error, without_login
 from tools.store.dense import ChromaIndex, silence_telemetry
 
 _FLOATS = 1_000_000  # of one request: servers refuse bodies of some tens of megabytes

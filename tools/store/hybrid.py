@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.encoders.encoder import Encoder
-from tools.encoders.sentences import encode_with_sentences
 from tools.errors import StoreBusyError
+from tools.inference.encoders.encoder import Encoder
+from tools.inference.encoders.sentences import encode_with_sentences
+from tools.language.sentences import split_sentences
 from tools.store.dense import DenseIndex, DenseProjection, Entry, Projection
 from tools.store.lexical import LexicalIndex
 from tools.store.locks import index_lock
 from tools.store.store import Store, check_encoder
-from tools.text.sentences import split_sentences
 
 _BATCH = 1000
 _RRF_K = 60

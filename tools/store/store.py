@@ -10,8 +10,8 @@ from typing import Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.batching import parts
 from tools.errors import AmbiguousDocumentError, EncoderMismatchError, UnknownCollectionError
+from tools.inference.batching import parts
 from tools.passages import Passage, PassageForm, SourceDocument, SourceKind
 from tools.store.database import Database
 from tools.store.documents import (

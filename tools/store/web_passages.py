@@ -9,10 +9,10 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.batching import parts
+from tools.inference.batching import parts
+from tools.language.copies import copy_groups
 from tools.passages import Passage, PassageForm, PassageText, SourceDocument, SourceKind
 from tools.store.database import Database
-from tools.text.copies import copy_groups
 
 WEB = "web"
 """What stands for a collection with passages from the web."""
@@ -55,7 +55,7 @@ class WebPassages:
     def put(self, run_id: str, pages: Sequence[WebPage]) -> Kept:
         """Keeps what the run has not kept yet of these pages, each with the page of the run that it is a copy of.
 
-        A copy shares at least half of the shorter text's 4-word shingles (tools.text.copies), whatever its site.
+        A copy shares at least half of the shorter text's 4-word shingles (tools.language.copies), whatever its site.
         """
         if not pages:
             return Kept({}, 0)

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from tools.allowance import current
 from tools.errors import ProviderDownError, ProviderReplyError
-from tools.http import LARGEST_REPLY
+from tools.net.http import LARGEST_REPLY
 from tools.web.engines import WebResult, begin_call, gather_pages, read_results, with_sites, within
 from tools.web.hosts import host_of
 

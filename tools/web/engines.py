@@ -12,7 +12,7 @@ from urllib.parse import urldefrag, urlsplit
 
 from tools.allowance import current
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SettingsError
-from tools.http import is_local
+from tools.net.http import is_local
 from tools.web.hosts import covers, host_of
 
 PAGE = 10

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from tools.errors import ProviderDownError, ProviderReplyError
-from tools.http import fetch_json, open_client
+from tools.net.http import fetch_json, open_client
 from tools.web.engines import WebResult, begin_call, gather_pages, read_results, with_sites, within
 
 _JSON_IS_OFF = "It answers no program until its settings.yml lists json under search: formats."

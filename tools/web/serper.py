@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tools.errors import ProviderReplyError
-from tools.http import fetch_json, open_client
+from tools.net.http import fetch_json, open_client
 from tools.web.engines import PAGE, WebResult, begin_call, gather_pages, read_results, usable_key, with_sites, within
 
 

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from tools.language.identification import language_of
 from tools.passages import SourceDocument
-from tools.text.language import language_of
 from tools.web.domains import DomainLists
 from tools.web.fetch import FetchedPage
 from tools.web.pages import hint_of, read_page

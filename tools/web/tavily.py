@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tools.errors import ProviderDownError, ProviderReplyError
-from tools.http import open_client, status_error
+from tools.net.http import open_client, status_error
 from tools.web.engines import WebResult, askable, begin_call, cut_query, read_results, tidy, usable_key, within
 
 _MOST_DOMAINS = 300

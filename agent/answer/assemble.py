@@ -1,0 +1,344 @@
+"""Makes the answer from a run's final state: numbers the citations, says in words what was found and what was not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from textwrap import shorten
+from typing import Any
+
+from agent.answer.model import (
+    Answer,
+    AnswerClaim,
+    AnswerPerspective,
+    ChosenPassage,
+    Citation,
+    Countered,
+    CoverageLine,
+    DocumentResponse,
+    Note,
+    Outcome,
+    Quotation,
+    ResponseGroup,
+    ResponseSentence,
+    Usage,
+    strength,
+)
+from agent.answer.summary import summarise, unquoted
+from agent.evidence.entailment import verbatim
+from agent.state import (
+    Claim,
+    Coverage,
+    Perspective,
+    Quote,
+    Reason,
+    Response,
+    RunState,
+    busy_seconds,
+    in_case,
+)
+from tools.language.counts import count
+from tools.language.identification import name_of_language
+from tools.passages import Passage
+from tools.store.store import SAMPLES
+
+_FEW_UNJUDGED = 5  # pairs: so few change nothing
+_TO_READ = 3  # documents that are named of a side without a sentence to quote
+_UNREAD_SHOWN = 3
+
+
+@dataclass
+class _Numbering:
+    """Gives every cited document one number, in order of use."""
+
+    passages: dict[int, Passage]
+    citations: dict[tuple[str, str], Citation] = field(default_factory=dict)
+
+    def cite(self, claim: Claim) -> list[int]:
+        quotes = claim.get("evidence") or [claim["text"]] * len(claim["passages"])
+        numbers = (self._number(self.passages[i], q, claim) for i, q in zip(claim["passages"], quotes, strict=True))
+        return list(dict.fromkeys(numbers))
+
+    def _number(self, passage: Passage, quote: str, claim: Claim) -> int:
+        key = passage.document
+        support = None if claim["role"] in ("plain", "crux") else round(claim["support"], 3)
+        known = self.citations.get(key)
+        if known is None:
+            self.citations[key] = _citation(len(self.citations) + 1, passage, quote, support)
+        elif (passage.id, quote) not in _quoted(known):
+            extra = Quotation(passage_id=passage.id, quote=quote, support=support, **_place(passage))
+            self.citations[key] = known.model_copy(update={"more": [*known.more, extra]})
+        return self.citations[key].number
+
+
+def assemble(
+    run_id: str,
+    state: RunState,
+    passages: dict[int, Passage],
+    providers: dict[str, str],
+    nearest: Sequence[str],
+    seconds: float,
+) -> Answer:
+    """The public answer; `passages` hold at least every passage that a claim or a response quotes, that a reason is of,
+    that is `leaning`, or that counts."""
+    numbering = _Numbering(passages)
+    # A source may have been deleted since it was verified.
+    claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
+    coverage = state.get("coverage", {})
+    sides = [_perspective(p, coverage.get(p["id"]), claims, numbering) for p in state["perspectives"]]
+    plain = [_claim(c, numbering) for c in claims if c["role"] == "plain"]
+    crux = next((_claim(c, numbering) for c in claims if c["role"] == "crux"), None)
+    sides = [s.model_copy(update={"groups": _groups(s, state, numbering)}) for s in sides]
+    outcome = _outcome(state, sides)
+    against = _countered(state)
+    return Answer(
+        run_id=run_id,
+        question=state["question"],
+        neutral_question=state["framing"].get("narrow") or state["framing"]["neutral"],
+        wider_question=state["framing"]["neutral"] if "narrow" in state["framing"] else "",
+        focus="" if against else state["framing"]["focus"],
+        against=against,
+        outcome=outcome,
+        summary=summarise(outcome, state),
+        crux=crux if outcome == "answered" else None,
+        perspectives=sides if outcome in ("answered", "retrieved") or unquoted(state) else [],
+        plain=plain,
+        citations=list(numbering.citations.values()),
+        coverage=[_line(p, state, claims) for p in state["perspectives"]],
+        chosen=[_chosen(r, passages[r["passage"]]) for r in state.get("reasons", []) if r["passage"] in passages],
+        notes=[*_noted(outcome, state, sides), *_to_read(state, passages), *_counted_too(state, passages, sides)],
+        nearest_questions=list(nearest) if outcome == "nothing_found" and not state["framing"]["focus"] else [],
+        providers=providers | state.get("served", {}),
+        timings={k: round(busy_seconds(v), 3) for k, v in state.get("intervals", {}).items()}
+        | {"total": round(seconds, 3)},
+        usage=_usage(state.get("counts", {})),
+    )
+
+
+def _usage(counts: dict[str, float]) -> Usage:
+    return Usage(
+        calls=int(counts.get("calls", 0)),
+        input_tokens=int(counts.get("input_tokens", 0)),
+        output_tokens=int(counts.get("output_tokens", 0)),
+        cost_usd=None if counts.get("unpriced") else round(counts.get("cost", 0.0), 6),
+        pairs_judged=int(counts.get("pairs", 0)),
+        pages=int(counts.get("pages", 0)),
+    )
+
+
+def _outcome(state: RunState, sides: Sequence[AnswerPerspective]) -> Outcome:
+    if state["framing"]["form"] == "plain":
+        return "no_sides"
+    if "drafts" not in state and any(state.get("chosen", {}).values()):
+        return "retrieved"
+    return "answered" if any(s.claims for s in sides) else "nothing_found"
+
+
+def _perspective(
+    side: Perspective, coverage: Coverage | None, claims: Sequence[Claim], numbering: _Numbering
+) -> AnswerPerspective:
+    return AnswerPerspective(
+        id=side["id"],
+        name=side["name"],
+        statement=side["statement"],
+        stance=side["stance"],
+        status=coverage["status"] if coverage else "not_found",
+        claims=[_claim(c, numbering) for c in claims if c["perspective"] == side["id"]],
+        contrary=side["contrary"],
+    )
+
+
+def _groups(side: AnswerPerspective, state: RunState, numbering: _Numbering) -> list[ResponseGroup]:
+    """What the documents of a side with a case answer; a sentence that verification refused is not shown."""
+    refused = {d["text"] for d in state.get("dropped", []) if d["perspective"] == side.id}
+
+    def holds(quote: Quote) -> bool:
+        passage = numbering.passages.get(quote["passage"])
+        return passage is not None and quote["text"] not in refused and verbatim(quote["text"], passage.text)
+
+    mine = [r for r in state.get("responses", []) if r["perspective"] == side.id and holds(r["thesis"])]
+    groups = [list(same) for _, same in groupby(mine, key=lambda r: r["group"])]
+    return [
+        ResponseGroup(
+            sources=len({numbering.passages[r["thesis"]["passage"]].source for r in group}),
+            responses=[_response(r, [q for q in r["evidence"] if holds(q)], numbering) for r in group],
+        )
+        for group in (groups if side.claims else [])
+    ]
+
+
+def _response(response: Response, evidence: Sequence[Quote], numbering: _Numbering) -> DocumentResponse:
+    passage = numbering.passages[response["thesis"]["passage"]]
+    cited = numbering.citations.get(passage.document)
+    return DocumentResponse(
+        document_id=passage.document_id,
+        collection=passage.collection,
+        title=passage.title,
+        publisher=passage.publisher,
+        url=passage.url,
+        citation=cited.number if cited else None,
+        thesis=_sentence(response["thesis"]),
+        evidence=[_sentence(q) for q in evidence],
+    )
+
+
+def _sentence(quote: Quote) -> ResponseSentence:
+    support = round(quote["support"], 3)
+    return ResponseSentence(text=quote["text"], shown=quote["shown"], passage_id=quote["passage"], support=support)
+
+
+def _countered(state: RunState) -> Countered | None:
+    against = state.get("against")
+    named = {k: v for k, v in (against or {}).items() if k in Countered.model_fields}
+    return Countered.model_validate(named) if named else None
+
+
+def _claim(claim: Claim, numbering: _Numbering) -> AnswerClaim:
+    return AnswerClaim(
+        text=claim["text"],
+        citations=numbering.cite(claim),
+        role=claim["role"],
+        quoted=not claim.get("written"),
+        tier=claim.get("tier", "case"),
+        shown=claim.get("shown", ""),
+    )
+
+
+def _quoted(citation: Citation) -> set[tuple[int, str]]:
+    return {(citation.passage_id, citation.quote), *((q.passage_id, q.quote) for q in citation.more)}
+
+
+def _citation(number: int, passage: Passage, quote: str, support: float | None) -> Citation:
+    return Citation(
+        number=number,
+        passage_id=passage.id,
+        document_id=passage.document_id,
+        collection=passage.collection,
+        quote=quote,
+        title=passage.title,
+        url=passage.url,
+        publisher=passage.publisher,
+        kind=passage.kind,
+        date=passage.date,
+        support=support,
+        sample=passage.collection == SAMPLES,
+        file=passage.file,
+        **_place(passage),
+    )
+
+
+def _place(passage: Passage) -> dict[str, Any]:
+    return {"page": passage.page, "last_page": passage.last_page, "section": passage.section}
+
+
+def _chosen(reason: Reason, passage: Passage) -> ChosenPassage:
+    return ChosenPassage(
+        passage_id=passage.id,
+        document_id=passage.document_id,
+        title=passage.title,
+        source=passage.publisher or passage.source,
+        gain=round(reason["gain"], 3),
+        covers={side: round(raised, 3) for side, raised in reason["sides"].items()},
+        relevance=round(reason["relevance"], 3),
+        points=reason["points"],
+        new_source=reason["new_source"],
+    )
+
+
+def _line(side: Perspective, state: RunState, claims: Sequence[Claim]) -> CoverageLine:
+    empty = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[], copies=0)
+    found = state.get("coverage", {}).get(side["id"], empty)
+    shown = (
+        sum(c["perspective"] == side["id"] and in_case(c) for c in claims) if "drafts" in state else found["passages"]
+    )
+    return CoverageLine(
+        perspective=side["id"],
+        status=found["status"],
+        passages=found["passages"],
+        sources=found["sources"],
+        strength=strength(found["status"], found["passages"], found["sources"], shown),
+        copies=found["copies"],
+        strongest=round(found["strongest"], 3),
+        queries=state.get("queries", {}).get(side["id"], []),
+        leaning=len(found.get("leaning", [])),
+    )
+
+
+def _to_read(state: RunState, passages: dict[int, Passage]) -> list[Note]:
+    """Where to read what leans to a side without a sentence to quote."""
+    notes = []
+    names = {p["id"]: p["name"] for p in state["perspectives"]}
+    for side, ids in unquoted(state).items():
+        sources = dict.fromkeys(_named(passages[i]) for i in ids if i in passages)
+        if sources:
+            text = f"To read on ‘{names[side]}’, which has no sentence to quote: {'; '.join([*sources][:_TO_READ])}."
+            notes.append(Note(kind="thin", text=text))
+    return notes
+
+
+def _counted_too(state: RunState, passages: dict[int, Passage], sides: Sequence[AnswerPerspective]) -> list[Note]:
+    """The documents that count for a side and are neither cited for it nor among what its documents answer."""
+    notes = []
+    for side in sides if "drafts" in state else []:
+        cited = {i for c in state.get("claims", []) if c["perspective"] == side.id for i in c["passages"]}
+        answering = {r["thesis"]["passage"] for r in state.get("responses", []) if r["perspective"] == side.id}
+        shown = {passages[i].document for i in {*cited, *(answering if side.groups else ())} if i in passages}
+        counted = [passages[i] for i in state.get("coverage", {})[side.id]["ids"] if i in passages]
+        more = dict.fromkeys(_named(p) for p in counted if p.document not in shown)
+        if more and side.claims:
+            notes.append(Note(kind="scope", text=f"Counted for ‘{side.name}’ and not quoted: {'; '.join(more)}."))
+    return notes
+
+
+def _named(passage: Passage) -> str:
+    """'“Walls within walls” (Sample Works, samples/nuclear/03.md)'"""
+    where = passage.url or passage.document_id
+    by = f"{passage.publisher}, {where}" if passage.publisher else where
+    return f"“{shorten(passage.title or passage.document_id, 90, placeholder=' …')}” ({by})"
+
+
+def _noted(outcome: Outcome, state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
+    return _notes(state, sides) if outcome == "answered" else [*_tried(state), *_what_happened(state)]
+
+
+def _notes(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
+    notes = _what_happened(state)
+    if state.get("unjudged", 0) > _FEW_UNJUDGED:
+        notes.append(
+            Note(
+                kind="unjudged",
+                text=f"{count(state['unjudged'], 'pair')} of side and passage stayed unjudged, past the budget.",
+            )
+        )
+    room = [len(s.claims) for s in sides if s.stance != "other"]
+    if len(room) == 2 and max(room) > 2 * max(1, min(room)):
+        notes.append(Note(kind="balance", text="The sides have unequal room here because what was found is unequal."))
+    return notes
+
+
+def _tried(state: RunState) -> list[Note]:
+    """What was looked for in vain by a follow-up: against a claim, or on its focus."""
+    if not state["framing"]["focus"]:
+        return []
+    queries = dict.fromkeys(q for asked in state.get("queries", {}).values() for q in asked)
+    return [Note(kind="not_found", text=f"Looked for: {' · '.join(queries)}")] if queries else []
+
+
+def _what_happened(state: RunState) -> list[Note]:
+    """What failed, what stood in for it, and what was left out on purpose; each once."""
+    told = dict.fromkeys((f.get("kind", "failed"), f["message"]) for f in state.get("failures", []))
+    notes = [Note(kind=kind, text=text) for kind, text in told]
+    if unread := state.get("unread", {}):
+        shown = [f"{url} ({why})" for url, why in list(unread.items())[:_UNREAD_SHOWN]]
+        more = [f"{len(unread) - len(shown)} more"] if len(unread) > len(shown) else []
+        what = "1 web page" if len(unread) == 1 else f"{len(unread)} web pages"
+        notes.append(Note(kind="scope", text=f"{what} could not be read: {', '.join([*shown, *more])}."))
+    if foreign := state.get("foreign", {}):
+        shown = [f"“{title}” ({name_of_language(code)})" for title, code in list(foreign.items())[:_UNREAD_SHOWN]]
+        more = [f"{len(foreign) - len(shown)} more"] if len(foreign) > len(shown) else []
+        text = f"Left out of this English answer, being in another language: {', '.join([*shown, *more])}."
+        notes.append(Note(kind="scope", text=text))
+    if dropped := len(state.get("dropped", [])):
+        was = "was" if dropped == 1 else "were"
+        text = f"{count(dropped, 'sentence')} did not pass verification and {was} left out."
+        notes.append(Note(kind="dropped", text=text))
+    return notes

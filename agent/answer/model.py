@@ -1,0 +1,239 @@
+"""The one public result of a run, for the command line, the page, programs and evals."""
+
+import json
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tools.passages import SourceKind
+
+SCHEMA_VERSION: Literal["1.0"] = "1.0"
+
+Outcome = Literal["answered", "nothing_found", "no_sides", "retrieved"]
+"""'retrieved': the run was to end with its passages, and nothing was written."""
+Status = Literal["supported", "thin", "leaning", "not_found"]
+Strength = Literal["strong", "some", "weak", "unsure", "none"]
+_STRONG_PASSAGES, _STRONG_SOURCES, _STRONG_SHOWN = 5, 3, 2
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class AnswerClaim(_Part):
+    """A finished sentence and the numbers of the citations that it stands on.
+
+    `quoted`: it stands in its source word for word; otherwise a model wrote it, or it is a crux, and the citations'
+    quotes say it.
+    `shown` is the text with what it leans on in square brackets, empty where it stands alone. `tier`: 'case' for what
+    surely argues for its side, 'leaning' for what may speak for it and is to be read before it is used.
+    """
+
+    text: str
+    citations: list[int]
+    role: Literal["thesis", "case", "plain", "crux"] = "case"
+    tier: Literal["case", "leaning"] = "case"
+    quoted: bool = True
+    shown: str = ""
+
+
+class ResponseSentence(_Part):
+    """A sentence that stands in its passage word for word, and the judge's probability for its side.
+
+    `shown` is the same with what it leans on in square brackets, empty where it stands alone.
+    """
+
+    text: str
+    shown: str = ""
+    passage_id: int
+    support: float
+
+
+class DocumentResponse(_Part):
+    """What one document answers: a thesis, and up to three sentences of evidence for it, the most relevant first.
+
+    `citation` is the document's number where a claim cites it, else null.
+    """
+
+    document_id: str
+    collection: str
+    title: str
+    publisher: str
+    url: str
+    citation: int | None
+    thesis: ResponseSentence
+    evidence: list[ResponseSentence]
+
+
+class ResponseGroup(_Part):
+    """Documents whose theses are near each other, and how many independent sources stand behind them."""
+
+    sources: int
+    responses: list[DocumentResponse]
+
+
+class AnswerPerspective(_Part):
+    """One side with its case. `status` counts evidence; `contrary` is the id of the side that says the opposite.
+
+    `groups` are what its documents answer, those with the most sources behind them first.
+    """
+
+    id: str
+    name: str
+    statement: str
+    stance: Literal["supports", "opposes", "other"]
+    status: Status
+    claims: list[AnswerClaim]
+    contrary: str = ""
+    groups: list[ResponseGroup] = Field(default_factory=list)
+
+
+class Countered(_Part):
+    """What a follow-up asked to be argued against: a claim of the thread's earlier answer, or a whole side of it.
+
+    `number` is the citation's in that answer, 0 for a side; the side it stands under says `statement`.
+    """
+
+    number: int
+    text: str
+    publisher: str
+    side: str
+    statement: str
+    stance: Literal["supports", "opposes", "other"]
+
+
+class _Placed(_Part):
+    """Where words stand in their document: `page` to `last_page`, 0 where it has none; the heading above them."""
+
+    page: int = 0
+    last_page: int = 0
+    section: str = ""
+
+
+class Quotation(_Placed):
+    """Words of a passage that a claim stands on, verbatim; `support` is the judge's probability for its side."""
+
+    passage_id: int
+    quote: str
+    support: float | None
+
+
+class Citation(_Placed):
+    """A source, once, with its number. `quote` is what was cited of it first, with where it stands; `more` is what else
+    was. `file`: the table that it is a row of, where its id does not say."""
+
+    number: int
+    passage_id: int
+    document_id: str
+    collection: str
+    quote: str
+    title: str
+    url: str
+    publisher: str
+    kind: SourceKind
+    date: str
+    support: float | None
+    sample: bool
+    file: str = ""
+    more: list[Quotation] = Field(default_factory=list)
+
+
+class CoverageLine(_Part):
+    """The ledger's line of one side: passages that hold words for its case (copies once), the independent sources of
+    these, best support. `leaning` are the passages that may speak for it and do not count."""
+
+    perspective: str
+    status: Status
+    strength: Strength
+    passages: int
+    sources: int
+    copies: int
+    strongest: float
+    queries: list[str]
+    leaning: int = 0
+
+
+class ChosenPassage(_Part):
+    """Why a passage was chosen to write from, in the order of the choice.
+
+    `covers`: by how much it raised the probability that a perspective is covered. `relevance`: the probability that it
+    speaks to the question. `points`: what it is the first to say, by the passages that say it. `new_source`: nothing
+    chosen before comes from its source. `gain`: all of it together; 0 where the selection gives no reasons.
+    """
+
+    passage_id: int
+    document_id: str
+    title: str
+    source: str
+    gain: float
+    covers: dict[str, float]
+    relevance: float
+    points: int
+    new_source: bool
+
+
+class Note(_Part):
+    """Something that the reader should know: what failed, what was not found, what was dropped."""
+
+    kind: Literal["failed", "not_found", "thin", "dropped", "unjudged", "balance", "scope", "degraded"]
+    text: str
+
+
+class Usage(_Part):
+    """What the run spent. Embedded providers cost no tokens.
+
+    `calls` are those to models and search engines, `pages` the web pages read. `cost_usd` is the price of the models'
+    tokens, null where a model was used whose price is not known.
+    """
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = 0.0
+    pairs_judged: int = 0
+    pages: int = 0
+
+
+class Answer(_Part):
+    """The answer to one question.
+
+    `focus` is what a follow-up narrows its question to, such as "the cost"; `against` is what it wants argued against.
+    `crux` says what the dispute turns on, with citations of both sides: a model's sentence, verified as its claims are,
+    or else the points that both cases speak to. `wider_question` is what the sides answer where the sources found do
+    not speak of the very thing that was asked.
+    """
+
+    schema_version: Literal["1.0"] = SCHEMA_VERSION
+    run_id: str
+    question: str
+    neutral_question: str
+    focus: str = ""
+    wider_question: str = ""
+    against: Countered | None = None
+    outcome: Outcome
+    summary: str
+    crux: AnswerClaim | None = None
+    perspectives: list[AnswerPerspective]
+    plain: list[AnswerClaim] = Field(default_factory=list)
+    citations: list[Citation]
+    coverage: list[CoverageLine]
+    chosen: list[ChosenPassage] = Field(default_factory=list)
+    notes: list[Note]
+    nearest_questions: list[str] = Field(default_factory=list)
+    providers: dict[str, str]
+    timings: dict[str, float]
+    usage: Usage
+
+
+def strength(status: Status, passages: int, sources: int, shown: int) -> Strength:
+    """The word for how well a side is evidenced: strong from five passages of three sources on, of which at least two
+    are shown. shown: claims of its case."""
+    if status == "supported":
+        enough = passages >= _STRONG_PASSAGES and sources >= _STRONG_SOURCES and shown >= _STRONG_SHOWN
+        return "strong" if enough else "some"
+    words: dict[Status, Strength] = {"thin": "weak", "leaning": "unsure"}
+    return words.get(status, "none")
+
+
+if __name__ == "__main__":  # python -m agent.answer.model > docs/answer.schema.json
+    print(json.dumps(Answer.model_json_schema(), indent=2))

@@ -1,0 +1,241 @@
+"""The words that every rendering of an answer shares."""
+
+import re
+import unicodedata
+from datetime import date
+from textwrap import shorten
+from typing import Any
+
+from agent.answer.model import (
+    Answer,
+    AnswerClaim,
+    AnswerPerspective,
+    ChosenPassage,
+    Citation,
+    CoverageLine,
+    Quotation,
+    ResponseSentence,
+)
+from agent.state import STAND_INS
+from tools.language.counts import count
+from tools.passages import Passage
+
+MAY_SPEAK = "May speak for this side; read it before you use it:"
+REMINDER = "Check what matters to you against the sources."
+ADD_SOURCES = "python -m agent ingest YOUR_FOLDER --collection mine"
+_VERSION = re.compile(r"^(?:chat|score)-judge-|(?:-[0-9a-f]{6,})+$")
+_LONGEST_SECTION = 80  # characters
+_WORTH_SAYING = 0.05  # by which a chance was raised
+_JOINERS = "\u200c\u200d"  # shape the letters of some scripts
+_OBEYED = ("Cc", "Cf", "Cs", "Co")  # Unicode's categories of what is not seen
+_LABELS = {"supports": "For", "opposes": "Against", "other": "Other"}
+
+
+def plain(text: str) -> str:
+    """The text on one line without what a terminal or a page would obey: control, direction and other unseen marks."""
+    if not text.isprintable():  # most is, and to look at each letter of long texts takes seconds
+        text = "".join(c for c in text if c.isspace() or c in _JOINERS or unicodedata.category(c) not in _OBEYED)
+    return " ".join(text.split())
+
+
+def shown(answer: Answer) -> Answer:
+    """The answer as every rendering begins with it: all its texts plain."""
+    return Answer.model_validate(_plain_all(answer.model_dump()))
+
+
+def _plain_all(value: Any) -> Any:
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, list):
+        return [_plain_all(v) for v in value]
+    return {k: _plain_all(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def label(answer: Answer, side: AnswerPerspective) -> str:
+    """What stands above a side: where it stands on the question, or that it is an answer to one without yes and no."""
+    if side.name in STAND_INS and side.statement.startswith(f"{side.name}: "):
+        return side.name
+    sided = answer.against is not None or any(s.stance != "other" for s in answer.perspectives)
+    return _LABELS[side.stance] if sided else "Answer"
+
+
+def head(side: AnswerPerspective) -> str:
+    """The side's statement, with its citations when it is itself a sentence quoted from a source."""
+    own = quoted_head(side)
+    return named(side) if own is None else f"{named(side)} {numbers(own)}"
+
+
+def named(side: AnswerPerspective) -> str:
+    """The side's statement, after its name where that is not said by it."""
+    if side.name in STAND_INS and side.stance != "other":
+        return side.statement.removeprefix(f"{side.name}: ")
+    if side.statement.endswith("?") and side.statement.startswith(f"{side.name}: "):
+        return side.name  # an alternative; its question stands above all sides
+    told = side.stance != "other" or side.statement.startswith(side.name.removesuffix(" …"))
+    return side.statement if told else f"{side.name}: {side.statement}"
+
+
+def quoted_head(side: AnswerPerspective) -> AnswerClaim | None:
+    """The claim that is the statement itself, a sentence quoted from a source."""
+    return next((c for c in side.claims if c.text == side.statement), None)
+
+
+def read_as(answer: Answer) -> str:
+    """The question as it was searched for, where that is not how it was asked."""
+    read = answer.neutral_question
+    if answer.against is not None:
+        return f"Goes on from: {read}"
+    return f"Read as: {read}" if read and not same(answer.question, read) else ""
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two questions differ in signs and capitals at most."""
+    return _letters(one) == _letters(other)
+
+
+def _letters(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum())
+
+
+def turns_on(answer: Answer) -> str:
+    """The sentence on what the dispute turns on, with its citations; empty where there is none."""
+    return f"{answer.crux.text} {numbers(answer.crux)}" if answer.crux else ""
+
+
+def case(side: AnswerPerspective) -> list[AnswerClaim]:
+    """The claims of the case to show under the head: all but the one that the head quotes already."""
+    return [c for c in side.claims if c.text != side.statement and c.tier == "case"]
+
+
+def cased(side: AnswerPerspective) -> int:
+    """How many claims of the side's case are shown; what merely leans its way is none."""
+    return sum(c.tier == "case" for c in side.claims)
+
+
+def beside(side: AnswerPerspective) -> list[AnswerClaim]:
+    """What may speak for the side, to be shown apart from its case."""
+    return [c for c in side.claims if c.text != side.statement and c.tier == "leaning"]
+
+
+def said(claim: AnswerClaim) -> str:
+    """The claim's words: in quotation marks where they are the source's own, else without."""
+    return f"“{whole(claim)}”" if claim.quoted else claim.text
+
+
+def whole(sentence: AnswerClaim | ResponseSentence) -> str:
+    """A sentence as it is read: with what it leans on in square brackets."""
+    return sentence.shown or sentence.text
+
+
+def words_behind(answer: Answer, citation: Citation) -> list[str]:
+    """The source's own words behind claims that a model wrote; what a claim quotes is to be read there."""
+    quoted = {c.text for s in answer.perspectives for c in s.claims if c.quoted}
+    quotes = dict.fromkeys([citation.quote, *(q.quote for q in citation.more)])
+    return [q for q in quotes if q not in quoted] if citation.support is not None else []
+
+
+def numbers(claim: AnswerClaim) -> str:
+    """'[1] [4]'"""
+    return " ".join(f"[{n}]" for n in claim.citations)
+
+
+def line_of(answer: Answer, side: AnswerPerspective) -> CoverageLine:
+    """The side's line of the ledger."""
+    return next(line for line in answer.coverage if line.perspective == side.id)
+
+
+def strength_of(line: CoverageLine, shown: int) -> str:
+    """'strong: 7 passages, 5 sources', or the plain word that nothing was found, or nothing sure."""
+    if line.status == "not_found":
+        return "not found"
+    if line.status == "leaning":
+        return f"unsure: {count(line.leaning, 'passage')} that may speak for it"
+    if not shown:
+        return f"weak: {count(line.passages, 'passage')} that {'leans' if line.passages == 1 else 'lean'} this way"
+    counts = f"{count(line.passages, 'passage')}, {count(line.sources, 'source')}"
+    copies = f", {'1 copy' if line.copies == 1 else f'{line.copies} copies'} not counted" if line.copies else ""
+    return f"{line.strength}: {counts}{copies}"
+
+
+def hole(line: CoverageLine, side: AnswerPerspective) -> str:
+    """The honest line for a side without a case; empty where there is one."""
+    if line.status == "not_found":
+        return "No passage that was read could be told to make this case."
+    if line.status == "leaning":
+        return "" if side.claims else "Nothing that was found surely argues for this side."
+    if not cased(side):
+        return "Passages lean this way, but none holds a sentence that states the case by itself."
+    if line.status == "thin":
+        few = "a single passage" if line.passages == 1 else "one source only" if line.sources == 1 else ""
+        return f"Too little for a case: {few}." if few else ""
+    return ""
+
+
+def looked_for(answer: Answer, side: AnswerPerspective, line: CoverageLine) -> str:
+    """What was tried for a side that is not covered, its own statement and the question apart; empty for a covered
+    one."""
+    asked = f"{answer.neutral_question} {answer.focus}".strip()
+    tried = [q for q in line.queries if q not in (side.statement, asked)]
+    return "Looked for: " + " · ".join(tried) if tried and line.status != "supported" else ""
+
+
+def place_of(words: Citation | Quotation | Passage) -> str:
+    """'p. 14, “Costs”': where quoted words stand in their document; empty where that is not known."""
+    pages = f"pp. {words.page}–{words.last_page}" if words.last_page > words.page else f"p. {words.page}"
+    section = f"“{shorten(words.section, _LONGEST_SECTION, placeholder=' …')}”" if words.section else ""
+    return ", ".join(filter(None, (pages if words.page else "", section)))
+
+
+def source_line(citation: Citation) -> str:
+    """Title, publisher, kind, date and place of a source in one line."""
+    kind = "" if citation.kind == "unknown" else citation.kind
+    about = ", ".join(
+        filter(None, [citation.publisher, f"{kind} (sample)".strip() if citation.sample else kind, day(citation.date)])
+    )
+    places = [place_of(citation), *(place_of(quotation) for quotation in citation.more)]
+    where = "; ".join(dict.fromkeys(filter(None, places)))
+    named = f"{citation.file}, {citation.document_id}" if citation.file else citation.document_id
+    place = ", ".join(filter(None, (citation.url or named, where)))
+    title = citation.title.rstrip(".")
+    return (
+        " ".join(f"{part}." if not part.endswith((".", "!", "?")) else part for part in (title, about) if part)
+        + f" {place}"
+    )
+
+
+def why_chosen(answer: Answer, passage: ChosenPassage) -> str:
+    """What a passage was chosen for, from its reasons; a selection that gives none says so."""
+    names = {side.id: side.name for side in answer.perspectives}
+    covers = sorted(passage.covers.items(), key=lambda pair: -pair[1])
+    reasons = [f"{names[side]} +{raised:.2f}" for side, raised in covers if raised >= _WORTH_SAYING and side in names]
+    reasons += [f"first to make {count(passage.points, 'point')}"] if passage.points else []
+    reasons += ["a new source"] if passage.new_source else []
+    if not passage.gain:
+        return f"{passage.title or passage.document_id}: as the selection has it, which gives no reasons"
+    said = "; ".join([*reasons, f"relevance {passage.relevance:.2f}"])
+    return f"{passage.title or passage.document_id} ({passage.source}): {said}"
+
+
+def closing(answer: Answer, *, whole_id: bool = False) -> str:
+    """Which run, who served it, how long it took and what it cost."""
+    run_id = answer.run_id if whole_id else answer.run_id[:6]
+    kinds = sorted({"embedded" if "embedded" in name else _model(name) for name in answer.providers.values()})
+    parts = [f"{REMINDER} Run {run_id}", f"{', '.join(kinds)} providers", f"{answer.timings['total']:.1f} s"]
+    if tokens := answer.usage.input_tokens + answer.usage.output_tokens:
+        cost = answer.usage.cost_usd
+        parts.append(f"{tokens:,} tokens" + ("" if not cost else f", ${cost:.4f}" if cost < 0.1 else f", ${cost:.2f}"))
+    return " · ".join(parts)
+
+
+def _model(name: str) -> str:
+    """A provider's name for people: without what only tells one version of its prompt or weights from another."""
+    return _VERSION.sub("", name)
+
+
+def day(iso: str) -> str:
+    """'2026-03-12' as '12 March 2026'; a date of another form is left as it is."""
+    try:
+        on = date.fromisoformat(iso)
+    except ValueError:
+        return iso
+    return f"{on.day} {on:%B %Y}"

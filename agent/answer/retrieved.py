@@ -1,0 +1,116 @@
+"""What a run found for each side, as a public result: perspectives with their passages."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from agent.answer.model import Answer, Note, Status, Strength, Usage, strength
+from agent.state import Perspective, RunState
+from tools.passages import Passage, SourceKind
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RetrievedPassage(_Part):
+    """A passage that was chosen for a side. `support` is the judge's probability for that side, null where it was not
+    judged; `counts`: the side's coverage counts it."""
+
+    passage_id: int
+    document_id: str
+    collection: str
+    text: str
+    title: str
+    url: str
+    publisher: str
+    kind: SourceKind
+    date: str
+    support: float | None
+    counts: bool
+
+
+class RetrievedPerspective(_Part):
+    """One side with its passages, in the order of the selection."""
+
+    id: str
+    name: str
+    statement: str
+    stance: Literal["supports", "opposes", "other"]
+    contrary: str
+    status: Status
+    strength: Strength
+    sources: int
+    queries: list[str]
+    passages: list[RetrievedPassage]
+
+
+class Retrieved(_Part):
+    """The sides of a question with what was found for each. `threshold`: the support from which a passage counts."""
+
+    run_id: str
+    question: str
+    neutral_question: str
+    threshold: float | None
+    perspectives: list[RetrievedPerspective]
+    notes: list[Note]
+    providers: dict[str, str]
+    timings: dict[str, float]
+    usage: Usage
+
+
+def retrieved_of(answer: Answer, state: RunState, passages: Mapping[int, Passage]) -> Retrieved:
+    """What the run chose; a passage that is not among `passages`, since it was deleted, is left out."""
+    return Retrieved(
+        run_id=answer.run_id,
+        question=answer.question,
+        neutral_question=answer.neutral_question,
+        threshold=state.get("threshold"),
+        perspectives=[_perspective(side, state, passages) for side in state.get("perspectives", [])],
+        notes=answer.notes,
+        providers=answer.providers,
+        timings=answer.timings,
+        usage=answer.usage,
+    )
+
+
+def chosen_passages(state: RunState) -> set[int]:
+    """The ids of all passages that were chosen for any side."""
+    return {i for ids in state.get("chosen", {}).values() for i in ids}
+
+
+def _perspective(side: Perspective, state: RunState, passages: Mapping[int, Passage]) -> RetrievedPerspective:
+    coverage = state.get("coverage", {}).get(side["id"])
+    support = state.get("support", {}).get(side["id"], {})
+    status = coverage["status"] if coverage else "not_found"
+    counted = set(coverage["ids"]) if coverage else set()
+    chosen = [passages[i] for i in state.get("chosen", {}).get(side["id"], []) if i in passages]
+    return RetrievedPerspective(
+        id=side["id"],
+        name=side["name"],
+        statement=side["statement"],
+        stance=side["stance"],
+        contrary=side["contrary"],
+        status=status,
+        strength=strength(status, coverage["passages"], coverage["sources"], len(chosen)) if coverage else "none",
+        sources=coverage["sources"] if coverage else 0,
+        queries=state.get("queries", {}).get(side["id"], []),
+        passages=[_passage(p, support.get(p.id), p.id in counted) for p in chosen],
+    )
+
+
+def _passage(passage: Passage, support: float | None, counts: bool) -> RetrievedPassage:
+    return RetrievedPassage(
+        passage_id=passage.id,
+        document_id=passage.document_id,
+        collection=passage.collection,
+        text=passage.text,
+        title=passage.title,
+        url=passage.url,
+        publisher=passage.publisher,
+        kind=passage.kind,
+        date=passage.date,
+        support=None if support is None else round(support, 3),
+        counts=counts,
+    )

@@ -1,0 +1,286 @@
+"""The graph that LangGraph's own server serves, which brings its own checkpointer: a question in, its answer out.
+
+    check ─▶ stages (the agent's graph, drawn as a subgraph) ─▶ answer
+
+`langgraph.json` names `make_graph` and `app`. What a run may be asked for besides its question is its context: the
+names and values of `agent.options.RunOptions`, in JSON.
+"""
+
+import asyncio
+import threading
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast, get_type_hints
+
+from langgraph.config import get_config
+from langgraph.errors import GraphBubbleUp
+from langgraph.graph import START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph_sdk.runtime import ServerRuntime
+from pydantic import TypeAdapter, ValidationError
+from starlette.applications import Starlette
+from typing_extensions import TypedDict
+
+from agent.answer.build import answer_of
+from agent.answer.model import Answer
+from agent.answer.render.markdown import to_markdown
+from agent.evidence.followups import opening
+from agent.options import RunOptions
+from agent.providers.build import build_providers
+from agent.question import check_form, check_question
+from agent.runs.open import usual_options
+from agent.samples import index_samples
+from agent.seams import Providers
+from agent.settings import Settings, load_settings
+from agent.state import RunState
+from agent.tracing import langsmith_of, run_span, set_up_tracing
+from tools.errors import InputError, SettingsError, SteelmanError
+from tools.ingest.ingest import Ingester
+from tools.store.database import Database
+from tools.store.store import Store, check_encoder
+
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
+    Graph = CompiledStateGraph[Any, Any, Any, Any]
+
+_KINDS = {name: kind for name, kind in get_type_hints(RunOptions).items() if name != "deadline_at"}
+Options = TypedDict("Options", _KINDS, total=False)  # type: ignore[misc]  # the server makes Studio's form of it
+
+
+class Question(TypedDict, total=False):
+    """What is asked. `earlier`: questions asked before in the same conversation, oldest first.
+
+    A further run of one of the server's threads is a follow-up without them: it is read with the thread's last answer.
+    """
+
+    question: str
+    earlier: list[str]
+
+
+class Told(TypedDict, total=False):
+    """The public answer (`docs/answer.schema.json`), and the same as Markdown."""
+
+    answer: dict[str, Any]
+    markdown: str
+
+
+class Served(Question, Told, total=False):
+    """The state of the served graph."""
+
+    options: dict[str, Any]  # check: what the run may do, as it is stored
+    opening: RunState  # check
+    began: float  # stages: when it began, by the clock
+    ended: RunState  # stages: the agent's last state
+
+
+class RefusedError(ValueError):
+    """An error of Steelman's on its way to a client: of another type the server would keep its text to itself."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the nodes use."""
+
+    settings: Settings
+    database: Database
+    store: Store
+    providers: Providers
+
+
+class Host:
+    """What this process serves: built by the first request that wants it, closed with the server."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._parts: Parts | None = None
+        self._graph: Graph | None = None
+
+    def open(self) -> "Graph":
+        """Takes seconds the first time. Raises SteelmanError for settings or data that cannot be used."""
+        with self._lock:
+            if self._graph is None:
+                set_up_tracing()
+                self._parts = _open_parts(load_settings())
+                self._graph = build_served(self._parts)
+            return self._graph
+
+    async def close(self) -> None:
+        parts, self._parts, self._graph = self._parts, None, None
+        if parts is not None:
+            await parts.providers.aclose()
+            parts.database.close()
+
+
+RECURSION = 100
+_HOST = Host()
+
+
+@asynccontextmanager
+async def make_graph(runtime: ServerRuntime[Any]) -> AsyncIterator["Graph"]:
+    """The served graph, for one request. Options of a run that cannot be are refused here.
+
+    The server drops what the graph's context does not know before the graph is run, so that later nobody could say so.
+    """
+    running = runtime.execution_runtime
+    try:
+        options = read_options(RunOptions.of, running.context if running else None)
+        graph = await asyncio.to_thread(_HOST.open)
+    except SteelmanError as exc:
+        raise RefusedError(str(exc)) from exc
+    with langsmith_of(options):
+        yield graph
+
+
+@asynccontextmanager
+async def _lifespan(_: Starlette) -> AsyncIterator[None]:
+    yield
+    await _HOST.close()
+
+
+app = Starlette(lifespan=_lifespan)
+"""Nothing but the end of the server's life, at which the providers are closed."""
+
+
+def read_options(make: Callable[..., RunOptions], context: Mapping[str, Any] | None) -> RunOptions:
+    """The options that a JSON context asks for, made by `make`; raises SettingsError that names what cannot be."""
+    given = {name: value for name, value in (context or {}).items() if not _is_the_servers(name)}
+    if unknown := sorted(set(given) - set(_KINDS)):
+        raise SettingsError(f"there is no option '{unknown[0]}'. There are: {', '.join(_KINDS)}.")
+    return make(**{name: _of_kind(name, value) for name, value in given.items()})
+
+
+def _is_the_servers(name: str) -> bool:
+    """Whether the server put it there beside what the client sent."""
+    return name.startswith(("__", "langgraph_")) or name in ("thread_id", "run_id", "graph_id", "assistant_id")
+
+
+def _of_kind(name: str, value: object) -> Any:
+    try:
+        return TypeAdapter(_KINDS[name]).validate_python(value)
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        raise SettingsError(f"the option '{name}' cannot be {first['input']!r}: {first['msg']}.") from exc
+
+
+def _open_parts(settings: Settings) -> Parts:
+    database = Database(settings.database_path)
+    try:
+        store = Store(database)
+        providers = build_providers(settings, store)
+        encoder = providers.search.encoder
+        index_samples(store, Ingester(store, providers.search, encoder), encoder.name)
+    except BaseException:
+        database.close()
+        raise
+    return Parts(settings, database, store, providers)
+
+
+def build_served(parts: Parts) -> "Graph":
+    """The graph over the parts, without a checkpointer of its own."""
+    from agent.graph import build_graph
+
+    graph = StateGraph(Served, context_schema=Options, input_schema=Question, output_schema=Told)
+    graph.add_node("check", _check(parts))
+    graph.add_node("stages", _stages(parts, build_graph(parts.providers)))
+    graph.add_node("answer", _answer(parts))
+    graph.add_edge(START, "check")
+    graph.add_edge("check", "stages")
+    graph.add_edge("stages", "answer")
+    return graph.compile(name="steelman")
+
+
+Node = Callable[..., Awaitable[Served]]
+
+
+def _check(parts: Parts) -> Node:
+    """Refuses what cannot be answered before anything is searched, as the door does."""
+
+    async def check(state: Served, runtime: Runtime[Any]) -> Served:
+        with _told():
+            providers, store = parts.providers, parts.store
+            options = await asyncio.to_thread(read_options, partial(usual_options, parts), runtime.context)
+            asked = _asked(state)
+            question = await asyncio.to_thread(check_question, asked, english_only=providers.english_only)
+            if not options.web:
+                providers.check_offline()
+            opening = await asyncio.to_thread(_opening, state, question, options)
+            if providers.english_only and "against" not in opening:
+                check_form((await providers.framer.frame(question, opening["earlier"]))["form"], question)
+            for name in options.collections:
+                _, made_by = await asyncio.to_thread(store.collection, name)
+                check_encoder(name, made_by, providers.search.encoder.name)
+        return Served(opening=opening, options=options.to_dict())
+
+    return check
+
+
+def _asked(state: Served) -> str:
+    """The question; raises InputError for an input that is not as `Question` says."""
+    question, earlier = cast(object, state.get("question")), cast(object, state.get("earlier", []))
+    if not isinstance(question, str):
+        raise InputError('the input has no question. Send {"question": "…"}.')
+    if not isinstance(earlier, list) or not all(isinstance(q, str) for q in earlier):
+        raise InputError('the earlier questions have to be a list of texts. Send {"earlier": ["…"]}, or leave it out.')
+    return question
+
+
+def _opening(state: Served, question: str, options: RunOptions) -> RunState:
+    """What the agent begins with, read against the last answer of the thread and the questions that were sent."""
+    last = [Answer.model_validate(state["answer"])] if state.get("answer") else []
+    return opening(question, [*options.earlier, *state.get("earlier", [])], last)
+
+
+def _stages(parts: Parts, agent: "Graph") -> Node:
+    """The agent's graph. LangGraph finds it in the closure: so it draws it, streams it and resumes it as a subgraph."""
+
+    async def stages(state: Served, runtime: Runtime[Any]) -> Served:
+        began, options = time.time(), RunOptions.from_dict(state["options"])  # a resume brings none
+        options = replace(options, deadline_at=began + options.deadline_seconds)
+        try:
+            with _told(), run_span(_run_id(runtime), options) as traced:
+                ended = await agent.ainvoke(state["opening"], {"recursion_limit": RECURSION}, context=options)
+                traced.done("", parts.providers.names | ended.get("served", {}))
+        except GraphBubbleUp:
+            raise
+        except BaseException:
+            await asyncio.shield(asyncio.to_thread(parts.store.web.forget, _thread()))
+            raise
+        return Served(began=began, ended=cast(RunState, ended))
+
+    return stages
+
+
+def _answer(parts: Parts) -> Node:
+    """Makes the public answer, after which nobody needs the pages that were read."""
+
+    async def answer(state: Served, runtime: Runtime[Any]) -> Served:
+        options = RunOptions.from_dict(state["options"])
+        took = time.time() - state["began"]
+        told = await answer_of(_run_id(runtime), state["ended"], options, parts.providers, took)
+        await asyncio.to_thread(parts.store.web.forget, _thread())
+        return Served(answer=told.model_dump(mode="json"), markdown=to_markdown(told))
+
+    return answer
+
+
+def _thread() -> str:
+    """What the agent keeps the pages of a run under."""
+    return str(get_config().get("configurable", {}).get("thread_id", ""))
+
+
+def _run_id(runtime: Runtime[Any]) -> str:
+    """The server's id of the run."""
+    return (runtime.execution_info and runtime.execution_info.run_id) or uuid.uuid4().hex
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except SteelmanError as exc:
+        raise RefusedError(str(exc)) from exc

@@ -1,0 +1,212 @@
+"""Follow-ups that argue with the thread's latest answer: 'strongest counter-argument to 2?', and which ones to offer.
+
+A counter-argument makes the same point with the opposite stance (Wachsmuth et al. 2018, 'Retrieval of the Best
+Counterargument without Prior Topic Knowledge'). Here the wording is read and resolved against the answer that it speaks
+of; the run that follows searches for the side that contradicts what was named, ranked by `counter_rank`.
+"""
+
+import re
+from collections.abc import Sequence
+
+from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation, Countered, Quotation
+from agent.evidence.aspects import aspects_of
+from agent.evidence.wordings import NUMBERED, SEVERAL, SIDE, argued_with, bare_name, ordinal, refers
+from agent.state import Perspective, RunState, Target
+from tools.errors import QuestionError
+
+_MOST = 4
+
+
+def counter_rank(support: float, nearness: float) -> float:
+    """How good a counter-argument a text makes: surely for the contrary, and on the same point.
+
+    support: the judge's probability for the contrary statement; nearness: the cosine to the claim that is argued with.
+    The product, since either of them alone is worth nothing: a text far from the claim speaks of something else, and a
+    text near to it most often repeats it.
+    """
+    return support * max(0.0, nearness)
+
+
+def opening(question: str, earlier: Sequence[str], answers: Sequence[Answer]) -> RunState:
+    """What a run begins with: `earlier` questions, oldest first, and the thread's `answers`. Raises as `resolve`."""
+    begun = RunState(question=question, earlier=[*earlier, *(a.neutral_question for a in answers)])
+    against = resolve(question, answers)
+    return RunState(**begun, against=against) if against else begun
+
+
+def resolve(question: str, answers: Sequence[Answer]) -> Target | None:
+    """What a follow-up wants argued against; None for any other question.
+
+    `answers` are the thread's, oldest first; the latest that has what is named is the one that is meant. Raises
+    QuestionError where the thread has nothing that the reference could stand for, with what there is.
+    """
+    what = argued_with(question)
+    cased = [a for a in reversed(answers) if any(s.claims for s in a.perspectives)]
+    if target := next((t for a in cased if (t := _named(a, what))), None):
+        return target
+    if not refers(what):
+        return None
+    if not cased:
+        raise QuestionError(f"'{what}' stands for nothing yet: {_missing(answers)}")
+    numbers = _numbers_in_words(cased[0])
+    if SEVERAL.fullmatch(what):
+        raise QuestionError(f"one claim at a time can be argued against, not {what}. {numbers}")
+    sides = ", ".join(f"'{s.name}'" for s in cased[0].perspectives)
+    raise QuestionError(f"the last answer has no '{what}' to argue against. {numbers} Its sides are {sides}.")
+
+
+def _named(answer: Answer, what: str) -> Target | None:
+    """What the words name in the answer: a side by its name or place, or the claim that a number stands for."""
+    if match := NUMBERED.fullmatch(what):
+        return _claim_target(answer, _number(answer, match))
+    match = SIDE.fullmatch(what)
+    side = _side_of_name(answer, what) or (_side(answer, match) if match else None)
+    return _target(answer, side, 0, side.statement, "") if side else None
+
+
+def _missing(answers: Sequence[Answer]) -> str:
+    if answers:
+        return "no answer of this thread makes a case that could be argued against."
+    return (
+        "there is no earlier answer in this thread. Ask a question first, then follow up with a number of its answer."
+    )
+
+
+# Numbers
+
+
+def _numbered(answer: Answer) -> list[int]:
+    """The numbers that a side's claim cites, in order."""
+    return sorted({n for s in answer.perspectives for c in s.claims for n in c.citations})
+
+
+def _numbers_in_words(answer: Answer) -> str:
+    numbers = _numbered(answer)
+    if len(numbers) == 1:
+        return f"The last answer has one number, {numbers[0]}."
+    unbroken = numbers[-1] - numbers[0] == len(numbers) - 1
+    listed = f"{numbers[0]} to {numbers[-1]}" if unbroken else ", ".join(map(str, numbers))
+    return f"The numbers of the last answer are {listed}."
+
+
+def _number(answer: Answer, match: re.Match[str]) -> int:
+    if word := match["ordinal"]:
+        return _numbered(answer)[-1] if word.lower() == "last" else ordinal(word)
+    return int(match["number"])
+
+
+def _claim_target(answer: Answer, number: int) -> Target | None:
+    found = _claim_of(answer, number)
+    if found is None:
+        return None
+    side, claim = found
+    source = next((c for c in answer.citations if c.number == number), None)
+    return _target(answer, side, number, claim.text, source.publisher or source.title if source else "")
+
+
+def _claim_of(answer: Answer, number: int) -> tuple[AnswerPerspective, AnswerClaim] | None:
+    """The claim that a number stands for where several cite it: of a side that answers yes or no rather than of one
+    beside them, its side's thesis rather than another, the best supported."""
+    citing = [(s, c) for s in answer.perspectives for c in s.claims if number in c.citations]
+    return min(
+        citing,
+        key=lambda sc: (sc[0].stance == "other", sc[1].role != "thesis", -_support(answer, sc[1])),
+        default=None,
+    )
+
+
+def _support(answer: Answer, claim: AnswerClaim) -> float:
+    """The judge's probability for the claim, or of the strongest words that it stands on."""
+    cited = [c for c in answer.citations if c.number in claim.citations]
+    words = [(q.quote, q.support or 0.0) for c in cited for q in _quotations(c)]
+    return max([s for quote, s in words if quote == claim.text] or [s for _, s in words], default=0.0)
+
+
+def _quotations(citation: Citation) -> tuple[Citation | Quotation, ...]:
+    return (citation, *citation.more)
+
+
+# Sides
+
+
+def _side_of_name(answer: Answer, what: str) -> AnswerPerspective | None:
+    """The side of that very name, with or without 'the … side' around it."""
+    wanted = {what.casefold(), bare_name(what)} - {""}
+    return next((s for s in answer.perspectives if s.name.removesuffix(" …").casefold() in wanted), None)
+
+
+def _side(answer: Answer, match: re.Match[str]) -> AnswerPerspective | None:
+    """'For', 'Against', or a side by its place."""
+    stance = "supports" if match["pro"] else "opposes" if match["con"] else ""
+    sides = [s for s in answer.perspectives if not stance or s.stance == stance]
+    place = ordinal(match["ordinal"]) if match["ordinal"] else int(match["number"] or 1)
+    return sides[place - 1] if 1 <= place <= len(sides) else None
+
+
+def _target(answer: Answer, side: AnswerPerspective, number: int, text: str, publisher: str) -> Target:
+    return Target(
+        question=answer.neutral_question,
+        number=number,
+        text=text,
+        publisher=publisher,
+        side=side.name,
+        statement=side.statement,
+        stance=side.stance,
+        contrary=contrary_of(answer, side),
+    )
+
+
+def contrary_of(answer: Answer, side: AnswerPerspective) -> Perspective | None:
+    """The side that says the opposite: the one it is linked to, what a counter-argument replied to, or the first that
+    answers the question the other way round; None for a side without one."""
+    facing = {"supports": "opposes", "opposes": "supports"}.get(side.stance)
+    sides = list(answer.perspectives)
+    linked = next((s for s in sides if side.contrary and s.id == side.contrary), None)
+    if linked is None and answer.against is not None:
+        replied = answer.against
+        return _planned(replied.side, replied.statement, replied)
+    other = linked or next((s for s in sides if s.stance == facing), None)
+    return _planned(other.name, other.statement, other) if other else None
+
+
+def _planned(name: str, statement: str, stands: AnswerPerspective | Countered) -> Perspective:
+    return Perspective(id="p1", name=name, statement=statement, stance=stands.stance, contrary="", origin="question")
+
+
+# What to offer
+
+
+def suggestions(answer: Answer, texts: Sequence[str], asked: Sequence[str] = ()) -> list[str]:
+    """At most four follow-ups that can be answered: a counter-argument to the best claim of each of two facing sides,
+    then what the passages found speak of besides.
+
+    `texts` are the passages that the run found, `asked` the thread's questions so far. None without sides.
+    """
+    if not any(s.claims for s in answer.perspectives):
+        return []
+    known = [answer.question, answer.neutral_question, *asked]
+    said = [c.text for s in answer.perspectives for c in s.claims]
+    # Numbers begin anew with each answer: the same words ask for something else.
+    offered = [f"Strongest counter-argument to {n}?" for n in _worth_countering(answer)]
+    offered += [f"What about {aspect}?" for aspect in aspects_of(texts, said, known)]
+    return offered[:_MOST]
+
+
+def _worth_countering(answer: Answer) -> list[int]:
+    """The number of the best claim of each side whose contrary has a case to answer with, two at most."""
+    numbers: list[int] = []
+    for side in answer.perspectives:
+        facing = contrary_of(answer, side)
+        cased = answer.against is not None or any(
+            any(c.tier == "case" for c in s.claims) for s in answer.perspectives if facing and s.name == facing["name"]
+        )
+        own = [n for n in _numbered(answer) if (found := _claim_of(answer, n)) and found[0].id == side.id]
+        if facing and cased and own:
+            numbers.append(max(own, key=lambda n: (_support(answer, _claim_at(answer, n)), -n)))
+    return numbers[:2]
+
+
+def _claim_at(answer: Answer, number: int) -> AnswerClaim:
+    found = _claim_of(answer, number)
+    assert found is not None  # the number is of a claim
+    return found[1]

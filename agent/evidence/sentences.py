@@ -1,0 +1,330 @@
+"""The passages of two contrary sides read sentence by sentence: what may be quoted for each, and how surely.
+
+A sentence is read once for both sides, and counts together with its passage and its document
+(`tools.inference.judges.quoting`). The likeliest are then read closer, by the judge's larger model where it has one;
+only they can be quoted. What is sure makes the side's case; what merely leans its way may speak for it, and is shown
+apart.
+"""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.evidence.aspects import speaking_of
+from agent.evidence.followups import counter_rank
+from agent.inference import Models, RunJudge
+from agent.seams import Brief
+from agent.state import Perspective, Quote, asked_as
+from tools.inference.judges.judge import UNJUDGED, Pair, side_score
+from tools.inference.judges.quoting import AGAINST_ITSELF, GROUNDS, context, grounds_of, leanings, sureness, tiers
+from tools.language.quotable import Unit, units
+from tools.passages import Passage, Sentence
+
+ABOUT = 0.35
+"""Cosine to the side's statement or to the question from which words are about it."""
+CLOSELY = 32
+"""Sentences of a dispute that are read closer: about twice what is ever shown of it."""
+_CLOSER = 0.5  # of the time that is left for reading, at most
+_ABOUT_WITHIN = 0.2  # the same of words in a passage that is about it
+_ON_POINT = 0.6  # cosine to what it argues against from which a sentence need not speak of the side's statement
+_ECHO = 0.95  # cosine at which a sentence says what it is to argue against
+_SUPPORTS_AT_ALL = 0.03  # probability of support below which words argue for nothing
+_UNCLEAR = 0.7  # of the rank of words that a reader has to guess at
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The n quotable parts of a side's passages, in their order.
+
+    features: the leanings of each, of its passage and of its document, in log odds, (n, 3). grounds: what tells
+    whether it speaks to the dispute, (n, GROUNDS); see `tools.inference.judges.quoting`. sure: how surely it does, and
+    argues for the side, (n,), NaN where that is not known. about: whether it speaks of what is asked, (n,). closely:
+    whether it was read as closely as what is shown has to be, (n,). case, leaning: whether it is sure enough for the
+    side's case, or for what may speak for it, (n,); never both. rank: how good a quotation it makes, (n,). vectors:
+    unit, (n, dimensions). question: (dimensions,).
+    """
+
+    units: list[Unit]
+    features: NDArray[np.float64]
+    grounds: NDArray[np.float64]
+    sure: NDArray[np.float64]
+    about: NDArray[np.bool_]
+    closely: NDArray[np.bool_]
+    case: NDArray[np.bool_]
+    leaning: NDArray[np.bool_]
+    rank: NDArray[np.float64]
+    vectors: NDArray[np.float32]
+    question: NDArray[np.float32]
+
+    def quote(self, at: int) -> Quote:
+        """What is quoted there."""
+        unit = self.units[at]
+        shown = unit.shown if unit.shown != unit.text else ""
+        return Quote(text=unit.text, shown=shown, passage=unit.passage.id, support=float(self.sure[at]))
+
+
+async def read_sides(
+    models: Models, briefs: Sequence[Brief], seconds: float = math.inf, *, judged: bool = True
+) -> list[Reading]:
+    """A reading for each brief. Sides that are contrary to each other are read together, each over the passages of
+    both; what is not judged within the seconds cannot be quoted. `judged`: the judge is asked about every part; else
+    what it said of the passages counts. Raises JudgeError."""
+    end = time.monotonic() + seconds
+    disputes: list[_Dispute] = []
+    for here, brief in enumerate(briefs):
+        if any(here in d.places for d in disputes):
+            continue
+        there = next((i for i, b in enumerate(briefs) if i > here and _opposed(brief, b)), None)
+        places = [here] if there is None else [here, there]
+        facing = [briefs[i] for i in places]
+        found = _units(facing)
+        stances = await _stances(brief, found, end - time.monotonic()) if judged else _of_passages(brief, found)
+        disputes.append(_Dispute(places, await _views(models, facing, found), stances))
+    readings = {place: made for d in disputes for place, made in zip(d.places, d.readings(), strict=True)}
+    for number, dispute in enumerate(disputes):
+        first = dispute.views[0].brief
+        if judged and first.contrary and first.judge.reads_closely:
+            share = _CLOSER * (end - time.monotonic()) / (len(disputes) - number)
+            readings |= zip(dispute.places, await _closer(dispute, share), strict=True)
+    return [readings[i] for i in range(len(briefs))]
+
+
+def _opposed(one: Brief, other: Brief) -> bool:
+    return bool(one.contrary) and one.contrary == other.perspective["statement"]
+
+
+def _units(briefs: Sequence[Brief]) -> list[Unit]:
+    passages: dict[int, Passage] = {p.id: p for brief in briefs for p in brief.passages}
+    return [unit for passage in passages.values() for unit in units(passage)]
+
+
+async def _stances(brief: Brief, found: Sequence[Unit], seconds: float) -> NDArray[np.float64]:
+    """The probabilities that each part supports the side, and its contrary, (n, 2). For a side without a contrary the
+    first is the mean with that of its passage (`side_score`), and the second NaN."""
+    shown = [unit.shown for unit in found]
+    if brief.contrary:
+        return await stances_to(brief.judge, brief.perspective, brief.contrary, shown, seconds)
+    support = await brief.judge.support([Pair(brief.perspective["statement"], text) for text in shown], seconds)
+    own = brief.perspective["statement"]  # a side that was mined is itself a sentence of a source
+    scores = [
+        1.0 if u.text == own else side_score(float(s), brief.support.get(u.passage.id))
+        for s, u in zip(support, found, strict=True)
+    ]
+    return np.stack([np.array(scores, np.float64), np.full(len(found), np.nan)], axis=1)
+
+
+async def _closer(dispute: "_Dispute", seconds: float) -> list[Reading]:
+    """The dispute's sides once more, by a closer reading of the parts that are likeliest to be shown; no others are.
+    What there is no time for counts as it was read."""
+    first = dispute.views[0]
+    chosen = _likeliest(dispute.readings())
+    shown = [first.units[i].shown for i in chosen]
+    brief, stances = first.brief, dispute.stances.copy()
+    stances[chosen] = await stances_to(brief.judge, brief.perspective, brief.contrary, shown, seconds, closely=True)
+    return replace(dispute, stances=stances).readings(np.isin(np.arange(len(stances)), chosen))
+
+
+def _likeliest(readings: Sequence[Reading]) -> list[int]:
+    """The parts that are likeliest to be shown, CLOSELY of them at most, as many for each side."""
+    chosen: set[int] = set()
+    for reading in readings:
+        sure = np.nan_to_num(reading.sure) * reading.about
+        order = np.argsort(-sure, kind="stable")[: CLOSELY // len(readings)]
+        chosen |= {int(i) for i in order if sure[i] > 0}
+    return sorted(chosen)
+
+
+async def stances_to(
+    judge: RunJudge,
+    side: Perspective,
+    contrary: str,
+    texts: Sequence[str],
+    seconds: float = math.inf,
+    *,
+    closely: bool = False,
+) -> NDArray[np.float64]:
+    """The probabilities that each text supports the side, and its contrary, (n, 2). Two contrary sides are asked about
+    by the same one of them, so that a text is read once and what it leans to does not hang on who asks. closely: by
+    the judge's closer reading, where it has one and there is time for it, else as usual."""
+    turned = side["stance"] == "opposes" or (side["stance"] == "other" and side["contrary"] < side["id"])
+    first, second = (contrary, side["statement"]) if turned else (side["statement"], contrary)
+    first = asked_as(first)
+    pairs, end = [Pair(first, text, second) for text in texts], time.monotonic() + seconds
+    found = await (judge.closely if closely else judge.stances)(pairs, seconds)
+    late = np.flatnonzero(np.isnan(found).any(axis=1))
+    if closely and len(late):
+        found[late] = await judge.stances([pairs[i] for i in late], end - time.monotonic())
+    both = np.asarray(found, np.float64).reshape(len(texts), 2)
+    return both[:, ::-1] if turned else both
+
+
+def _of_passages(brief: Brief, found: Sequence[Unit]) -> NDArray[np.float64]:
+    """The same by what the judge said of the passages."""
+    scores = [[judged.get(u.passage.id, np.nan) for judged in (brief.support, brief.opposing)] for u in found]
+    both = np.array(scores, np.float64).reshape(len(found), 2)
+    known = ~np.isnan(both).all(axis=1)  # judged for one side alone, a passage is taken to say little of the other
+    both[known] = np.nan_to_num(both[known], nan=UNJUDGED)
+    return both
+
+
+def serves(stances: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which texts may stand under the first of two contrary sides by what they say themselves, whatever is around them:
+    those that support it at all, and do not speak for the other one. stances: (n, 2)."""
+    lean, _ = leanings(stances)
+    with np.errstate(invalid="ignore"):  # what was not judged serves nothing
+        return np.asarray((stances[:, 0] >= _SUPPORTS_AT_ALL) & (lean >= AGAINST_ITSELF))
+
+
+def _features(stances: NDArray[np.float64], found: Sequence[Unit]) -> NDArray[np.float64]:
+    """The three leanings of each part, (n, 3)."""
+    lean, weight = leanings(stances)
+    around = [
+        context(lean, weight, [u.passage.id for u in found]),
+        context(lean, weight, [u.passage.document for u in found]),
+    ]
+    return np.stack([lean, *around], axis=1)
+
+
+def _as_judged(features: NDArray[np.float64], brief: Brief, found: Sequence[Unit]) -> NDArray[np.float64]:
+    """The leanings with those of passages and documents by what was said of the passages, where that is known."""
+    lean, weight = leanings(_of_passages(brief, found))
+    around = context(lean, weight, [u.passage.document for u in found])
+    known = ~np.isnan(lean)
+    return np.stack(
+        [features[:, 0], *(np.where(known, c, f) for c, f in zip((lean, around), features.T[1:], strict=True))], 1
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """A side's parts before they are judged; as in Reading. nearness: cosines to the side's statement, to what the
+    question is about and to the question, (n, 3)."""
+
+    brief: Brief
+    units: list[Unit]
+    vectors: NDArray[np.float32]
+    question: NDArray[np.float32]
+    nearness: NDArray[np.float32]
+    grounds: NDArray[np.float64]
+    about: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class _Dispute:
+    """Contrary sides, or a side without a contrary: their places among the briefs, and the probabilities that each part
+    supports the first side and the other, (n, 2)."""
+
+    places: list[int]
+    views: list[_View]
+    stances: NDArray[np.float64]
+
+    def readings(self, closely: NDArray[np.bool_] | None = None) -> list[Reading]:
+        """One a side; closely: which parts were read so, where not all that is read counts."""
+        read = np.ones(len(self.stances), bool) if closely is None else closely
+        return [_reading(view, self.stances, read, turned=i > 0) for i, view in enumerate(self.views)]
+
+
+async def _views(models: Models, briefs: Sequence[Brief], found: list[Unit]) -> list[_View]:
+    vectors = await _vectors(models, found)
+    return [await _view(models, brief, found, vectors) for brief in briefs]
+
+
+async def _view(models: Models, brief: Brief, found: list[Unit], vectors: NDArray[np.float32]) -> _View:
+    statement, focus, neutral = brief.perspective["statement"], brief.framing["focus"], brief.framing["neutral"]
+    known = await models.encode([statement, focus or statement, neutral])
+    nearness = vectors @ known.T
+    near = np.maximum(nearness[:, 0], nearness[:, 2])
+    best = _best(found, near)
+    grounds = _grounds(brief, found, vectors, best, _best(found, nearness[:, 2]))
+    about = _about(brief, found, nearness, (near >= ABOUT) | ((best >= ABOUT) & (near >= _ABOUT_WITHIN)))
+    return _View(brief, found, vectors, known[2], nearness, grounds, about)
+
+
+def _reading(view: _View, stances: NDArray[np.float64], closely: NDArray[np.bool_], *, turned: bool) -> Reading:
+    """stances: as they were asked for the first of two contrary sides. turned: the view is the other one's."""
+    brief, found, quoting = view.brief, view.units, view.brief.judge.quoting
+    features = _features(stances, found) * (-1 if turned else 1)
+    if brief.well_judged and brief.contrary:
+        features = _as_judged(features, brief, found)
+    stances = stances[:, ::-1] if turned else stances
+    sure = sureness(features, view.grounds, quoting) if brief.contrary else stances[:, 0]
+    fit = view.about & closely & (serves(stances) if brief.contrary else True)
+    shown = tiers(sure, fit, features[:, 0], quoting) if brief.contrary else _by_statement(brief, sure)
+    case, leaning = fit & shown["case"], fit & shown["leaning"]
+    rank = _ranked(brief, found, sure, view.nearness)
+    return Reading(
+        found, features, view.grounds, sure, view.about, closely, case, leaning, rank, view.vectors, view.question
+    )
+
+
+def _grounds(
+    brief: Brief,
+    found: Sequence[Unit],
+    vectors: NDArray[np.float32],
+    best: NDArray[np.float32],
+    asked: NDArray[np.float32],
+) -> NDArray[np.float64]:
+    """Of each part what tells whether its passage speaks to the dispute, (n, GROUNDS). best, asked: of `_best`, by the
+    nearness to the question or the statement, and to the question alone."""
+    members: dict[int, list[int]] = {}
+    for at, unit in enumerate(found):
+        members.setdefault(unit.passage.id, []).append(at)
+    means = [vectors[rows].mean(axis=0) for rows in members.values()]
+    made = np.array([mean / max(float(np.linalg.norm(mean)), 1e-9) for mean in means], np.float64)
+    first = [rows[0] for rows in members.values()]
+    near, known = np.asarray(best[first], np.float64), np.asarray(asked[first], np.float64)
+    judged = np.array([max(brief.support.get(i, 0.0), brief.opposing.get(i, 0.0)) for i in members], np.float64)
+    of = dict(zip(members, grounds_of(made, near, judged, known), strict=True))
+    return np.array([of[u.passage.id] for u in found], np.float64).reshape(len(found), GROUNDS)
+
+
+def _by_statement(brief: Brief, sure: NDArray[np.float64]) -> dict[str, NDArray[np.bool_]]:
+    """The tiers of a side without a contrary, which is judged by its statement alone and has no second one."""
+    with np.errstate(invalid="ignore"):
+        return {"case": sure >= brief.judge.sentence_threshold, "leaning": np.zeros(len(sure), bool)}
+
+
+async def _vectors(models: Models, found: Sequence[Unit]) -> NDArray[np.float32]:
+    """Unit vectors, (n, dimensions); of two sentences the vector of their mean."""
+    sentences = [Sentence(unit.text, unit.passage, at) for unit in found for at in unit.positions]
+    each = await models.encode_sentences(sentences)
+    ends = np.cumsum([len(unit.positions) for unit in found])
+    rows = [each[end - len(u.positions) : end].mean(axis=0) for u, end in zip(found, ends, strict=True)]
+    made = np.stack(rows) if rows else np.zeros((0, each.shape[1]), np.float32)
+    return np.asarray(made / np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-9), np.float32)
+
+
+def _best(found: Sequence[Unit], near: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Of each part the highest nearness in its passage, (n,)."""
+    best: dict[int, float] = {}
+    for unit, value in zip(found, near, strict=True):
+        best[unit.passage.id] = max(best.get(unit.passage.id, -1.0), float(value))
+    return np.array([best[u.passage.id] for u in found], np.float32)
+
+
+def _about(
+    brief: Brief, found: Sequence[Unit], nearness: NDArray[np.float32], about: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Which parts speak of what is asked: those that are `about` it by themselves, or within a passage that is. For a
+    follow-up they have to speak of what it asks about."""
+    focus = brief.framing["focus"]
+    if brief.framing["form"] == "counter":
+        return (nearness[:, 1] < _ECHO) & (about | (nearness[:, 1] >= _ON_POINT))
+    if focus and any(map((words := speaking_of(focus)).search, (u.passage.text for u in found))):
+        return np.asarray(about & np.array([bool(words.search(u.text)) for u in found], bool))
+    return np.asarray(about)
+
+
+def _ranked(
+    brief: Brief, found: Sequence[Unit], sure: NDArray[np.float64], nearness: NDArray[np.float32]
+) -> NDArray[np.float64]:
+    """How good a quotation each part makes: clearly on the side, about the statement, understood by itself."""
+    if brief.framing["form"] == "counter":
+        rank = np.array([counter_rank(float(s), float(n)) for s, n in zip(sure, nearness[:, 1], strict=True)])
+    else:
+        rank = sure * (0.7 + 0.3 * np.maximum(0.0, nearness[:, 0]))
+    return np.asarray(rank * np.where([u.clear for u in found], 1.0, _UNCLEAR), np.float64)

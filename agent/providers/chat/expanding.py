@@ -1,0 +1,178 @@
+"""Expand with a chat model: distinct perspectives, near-duplicates merged, an opposing side insisted on once."""
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from agent.inference import Models
+from agent.state import FramingState, Perspective
+from prompts.loader import as_data, load_prompt, seen
+from tools.errors import ProviderReplyError
+from tools.inference.chat.model import ChatModel
+from tools.language.grammar import same_polarity
+from tools.passages import Passage
+
+MOST_SIDES = 6
+_READ = 6  # passages that show the model what is talked about
+_SAME = 0.9  # cosine at which two statements of one stance and polarity say the same
+_OPPOSITE = 0.8  # cosine of a statement and its denial, at least
+_LEADING = re.compile(r"^(?:yes|no)\s*[,.:;!–—-]+\s+(?!\d)", re.IGNORECASE)
+_MISSING = (
+    "Your last list had no perspective that answers the question with {word}. People who hold it exist: give the whole "
+    "list again, with that perspective put as its advocates would put it."
+)
+
+
+class PlannedSide(BaseModel):
+    """One perspective as the model is asked for it."""
+
+    name: str = Field(max_length=80)
+    statement: str = Field(min_length=1, max_length=400)
+    stance: Literal["supports", "opposes", "other"]
+
+
+class PlannedSides(BaseModel):
+    """What the model is asked for."""
+
+    perspectives: list[PlannedSide] = Field(max_length=12)
+
+
+class ContrarySide(BaseModel):
+    """What the model is asked for where one statement is to be contradicted."""
+
+    name: str = Field(max_length=80)
+    statement: str = Field(min_length=1, max_length=400)
+
+
+class ChatExpander:
+    """Plans the sides by asking a model."""
+
+    def __init__(self, model: ChatModel, models: Models) -> None:
+        self._model = model
+        self._models = models
+
+    async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
+        if framing["form"] == "counter":
+            return [await self._contrary(framing)]
+        sides = await self._ask(framing, passages, "")
+        if word := _lacking(framing, sides):
+            again = await self._ask(framing, passages, _MISSING.format(word=word))
+            sides = await self._merged([*sides, *again]) if _lacking(framing, again) else again
+        if sides:
+            sides = await self._merged(_with_plain_sides(framing, sides))
+        if len(sides) < (1 if framing["form"] == "open" else 2):
+            raise ProviderReplyError(f"{self._model.name} gave fewer than two different perspectives.")
+        return await self._linked(sides)
+
+    async def _contrary(self, framing: FramingState) -> Perspective:
+        """The one side that contradicts what a follow-up argues with. Raises ProviderReplyError for its echo."""
+        system, user = load_prompt("counter").render(
+            question=as_data("question", framing["neutral"]),
+            statement=as_data("statement", framing["claim"]),
+            claim=as_data("claim", framing["focus"]),
+        )
+        side = _tidy(PlannedSide(**dict(await self._model.ask(system, user, ContrarySide)), stance="opposes"))
+        if not side.statement or side.statement.rstrip(".").casefold() == framing["claim"].rstrip(".").casefold():
+            raise ProviderReplyError(f"{self._model.name} gave no side that contradicts the claim.")
+        return Perspective(
+            id="p1",
+            name=side.name or side.statement,
+            statement=side.statement,
+            stance="opposes",
+            contrary="",
+            origin="model",
+        )
+
+    async def _ask(self, framing: FramingState, passages: Sequence[Passage], missing: str) -> list[PlannedSide]:
+        shown = "\n".join(as_data("passage", p.text) for p in passages[:_READ])
+        system, user = load_prompt("expand").render(
+            question=as_data("question", " ".join(filter(None, [framing["neutral"], framing["focus"]]))),
+            known=_known(framing),
+            passages=f"Some of what a first search found, to show what is talked about:\n{shown}" if shown else "",
+            most=str(MOST_SIDES),
+            missing=missing,
+        )
+        planned = (await self._model.ask(system, user, PlannedSides)).perspectives
+        return await self._merged([tidy for p in planned if (tidy := _tidy(p)).statement])
+
+    async def _merged(self, sides: list[PlannedSide]) -> list[PlannedSide]:
+        """Without perspectives that say what an earlier one of the same stance says, or any in the same words."""
+        worded: dict[str, PlannedSide] = {}
+        for side in sides:
+            worded.setdefault(side.statement.rstrip(".").casefold(), side)
+        sides = list(worded.values())
+        vectors = await self._models.encode([s.statement for s in sides])
+        kept: list[int] = []
+        for i, side in enumerate(sides):
+            alike = (j for j in kept if float(vectors[i] @ vectors[j]) >= _SAME and sides[j].stance == side.stance)
+            if not any(same_polarity(side.statement, sides[j].statement) for j in alike):
+                kept.append(i)
+        return [sides[i] for i in kept]
+
+    async def _linked(self, sides: list[PlannedSide]) -> list[Perspective]:
+        """The sides with ids, each yes linked to the no that denies it."""
+        sides = _fewer(sides)
+        vectors = await self._models.encode([s.statement for s in sides])
+        contrary: dict[int, int] = {}
+        yes = [i for i, s in enumerate(sides) if s.stance == "supports"]
+        no = [i for i, s in enumerate(sides) if s.stance == "opposes"]
+        if yes and no:
+            nearest, i, j = max((float(vectors[a] @ vectors[b]), -a, -b) for a in yes for b in no)
+            if nearest >= _OPPOSITE or (len(yes) == len(no) == 1):
+                contrary = {-i: -j, -j: -i}
+        return [
+            Perspective(
+                id=f"p{i + 1}",
+                name=side.name or side.statement,
+                statement=side.statement,
+                stance=side.stance,
+                contrary=f"p{contrary[i] + 1}" if i in contrary else "",
+                origin="model",
+            )
+            for i, side in enumerate(sides)
+        ]
+
+
+def _lacking(framing: FramingState, sides: Sequence[PlannedSide]) -> str:
+    """The answer that nobody in the set gives, for a question that can be answered with yes or no."""
+    if framing["form"] not in ("polar", "claim"):
+        return ""
+    stances = {s.stance for s in sides}
+    return "" if {"supports", "opposes"} <= stances else "no" if "supports" in stances else "yes"
+
+
+def _with_plain_sides(framing: FramingState, sides: list[PlannedSide]) -> list[PlannedSide]:
+    """A yes or no that even a second request did not bring comes from the question itself."""
+    if framing["form"] not in ("polar", "claim"):
+        return sides
+    stances = {s.stance for s in sides}
+    plain: tuple[tuple[Literal["supports", "opposes"], str, str], ...] = (
+        ("supports", "For", framing["claim"]),
+        ("opposes", "Against", framing["negation"]),
+    )
+    own = [PlannedSide(name=n, statement=s, stance=stance) for stance, n, s in plain if stance not in stances and s]
+    return [*own, *sides]
+
+
+def _fewer(sides: list[PlannedSide]) -> list[PlannedSide]:
+    """At most MOST_SIDES in their order, the first yes and the first no among them."""
+    first = {s.stance: i for i, s in reversed(list(enumerate(sides))) if s.stance != "other"}
+    ranked = sorted(range(len(sides)), key=lambda i: (i not in first.values(), i))
+    return [sides[i] for i in sorted(ranked[:MOST_SIDES])]
+
+
+def _known(framing: FramingState) -> str:
+    if framing["alternatives"]:
+        return "It names these alternatives:\n" + "\n".join(as_data("alternative", a) for a in framing["alternatives"])
+    if not framing["claim"]:
+        return ""
+    return f"Yes means: {as_data('yes', framing['claim'])}\nNo means: {as_data('no', framing['negation'])}"
+
+
+def _tidy(side: PlannedSide) -> PlannedSide:
+    statement = _LEADING.sub("", " ".join(seen(side.statement).split()))
+    return PlannedSide.model_construct(
+        name=" ".join(seen(side.name).split()), statement=statement[:1].upper() + statement[1:], stance=side.stance
+    )

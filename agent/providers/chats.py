@@ -1,0 +1,84 @@
+"""Which chat model serves which stage: made of the settings, or an error that says what is missing, before anything is
+asked."""
+
+from agent.settings import Settings
+from tools.errors import SettingsError
+from tools.inference.chat.model import ChatModel
+from tools.inference.chat.prices import price_of
+from tools.inference.chat.vendors import COMPATIBLE, NOT_OFFERED, Vendor, vendor_of
+from tools.net.http import is_address, without_login
+
+DEFAULT_MODEL = "gpt-5.4-mini"
+STAGES = ("frame", "expand", "queries", "write")
+_VARIABLES = ", ".join(f"STEELMAN_MODEL_{stage.upper()}" for stage in STAGES)
+
+
+def uses_chat(settings: Settings) -> bool:
+    """Whether a chat model serves the stages that speak."""
+    return settings.provider != "embedded" and settings.chat_is_set
+
+
+def build_chats(settings: Settings) -> dict[str, ChatModel]:
+    """The chat model of each stage; stages of one model share it, with what it has learned of its server."""
+    made = {stage: build_chat(settings, stage) for stage in STAGES}
+    first = {model.name: model for model in reversed(made.values())}
+    return {stage: first[model.name] for stage, model in made.items()}
+
+
+def build_chat(settings: Settings, stage: str) -> ChatModel:
+    """The chat model of one stage ('frame', 'expand', 'queries', 'write'). Raises as `chat_model` does."""
+    own = f"model_{stage}"
+    return chat_model(settings, getattr(settings, own), f"STEELMAN_{own.upper()}")
+
+
+def chat_model(settings: Settings, own: str, variable: str) -> ChatModel:
+    """The model of that name, given by that variable, else the one for everything.
+
+    Raises SettingsError where its key, its server or its package is missing, or its vendor is not offered.
+    """
+    vendor, model, url, key = server_of(settings, own, variable)
+    vendor.check()
+    name = vendor.named(model)
+    price = price_of(name, settings.prices)
+    return ChatModel(model, vendor=vendor, url=url, key=key, price=price, temperature=settings.temperature)
+
+
+def server_of(settings: Settings, own: str, variable: str) -> tuple[Vendor, str, str, str]:
+    """The vendor, the model's name there, the address and the key. Raises SettingsError where one is missing."""
+    name = own or settings.model or DEFAULT_MODEL
+    said = f"{variable if own or not settings.model else 'STEELMAN_MODEL'} is '{name}'"
+    vendor, model = vendor_of(name)
+    if vendor is COMPATIBLE:
+        _check_compatible(settings, name, said, own or settings.model)
+        return vendor, model, settings.openai_base_url or vendor.url, settings.openai_api_key.get_secret_value()
+    url, key = _place(settings, vendor)
+    if url and not (url.startswith(("http://", "https://")) and is_address(url)):
+        shown = without_login(url)
+        raise SettingsError(f"{said}, and {vendor.address} is '{shown}': write it as http:// or https:// with a host.")
+    if vendor.key and not key and not url:
+        raise SettingsError(f"{said}: set {vendor.key}, or {vendor.address} for a server of your own.")
+    return vendor, model, url or vendor.url, key
+
+
+def _place(settings: Settings, vendor: Vendor) -> tuple[str, str]:
+    """The address and the key that are set for a vendor."""
+    places = {
+        "anthropic": (settings.anthropic_base_url, settings.anthropic_api_key.get_secret_value()),
+        "google_genai": (settings.google_gemini_base_url, settings.google_api_key.get_secret_value()),
+        "ollama": (settings.ollama_host, ""),
+    }
+    return places[vendor.prefix]
+
+
+def _check_compatible(settings: Settings, name: str, said: str, given: str) -> None:
+    prefix = name.partition(":")[0]
+    if ":" in name and prefix in NOT_OFFERED and not settings.openai_base_url:
+        raise SettingsError(
+            f"{said}, and '{prefix}' is not offered by name: set OPENAI_BASE_URL to its OpenAI-compatible address, "
+            "OPENAI_API_KEY to its key, and the model as it is called there."
+        )
+    if settings.openai_api_key.get_secret_value() or settings.openai_base_url:
+        return
+    if not given:
+        raise SettingsError(f"no model is named for every stage: set STEELMAN_MODEL, or each stage's ({_VARIABLES}).")
+    raise SettingsError(f"{said}: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own.")

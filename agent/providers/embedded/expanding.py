@@ -1,0 +1,196 @@
+"""Expand without a model: claim and negation from the grammar, further sides mined from what a first search found."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.inference import Models
+from agent.state import STAND_INS, FramingState, Perspective
+from tools.language.grammar import negate
+from tools.language.linkage import average_linkage
+from tools.language.sentences import passage_sentences
+from tools.language.standalone import stands_alone
+from tools.passages import Passage, Sentence
+
+MOST_ASPECTS = 2
+MOST_CLUSTERS = 4
+_READ = 24  # passages of the first search that are mined
+
+# A third way words itself as one, in its main clause: a limit, a substitute, a mixture, another who decides.
+_THIRD_WAY = re.compile(
+    r"\b(?:only|instead|rather than|short of|middle|compromise|mix(?:ed|ture|es)?|both|except|unless|less|fewer|"
+    r"partial\w*|part of|charges?|charged|alongside|combin\w+|(?:decide|choose|judge) for|left to|case by case|tax|"
+    r"by robots)\b",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(r"^(?:When|If|While|Although|Where|Unless|Once|As)\b[^,]*,\s*")
+_REASON = re.compile(r",? (?:because|since|so that|for the reason|as long as)\b", re.IGNORECASE)
+_PROPOSES = re.compile(r"\b(?:should|ought to|best|better)\b(?! not)", re.IGNORECASE)
+_DENIES = re.compile(r"\b(?:should|must|is|are|do|does|will|can)(?: not|n't)\b|\bcannot\b|\bwould\b", re.IGNORECASE)
+_ANSWERS = re.compile(
+    r"(?<!who )(?<!which )(?<!that )\b(?:should|ought to|works? best|is best|best learned|"
+    r"(?:best|surest|fastest|quickest|easiest|soundest|better|only|most \w+) (?:way|means|method|route|chance|policy|"
+    r"answer|remedy|tool))\b",
+    re.IGNORECASE,
+)
+
+_NOT_A_STATEMENT = re.compile(
+    r"[()\[\]\"“”:;]|\d|\b(?:debat\w+|poll|survey|according|said|says|argues?)\b", re.IGNORECASE
+)
+_LONGEST_STATEMENT = 32  # words
+
+_NEAR_QUESTION = 0.45  # cosine of an answer to the question, at least
+_ON_THE_POINT = 0.5  # cosine of a third way to the question or to one of its sides, at least
+_SAME_SIDE = 0.93  # cosine at which a statement says what a planned side says already
+_SAME_POINT = 0.85  # cosine at which two sentences make one cluster
+_SAME_ANSWER = 0.6
+
+
+class EmbeddedExpander:
+    """Plans the sides of a question."""
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+
+    async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
+        if framing["form"] == "counter":
+            return [denied(framing["claim"])]
+        if framing["form"] == "open":
+            return await self._answers(framing, passages)
+        sides = planned(framing)
+        return sides + (await self._third_ways(framing, sides, passages) if sides else [])
+
+    async def _third_ways(
+        self, framing: FramingState, sides: Sequence[Perspective], passages: Sequence[Passage]
+    ) -> list[Perspective]:
+        """Sides beside yes and no that the sources put forward in so many words."""
+        sentences = [s for s in _sentences(passages) if words_a_third_way(s.text)]
+        if not sentences:
+            return []
+        vectors = await self._models.encode_sentences(sentences)
+        known = await self._models.encode([framing["neutral"], *(p["statement"] for p in sides)])
+        nearness = vectors @ known.T
+        fits = (nearness.max(axis=1) >= _ON_THE_POINT) & (nearness[:, 1:].max(axis=1) < _SAME_SIDE)
+        kept = np.flatnonzero(fits)
+        centres = _centres([sentences[int(i)] for i in kept], vectors[kept], nearness[kept, 0], _SAME_POINT)
+        statements = [sentences[int(kept[c])].text for c in centres[:MOST_ASPECTS]]
+        return [_mined(i, s) for i, s in enumerate(statements, start=len(sides) + 1)]
+
+    async def _answers(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
+        """The different answers to an open question: one statement a cluster of sentences that answer it."""
+        sentences = [s for s in _sentences(passages) if _ANSWERS.search(_main_clause(s.text))]
+        if not sentences:
+            return []
+        vectors = await self._models.encode_sentences(sentences)
+        question = (await self._models.encode([framing["neutral"]]))[0]
+        nearness = vectors @ question
+        kept = np.flatnonzero(nearness >= _NEAR_QUESTION)
+        centres = _centres([sentences[int(i)] for i in kept], vectors[kept], nearness[kept], _SAME_ANSWER)
+        return [_mined(i, sentences[int(kept[c])].text) for i, c in enumerate(centres[:MOST_CLUSTERS], start=1)]
+
+
+def denied(statement: str) -> Perspective:
+    """The side that contradicts a statement, by its grammar. What is denied is the main clause, not a reason for it."""
+    claim = _REASON.split(statement)[0].rstrip(" .,") + "."
+    return Perspective(
+        id="p1", name="Against", statement=negate(claim), stance="opposes", contrary="", origin="question"
+    )
+
+
+def words_a_third_way(sentence: str) -> bool:
+    """Whether the sentence's main clause proposes something, and neither plain yes nor plain no."""
+    main = _main_clause(sentence)
+    if _NOT_A_STATEMENT.search(sentence) or len(sentence.split()) > _LONGEST_STATEMENT:
+        return False
+    named = _THIRD_WAY.search(main) and _PROPOSES.search(main)
+    return bool(named) and not _DENIES.search(main) and "better than" not in main
+
+
+def _main_clause(sentence: str) -> str:
+    return _REASON.split(_CONDITION.sub("", sentence))[0]
+
+
+def planned(framing: FramingState) -> list[Perspective]:
+    """The sides that the question itself has; where it could not be made a statement with some certainty, they are
+    'Yes' and 'No' to it."""
+    if framing["alternatives"]:
+        named = zip(_names(framing["alternatives"]), framing["alternatives"], strict=True)
+        pair = len(framing["alternatives"]) == 2  # of two alternatives, what speaks for one speaks against the other
+        return [
+            Perspective(
+                id=f"p{i}",
+                name=name,
+                statement=statement,
+                stance="other",
+                contrary=f"p{3 - i}" if pair else "",
+                origin="question",
+            )
+            for i, (name, statement) in enumerate(named, start=1)
+        ]
+    if framing["claim"]:
+        return _facing(("For", framing["claim"]), ("Against", framing["negation"]))
+    if framing["form"] not in ("polar", "claim"):
+        return []
+    return _facing(*((word, f"{word}: {framing['neutral']}") for word in STAND_INS))
+
+
+def _facing(one: tuple[str, str], other: tuple[str, str]) -> list[Perspective]:
+    """Two contrary sides, each with its name and statement."""
+    return [
+        Perspective(id="p1", name=one[0], statement=one[1], stance="supports", contrary="p2", origin="question"),
+        Perspective(id="p2", name=other[0], statement=other[1], stance="opposes", contrary="p1", origin="question"),
+    ]
+
+
+def _mined(number: int, statement: str) -> Perspective:
+    return Perspective(
+        id=f"p{number}", name=_name(statement), statement=statement, stance="other", contrary="", origin="sources"
+    )
+
+
+def _name(statement: str) -> str:
+    if statement.endswith("?") and ": " in statement:  # an alternative that is named, with its question
+        return statement.partition(": ")[0]
+    words = statement.rstrip(".").split()
+    return " ".join(words) if len(words) <= 7 else " ".join(words[:6]) + " …"
+
+
+def _names(statements: Sequence[str]) -> list[str]:
+    """Short names of the sides; what all begin with is left out where it would make two names alike."""
+    names = [_name(s) for s in statements]
+    for name in {n for n in names if names.count(n) > 1}:
+        alike = [i for i, n in enumerate(names) if n == name]
+        apart = [statements[i].split() for i in alike]
+        shared = next((at for at, words in enumerate(zip(*apart, strict=False)) if len(set(words)) > 1), 0)
+        for i, words in zip(alike, apart, strict=True):
+            names[i] = f"… {_name(' '.join(words[shared:]))}" if words[shared:] else name
+    return names
+
+
+def _sentences(passages: Sequence[Passage]) -> list[Sentence]:
+    return [s for p in passages[:_READ] for s in passage_sentences(p) if stands_alone(s.text)]
+
+
+def _centres(
+    sentences: Sequence[Sentence],
+    vectors: NDArray[np.float32],
+    nearness: NDArray[np.float32],
+    same: float,
+) -> list[int]:
+    """Indices of the sentences that stand for the clusters, the best supported cluster first.
+
+    Average-linkage clusters of cosine `same` or more; a cluster counts by its independent sources, then by how near
+    it is to the question, and is represented by the sentence nearest to the question among its central half.
+    """
+    if len(sentences) < 2:
+        return list(range(len(sentences)))
+    ranked: list[tuple[int, float, int]] = []
+    for members in map(np.array, average_linkage(vectors @ vectors.T, same)):
+        behind = len({sentences[int(i)].passage.source for i in members})
+        centrality = vectors[members] @ vectors[members].mean(axis=0)
+        central = members[centrality >= np.median(centrality)]
+        best = int(central[np.argmax(nearness[central])])
+        ranked.append((behind, float(nearness[members].mean()), best))
+    return [index for _, _, index in sorted(ranked, reverse=True)]

@@ -1,0 +1,44 @@
+"""New queries for an uncovered side, from its statement and from how people argue for or against things."""
+
+import re
+from collections.abc import Sequence
+
+from agent.state import FramingState, Perspective, asked_as
+from tools.language.grammar.clause import lower_first
+
+_FUNCTION_WORDS = frozenset(
+    "a an the of to in on for and or is are was were be been being should would could will can may might must do does "
+    "did not no it its this that these those by with as at from than then there their they who which what how so such "
+    "have has had more most very into about over under only all any some".split()
+)
+_REASON = re.compile(r",? (?:because|since|so that|as long as)\b", re.IGNORECASE)
+_DENIALS = frozenset("not no never cannot nothing nobody none neither nor without".split())
+_ANGLES: tuple[str, ...] = ("evidence that {statement}", "reasons why {statement}", "{keywords}")
+_ASKED = ("arguments: {statement}", "{keywords}")
+"""Of a question that stands in for a statement."""
+_COUNTERS = ("{topic}", "doubts and evidence against {topic}")
+_POINT = 12  # words of what is argued against that make a query
+
+
+class EmbeddedRequerier:
+    """Queries by angle, each with the side's whole statement: its topic alone would look for either side, or for the
+    wrong one ('benefits of smoking bans' where the side is that smoking should not be banned)."""
+
+    async def queries(self, perspective: Perspective, framing: FramingState, tried: Sequence[str]) -> list[str]:
+        statement = _REASON.split(asked_as(perspective["statement"]))[0].rstrip(" .?!")
+        words = keywords(statement)
+        angles, topic = _ANGLES, ""
+        if framing["form"] == "counter":
+            angles, topic = (words, *_COUNTERS), " ".join(keywords(framing["focus"]).split()[:_POINT])
+        elif perspective["statement"].endswith("?"):
+            angles = _ASKED
+        said = lower_first(statement)
+        made = [a.format(statement=said, topic=topic, keywords=words) for a in angles]
+        known = {t.casefold() for t in tried}
+        return [q for q in dict.fromkeys(made) if q and q.casefold() not in known]
+
+
+def keywords(statement: str) -> str:
+    """The statement's content words in their order, and what denies them."""
+    words = re.findall(r"[\w'-]+", statement)
+    return " ".join(w for w in words if w.lower() in _DENIALS or w.lower() not in _FUNCTION_WORDS)

@@ -1,0 +1,245 @@
+"""The live web for one side: ask the search engine, read the pages, keep their passages with the run.
+
+What is found is ranked by meaning like the passages of the store. Pages that two sides find are read once; searches and
+pages are remembered for a while, by address.
+"""
+
+import asyncio
+import math
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from agent.inference import Models
+from tools.allowance import current
+from tools.errors import DeadlineError, ProviderDownError, ProviderError, SourceError
+from tools.inference.batching import parts
+from tools.inference.cache import TextCache
+from tools.ingest.cutting import cut_document
+from tools.passages import Block, PassageText, SourceDocument
+from tools.store.hybrid import passage_text
+from tools.store.store import Store
+from tools.store.web_passages import WebPage
+from tools.web.domains import DomainLists
+from tools.web.engines import SearchEngine, WebResult, tidy
+from tools.web.fetch import PageFetcher
+from tools.web.hosts import host_of
+from tools.web.pages import normalise_url
+from tools.web.sources import read_source
+
+_SEARCH_KEPT = 3600.0  # seconds
+_PAGE_KEPT = 86_400.0
+_PAGES = f"page/{' '.join(f.name for f in fields(SourceDocument))}"  # another version's documents are not understood
+_A_PAGE = 12  # passages of one page at most, those that share most words with what was looked for
+_SPARE = 1.5  # results asked for beyond the pages wanted, since some cannot be read
+_ASKING, _READING, _ENCODING = 0.5, 0.8, 0.95  # of a side's time, by which each has to end, so that something is kept
+_ENCODED_AT_ONCE = 4  # pages; what is encoded when the time is up stays
+_LONGEST_PASSAGE = 3_000  # characters of a hundred words; some pages have words without end
+_WORD = re.compile(r"\w{4,}")
+
+
+@dataclass
+class WebFound:
+    """What one side's search on the web came to: passage ids best first, pages that could not be read and why.
+
+    answered: queries that the engine answered. pages: those with passages of this side; new: how many of them the run
+    had not read before.
+    """
+
+    ids: list[int] = field(default_factory=list)
+    unread: dict[str, str] = field(default_factory=dict)
+    problems: list[ProviderError] = field(default_factory=list)
+    answered: int = 0
+    pages: int = 0
+    new: int = 0
+
+
+@dataclass
+class _Reading:
+    """A page that is being read, and how many wait for it."""
+
+    task: "asyncio.Task[SourceDocument]"
+    waiting: int = 0
+
+
+@dataclass(frozen=True)
+class WebSearch:
+    """A search engine and a reader of pages. `required`: named by the user, so that its failure is an error."""
+
+    engine: SearchEngine
+    fetcher: PageFetcher
+    lists: DomainLists
+    store: Store
+    models: Models
+    cache: TextCache
+    required: bool = False
+    _reading: dict[str, _Reading] = field(default_factory=dict)
+
+    async def find(
+        self, run_id: str, queries: Sequence[str], pages: int, k: int, domains: Sequence[str] = ()
+    ) -> WebFound:
+        """Up to k passages of up to so many pages for one side's queries; only from `domains` where any are given."""
+        found = WebFound()
+        if self.engine.name in current().down:  # the answer says so already
+            return found
+        only = domains or self.lists.allow
+        began, left = time.time(), current().seconds_left()
+        results = await self._results(queries, pages, only, found)
+        documents = await self._read_all(
+            results[: math.ceil(pages * _SPARE)], pages, only, began + _READING * left, found
+        )
+        read = await self._encoded(documents, queries, began + _ENCODING * left, found)
+        kept = await asyncio.to_thread(self.store.web.put, run_id, read)
+        found.pages, found.new = len(kept.ids), kept.new
+        found.ids = (await self._ranked([i for ids in kept.ids.values() for i in ids], queries))[:k]
+        return found
+
+    async def _results(
+        self, queries: Sequence[str], pages: int, only: Sequence[str], found: WebFound
+    ) -> list[WebResult]:
+        """What the engine found for all queries, rank by rank, each page once, trusted sites a little earlier."""
+        wanted = min(self.engine.most_results, max(5, math.ceil(pages * _SPARE / max(1, len(queries)))))
+        answers = await asyncio.gather(*(self._ask(q, wanted, only) for q in queries), return_exceptions=True)
+        rankings: list[list[WebResult]] = []
+        for answer in answers:
+            if isinstance(answer, ProviderError):
+                found.problems.append(answer)
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                found.answered += 1
+                rankings.append([r for r in answer if self.lists.is_allowed(r.url)])
+        longest = max(map(len, rankings), default=0)
+        best: dict[str, WebResult] = {}
+        for result in (r[rank] for rank in range(longest) for r in rankings if rank < len(r)):
+            best.setdefault(normalise_url(result.url), result)
+        return self.lists.order(list(best.values()))
+
+    async def _ask(self, query: str, limit: int, domains: Sequence[str]) -> list[WebResult]:
+        key = f"{query}\x1f{limit}\x1f{' '.join(domains)}"
+        known = await asyncio.to_thread(self.cache.get, self.engine.name, key, _SEARCH_KEPT)
+        if known is None:
+            try:
+                async with asyncio.timeout(_until(time.time() + _ASKING * current().seconds_left())):
+                    results = await self.engine.search(query, limit, domains)
+            except TimeoutError as exc:
+                current().down.add(self.engine.name)
+                raise DeadlineError(f"{self.engine.name} did not answer in time.") from exc
+            except ProviderDownError:
+                current().down.add(self.engine.name)
+                raise
+            known = [asdict(r) for r in results]
+            if known:
+                await asyncio.to_thread(self.cache.put, self.engine.name, key, known)
+        return [WebResult(**row) for row in known]
+
+    async def _read_all(
+        self, results: Sequence[WebResult], pages: int, only: Sequence[str], end: float, found: WebFound
+    ) -> list[SourceDocument]:
+        """So many pages in the order of the results; for one that cannot be read the next is tried; none waits for one
+        that is late."""
+        waiting = list(enumerate(results))
+        tasks: dict[asyncio.Task[SourceDocument], int] = {}
+        read: dict[int, SourceDocument] = {}
+        try:
+            while len(read) < pages and (waiting or tasks):
+                for rank, result in waiting[: (more := pages - len(read) - len(tasks))]:
+                    tasks[asyncio.create_task(self._read(result, only))] = rank
+                waiting = waiting[more:]
+                done, _ = await asyncio.wait(tasks, timeout=_until(end), return_when=asyncio.FIRST_COMPLETED)
+                if not done:
+                    break
+                for task in done:
+                    rank = tasks.pop(task)
+                    if problem := _problem(task):
+                        found.unread[results[rank].url] = problem
+                    else:
+                        read[rank] = task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        found.unread |= {results[rank].url: "took too long" for rank in tasks.values()}
+        return [read[rank] for rank in sorted(read)]
+
+    async def _read(self, result: WebResult, only: Sequence[str]) -> SourceDocument:
+        """The page, read once for all who want it at the same time, and given up when nobody waits any more."""
+        url = normalise_url(result.url)
+        if (shared := self._reading.get(url)) is None:
+            shared = self._reading[url] = _Reading(asyncio.create_task(self._fetch(result)))
+            shared.task.add_done_callback(lambda task: task.cancelled() or task.exception())
+        shared.waiting += 1
+        try:
+            document = await asyncio.shield(shared.task)
+        finally:
+            shared.waiting -= 1
+            if not shared.waiting:
+                self._reading.pop(url, None)
+                shared.task.cancel()
+        if not self.lists.is_allowed(document.url) or not tidy([replace(result, url=document.url)], domains=only):
+            raise SourceError(f"{result.url}: leads to {host_of(document.url)}, which is not to be searched.")
+        return document
+
+    async def _fetch(self, result: WebResult) -> SourceDocument:
+        """The page as a document of the right kind and publisher, read now or lately."""
+        url = normalise_url(result.url)
+        known: dict[str, Any] | None = await asyncio.to_thread(self.cache.get, _PAGES, url, _PAGE_KEPT)
+        if known is not None:
+            return SourceDocument(**known | {"blocks": tuple(Block(**b) for b in known["blocks"])})
+        page = await self.fetcher.fetch(result.url)
+        document = await asyncio.to_thread(read_source, page, self.lists, result.title, result.date)
+        await asyncio.to_thread(self.cache.put, _PAGES, url, asdict(document))
+        return document
+
+    async def _encoded(
+        self, documents: Sequence[SourceDocument], queries: Sequence[str], end: float, found: WebFound
+    ) -> list[WebPage]:
+        """The pages with their passages and vectors, as far as the time allows."""
+        pages: list[WebPage] = []
+        for part in parts(documents, _ENCODED_AT_ONCE):
+            passages = [await asyncio.to_thread(_passages, d, queries) for d in part]
+            texts = [passage_text(d.title, p.text, p.section) for d, ps in zip(part, passages, strict=True) for p in ps]
+            try:
+                async with asyncio.timeout(_until(end)):
+                    vectors, start = await self.models.encode_passages(texts), 0
+            except TimeoutError:
+                found.unread |= {d.url: "took too long" for d in documents[len(pages) :]}
+                break
+            for document, mine in zip(part, passages, strict=True):
+                pages.append(WebPage(document, tuple(mine), vectors[start : start + len(mine)]))
+                start += len(mine)
+        return pages
+
+    async def _ranked(self, ids: Sequence[int], queries: Sequence[str]) -> list[int]:
+        """The passages by their greatest cosine to any of the queries."""
+        asked = await self.models.encode_queries(list(queries))
+        stored = await asyncio.to_thread(self.store.vectors, ids)
+        return sorted(stored, key=lambda i: (-float((asked @ stored[i]).max()), -i))
+
+
+def _until(end: float) -> float | None:
+    """Seconds until then; None for ever."""
+    return None if math.isinf(end) else max(0.0, end - time.time())
+
+
+def _problem(task: "asyncio.Task[SourceDocument]") -> str:
+    """Why the page could not be read; empty when it could."""
+    if task.cancelled():
+        return "took too long"
+    exc = task.exception()
+    if exc is None:
+        return ""
+    if isinstance(exc, SourceError | DeadlineError):
+        return (str(exc).partition(": ")[2] or str(exc)).rstrip(".")  # the address is told beside it
+    raise exc
+
+
+def _passages(document: SourceDocument, queries: Sequence[str]) -> list[PassageText]:
+    """The page's passages, in their order: those that share most words with the queries; of a short page all."""
+    passages = [replace(p, text=p.text[:_LONGEST_PASSAGE]) for p in cut_document(document)]
+    wanted = {w for q in queries for w in _WORD.findall(q.casefold())}
+    overlap = [len(wanted.intersection(_WORD.findall(p.text.casefold()))) for p in passages]
+    best = sorted(range(len(passages)), key=lambda i: (-overlap[i], i))[:_A_PAGE]
+    return [passages[i] for i in sorted(best)]

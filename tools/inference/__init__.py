@@ -1,0 +1,1 @@
+"""Models: chat models, encoders and judges behind one seam each, in this process or behind an address."""

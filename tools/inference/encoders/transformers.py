@@ -1,0 +1,202 @@
+"""Encoders of the sentence-transformers kind, in PyTorch: any model that is on this machine (extra `models`)."""
+
+import hashlib
+import os
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.errors import ModelError, SettingsError
+from tools.inference.encoders.presets import ENCODERS, Pooling, meant
+
+_SAMPLED = 1 << 20
+_MATTERS = frozenset({".safetensors", ".bin", ".json", ".txt", ".model"})  # weights, settings and vocabularies
+
+
+class TransformersEncoder:
+    """Unit vectors from a sentence-transformers model, or from any encoder that Transformers knows.
+
+    model: the folder of a model, or the name of one that was downloaded; nothing is downloaded here. query_model:
+    another one for queries, where the two were trained as a pair (DPR). query_prompt and document_prompt: put before
+    queries and documents; left empty, the prompts that the model itself carries are used, if any. pooling: how the
+    vectors of a text's tokens become one, where it is not as the model says; 'pooler' is BERT's layer behind the first
+    token. pool_prompts: whether the tokens of the prompts are pooled too. ending: put behind every text. device: 'cpu',
+    'cuda', …; left empty, the best there is. batch: texts of one pass.
+
+    The model is found when the encoder is made and loaded when it is first used. Raises SettingsError without the
+    extra, ModelError for a model that is missing or cannot be used.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        query_model: str = "",
+        query_prompt: str = "",
+        document_prompt: str = "",
+        pooling: Pooling = "",
+        pool_prompts: bool = True,
+        ending: str = "",
+        device: str = "",
+        batch: int = 32,
+    ) -> None:
+        require_extra(f"the encoder {model}")
+        self._folder = find_model(model, ENCODERS)
+        self._query_folder = find_model(query_model) if query_model else self._folder
+        self._prompts = (query_prompt, document_prompt)
+        self._pooling = pooling
+        self._pool_prompts = pool_prompts
+        self._ending = ending
+        self._device = device
+        self._batch = batch
+        self._loaded: tuple[Any, Any] | None = None
+        self._using = threading.RLock()  # tokenizers refuse two threads at once
+        rest = () if pool_prompts and not ending else (str(pool_prompts), ending)
+        parts = (fingerprint(self._folder), fingerprint(self._query_folder), *self._prompts, pooling, *rest)
+        digest = hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:12]
+        self.name = f"{Path(model).name}-{digest}"
+
+    @property
+    def dimensions(self) -> int:
+        return int(self._models()[1].get_embedding_dimension())
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._vectors(self._models()[1].encode_document, texts, self._prompts[1])
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._vectors(self._models()[0].encode_query, texts, self._prompts[0])
+
+    def _vectors(self, compute: Any, texts: Sequence[str], prompt: str) -> NDArray[np.float32]:
+        if not texts:
+            return np.zeros((0, self.dimensions), np.float32)
+        with self._using, usable(self._folder):
+            rows = compute(
+                [text + self._ending for text in texts],
+                prompt=prompt or None,
+                batch_size=self._batch,
+                normalize_embeddings=True,
+                show_progress_bar=False,
+            )
+        vectors = np.asarray(rows, np.float32).reshape(len(texts), self.dimensions)
+        if not np.isfinite(vectors).all():
+            raise ModelError(f"the encoder in {self._folder} gives numbers that are not finite. Use another model.")
+        return vectors
+
+    def _models(self) -> tuple[Any, Any]:
+        """The models of queries and of documents, which may be one."""
+        with self._using:
+            if self._loaded is None:
+                documents = self._load(self._folder)
+                same = self._query_folder == self._folder
+                queries = documents if same else self._load(self._query_folder)
+                widths = [m.get_embedding_dimension() for m in (queries, documents)]
+                if widths[0] != widths[1]:
+                    raise ModelError(
+                        f"the query encoder gives {widths[0]} dimensions, the documents' {widths[1]}: they are no pair."
+                    )
+                self._loaded = queries, documents
+            return self._loaded
+
+    def _load(self, folder: Path) -> Any:
+        with usable(folder):
+            from sentence_transformers import SentenceTransformer
+
+            from tools.inference.encoders.architectures import register
+
+            hide_progress()
+            register()
+            model = SentenceTransformer(str(folder), device=self._device or None, local_files_only=True)
+            if self._pooling:
+                _pool(model, self._pooling, folder)
+            if not self._pool_prompts:
+                model.set_pooling_include_prompt(False)
+            return model
+
+
+def _pool(model: Any, pooling: Pooling, folder: Path) -> None:
+    from sentence_transformers.sentence_transformer.modules import Pooling as Layer
+
+    from tools.inference.encoders.architectures import read_pooler
+
+    for name, module in model.named_children():
+        if isinstance(module, Layer):
+            if pooling == "pooler":
+                setattr(model, name, read_pooler(folder).to(model.device))
+            else:
+                setattr(model, name, Layer(module.embedding_dimension, pooling, module.include_prompt))
+            return
+    raise ModelError(f"the encoder in {folder} does not pool its tokens' vectors: leave the pooling empty.")
+
+
+def require_extra(what: str) -> None:
+    """Raises SettingsError where the extra `models` is not installed; imports nothing of it."""
+    from importlib.util import find_spec
+
+    if find_spec("sentence_transformers") is None or find_spec("torch") is None:
+        raise SettingsError(
+            f"{what} needs the extra 'models'. Install it: "
+            "`.venv/bin/pip install torch==2.13.0 transformers 'sentence-transformers>=6'`."
+        )
+
+
+def hide_progress() -> None:
+    """Keeps Transformers from drawing a bar for every model that it loads."""
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
+
+
+def find_model(model: str, presets: Collection[str] = (), revision: str = "") -> Path:
+    """The folder of a model that is a folder already or was downloaded.
+
+    revision: the commit or branch that has to have been downloaded. Raises ModelError that says how to get the model,
+    and which of the presets may have been meant.
+    """
+    if Path(model).expanduser().is_dir():
+        return Path(model).expanduser().resolve()
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(model, revision=revision or None, local_files_only=True))
+    except (LocalEntryNotFoundError, HFValidationError) as exc:
+        named = f"{model} --revision {revision}" if revision else model
+        how = "Check the path." if model.startswith(("/", ".", "~")) else f"Download it: `hf download {named}`."
+        at = f" at the revision {revision}" if revision else ""
+        said = f"there is no folder '{model}', and no model of that name{at} on this machine."
+        raise ModelError(" ".join(filter(None, (said, meant(model, presets), how)))) from exc
+
+
+def fingerprint(folder: Path) -> str:
+    """Names what a model computes: of every file that matters its name, size, head and tail."""
+    digest = hashlib.sha256()
+    for path in sorted(p for p in folder.rglob("*") if p.suffix in _MATTERS and p.is_file()):
+        size = path.stat().st_size
+        digest.update(f"{path.relative_to(folder)}:{size}:".encode())
+        with path.open("rb") as file:
+            digest.update(file.read(_SAMPLED))
+            file.seek(-min(_SAMPLED, size), os.SEEK_END)
+            digest.update(file.read())
+    return digest.hexdigest()
+
+
+@contextmanager
+def usable(folder: Path) -> Iterator[None]:
+    """What PyTorch and Transformers raise for a model or a machine that cannot be used, as ModelError."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (
+        *(OSError, ValueError, RuntimeError, ImportError, KeyError, AttributeError, SafetensorError),
+        AssertionError,  # what PyTorch says to a device that it was not built for
+    ) as exc:
+        said = " ".join(str(exc).split())[:300]
+        raise ModelError(
+            f"the model in {folder} cannot be used ({said}). Download it again (`hf download`), or set another model "
+            "or device."
+        ) from exc

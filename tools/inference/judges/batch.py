@@ -1,0 +1,225 @@
+"""A chat model as the judge of many passages in one call: each is read once, for all sides at a time.
+
+A call holds up to TOGETHER passages under labels that are random for each call, in random order, as the sides are, so
+that a model which favours a place in the list favours nothing. A passage without a verdict, or with a side that was not
+offered, is asked about once more; what has no answer then is not judged. The grades stand for probabilities: what is
+clear is surely support, what is weak just is. Claims are checked the same way, a call a side (`check`).
+"""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from random import SystemRandom
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, Field
+
+from prompts.loader import as_data, load_prompt
+from tools.inference.batching import parts
+from tools.inference.chat.model import ChatModel
+from tools.inference.judges.judge import ClaimCheck, Pair
+
+TOGETHER = 20
+"""Passages of a call at most."""
+_CHARACTERS = 24_000  # of the passages of a call at most
+_SIDES = 8  # statements of a call at most
+_AT_ONCE = 8  # calls
+_TWICE = 2
+_SUPPORT = {"clear": 0.95, "weak": 0.65}
+_NOTHING = 0.05
+_SAID = {"yes": 0.95, "partly": 0.3, "no": 0.05}
+_NONE = "none"
+_LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"
+_random = SystemRandom()
+
+Floats = NDArray[np.float32]
+
+
+class Verdict(BaseModel):
+    """What the model says of a passage."""
+
+    passage: str = Field(max_length=20)
+    side: str = Field(max_length=20)
+    grade: Literal["clear", "weak"]
+
+
+class Verdicts(BaseModel):
+    """What the model is asked for."""
+
+    verdicts: list[Verdict] = Field(max_length=_SIDES * TOGETHER)
+
+
+class Checked(BaseModel):
+    """What the model says of a claim."""
+
+    claim: str = Field(max_length=20)
+    said: Literal["yes", "partly", "no"]
+    serves: Literal["yes", "no"]
+
+
+class CheckedClaims(BaseModel):
+    """What the model is asked for."""
+
+    claims: list[Checked] = Field(max_length=4 * TOGETHER)
+
+
+class BatchJudge:
+    """Any chat model; belongs to the event loop that first uses it, as its ChatModel does."""
+
+    def __init__(self, model: ChatModel, threshold: float = 0.5, concurrency: int = _AT_ONCE) -> None:
+        """concurrency: calls at once, of which there are never more than _AT_ONCE."""
+        self.model = model
+        self.threshold = self.sentence_threshold = threshold
+        self._at_once = min(concurrency, _AT_ONCE)
+        self.address = model.address
+        prompts = "".join(load_prompt(name).digest for name in ("judge_batch", "check"))
+        self.name = f"batch-judge-{model.name}-{sha256(f'{prompts}{model.address}'.encode()).hexdigest()[:8]}"
+
+    def score(self, pairs: Sequence[Pair]) -> Floats:
+        """`support` for callers without an event loop."""
+
+        async def once() -> Floats:
+            try:
+                return await self.support(pairs)
+            finally:
+                await self.model.aclose()
+
+        return asyncio.run(once())
+
+    async def aclose(self) -> None:
+        """Closes its connections."""
+        await self.model.aclose()
+
+    async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> Floats:
+        """Probabilities, shape (n,), in steps of the grades; NaN for a text that was not answered within the seconds,
+        or not with a verdict. Raises ProviderDownError, ProviderReplyError, BudgetError."""
+        found = np.full(len(pairs), np.nan, np.float32)
+        places: dict[tuple[str, str], list[int]] = {}
+        for at, pair in enumerate(pairs):
+            places.setdefault((pair.statement, pair.text), []).append(at)
+
+        def take(statement: str, text: str, support: float) -> None:
+            found[places.get((statement, text), [])] = support
+
+        calls = [partial(self._judge, call, take) for call in _calls(pairs)]
+        await _within(seconds, calls, self._at_once)
+        return found
+
+    async def check(self, side: str, claims: Sequence[ClaimCheck], seconds: float = math.inf) -> Floats:
+        """For each claim how surely the passages say it, and how surely it serves the side, shape (n, 2); NaN for one
+        without an answer. Raises as `support`."""
+        found = np.full((len(claims), 2), np.nan, np.float32)
+        calls = [partial(self._check, side, claims, part, found) for part in parts(range(len(claims)), TOGETHER)]
+        await _within(seconds, calls, self._at_once)
+        return found
+
+    async def _judge(self, call: "_Call", take: Callable[[str, str, float], None]) -> None:
+        missing = list(call.texts)
+        for _ in range(_TWICE):
+            if not missing:
+                return
+            sides, texts = _labelled(call.statements, "S"), _labelled(missing, "P")
+            system, user = load_prompt("judge_batch").render(
+                question=as_data("question", call.question) if call.question else "",
+                sides="\n".join(as_data("side", text, label=label) for label, text in sides.items()),
+                passages="\n".join(as_data("passage", text, label=label) for label, text in texts.items()),
+            )
+            verdicts = (await self.model.ask(system, user, Verdicts)).verdicts
+            known = [v for v in verdicts if v.passage in texts and (v.side in sides or v.side.lower() == _NONE)]
+            for label in {v.passage for v in known}:
+                said = {v.side: v.grade for v in known if v.passage == label}
+                for side, statement in sides.items():
+                    take(statement, texts[label], _SUPPORT[said[side]] if side in said else _NOTHING)
+            answered = {texts[v.passage] for v in known}
+            missing = [text for text in missing if text not in answered]
+
+    async def _check(self, side: str, claims: Sequence[ClaimCheck], places: Iterable[int], found: Floats) -> None:
+        missing = list(places)
+        for _ in range(_TWICE):
+            if not missing:
+                return
+            passages = _labelled(dict.fromkeys(text for i in missing for text in claims[i].passages), "P")
+            label_of = {text: label for label, text in passages.items()}
+            asked = dict(zip(_labels(len(missing), "C"), _random.sample(missing, len(missing)), strict=True))
+            system, user = load_prompt("check").render(
+                side=f"The side that they are to serve: {as_data('side', side)}" if side else "",
+                passages="\n".join(as_data("passage", text, label=label) for label, text in passages.items()),
+                claims="\n".join(
+                    as_data(
+                        "claim", claims[i].text, label=label, cites=" ".join(label_of[t] for t in claims[i].passages)
+                    )
+                    for label, i in asked.items()
+                ),
+            )
+            for one in (await self.model.ask(system, user, CheckedClaims)).claims:
+                if one.claim in asked:
+                    found[asked[one.claim]] = _SAID[one.said], _SAID[one.serves]
+            missing = [i for i in missing if np.isnan(found[i]).any()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What is asked at once: the statements of the sides, and different texts."""
+
+    question: str
+    statements: tuple[str, ...]
+    texts: tuple[str, ...]
+
+
+def _calls(pairs: Sequence[Pair]) -> Iterator[_Call]:
+    """The calls in which every pair's text is read beside its statement and the other sides'."""
+    question = next((p.question for p in pairs if p.question), "")
+    statements = list(dict.fromkeys(s for p in pairs for s in (p.statement, p.contrary) if s))
+    for sides in parts(statements, _SIDES):
+        texts = dict.fromkeys(p.text for p in pairs if p.statement in sides)
+        yield from (_Call(question, tuple(sides), tuple(part)) for part in _of_bounded_length(list(texts)))
+
+
+def _of_bounded_length(texts: Sequence[str]) -> Iterator[list[str]]:
+    part: list[str] = []
+    for text in texts:
+        if part and (len(part) == TOGETHER or sum(map(len, part)) + len(text) > _CHARACTERS):
+            yield part
+            part = []
+        part.append(text)
+    if part:
+        yield part
+
+
+def _labelled(texts: Iterable[str], kind: str) -> dict[str, str]:
+    """The texts in random order by labels that nobody could know before."""
+    order = list(texts)
+    _random.shuffle(order)
+    return dict(zip(_labels(len(order), kind), order, strict=True))
+
+
+def _labels(count: int, kind: str) -> list[str]:
+    letters = [f"{kind}{a}{b}" for a in _LETTERS for b in _LETTERS]
+    return _random.sample(letters, count)
+
+
+async def _within(seconds: float, calls: Sequence[Callable[[], Awaitable[None]]], at_once: int) -> None:
+    """All the calls, some at a time, until the seconds are over; the first failure ends them all."""
+    turn = asyncio.Semaphore(at_once)
+
+    async def one(call: Callable[[], Awaitable[None]]) -> None:
+        async with turn:
+            await call()
+
+    tasks = [asyncio.ensure_future(one(call)) for call in calls]
+    if not tasks:
+        return
+    try:
+        limit = None if math.isinf(seconds) else max(0.0, seconds)
+        done, _ = await asyncio.wait(tasks, timeout=limit, return_when=asyncio.FIRST_EXCEPTION)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

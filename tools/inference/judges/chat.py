@@ -1,0 +1,194 @@
+"""A chat model as the judge: asked Yes or No for each pair, its probability taken from the answer's log-probabilities.
+
+P = P(Yes) / (P(Yes) + P(No)) over the first token of the answer, all spellings of the words taken together. Where a
+server gives no log-probabilities, its verdict counts as 1 or 0, and a note says so.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prompts.loader import Prompt, PromptError, as_data, load_prompt, read_prompt
+from tools.allowance import current
+from tools.errors import ProviderReplyError, SettingsError
+from tools.inference.chat.prices import Price
+from tools.inference.chat.replies import without_thoughts
+from tools.inference.judges.judge import Pair
+from tools.inference.judges.server import OtherFormError, ServerJudge
+from tools.net.hedging import Patience
+from tools.net.http import is_local
+
+if TYPE_CHECKING:
+    import httpx
+
+PROMPTS = ("judge", "judge_one_shot")
+"""The project's own: without an example, and with one."""
+_VARIABLES = ("passage", "statement")
+_AROUND = " \n\t\r▁ĠĊ*_\"'`.,:;!"  # what may stand around the word, tokenizers' own marks of a space among it
+_VERDICT = re.compile(r"(yes|no)\b", re.IGNORECASE)
+_THOUGHTS = 2048  # tokens for a model that cannot be kept from thinking
+_LEAST = 0.05  # probability of Yes and No together, below which the model was about to say something else
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAs:
+    """A form of the request. alternatives: log-probabilities of so many tokens, 0 for none. tokens: the longest answer.
+    quick: models that think first are told not to. recent: for models that know neither temperature nor max_tokens."""
+
+    alternatives: int
+    tokens: int = 4
+    quick: bool = False
+    recent: bool = False
+
+    def options(self) -> dict[str, Any]:
+        if self.recent:
+            return {"max_completion_tokens": self.tokens}
+        offered = {"logprobs": True, "top_logprobs": self.alternatives} if self.alternatives else {}
+        quick = {"chat_template_kwargs": {"enable_thinking": False}} if self.quick else {}
+        return {"temperature": 0, "max_tokens": self.tokens, **offered, **quick}
+
+
+class ChatJudge(ServerJudge[AskedAs]):
+    """Any OpenAI-compatible chat model. `url` is the address up to and including /v1."""
+
+    forms = (
+        AskedAs(20),
+        AskedAs(20, quick=True),
+        AskedAs(5),
+        AskedAs(5, _THOUGHTS),
+        AskedAs(0),
+        AskedAs(0, _THOUGHTS),
+        AskedAs(0, _THOUGHTS, recent=True),
+    )
+
+    def __init__(
+        self,
+        *,
+        url: str,
+        model: str,
+        key: str = "",
+        prompt: Prompt | None = None,
+        concurrency: int = 64,
+        threshold: float = 0.5,
+        sentence_threshold: float = 0.5,
+        seconds: float = 30.0,
+        price: Price | None = None,
+    ) -> None:
+        """prompt: the project's own when None. Passage and statement go into the project's own as data that can end no
+        element, and into any other as they are, so that a published one is asked word for word. concurrency: pairs
+        asked at a time. seconds: the longest silence of the server. Raises SettingsError for a prompt that lacks a
+        variable."""
+        self._prompt = _checked(prompt or load_prompt(PROMPTS[0]))
+        super().__init__(
+            name=f"chat-judge-{model}-{self._prompt.digest}",
+            url=url.rstrip("/"),
+            model=model,
+            key=key,
+            together=1,
+            concurrency=concurrency,
+            threshold=threshold,
+            sentence_threshold=sentence_threshold,
+            seconds=seconds,
+            price=price,
+        )
+        self._patience = None if is_local(url) else Patience(self.server, price)
+
+    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: AskedAs) -> Sequence[float]:
+        body = {"model": self.model, "messages": messages(self._prompt, pairs[0]), **form.options()}
+        reply = await self._post(client, f"{self.address}/chat/completions", body)
+        choice = _choice(reply, self.server)
+        text = choice["message"].get("content") or ""
+        if not isinstance(text, str):
+            raise ProviderReplyError(f"{self.server} answered with something that is no text.")
+        if not without_thoughts(text).strip(_AROUND):
+            raise OtherFormError(f"{self.server} came to no answer within {form.tokens} tokens.")
+        probability = from_logprobs(choice.get("logprobs"))
+        if probability is not None:
+            return [probability]
+        verdict = from_text(text)
+        if not math.isnan(verdict):
+            current().note("scope", f"{self.server} gives no probabilities: a Yes counts as 1 and a No as 0.")
+        return [verdict]
+
+
+def messages(prompt: Prompt, pair: Pair) -> list[dict[str, str]]:
+    """What is asked about a pair, in the form of a chat."""
+    values = {"passage": pair.text, "statement": pair.statement}
+    if prompt.digest in {load_prompt(name).digest for name in PROMPTS}:
+        values = {name: as_data(name, text) for name, text in values.items()}
+    system, user = prompt.render(**values)
+    told = [{"role": "system", "content": system}] if system else []
+    return [*told, {"role": "user", "content": user}]
+
+
+def read_judge_prompt(path: Path) -> Prompt:
+    """A judge's prompt: one of the project's own by name (`judge_one_shot`), or a file with `{{passage}}` and
+    `{{statement}}`. Raises SettingsError."""
+    try:
+        return _checked(load_prompt(str(path)) if str(path) in PROMPTS else read_prompt(path))
+    except PromptError as exc:
+        raise SettingsError(f"the judge cannot be asked by this prompt: {exc}") from exc
+
+
+def _checked(prompt: Prompt) -> Prompt:
+    for name in _VARIABLES:
+        if name not in prompt.variables:
+            raise SettingsError(
+                f"the judge's prompt '{prompt.name}' has no place for the {name}. Write {{{{{name}}}}} where it goes."
+            )
+    if unknown := sorted(prompt.variables.difference(_VARIABLES)):
+        raise SettingsError(f"the judge's prompt '{prompt.name}' asks for '{unknown[0]}', which a judge does not know.")
+    return prompt
+
+
+def from_logprobs(logprobs: Any) -> float | None:
+    """P(Yes) / (P(Yes) + P(No)) at the answer's first token; None where it cannot be told."""
+    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
+    rows = [t for t in tokens if isinstance(t, dict)] if isinstance(tokens, list) else []
+    row = _answer_token(rows)
+    if row is None:
+        return None
+    mass = {"yes": 0.0, "no": 0.0}
+    for token, logprob in dict(_alternatives(row)).items():
+        word = token.strip(_AROUND).casefold()
+        if word in mass:
+            mass[word] += math.exp(logprob)
+    both = mass["yes"] + mass["no"]
+    return mass["yes"] / both if both >= _LEAST else None
+
+
+def from_text(text: str) -> float:
+    """1 for an answer that begins with Yes, 0 for one that begins with No, NaN for any other."""
+    found = _VERDICT.match(without_thoughts(text).lstrip(_AROUND))
+    return math.nan if found is None else float(found[1].casefold() == "yes")
+
+
+def _answer_token(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The token in which the answer begins, past thoughts, blanks and quotation marks."""
+    text = "".join(str(row.get("token", "")) for row in rows)
+    begin = text.rfind(without_thoughts(text).lstrip(_AROUND))
+    end = 0
+    for row in rows:
+        end += len(str(row.get("token", "")))
+        if begin < end:
+            return row
+    return None
+
+
+def _alternatives(row: dict[str, Any]) -> Iterator[tuple[str, float]]:
+    offered = row.get("top_logprobs")
+    for entry in [row, *(offered if isinstance(offered, list) else [])]:
+        logprob = entry.get("logprob") if isinstance(entry, dict) else None
+        if isinstance(logprob, int | float) and logprob <= 0.01:  # rounding may lift it a little over 0
+            yield str(entry.get("token", "")), float(max(logprob, -1e4))
+
+
+def _choice(reply: dict[str, Any], server: str) -> dict[str, Any]:
+    choices = reply.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
+        raise ProviderReplyError(f"{server} answered with something that is no chat reply.")
+    return choice

@@ -1,0 +1,185 @@
+"""The embedded judge: a small cross-encoder that reads a statement and a text together, int8 on ONNX Runtime.
+
+It answers two questions, does the text support the statement and does it oppose it, and was trained by
+`python -m evals judge-train`; `weights/judge/MODEL_CARD.md` says on what, and how well it does. What may be shown is
+read closer, by a larger model as well (`tools.inference.judges.close`).
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.errors import ModelError
+from tools.inference.encoders.encoder import minilm_recipe
+from tools.inference.judges.close import as_read, close_logits, fingerprint, loading
+from tools.inference.judges.judge import Pair
+from tools.inference.judges.windows import strongest, windowed
+from tools.inference.onnx.model import OnnxModel, Recipe, load_model
+
+ANSWERS = ("support", "oppose")
+"""What the model is asked of a statement and a text; each has a logit of its own."""
+FOLDER = Path(__file__).parents[2] / "weights" / "judge"
+MAX_LENGTH = 192
+"""Tokens of a pair that are read: enough for a statement and what `windows` leaves in one piece."""
+_WORTH_ASKING_TWICE = 0.1  # below it a text supports nothing, whatever the contrary statement would say
+_AGREES = 0.2  # largest difference to the stored fp32 probabilities; a wrong build is off by far more
+_SURE = 1 - 1e-6
+
+_WORD = re.compile(r"\w+(?:'\w+)?")
+_Logits = Mapping[tuple[str, str], NDArray[np.float32]]
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Logistic regressions on held-out data from the model's logits to a probability (Platt 1999), and thresholds.
+
+    `alone`: weights of the statement's two logits, and an offset. `told`: where the contrary statement is known, the
+    weights of the statement's two and of the contrary's two, and an offset. `close`: the weights of the small model's
+    logit for a side and of the larger one's, and an offset.
+    """
+
+    alone: tuple[float, ...]
+    told: tuple[float, ...]
+    threshold: float
+    sentence_threshold: float
+    close: tuple[float, ...]
+
+
+class EmbeddedJudge:
+    """Probabilities of support from the cross-encoder."""
+
+    def __init__(
+        self,
+        model: OnnxModel,
+        name: str,
+        calibration: Calibration,
+        closer: Callable[[], OnnxModel] | None = None,
+    ) -> None:
+        """closer: gives the larger model; without it nothing is read closer."""
+        self._model = model
+        self._closer = closer
+        self._calibration = calibration
+        self.name = name
+        self.threshold = calibration.threshold
+        self.sentence_threshold = calibration.sentence_threshold
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        """Long texts count by their best window. Where a contrary statement is known and the text may support the
+        statement at all, the text is read beside both. A text supports the statement that it is, word for word."""
+        if not pairs:
+            return np.zeros(0, np.float32)
+        parts, places = windowed(pairs)
+        logits = self._read((p.statement, p.text) for p in parts)
+        scores = np.array([self._alone(logits, p) for p in parts], np.float32)
+        doubted = [i for i, p in enumerate(parts) if p.contrary and _WORTH_ASKING_TWICE <= scores[i] < _SURE]
+        asked = ((parts[i].contrary, parts[i].text) for i in doubted)
+        logits |= self._read(one for one in asked if one not in logits)
+        scores[doubted] = [self._told(logits, parts[i]) for i in doubted]
+        return strongest(scores, places, len(pairs))
+
+    def stances(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        """Probabilities that each text supports the statement, and that it supports the contrary, shape (n, 2).
+
+        Both come from one reading, beside the statement alone: the model was asked whether a text opposes a statement
+        too, and the side that a sentence takes is told as well by one reading as by two (docs/results.md).
+        """
+        parts, places = windowed(pairs)
+        logits = self.logits([(p.statement, p.text) for p in parts])
+        slope, _, offset = self._calibration.alone
+        scores = sigmoid(np.asarray(logits * slope + offset, np.float32))
+        return np.stack([strongest(scores[:, i], places, len(pairs)) for i in range(len(ANSWERS))], axis=1)
+
+    def closely(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        """As `stances`, by both models: a regression on the logits that each has for a side.
+
+        Both read the two statements in the order of the alphabet: whoever asks, the same is read, and exchanged
+        statements get exchanged probabilities. A text argues for the statement that it is, whatever the models say.
+        """
+        if self._closer is None or not pairs:
+            return self.stances(pairs)
+        parts, places = windowed(pairs)
+        first = [as_read(p) for p in parts]
+        small = self.logits([(p.statement, p.text) for p in first])
+        own, large, offset = self._calibration.close
+        scores = sigmoid(np.asarray(small * own + close_logits(self._closer(), first) * large + offset, np.float32))
+        turned = np.array([p.statement != q.statement for p, q in zip(parts, first, strict=True)], bool)
+        scores = np.where(turned[:, None], scores[:, ::-1], scores)
+        for i, p in enumerate(parts):
+            said, sides = _words(p.text), [_words(p.statement), _words(p.contrary)]
+            if said and said in sides:
+                scores[i] = [float(side == said) for side in sides]
+        return np.stack([strongest(scores[:, i], places, len(pairs)) for i in range(len(ANSWERS))], axis=1)
+
+    def logits(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """Of support and of opposition, shape (n, 2), of (statement, text) pairs, each cut at MAX_LENGTH tokens."""
+        return self._model.run(list(pairs)).reshape(len(pairs), len(ANSWERS))
+
+    def _read(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], NDArray[np.float32]]:
+        asked = list(dict.fromkeys(pairs))
+        return dict(zip(asked, self.logits(asked), strict=True))
+
+    def _alone(self, logits: _Logits, pair: Pair) -> float:
+        if pair.text == pair.statement:
+            return 1.0
+        return regression(logits[pair.statement, pair.text], self._calibration.alone)
+
+    def _told(self, logits: _Logits, pair: Pair) -> float:
+        both = np.concatenate([logits[pair.statement, pair.text], logits[pair.contrary, pair.text]])
+        return regression(both, self._calibration.told)
+
+
+def _words(text: str) -> list[str]:
+    """Its words in lower case: what tells a copy."""
+    return _WORD.findall(text.lower())
+
+
+def regression(values: NDArray[np.float32], weights: Sequence[float]) -> float:
+    """1 / (1 + exp(-(values · weights + offset))); the offset is the last of the weights."""
+    return float(sigmoid(np.asarray(values @ np.array(weights[:-1], np.float32) + weights[-1], np.float32)))
+
+
+def judge_recipe(folder: Path | None = None) -> Recipe:
+    """The judge's packed weights with the encoder's tokenizer, which it was trained with."""
+    weights = (folder or FOLDER) / "model.safetensors"
+    return Recipe(weights, minilm_recipe().tokenizer, heads=12, head="classifier", max_length=MAX_LENGTH)
+
+
+def load_judge(cache_dir: Path) -> EmbeddedJudge:
+    """The judge, built into `cache_dir` on first use. Raises ModelError when its weights cannot be used."""
+    recipe = judge_recipe()
+    try:
+        model = load_model(recipe, cache_dir, _agrees, "judge")
+        calibration, closer, reading = read_calibration(), loading(cache_dir), fingerprint()
+    except (OSError, ValueError, TypeError, KeyError) as exc:
+        raise ModelError(
+            f"the judge's files in {FOLDER} cannot be read ({exc}). Restore them from the project."
+        ) from exc
+    told = hashlib.sha256(f"{calibration!r} {reading}".encode()).hexdigest()[:4]
+    name = f"embedded-judge-{recipe.fingerprint()}-{told}"
+    return EmbeddedJudge(model, name, calibration, closer)
+
+
+def read_calibration() -> Calibration:
+    """The stored calibration. Raises OSError, ValueError, TypeError, KeyError."""
+    stored = json.loads((FOLDER / "calibration.json").read_text(encoding="utf-8"))
+    alone, told, close = (tuple(map(float, stored[name])) for name in ("alone", "told", "close"))
+    if (len(alone), len(told), len(close)) != (3, 5, 3):
+        raise ValueError("calibration.json has other weights than the model")
+    return Calibration(alone, told, float(stored["threshold"]), float(stored["sentence_threshold"]), close)
+
+
+def sigmoid(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """1 / (1 + exp(-x)), each by itself."""
+    return np.asarray(1 / (1 + np.exp(-np.clip(logits, -60, 60))), np.float32)
+
+
+def _agrees(model: OnnxModel) -> bool:
+    reference = json.loads((FOLDER / "reference.json").read_text())
+    got = sigmoid(model.run([(row["statement"], row["text"]) for row in reference]))
+    return bool(np.abs(got - np.array([row["probabilities"] for row in reference])).max() <= _AGREES)

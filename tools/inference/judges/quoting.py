@@ -1,0 +1,152 @@
+"""How surely what can be quoted argues for a side, from what a judge says of it and of what stands around it.
+
+A sentence by itself is often ambiguous: 'Workers would lose their evenings.' is for a rule or against it. The passage
+that it stands in and the document mostly are not. So three leanings are added, each the difference between the log
+odds that a text supports a side and that it supports the contrary side: of the words themselves, of their passage (the
+mean over its sentences, each weighted by how much it argues at all), and of what was read of their document.
+
+Which side words are on is one question; whether they speak to the dispute at all is another, that most passages of a
+search fail. Four things tell it: how near the passage lies to the middle of those that come nearest to the question, by
+how much it is farther from the question than these, what the judge said of it as a whole, and how near the
+nearest comes at all: of a topic that no document knows, it is about something else.
+"""
+
+import json
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.errors import ModelError
+
+Floats = NDArray[np.float64]
+FILE = Path(__file__).parents[2] / "weights" / "quoting.json"
+AGAINST_ITSELF = -0.4
+"""Leaning of words, in log odds, below which they speak for the other side, whatever stands around them."""
+CENTRAL = 5
+GROUNDS = 4
+"""How many things tell whether a passage speaks to a dispute."""
+_EXTREME = 0.002
+"""Probabilities are taken to lie at least so far from 0 and 1; a judge's certainty beyond that is no more certain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quoting:
+    """Weights of the three leanings; of what tells whether words speak to the dispute, with their offset; and the
+    probabilities from which words are shown.
+
+    near: how near the nearest passage has to come to the question for anything to be shown. case, leaning, least: the
+    probability that words speak to the dispute and argue for the side, from which they are of its case; from which they
+    may speak for it; and from which the surest of them are shown where nothing else is. All are fitted by
+    `python -m evals quotes --fit`.
+    """
+
+    own: float
+    passage: float
+    document: float
+    centre: float
+    nearness: float
+    judged: float
+    foremost: float
+    offset: float
+    near: float
+    case: float
+    leaning: float
+    least: float
+
+
+def leanings(stances: Floats) -> tuple[Floats, Floats]:
+    """For each text how it leans to the first of two contrary sides, in log odds, and how much it argues at all.
+
+    stances: the probabilities that it supports the first side, and the other, (n, 2); NaN where that is not known.
+    """
+    odds = np.clip(stances, _EXTREME, 1 - _EXTREME)
+    logits = np.log(odds / (1 - odds))
+    return logits[:, 0] - logits[:, 1], np.max(odds, axis=1)
+
+
+def context(lean: Floats, weight: Floats, groups: Sequence[Hashable]) -> Floats:
+    """For each text the weighted mean leaning of its group, shape (n,); 0 for a group of which nothing is known."""
+    members: dict[Hashable, list[int]] = {}
+    for i, group in enumerate(groups):
+        members.setdefault(group, []).append(i)
+    found = np.zeros(len(lean))
+    for rows in members.values():
+        known = [i for i in rows if not np.isnan(lean[i])]
+        if known:
+            found[rows] = float(np.average(lean[known], weights=weight[known]))
+    return found
+
+
+def taking_side(features: Floats, quoting: Quoting) -> Floats:
+    """The probability that each text argues for the first side rather than for the other, shape (n,).
+
+    features: the leanings of the words, of their passage and of their document, (n, 3). Without an intercept, so that
+    exchanged sides exchange the probabilities.
+    """
+    return _sigmoid(features @ np.array([quoting.own, quoting.passage, quoting.document]))
+
+
+def speaking(grounds: Floats, quoting: Quoting) -> Floats:
+    """The probability that each text speaks to the dispute, shape (n,); 0 where nothing comes near enough to the
+    question.
+
+    grounds: of `grounds_of`, (n, GROUNDS).
+    """
+    weights = np.array([quoting.centre, quoting.nearness, quoting.judged, quoting.foremost])
+    beyond = grounds - np.array([0, 0, 0, quoting.near])
+    return np.where(beyond[:, -1] >= 0, _sigmoid(beyond @ weights + quoting.offset), 0.0)
+
+
+def grounds_of(vectors: Floats, nearness: Floats, judged: Floats, asked: Floats) -> Floats:
+    """What tells which passages speak to a dispute, (n, GROUNDS): the cosine to the mean of the CENTRAL passages
+    nearest to the question (pseudo-relevance feedback, Rocchio 1971), the nearness less the mean of the CENTRAL
+    highest, the judgement, and the highest of `asked`, the same for all.
+
+    vectors: unit, of the passages, (n, dimensions). nearness: the highest cosine of a sentence of each to the question
+    or a statement, (n,). judged: the higher of the judge's probabilities that it supports either side, 0 where it was
+    not asked, (n,). asked: the highest cosine of a sentence of each to the question, (n,).
+    """
+    if not len(vectors):
+        return np.zeros((0, GROUNDS))
+    first = np.argsort(-nearness, kind="stable")[:CENTRAL]
+    centre = vectors[first].mean(axis=0)
+    centre = centre / max(float(np.linalg.norm(centre)), 1e-9)
+    foremost = np.full(len(vectors), asked.max())
+    return np.stack([vectors @ centre, nearness - nearness[first].mean(), judged, foremost], axis=1).astype(np.float64)
+
+
+def tiers(sure: Floats, fit: NDArray[np.bool_], lean: Floats, quoting: Quoting) -> dict[str, NDArray[np.bool_]]:
+    """Which texts are of a side's case, and which may speak for it, (n,); never both.
+
+    sure: of `sureness`, NaN for what was not judged. fit: which may be shown at all. lean: of each itself; what leans
+    to the other side is of no case. Where nothing is of either, the surest from `least` on may speak for the side.
+    """
+    known = np.nan_to_num(sure) * fit
+    case = (known >= quoting.case) & (np.nan_to_num(lean, nan=-1.0) >= 0)
+    leaning = (known >= quoting.leaning) & ~case
+    if len(known) and not (case | leaning).any() and known.max() >= quoting.least:
+        leaning[int(np.argmax(known))] = True
+    return {"case": case, "leaning": leaning}
+
+
+def sureness(features: Floats, grounds: Floats, quoting: Quoting) -> Floats:
+    """The probability that each text speaks to the dispute and argues for its first side, shape (n,)."""
+    return taking_side(features, quoting) * speaking(grounds, quoting)
+
+
+def _sigmoid(values: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-np.clip(values, -30, 30))), np.float64)
+
+
+@cache
+def load_quoting(path: Path = FILE) -> Quoting:
+    """The stored weights. Raises ModelError when they cannot be read."""
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        return Quoting(**{field.name: float(stored[field.name]) for field in fields(Quoting)})
+    except (OSError, ValueError, TypeError, KeyError) as exc:
+        raise ModelError(f"{path} cannot be read ({exc}). Restore it from the project.") from exc

@@ -1,0 +1,255 @@
+"""What judges behind an address share: many requests at a time, within the time there is, and what is made of failures.
+
+How a server wants to be asked is learned with the first request: a judge has a list of forms, best first, and goes down
+it as long as the server refuses.
+"""
+
+import asyncio
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.allowance import current
+from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderReplyError
+from tools.inference.chat.prices import Price, cost_of
+from tools.inference.judges.judge import Pair
+from tools.net.hedging import Patience
+from tools.net.http import cut_short, fetch_json, is_local, open_client, status_error, without_key
+
+if TYPE_CHECKING:
+    import httpx
+
+_NO_SUCH_PLACE = (404, 405)
+_LEARNED_FROM = 3  # requests; where none of them gets an answer of use, no further one will
+
+Form = TypeVar("Form")
+
+
+class OtherFormError(ProviderReplyError):
+    """The server does not take the request in this form, or makes nothing of it. `said` is what it answered."""
+
+    def __init__(self, message: str, status: int = 0, said: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.said = said
+
+
+class UnfitModelError(ProviderReplyError):
+    """The model's answers cannot be probabilities of support, whatever it is asked."""
+
+
+@dataclass
+class _Progress:
+    """The scores so far, NaN where there is none, and how many of the answers were of use."""
+
+    pairs: Sequence[Pair]
+    scores: NDArray[np.float32]
+    parts: Iterator[range]
+    answered: int = 0
+    unusable: int = 0
+    problem: ProviderReplyError | None = None
+    stopped: BudgetError | None = None
+
+    def take(self, part: range, scores: Sequence[float]) -> None:
+        self.scores[part.start : part.stop] = scores
+        self.answered += len(part)
+        self.unusable += sum(map(math.isnan, scores))
+
+    def reject(self, part: range, problem: ProviderReplyError) -> None:
+        self.answered += len(part)
+        self.unusable += len(part)
+        self.problem = self.problem or problem
+
+
+class ServerJudge(ABC, Generic[Form]):
+    """Probabilities of support from a server. `contrary` is ignored: these judges are asked one question a pair.
+
+    `name` says which model, at which address and asked how, so that no score is taken for another's.
+    """
+
+    forms: Sequence[Form]
+    refusals: frozenset[int] = frozenset({400, 413, 422})
+    """Statuses that are about the request's form."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        url: str,
+        model: str,
+        key: str,
+        together: int,
+        concurrency: int,
+        threshold: float,
+        sentence_threshold: float,
+        seconds: float,
+        price: Price | None,
+    ) -> None:
+        """together: pairs in one request. concurrency: requests at a time. seconds: the longest silence of the server.
+        price: of the model's tokens; one on this machine costs nothing."""
+        self.name = f"{name}-{sha256(url.encode()).hexdigest()[:6]}"
+        self.address = url
+        self.model = model
+        self.threshold = threshold
+        self.sentence_threshold = sentence_threshold
+        self.server = f"{model} at {urlsplit(url).netloc.rpartition('@')[2] or url}"
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._together = together
+        self._concurrency = concurrency
+        self._seconds = seconds
+        self._price: Price | None = (0.0, 0.0) if is_local(url) else price
+        self._patience: Patience | None = None  # of a chat model elsewhere
+        self._form: Form | None = None
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        """`support` for callers without an event loop."""
+        return asyncio.run(self.support(pairs))
+
+    async def support(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
+        """Probabilities, shape (n,); NaN for a pair that was not answered within the seconds (or before the stage's
+        deadline, or the end of its budget), or not with a verdict.
+
+        Raises ProviderDownError when the server fails, ProviderReplyError when more than half of its answers are of no
+        use, BudgetError when there was nothing left for a single answer.
+        """
+        progress = _Progress(pairs, np.full(len(pairs), np.nan, np.float32), self._parts(len(pairs)))
+        limit = min(seconds, current().seconds_left())
+        if not pairs or limit <= 0:
+            return progress.scores
+        if current().offline and not is_local(self.address):
+            raise ProviderDownError(f"{self.server} is not asked: nothing may leave this machine in this run.")
+        async with self._client() as client:
+            try:
+                async with asyncio.timeout(None if math.isinf(limit) else limit) as clock:
+                    await self._judge_all(client, progress)
+            except DeadlineError:
+                pass  # what arrived before it is kept
+            except TimeoutError:
+                if not clock.expired():
+                    raise
+        return self._outcome(progress)
+
+    def _parts(self, count: int) -> Iterator[range]:
+        return iter([range(i, min(i + self._together, count)) for i in range(0, count, self._together)])
+
+    def _outcome(self, progress: _Progress) -> NDArray[np.float32]:
+        if progress.stopped is not None:
+            if progress.answered == 0:
+                raise progress.stopped
+            current().note("scope", f"Not every passage was judged: {progress.stopped}")
+        if progress.unusable * 2 > progress.answered:
+            self._form = None  # it may have become another server
+            why = progress.problem or "it says neither Yes nor No."
+            raise ProviderReplyError(
+                f"{progress.unusable} of {progress.answered} answers of {self.server} cannot be used: {why}"
+            ) from progress.problem
+        return progress.scores
+
+    async def _judge_all(self, client: "httpx.AsyncClient", progress: _Progress) -> None:
+        # Another call of `support` may forget the form meanwhile; this one goes on in the form that it began with.
+        form = self._form or await self._learn(client, progress)
+        if form is None:
+            return
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self._concurrency):
+                    group.create_task(self._work(client, progress, form))
+        except ExceptionGroup as failed:
+            first = failed.exceptions[0]
+            raise first from first.__cause__  # the others are the same failure, seen by other requests
+
+    async def _work(self, client: "httpx.AsyncClient", progress: _Progress, form: Form) -> None:
+        for part in progress.parts:
+            try:
+                progress.take(part, await self._ask(client, [progress.pairs[i] for i in part], form))
+            except BudgetError as exc:
+                progress.stopped = exc
+                return
+            except UnfitModelError:
+                raise
+            except ProviderReplyError as exc:
+                progress.reject(part, exc)
+
+    async def _learn(self, client: "httpx.AsyncClient", progress: _Progress) -> Form | None:
+        """Asks for the first pairs in one form after the other until the server takes one, which is remembered."""
+        for tried, part in enumerate(progress.parts, 1):
+            try:
+                scores, self._form = await self._ask_somehow(client, [progress.pairs[i] for i in part])
+                progress.take(part, scores)
+                return self._form
+            except BudgetError as exc:
+                progress.stopped = exc
+                return None
+            except ProviderReplyError as exc:
+                progress.reject(part, exc)
+                if tried == _LEARNED_FROM or isinstance(exc, UnfitModelError):
+                    raise
+        return None
+
+    async def _ask_somehow(self, client: "httpx.AsyncClient", pairs: Sequence[Pair]) -> tuple[Sequence[float], Form]:
+        refused: OtherFormError | None = None
+        for form in self.forms:
+            try:
+                return await self._ask(client, pairs, form), form
+            except OtherFormError as exc:
+                refused = refused or exc
+        assert refused is not None, "a judge has a form"
+        if refused.status in _NO_SUCH_PLACE:
+            raise status_error(self.server, refused.status, refused.said) from refused
+        raise refused
+
+    @abstractmethod
+    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: Form) -> Sequence[float]:
+        """One request: a probability for each pair, NaN for one without a verdict.
+
+        Raises OtherFormError, UnfitModelError, ProviderReplyError, ProviderDownError, DeadlineError, BudgetError.
+        """
+
+    async def _post(self, client: "httpx.AsyncClient", url: str, body: dict[str, Any]) -> dict[str, Any]:
+        """The reply to one counted call."""
+        allowance = current()
+        allowance.begin_call()
+        try:
+            reply = await fetch_json(client, "POST", url, name=self.server, body=body)
+        except ProviderDownError as exc:
+            if cut_short(exc):
+                raise ProviderReplyError(f"{self.server} cut the connection in the middle of a reply.") from exc
+            raise
+        if not isinstance(reply, dict):
+            raise ProviderReplyError(f"{self.server} answered with JSON of another kind than was asked for.")
+        given, made = _tokens(reply, len(str(body)) // 4)
+        allowance.add_tokens(given, made, cost_of(self._price, given, made))
+        return reply
+
+    def _client(self) -> "httpx.AsyncClient":
+        """One for each call of `support`: a client belongs to an event loop."""
+        client = open_client(self._headers, self._seconds, self._patience)
+
+        async def refuse(response: "httpx.Response") -> None:
+            if response.status_code in self.refusals:
+                said = b""
+                async for part in response.aiter_bytes():
+                    said += part
+                    if len(said) > 2000:
+                        break
+                words = without_key(" ".join(said.decode("utf-8", "replace").split()), self._headers)[:200]
+                status = response.status_code
+                raise OtherFormError(f"{self.server} refused the request (status {status}: {words}).", status, words)
+
+        client.event_hooks = {"response": [refuse]}
+        return client
+
+
+def _tokens(reply: dict[str, Any], estimate: int) -> tuple[int, int]:
+    """Tokens given and made; a server that does not count leaves an estimate of about four characters a token."""
+    usage = reply.get("usage")
+    counts = [usage.get(k) if isinstance(usage, dict) else None for k in ("prompt_tokens", "completion_tokens")]
+    given, made = (c if isinstance(c, int) and 0 <= c < 10**9 else 0 for c in counts)
+    return given or estimate, made

@@ -1,0 +1,288 @@
+"""The one way to a server over HTTP: retries in the transport, within the run's deadline; replies of bounded size.
+
+A request that may be made again is made again where the server was busy or the connection failed (408, 409, 425, 429,
+500, 502, 503, 504, 529), up to twice, after the time that its Retry-After names or else a growing pause. Where that
+would not fit into what is left of the stage, the failure is given back at once.
+"""
+
+import asyncio
+import contextlib
+import ipaddress
+import json
+import random
+import time
+from collections.abc import AsyncIterator, Mapping
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+from tools.allowance import current
+from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
+from tools.net.hedging import Patience, hedged
+
+if TYPE_CHECKING:
+    import httpx
+
+AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+"""Statuses after which the same request may succeed."""
+LARGEST_REPLY = 20_000_000
+"""Bytes of one reply at most."""
+CONNECT_SECONDS = 5.0
+"""The longest wait for a connection."""
+_ANSWERED = "steelman.answered"  # marks a request of which the head of a reply has come
+_TRIES = 3
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 30.0
+
+
+def open_client(
+    headers: Mapping[str, str] | None = None, seconds: float = 60.0, patience: Patience | None = None
+) -> "httpx.AsyncClient":
+    """A client that retries, follows no redirect and takes no proxy or credentials from the environment.
+
+    seconds: the longest silence of a server; the stage's deadline ends a call earlier. patience: a chat model's, after
+    which a silent call gets a second request; None for every other server, and for one on this machine.
+    Raises ProviderDownError for headers that cannot be sent, which is what a key copied with too much around it makes.
+    """
+    import httpx
+
+    for value in (headers or {}).values():
+        check_key(value)
+    transport: httpx.AsyncBaseTransport = httpx.AsyncHTTPTransport(retries=0)
+    if patience is not None:
+        # Inside the retries: a pause that a server asks for is no silence, and what failed twice at a time is tried
+        # again as one. The other way round each of the two requests would have retries of its own.
+        transport = hedged(transport, patience)
+    return httpx.AsyncClient(
+        transport=retrying(transport),
+        headers={"accept-encoding": "identity", **(headers or {})},
+        timeout=httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
+        trust_env=False,
+    )
+
+
+def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
+    """The transport with retries around it, and its replies bounded."""
+    import httpx
+
+    class Retrying(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            for again in range(_TRIES):
+                pause = _pause(again)
+                request.extensions.pop(_ANSWERED, None)
+                try:
+                    response = await inner.handle_async_request(request)
+                    response.stream = _bounded(response.stream)
+                    request.extensions[_ANSWERED] = True
+                    if response.status_code not in AGAIN:
+                        return await _plain(response, request)
+                    pause = _retry_after(response.headers.get("retry-after", ""), pause)
+                    if not _worth_waiting(pause, again):
+                        return response
+                    await response.aclose()
+                except httpx.TransportError:
+                    if not _worth_waiting(pause, again):
+                        raise
+                await asyncio.sleep(pause)
+            raise AssertionError("the last try returns or raises")
+
+        async def aclose(self) -> None:
+            await inner.aclose()
+
+    return Retrying()
+
+
+async def _plain(response: "httpx.Response", request: "httpx.Request") -> "httpx.Response":
+    """The response, unless it is compressed, which nobody asked for: a few bytes may hold gigabytes."""
+    import httpx
+
+    if response.headers.get("content-encoding", "identity").strip().lower() in ("", "identity"):
+        return response
+    await response.aclose()
+    raise httpx.DecodingError("it sent compressed data, which it was not asked for", request=request)
+
+
+def _bounded(stream: Any) -> "httpx.AsyncByteStream":
+    """The reply as it comes, up to a limit that also holds where a client reads whole lines or whole refusals."""
+    import httpx
+
+    class Bounded(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            try:
+                async for part in stream:
+                    yield part
+                    if (size := size + len(part)) > LARGEST_REPLY:
+                        raise ProviderReplyError(f"the server sent more than {LARGEST_REPLY // 1_000_000} MB.")
+            except (httpx.ReadError, httpx.RemoteProtocolError) as exc:
+                raise httpx.ReadError("the connection was cut in the middle of the reply") from exc
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Bounded()
+
+
+def cut_short(exc: BaseException | None) -> bool:
+    """Whether a failure, or what it came from, is a connection that ended in the middle of a reply."""
+    import httpx
+
+    while exc is not None:
+        if isinstance(exc, httpx.ReadError | httpx.RemoteProtocolError):
+            return answered(exc)
+        exc = exc.__cause__
+    return False
+
+
+def answered(exc: Exception) -> bool:
+    """Whether the head of a reply had come to the request that failed so."""
+    import httpx
+
+    return isinstance(exc, httpx.RequestError) and _ANSWERED in exc.request.extensions
+
+
+def _pause(again: int) -> float:
+    return _FIRST_PAUSE * float(2**again) * (0.75 + random.random() / 2)
+
+
+def _worth_waiting(pause: float, again: int) -> bool:
+    return again < _TRIES - 1 and pause <= _LONGEST_PAUSE and pause < current().seconds_left()
+
+
+def _retry_after(value: str, otherwise: float) -> float:
+    """Seconds that a Retry-After header asks for, which is a number or a date."""
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, float(parsedate_to_datetime(value).timestamp()) - time.time())
+    except (ValueError, OverflowError):
+        return otherwise
+
+
+async def fetch_json(
+    client: "httpx.AsyncClient",
+    method: str,
+    url: str,
+    *,
+    name: str,
+    body: Any = None,
+    headers: Any = None,
+    key: str = "",
+) -> Any:
+    """The JSON of one call to the server called `name`. `key`: the variable that holds its key, for what to do next.
+
+    Raises ProviderDownError (unreachable, refused, still failing after the retries), ProviderReplyError (no JSON, or
+    too much of it), DeadlineError.
+    """
+    import httpx
+
+    check_address(url)
+    try:
+        async with client.stream(method, url, json=body, headers=headers) as response:
+            data = await _read(response, name)
+    except httpx.TimeoutException as exc:
+        raise ProviderDownError(f"{name} did not answer in time.") from exc
+    except (httpx.HTTPError, httpx.InvalidURL) as exc:
+        said = without_key(str(exc) or type(exc).__name__, client.headers, headers)
+        raise ProviderDownError(f"{name} cannot be reached ({said}).") from exc
+    if response.status_code >= 300:
+        said = without_key(data.decode("utf-8", "replace"), client.headers, headers)
+        raise status_error(name, response.status_code, said, key)
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as exc:
+        raise ProviderReplyError(f"{name} answered with something that is no JSON.") from exc
+
+
+async def _read(response: "httpx.Response", name: str) -> bytes:
+    data = bytearray()
+    async for part in response.aiter_bytes():
+        data += part
+        if len(data) > LARGEST_REPLY:
+            raise ProviderReplyError(f"{name} sent more than {LARGEST_REPLY // 1_000_000} MB.")
+        if current().seconds_left() <= 0:
+            raise DeadlineError("the time for it was used up.")
+    return bytes(data)
+
+
+def status_error(name: str, status: int, body: bytes | str = b"", key: str = "") -> ProviderDownError:
+    """A refusal in words that say what to do about it. `key`: the variable that holds the key."""
+    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+    said = _words(text)
+    if status < 400:
+        return ProviderDownError(f"{name} is at another address now (status {status}). Set the address that it names.")
+    if status == 401:  # some say back part of the key
+        return ProviderDownError(f"{name} refused the key (status 401). Check {key or 'it'} in .env.")
+    because = f": {said}" if said else ""
+    if status == 403:
+        return ProviderDownError(f"{name} refused the key (status 403{because}). Check {key or 'it'} in .env.")
+    if status == 404:
+        return ProviderDownError(f"{name} does not know the address or the model (status 404{because}).")
+    if status == 429:
+        return ProviderDownError(f"{name} allows no more requests now (status 429{because}).")
+    return ProviderDownError(f"{name} failed (status {status}{because}).")
+
+
+def _words(text: str) -> str:
+    """What a refusal says, taken out of the JSON in which most servers put it."""
+    with contextlib.suppress(ValueError, RecursionError):
+        body = json.loads(text)
+        while isinstance(body, dict):
+            body = next((body[k] for k in ("error", "message", "detail") if body.get(k)), "")
+        text = body if isinstance(body, str) else text
+    return " ".join(text.split())[:200].rstrip(".")
+
+
+_KEYS = ("authorization", "x-api-key", "x-goog-api-key", "api-key", "x-chroma-token")
+
+
+def without_key(text: str, *headers: Mapping[str, str] | None) -> str:
+    """The text without the keys that were sent in these headers, for servers that say back what they were sent."""
+    for name, value in (item for given in headers for item in (given or {}).items()):
+        key = value.removeprefix("Bearer ").strip()
+        if name.lower() in _KEYS and key:
+            text = text.replace(key, "…")
+    return text
+
+
+def check_key(key: str) -> None:
+    """Raises ProviderDownError for a key that no header can hold."""
+    if not key.isascii() or not key.isprintable():
+        raise ProviderDownError("a key holds a character that no key has, such as the end of a line. Copy it again.")
+
+
+def is_address(address: str) -> bool:
+    """Whether it has a host, and a port if any, that can be asked."""
+    try:
+        place = urlsplit(address)
+        return bool(place.hostname) and place.port != 0 and address.isprintable() and " " not in address
+    except ValueError:
+        return False
+
+
+def check_address(address: str) -> None:
+    """Raises ProviderDownError for what is no address of a server."""
+    if not is_address(address):
+        shown = without_login(address.partition("?")[0])
+        raise ProviderDownError(f"'{shown}' is no address of a server. Write it as http://HOST:PORT/v1.")
+
+
+def without_login(address: str) -> str:
+    """The address as it may be shown: without the name and password that it may hold."""
+    scheme, _, rest = address.partition("://")
+    place, slash, path = rest.partition("/")
+    return f"{scheme}://{place.rpartition('@')[2]}{slash}{path}" if rest else address
+
+
+def is_local(address: str) -> bool:
+    """Whether the address is on this machine, so that asking it lets nothing leave it."""
+    host = ""
+    try:
+        parts = urlsplit(address if "//" in address else f"//{address}")
+        named = parse_qs(parts.query).get("host", [""])[0]  # as Postgres takes it; a path is a socket of this machine
+        host = named if named and not named.startswith("/") else parts.hostname or "localhost"
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
