@@ -11,6 +11,7 @@ from tools.errors import SteelmanError
 SUITES = {
     "ablate": "rules of the grammar that change no framing, each switched off in turn",
     "answers": "the whole answer on questions whose passages have known sides",
+    "architecture": "no measure: the picture of the code in docs/architecture.svg, drawn again",
     "bench": "speed: start-up, ask, encoder, batch, ingest, the agent's own time, the chat page, a large store",
     "claims": "are a model's true claims kept and its bad ones refused, whoever judges",
     "expand": "claim and negation against gold pairs of perspectives",
