@@ -1,4 +1,4 @@
-"""The picture of the architecture: docs/architecture.svg fits the code, and is read from the code as it is."""
+"""The picture of the architecture and the tour fit the code; the picture is read from the code as it is."""
 
 import re
 from collections import Counter
@@ -9,7 +9,9 @@ import pytest
 
 from evals import architecture
 from evals.__main__ import main
-from evals.architecture import FLOORS, PICTURE, floor, main_line, opening, ordered, stage_edges
+from evals.architecture import FLOORS, PICTURE, ROOT, floor, main_line, opening, ordered, stage_edges
+
+TOUR = (ROOT / "docs" / "tour.md").read_text()
 
 
 def test_the_picture_fits_the_code(tmp_path: Path) -> None:
@@ -81,3 +83,37 @@ def test_a_place_where_no_file_can_be_is_named(
     monkeypatch.setattr(architecture, "drawing", lambda root: "")
     assert main(["architecture", "--out", str(tmp_path)]) == 1
     assert "Name another file with --out" in capsys.readouterr().err
+
+
+# The tour
+
+
+def test_the_tour_names_every_folder_of_agent_and_tools() -> None:
+    named = set(re.findall(r"^\| `((?:agent|tools)/\w+)/`", TOUR, re.M))
+    folders = {f"{name}/{room}" for name in ("agent", "tools") for room in floor(ROOT, name).rooms}
+    assert named == folders | {"tools/weights"}
+
+
+def test_the_documents_name_paths_that_are_there() -> None:
+    paths, lost = 0, []
+    for document in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        text = document.read_text()
+        named = re.findall(r"`((?:agent|api|docs|evals|prompts|samples|tests|tools|ui)/[\w/.-]*)`", text)
+        linked = [link for link in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in link]
+        places = [*((ROOT / path, path) for path in named), *((document.parent / link, link) for link in linked)]
+        lost += [f"{document.name}: {path}" for place, path in places if not place.exists()]
+        paths += len(places)
+    assert paths > 150
+    assert lost == []
+
+
+def test_the_words_of_the_glossary_are_defined_where_it_says() -> None:
+    rows = re.findall(r"^\| [\w ]+ \| .+ \| `(\w+)` in `([\w/.]+)` \|$", TOUR, re.M)
+    assert len(rows) > 25
+    lost = [f"{name} in {path}" for name, path in rows if not defines(ROOT / path, name)]
+    assert lost == [], "renamed or moved: mend the glossary of docs/tour.md"
+
+
+def defines(file: Path, name: str) -> bool:
+    text = file.read_text() if file.exists() else ""
+    return bool(re.search(rf"^(?:class |(?:async )?def )?{name}\b", text, re.M))
