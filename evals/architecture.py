@@ -42,8 +42,7 @@ _NOTES = (
 _STYLE = """
 text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;fill:#1f2328}
 .name{font:600 13px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#0a3069}
-.names{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace}
-.big{font-size:16px}.soft{fill:#59636e}.mid{text-anchor:middle}
+.names{font-size:12px}.big{font-size:16px}.soft{fill:#59636e}.mid{text-anchor:middle}
 .paper{fill:#fff}.floor{fill:#f6f8fa;stroke:#d1d9e0}.row{fill:#fff;stroke:#e4e8ec}.stage{fill:#ddf4ff;stroke:#54aeff}
 .aside{fill:#fff8c5;stroke:#d4a72c}.arc,.way,.back,.floors{fill:none;stroke:#0969da}.arc{opacity:.6}
 .way{stroke-width:1.5}.back{stroke:#bc4c00;stroke-dasharray:4 3;stroke-width:1.3}
@@ -254,7 +253,7 @@ def _prompts(root: Path, top: float) -> tuple[list[str], float]:
     drawn = [_box(_EDGE, top, WIDTH - 2 * _EDGE, height, "floor"), _text(left, top + 24, "prompts", "name big")]
     drawn.append(_text(left + _NAME, top + 24, opening(root / "prompts"), "soft"))
     files = " · ".join(sorted(path.stem for path in (root / "prompts").glob("*.md")))
-    return [*drawn, _text(left, top + 45, files, "names")], height
+    return [*drawn, _text(left + _NAME, top + 44, files, "names")], height
 
 
 def _stack(of: Floor, top: float) -> tuple[list[str], float]:
