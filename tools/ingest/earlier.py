@@ -78,11 +78,11 @@ class Earlier:
 
     def take(self, document: SourceDocument, digest: str, older: str) -> None:
         """Notes that the document is stored now, in place of the older state where there is one."""
-        self._stored.pop(older, None)
+        before = self._stored.pop(older, None)
         self.namesakes.pop(older, None)
         shown = document.external_id if document.key else ""
         self._stored[document.identity] = KnownDocument(digest, document.origin, READING, document.language, shown)
-        if not older and document.origin:
+        if document.origin and (before is None or before.content_hash != digest):
             self._new.setdefault(document.origin, Counter())[digest] += 1
 
     def moved(self, seen: set[str], broken: set[str]) -> list[str]:
