@@ -70,7 +70,7 @@ def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str])
     if report.moved:
         print(f"{count(report.moved, 'row')} stored under other ids than before; the old ones are removed.")
     if report.namesakes:
-        _tell_namesakes(args.collection, report.namesakes)
+        _tell_namesakes(args, report.namesakes)
     if counts := _counts(report.left_out):
         print(f"Left out: {counts}.")
     if counts := _counts(skipped):
@@ -88,16 +88,10 @@ def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str])
         print(f'Ask them: python -m agent ask "…" --collection {args.collection}')
 
 
-def _tell_namesakes(collection: str, names: Sequence[str]) -> None:
-    are = (
-        "1 document of an earlier version has"
-        if len(names) == 1
-        else f"{len(names):,} documents of an earlier version have"
-    )
-    print(
-        f"{are} the name of a file or row that was read now, and another text: both are stored. "
-        f"{_removal(collection, names[0])}"
-    )
+def _tell_namesakes(args: argparse.Namespace, names: Sequence[str]) -> None:
+    are = f"{count(len(names), 'document')} of an earlier version {'has' if len(names) == 1 else 'have'}"
+    further = "" if args.sync else f" {_removal(args.collection, names[0])}"  # it follows with --sync
+    print(f"{are} the name of a file or row that was read now, and another text: both are stored.{further}")
 
 
 def _tell_from_before(collection: str, store: Store) -> None:
