@@ -95,8 +95,11 @@ def joined(row: Row) -> Row:
 
 
 def regions(rows: Sequence[Row], known: Mapping[float, float], strip: Strip | None) -> list[Region]:
-    """What stands on a page, in reading order; known: where columns begin, with their gutters. strip: the page's."""
-    if strip is None:
+    """What stands on a page, in reading order; known: where columns begin, with their gutters. strip: the page's.
+
+    A strip without bands parts nothing.
+    """
+    if strip is None or not strip.bands:
         return _leaf(rows)
     found: list[Region] = []
     at = 0
