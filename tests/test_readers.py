@@ -60,6 +60,9 @@ def test_plain_text(tmp_path: Path) -> None:
         (b"Caf\xe9 \x93quoted\x94 \x96 5\x80", "Café “quoted” – 5€"),
         ("Café".encode("utf-16"), "Café"),
         (codecs.BOM_UTF16_BE + "Café".encode("utf-16-be"), "Café"),
+        ("“Café” – the Ā.\r\nTwo".encode("utf-16-le"), "“Café” – the Ā.\nTwo"),
+        ("“Café” – the Ā.\r\nTwo".encode("utf-16-be"), "“Café” – the Ā.\nTwo"),
+        ("Порт открыт, и всем это нравится.".encode("utf-16-le"), "Порт открыт, и всем это нравится."),
         (b"one\r\ntwo\rthree", "one\ntwo\nthree"),
         (b"", ""),
     ],
@@ -68,7 +71,16 @@ def test_encodings_and_line_ends(tmp_path: Path, data: bytes, expected: str) -> 
     assert one(write(tmp_path / "a.txt", data)).text == expected
 
 
-@pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n\x00\x00", pdf([SPEECH]), b"PK\x03\x04" + b"z" * 100])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x89PNG\r\n\x1a\n\x00\x00",
+        pdf([SPEECH]),
+        b"PK\x03\x04" + b"z" * 100,
+        b"".join(n.to_bytes(2, "little") for n in range(200)),
+        b"RIFF" + b"".join((n * 37 % 200 - 100).to_bytes(2, "little", signed=True) for n in range(2000)),
+    ],
+)
 @pytest.mark.parametrize("ending", ["txt", "md", "html", "csv", "jsonl"])
 def test_a_binary_file_under_a_text_name(tmp_path: Path, data: bytes, ending: str) -> None:
     with pytest.raises(SourceError, match=rf"a\.{ending}: this is not a text file.*right ending"):
@@ -96,12 +108,13 @@ def test_a_reader_that_fails_is_a_problem_of_its_file(
 
     monkeypatch.setitem(READERS, ".md", fails)
     path = write(tmp_path / "a.md", SPEECH)
-    found = []
+    found: list[SourceDocument] = []
     with (
         caplog.at_level(logging.DEBUG),
         pytest.raises(SourceError, match=f"a.md: cannot be read.* not foreseen .{type(failure).__name__}.*report"),
     ):
         found.extend(read_file(path, path.name))
+    assert [document.text for document in found] == [SPEECH]
     assert {record.levelname for record in caplog.records} == {"DEBUG"}
 
 
