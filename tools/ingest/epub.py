@@ -11,6 +11,7 @@ from tools.ingest.documents import document_of_file
 from tools.ingest.encodings import decoded
 from tools.ingest.markup import blocks_of
 from tools.ingest.packed import Package, attr, child, local, opened, own_title, parsed, resolved
+from tools.ingest.raised import write_raised
 from tools.ingest.tidy import drop_mark, is_mark
 from tools.passages import Block, SourceDocument
 from tools.web.markup import parse
@@ -82,6 +83,7 @@ def _chapter(data: bytes, left_out: Counter[str]) -> Iterator[Block]:
         elif local(element) == "a" and "#" in attr(element, "href") and is_mark(element):
             left_out["note marks"] += 1
             drop_mark(element)
+    left_out["note marks"] += write_raised(root)
     return blocks_of(root)
 
 

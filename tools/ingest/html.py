@@ -12,6 +12,7 @@ from tools.ingest.documents import document_of_blocks, read_decoded
 from tools.ingest.furniture import main_part, without_furniture, words_in
 from tools.ingest.markup import SILENT, blocks_of
 from tools.ingest.packed import own_title
+from tools.ingest.raised import write_raised
 from tools.ingest.tidy import tidied
 from tools.passages import Block, SourceDocument
 from tools.web.markup import parse, shorten
@@ -112,6 +113,7 @@ def _generous(tree: Any) -> _Reading:
     """All of the page's main part, in the order of the page."""
     from lxml.etree import strip_elements
 
+    marks = write_raised(tree)
     body = tree.find(".//body")
     body = deepcopy(tree if body is None else body)
     strip_elements(body, *SILENT, with_tail=False)
@@ -119,7 +121,7 @@ def _generous(tree: Any) -> _Reading:
     main = main_part(without_furniture(body))
     around = shown - words_in(main)
     counts = tidied(main)
-    counts[_COUNTED] = around
+    counts += Counter({_COUNTED: around, "note marks": marks})
     return _Reading(list(blocks_of(main)), counts)
 
 

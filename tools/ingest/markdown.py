@@ -11,6 +11,7 @@ from tools.errors import SourceError
 from tools.ingest.documents import document_of_blocks, read_decoded, title_of
 from tools.ingest.markup import blocks_of
 from tools.ingest.plain import prose
+from tools.ingest.raised import write_raised
 from tools.ingest.tidy import tidied
 from tools.passages import SourceDocument
 from tools.web.markup import parse
@@ -49,6 +50,7 @@ def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None =
     if html.strip():
         body = parse(f"<html><body>{html}</body></html>")
         counts += tidied(body)
+        counts["note marks"] += write_raised(body)
         blocks = list(blocks_of(body))
     counts["code blocks"] += len(listings)
     if not any(b.form == "heading" for b in blocks):
