@@ -330,7 +330,7 @@ def test_apart_all_pages_are_read_and_a_title_is_given() -> None:
     found = pdf_apart(data, "a.pdf", None, 20.0, "On the harbour", recognising=20.0, memory=2 << 30)
     assert (found.title, {b.page for b in found.blocks}) == ("On the harbour", {1, 2, 3})
     with pytest.raises(SourceError, match="unpacks to more than"):
-        pdf_apart(data, "a.pdf", None, 20.0, memory=30 << 20)
+        pdf_apart(data, "a.pdf", None, 20.0, memory=10 << 20)
 
 
 def test_a_page_that_unpacks_to_more_than_there_is_memory_for() -> None:

@@ -15,8 +15,8 @@ HTML = (
     "<p>It sold 10<sup>6</sup> tonnes on 5 <i>km</i><sup>2</sup> by the 21<sup>st</sup>, said Smith,<sup>3</sup> "
     "and CO<sub>2</sub> fell.</p>"
 )
-RUNS = (("It sold 10", 0), ("6", 1), (" tonnes on 5 km", 0), ("2", 1), (" by the 21", 0), ("st", 1))
-RUNS = (*RUNS, (", said Smith,", 0), ("3", 1), (" and CO", 0), ("2", -1), (" fell.", 0))
+_FIRST = (("It sold 10", 0), ("6", 1), (" tonnes on 5 km", 0), ("2", 1), (" by the 21", 0), ("st", 1))
+RUNS = (*_FIRST, (", said Smith,", 0), ("3", 1), (" and CO", 0), ("2", -1), (" fell.", 0))
 
 
 @pytest.mark.parametrize(
