@@ -265,10 +265,12 @@ class NewDocuments(_Request):
 
 
 class Stored(_Reply):
-    """What an upload did; `problems` name what could not be read, and why, `notes` tell how tables were read,
-    `left_out` counts what the readers did not take over, `languages` the new documents by language (ISO 639-1)."""
+    """What an upload did; `replaced` of those stored are in place of another text that had the same id, `problems`
+    name what could not be read, and why, `notes` tell how tables were read, `left_out` counts what the readers did not
+    take over, `languages` the documents by language (ISO 639-1)."""
 
     stored: int
+    replaced: int
     unchanged: int
     passages: int
     problems: list[str]

@@ -89,6 +89,19 @@ def test_collections_are_filled_read_and_removed(steelman: Steelman, tmp_path: P
     assert steelman.delete_collection("my papers 2026") == 2
 
 
+def test_files_of_one_name_are_told_apart_by_their_paths(steelman: Steelman, tmp_path: Path) -> None:
+    given = [tmp_path / name for name in ("a/notes.txt", "b/notes.txt", "a/c/notes.txt", "b/c/notes.txt", "one.txt")]
+    for file in given:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"Bridges join towns, says {file}.")
+    stored = steelman.ingest("apart", *given, str(given[0]))
+    assert (stored.stored, stored.replaced, stored.problems) == (5, 0, [])
+    names = {"a/notes.txt", "b/notes.txt", "a/c/notes.txt", "b/c/notes.txt", "one.txt"}
+    assert {d.id for d in steelman.documents("apart")} == names
+    given[0].write_text("Bridges part towns.")
+    assert steelman.ingest("apart", *given).replaced == 1
+
+
 def test_a_problem_says_what_is_wrong(steelman: Steelman) -> None:
     with pytest.raises(CallError, match=r"no collection 'books'\. There are: .*samples") as wrong:
         steelman.ask(QUESTION, collections=["books"])

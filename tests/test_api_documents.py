@@ -119,6 +119,21 @@ def test_a_collection_is_listed_page_by_page(client: httpx.Client) -> None:
     assert seen == [f"d{i}" for i in range(5)]
 
 
+def test_what_is_replaced_is_counted(client: httpx.Client) -> None:
+    first, second = (upload(client, "same", ("notes.txt", f"{TEXT} {n}".encode())).json() for n in "12")
+    assert [(reply["stored"], reply["replaced"]) for reply in (first, second)] == [(1, 0), (1, 1)]
+    assert store(client, "same", {"id": "notes.txt", "text": TEXT}).json()["replaced"] == 1
+
+
+def test_a_document_whose_id_is_the_key_of_a_row_is_another(client: httpx.Client) -> None:
+    upload(client, "apart", ("x.csv", f"id,text\nA1,{TEXT}\n".encode()))
+    assert store(client, "apart", {"id": "x.csv#A1", "text": f"{TEXT} Sent."}).json()["replaced"] == 0
+    assert listed(client, "apart").keys() == {"A1", "x.csv#A1"}
+    for id_ in ("x.csv#A1", "A1"):
+        reply = client.delete("/v1/collections/apart/documents", params={"id": id_})
+        assert (reply.status_code, id_ in listed(client, "apart")) == (200, False)
+
+
 UNREADABLE = {
     "broken.pdf": (b"%PDF-1.4 and then nothing", "broken.pdf: this PDF is damaged"),
     "broken.docx": (b"PK\x03\x04 and then nothing", "broken.docx: this is not a Word document"),

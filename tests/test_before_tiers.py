@@ -69,7 +69,10 @@ async def test_its_documents_are_all_there_and_answer_anew(before: Settings) -> 
 
 async def test_what_is_worth_reading_again_is_told_and_nothing_is_doubled(before: Settings, tmp_path: Path) -> None:
     quiet = tmp_path / "quiet.md"
-    quiet.write_text("# Quiet carriages\n\nTrains should keep quiet carriages, since people work there.\n")
+    quiet.write_text(
+        "# Quiet carriages\n\nTrains should keep quiet carriages, because people who work or rest on the way need one "
+        "place without calls.\nA rule that everybody knows is easier to keep than a glare across the aisle.\n"
+    )
     async with Runs(before, build_providers) as runs:
         assert runs.store.read_before("trains", STRUCTURED) == 2
         ingester = Ingester(runs.store, runs.providers.search, runs.providers.search.encoder)

@@ -10,6 +10,7 @@ from toys import House, ToyEncoder
 from tools.errors import EncoderMismatchError, InputError, StoreFullError
 from tools.ingest.files import find_files
 from tools.ingest.ingest import LARGEST_TEXT, IngestReport, read_all
+from tools.ingest.readers import READERS, Read
 from tools.passages import SourceDocument
 
 BEES = "Bees dance to tell the others where the flowers are."
@@ -83,6 +84,17 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(house: House, folder:
     assert len(report.problems) == 5
     for name in ("broken.pdf", "broken.docx", "picture.txt", "empty.txt: holds no text", "rows.csv, line 3"):
         assert name in told
+
+
+def test_a_reader_that_fails_ends_nothing(house: House, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(path: Path, name: str) -> Read:
+        raise RecursionError
+
+    (folder / "a.rst").write_text("Wrens")
+    monkeypatch.setitem(READERS, ".rst", fails)
+    before = house.ingest_files([str(folder)], "c")
+    assert before.stored == 4
+    assert ["a.rst" in problem and "not foreseen" in problem for problem in before.problems] == [True]
 
 
 def test_one_file_that_cannot_be_read(house: House, folder: Path) -> None:
@@ -328,3 +340,118 @@ def test_copies_of_rows_from_before_are_all_stored(house: House, tmp_path: Path)
     report = house.ingest_files([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")], "c")
     assert (report.stored, report.unchanged) == (1, 1)
     assert {row["external_id"] for row in house.store.documents("c")} == {f"{tmp_path}/{n}.csv#1" for n in "ab"}
+
+
+def from_before(house: House, *documents: SourceDocument) -> None:
+    """Stores them as they were before files were known by their whole paths."""
+    house.ingester.ingest(documents, "c")
+    with house.database.write() as db:
+        db.execute("UPDATE documents SET reading = 0")
+
+
+def test_a_file_from_before_is_kept_beside_another_of_its_name(
+    house: House, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from_before(
+        house, SourceDocument("ants.md", "Another text about ants."), SourceDocument("deep/ants.md", "A third.")
+    )
+    monkeypatch.chdir(folder / "deep")
+    report = house.ingest_files(["ants.md"], "c")
+    assert {p.text for _, p in house.store.scan(0, 10)} == {"Another text about ants.", "A third.", ANTS}
+    assert (report.stored, report.replaced, report.namesakes) == (1, 0, ["ants.md", "deep/ants.md"])
+    assert house.store.from_before("c") == ["ants.md", "deep/ants.md"]
+    assert house.store.delete_document("c", "ants.md") == 1
+    assert {p.text for _, p in house.store.scan(0, 10)} == {"A third.", ANTS}
+
+
+def test_a_file_from_before_that_says_all_that_it_said_is_the_same(
+    house: House, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from_before(house, SourceDocument("ants.md", f"Of ants\n\n{BEES} {ANTS}"))
+    (folder / "deep" / "ants.md").write_text(f"# Of ants\n\n{BEES}\n\n> {ANTS.replace('food', '**food**')}\n")
+    monkeypatch.chdir(folder)
+    report = house.ingest_files(["deep/ants.md"], "c")
+    assert (report.stored, report.replaced, report.namesakes, house.store.from_before("c")) == (1, 1, [], [])
+    assert list(stored(house)) == ["deep/ants.md"]
+
+
+def test_rows_whose_ids_changed_are_stored_once(house: House, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text(f"id,text\nk1,{BEES}\nk2,{ANTS}\n")
+    house.ingest_files([str(table)], "c")
+    table.write_text(f"id,text\nk1,{BEES}\nk2,{ANTS}\n,Wasps build with paper.\n")
+    report = house.ingest_files([str(table)], "c")
+    assert (report.stored, report.moved) == (3, 2)
+    assert set(stored(house)) == {f"{table}, row {n}" for n in (1, 2, 3)}
+    table.write_text(f"id,text\nk2,{ANTS}\n,Wasps build with paper.\n")
+    report = house.ingest_files([str(table)], "c")
+    assert (report.stored, report.replaced, report.moved) == (2, 2, 1)
+    assert sorted(stored(house).values()) == [ANTS, "Wasps build with paper."]
+    assert house.find("bees dance") != []
+    assert house.store.changes(0, 10) == []
+
+
+def test_rows_that_are_gone_are_kept_and_so_are_those_of_a_broken_file(house: House, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text(f"id,text\nk1,{BEES}\nk2,{BEES}\nk3,{ANTS}\n")
+    house.ingest_files([str(table)], "c")
+    table.write_text(f"id,text\nk1,{BEES}\nm3,{ANTS}\nno,bo,dy\n")
+    report = house.ingest_files([str(table)], "c")
+    assert (report.stored, report.unchanged, report.moved, len(stored(house))) == (1, 1, 0, 4)
+    table.write_text(f"id,text\nk1,{BEES}\nn3,{ANTS}\n")
+    assert house.ingest_files([str(table)], "c").moved == 1
+    assert set(stored(house)) - {"k3", "m3"} == {"k1", "k2", "n3"}
+
+
+def test_what_holds_no_text_any_more_is_not_in_its_file_and_what_is_too_long_may_be(
+    house: House, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.ingest_files([str(folder)], "c")
+    (folder / "bees.txt").write_text("")
+    (folder / "deep" / "ants.md").write_text(ANTS * 3)
+    monkeypatch.setattr("tools.ingest.ingest.LARGEST_TEXT", len(ANTS))
+    report = house.ingest_files([str(folder)], "c")
+    assert len(report.problems) == 2
+    assert f"{folder}/bees.txt" not in report.seen | report.broken
+    assert report.broken == {f"{folder}/deep/ants.md"}
+
+
+def test_what_was_left_out_and_the_languages_are_told_of_what_is_unchanged(house: House, tmp_path: Path) -> None:
+    (tmp_path / "tempo.md").write_text(
+        "Das Tempolimit rettet Leben, sagen die einen. Viele Fahrer sind dagegen, weil sie schneller ankommen wollen."
+        "\n\n```\ncode\n```\n"
+    )
+    for unchanged in (0, 1):
+        report = house.ingest_files([str(tmp_path)], "c")
+        assert (report.unchanged, report.languages, report.left_out) == (unchanged, {"de": 1}, {"code blocks": 1})
+    with house.database.write() as db:
+        db.execute("UPDATE documents SET reading = 0, language = ''")
+    assert house.ingest_files([str(tmp_path)], "c").languages == {"de": 1}
+
+
+ROW = SourceDocument("A1", "Bees dance.", key="x.csv#A1")
+GIVEN = SourceDocument("x.csv#A1", "Ants march.")
+
+
+@pytest.mark.parametrize("first", [ROW, GIVEN])
+def test_a_row_and_a_document_whose_id_is_its_key_are_two(house: House, first: SourceDocument) -> None:
+    other = GIVEN if first is ROW else ROW
+    for expected in ((1, 0), (0, 1)):
+        for document in (first, other):
+            report = house.ingester.ingest([document], "c")
+            assert (report.stored, report.unchanged, report.replaced) == (*expected, 0)
+    assert stored(house) == {"A1": "Bees dance.", "x.csv#A1": "Ants march."}
+    changed = house.ingester.ingest([SourceDocument("x.csv#A1", "Ants sleep.")], "c")
+    assert (changed.stored, changed.replaced) == (1, 1)
+    assert house.store.delete_document("c", first.external_id) == 1
+    assert house.ingester.ingest([SourceDocument(other.external_id, "New.", key=other.key)], "c").replaced == 1
+    assert stored(house) == {other.external_id: "New."}
+    assert house.store.delete_document("c", other.external_id) == 1
+
+
+def test_a_file_and_a_document_whose_id_is_its_path_are_two(house: House, folder: Path) -> None:
+    path = f"{folder}/bees.txt"
+    house.ingester.ingest([SourceDocument(path, "A text that a program sent.")], "c")
+    for stored_now in (1, 0):
+        assert house.ingest_files([path], "c").stored == stored_now
+    assert {p.text for _, p in house.store.scan(0, 10)} == {"A text that a program sent.", BEES}

@@ -25,6 +25,31 @@ def test_other_languages(code: str) -> None:
     assert language_of(FOREIGN[code]) == code
 
 
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("ja", "市長は港を閉じた。人々は怒っている。船は来ない。魚もない。"),
+        ("ja", "首相、増税案を撤回へ　与党内から反発相次ぐ"),
+        ("zh", "市长关闭了港口。人们很生气。"),
+        ("ko", "시장은 항구를 닫았다. 사람들은 화가 났다."),
+        ("ru", "Порт закрыт. Люди недовольны."),
+        ("uk", "Порт закрито. Люди незадоволені, бо їхні човни стоять."),
+        ("ar", "أغلق رئيس البلدية الميناء."),
+        ("el", "Ο δήμαρχος έκλεισε το λιμάνι."),
+        ("he", "ראש העיר סגר את הנמל."),
+        ("hi", "महापौर ने बंदरगाह बंद कर दिया।"),
+        ("th", "นายกเทศมนตรีปิดท่าเรือ"),
+    ],
+)
+def test_a_script_that_english_does_not_use_tells_enough(code: str, text: str) -> None:
+    assert language_of(text) == code
+
+
+def test_a_foreign_script_in_english_says_nothing() -> None:
+    assert language_of("The μ-opioid receptor and the word харьков are what this text is about, and not more.") == "en"
+    assert language_of("Σ αβ = γδ") == ""
+
+
 def test_english_with_foreign_words_is_english() -> None:
     text = "The Bundesverfassungsgericht struck down the Vorratsdatenspeicherung, and the Süddeutsche was glad of it."
     assert language_of(text) == "en"

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from web_server import pdf
 
-from tools.errors import SourceError
+from tools.errors import ModelError, SourceError
 from tools.ingest.documents import printable
 from tools.ingest.html import html_document
-from tools.ingest.readers import READERS, read_file
+from tools.ingest.readers import READERS, Read, read_file
 from tools.passages import SourceDocument
 
 SPEECH = "The harbour was closed in May. Nobody had asked the fishermen."
@@ -60,6 +60,9 @@ def test_plain_text(tmp_path: Path) -> None:
         (b"Caf\xe9 \x93quoted\x94 \x96 5\x80", "Café “quoted” – 5€"),
         ("Café".encode("utf-16"), "Café"),
         (codecs.BOM_UTF16_BE + "Café".encode("utf-16-be"), "Café"),
+        ("“Café” – the Ā.\r\nTwo".encode("utf-16-le"), "“Café” – the Ā.\nTwo"),
+        ("“Café” – the Ā.\r\nTwo".encode("utf-16-be"), "“Café” – the Ā.\nTwo"),
+        ("Порт открыт, и всем это нравится.".encode("utf-16-le"), "Порт открыт, и всем это нравится."),
         (b"one\r\ntwo\rthree", "one\ntwo\nthree"),
         (b"", ""),
     ],
@@ -68,7 +71,16 @@ def test_encodings_and_line_ends(tmp_path: Path, data: bytes, expected: str) -> 
     assert one(write(tmp_path / "a.txt", data)).text == expected
 
 
-@pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n\x00\x00", pdf([SPEECH]), b"PK\x03\x04" + b"z" * 100])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x89PNG\r\n\x1a\n\x00\x00",
+        pdf([SPEECH]),
+        b"PK\x03\x04" + b"z" * 100,
+        b"".join(n.to_bytes(2, "little") for n in range(200)),
+        b"RIFF" + b"".join((n * 37 % 200 - 100).to_bytes(2, "little", signed=True) for n in range(2000)),
+    ],
+)
 @pytest.mark.parametrize("ending", ["txt", "md", "html", "csv", "jsonl"])
 def test_a_binary_file_under_a_text_name(tmp_path: Path, data: bytes, ending: str) -> None:
     with pytest.raises(SourceError, match=rf"a\.{ending}: this is not a text file.*right ending"):
@@ -84,6 +96,38 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
     for ending in READERS:
         with pytest.raises(SourceError, match=f"gone{ending}"):
             read(tmp_path / f"gone{ending}")
+
+
+@pytest.mark.parametrize("failure", [ValueError("All strings must be XML compatible"), RecursionError()])
+def test_a_reader_that_fails_is_a_problem_of_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, failure: Exception
+) -> None:
+    def fails(path: Path, name: str) -> Read:
+        yield SourceDocument("a", SPEECH)
+        raise failure
+
+    monkeypatch.setitem(READERS, ".md", fails)
+    path = write(tmp_path / "a.md", SPEECH)
+    found: list[SourceDocument] = []
+    with (
+        caplog.at_level(logging.DEBUG),
+        pytest.raises(SourceError, match=f"a.md: cannot be read.* not foreseen .{type(failure).__name__}.*report"),
+    ):
+        found.extend(read_file(path, path.name))
+    assert [document.text for document in found] == [SPEECH]
+    assert {record.levelname for record in caplog.records} == {"DEBUG"}
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError, ModelError])
+def test_what_is_no_fault_of_a_reader_ends_the_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: type[BaseException]
+) -> None:
+    def fails(path: Path, name: str) -> Read:
+        raise failure
+
+    monkeypatch.setitem(READERS, ".md", fails)
+    with pytest.raises(failure):
+        list(read_file(write(tmp_path / "a.md", SPEECH), "a.md"))
 
 
 def test_a_name_that_is_not_unicode() -> None:
@@ -158,6 +202,19 @@ def test_markdown_of_nothing_but_brackets_is_read_at_once(tmp_path: Path, hostil
     found = read_file(write(tmp_path / "a.md", f"It was closed. {hostile * 200_000}"), "a.md")
     assert next(iter(found)).text.startswith("It was closed.")
     assert time.perf_counter() - began < 5  # minutes, if each bracket were followed to the end of the file
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A chapter, ![fig](a.png)\x0c with a page end.",
+        "A chapter, ![fig](a.png)\x01 with a page end.",
+        "A chapter, ![fig](a.png)&#12; with a page end.",
+        "A chapter,[^1]\x0c with a page end.\n\n[^1]: x",
+    ],
+)
+def test_markdown_with_control_characters(tmp_path: Path, text: str) -> None:
+    assert one(write(tmp_path / "a.md", text)).text.startswith("A chapter, with a page end.")
 
 
 def test_links_and_pictures_leave_their_words(tmp_path: Path) -> None:

@@ -159,6 +159,8 @@ def test_a_chapter_that_is_no_xml_is_read_as_html(tmp_path: Path) -> None:
         "paragraph: One",
         "paragraph: two three",
     ]
+    with_control = epub(tmp_path / "b.epub", {"a": "<p>One<br>two <img src='a.png'>\x01 four</p>"})
+    assert shown(one(with_control)) == ["paragraph: One", "paragraph: two four"]
 
 
 def test_a_book_whose_chapters_are_locked(tmp_path: Path) -> None:

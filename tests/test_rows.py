@@ -276,6 +276,44 @@ def test_quotation_marks_between_tabs_may_be_just_that(tmp_path: Path) -> None:
     assert Reading(made(tmp_path, "b.tsv", quoted)).texts == ['He said\n"no".', LONG[0]]
 
 
+UNCLOSED = '"An unclosed quote begins here'
+MANY = [f"Row {n} says something of its own." for n in range(2, 400)]
+
+
+@pytest.mark.parametrize("wrong", ["first", "middle", "late", "last"])
+def test_a_quotation_mark_that_is_closed_nowhere_swallows_no_rows(tmp_path: Path, wrong: str) -> None:
+    texts = [*MANY, *MANY, *MANY] if wrong == "late" else list(MANY)
+    at = {"first": 0, "middle": 100, "late": 1100, "last": len(texts) - 2}[wrong]
+    texts[at] = UNCLOSED
+    data = "id,text\n" + "".join(f"{n},{text}\n" for n, text in enumerate(texts, start=1))
+    found = Reading(made(tmp_path, "a.csv", data))
+    assert (found.texts, found.problems) == (texts, [])
+    assert f"not closed before the next row (line {at + 2}), so it was taken for a plain sign" in found.notes[-1]
+
+
+def test_quotation_marks_that_close_in_another_row(tmp_path: Path) -> None:
+    data = 'id,text,by\n1,"An open one,A\n2,"A whole, good one",B\n3,plain,C\n4,"Again open,D\n5,"end",E\n'
+    found = Reading(made(tmp_path, "a.csv", data), text=("text",))
+    assert found.texts == ['"An open one', "A whole, good one", "plain", '"Again open', "end"]
+    assert "(line 2, 5)" in found.notes[-1]
+    by_chance = 'id,text\n1,fine\n2,fine too\n3,"open\n' + "".join(f"{n},row {n}\n" for n in range(4, 20)) + '20,end"\n'
+    assert len(Reading(made(tmp_path, "b.csv", by_chance)).texts) == 20
+
+
+@pytest.mark.parametrize(
+    "text", ["One line,\nanother,\na third,\n" * 5, "a, b\n" * 5, 'He said "no",\nand left, of course', "x\n\ny"]
+)
+def test_a_text_of_many_lines_stays_whole(tmp_path: Path, text: str) -> None:
+    found = Reading(made(tmp_path, "a.csv", table([["id", "text"], *([n, f"{n} {text}"] for n in range(5))])))
+    assert (len(found.texts), found.notes, found.problems) == (5, [], [])
+
+
+def test_a_text_whose_last_quotation_mark_is_missing_is_told(tmp_path: Path) -> None:
+    found = Reading(made(tmp_path, "a.csv", 'id,text\n1,One.\n2,"The last text\nhas two lines\nor three'))
+    assert found.texts == ["One.", "The last text\nhas two lines\nor three"]
+    assert "opens in line 3 is closed nowhere" in found.notes[-1]
+
+
 @pytest.mark.parametrize(
     ("data", "says"),
     [

@@ -209,6 +209,12 @@ def test_what_a_file_declares_holds_unless_its_bytes_are_others(tmp_path: Path, 
     assert one(write(tmp_path / "a.html", page.encode(codec))).text == JAPANESE * 3
 
 
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+def test_a_page_in_utf_16_without_a_mark(tmp_path: Path, codec: str) -> None:
+    page = f'<html><head><meta charset="utf-16"></head><body><p>{WHOLE} Café.</p></body></html>'
+    assert one(write(tmp_path / "a.html", page.encode(codec))).text == f"{WHOLE} Café."
+
+
 def test_what_is_uncertain_in_an_encoding_is_told(tmp_path: Path) -> None:
     assert one(write(tmp_path / "a.txt", "Café “Ö”".encode() + b"\xff")).left_out == {"undecodable characters": 1}
     assert one(write(tmp_path / "b.txt", "市長は".encode("cp932"))).left_out == {"characters of a doubtful encoding": 3}
@@ -246,6 +252,22 @@ def test_html_keeps_its_structure(tmp_path: Path) -> None:
         ("note", "So the minutes say."),
     ]
     assert found.left_out == {"images": 1, "code blocks": 1, "words of navigation and furniture": 5}
+
+
+@pytest.mark.parametrize(
+    ("head", "title"),
+    [
+        ("<title>Rent control vs. supply | A Journal</title>", "Rent control vs. supply"),
+        ("<title>Rent control vs. supply</title>", "Rent control vs. supply"),
+        ("<title>Untitled</title>", "Abstract"),
+        ("<title>Abstract. No. 3</title>", "Abstract"),
+        ("", "Abstract"),
+    ],
+)
+def test_of_several_highest_headings_none_is_the_title(tmp_path: Path, head: str, title: str) -> None:
+    page = f"<html><head>{head}</head><body><h1>Abstract</h1><p>{WHOLE}</p><h1>Method</h1><p>{WHOLE}</p></body></html>"
+    assert one(write(tmp_path / "a.html", page)).title == title
+    assert html_document(page, "a", "https://a.org/b").title == title
 
 
 def test_a_page_of_boxes_and_breaks_is_read_whole(tmp_path: Path) -> None:

@@ -55,14 +55,22 @@ def run(args: argparse.Namespace) -> int:
             _write_report(Path(args.report), report, skipped, removed)
     if args.sync:
         print(f"{count(len(removed), 'document')} removed: no longer in the files that they were read from.")
+        _tell_from_before(args.collection, store)
+    else:
+        _tell_kept(args.collection, store, files, report)
     return FAILED if report.problems else OK
 
 
 def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str]) -> None:
+    earlier = f", {report.replaced:,} of them in place of earlier texts" if report.replaced else ""
     print(
-        f"{count(report.stored, 'document')} stored ({count(report.passages, 'passage')}), "
+        f"{count(report.stored, 'document')} stored ({count(report.passages, 'passage')}{earlier}), "
         f"{report.unchanged:,} unchanged, in collection '{args.collection}'."
     )
+    if report.moved:
+        print(f"{count(report.moved, 'row')} stored under other ids than before; the old ones are removed.")
+    if report.namesakes:
+        _tell_namesakes(args, report.namesakes)
     if counts := _counts(report.left_out):
         print(f"Left out: {counts}.")
     if counts := _counts(skipped):
@@ -78,6 +86,44 @@ def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str])
         print(f"… and {more} more; {where}.", file=sys.stderr)
     if report.stored + report.unchanged:
         print(f'Ask them: python -m agent ask "…" --collection {args.collection}')
+
+
+def _tell_namesakes(args: argparse.Namespace, names: Sequence[str]) -> None:
+    are = f"{count(len(names), 'document')} of an earlier version {'has' if len(names) == 1 else 'have'}"
+    further = "" if args.sync else f" {_removal(args.collection, names[0])}"  # it follows with --sync
+    print(f"{are} the name of a file or row that was read now, and another text: both are stored.{further}")
+
+
+def _tell_from_before(collection: str, store: Store) -> None:
+    """What an earlier version stored and no file has been found for, which --sync cannot know to be gone."""
+    if store.has_collection(collection) and (left := store.from_before(collection)):
+        are = "1 document is" if len(left) == 1 else f"{len(left):,} documents are"
+        print(f"{are} from an earlier version and not known to belong to any file. {_removal(collection, left[0])}")
+
+
+def _removal(collection: str, name: str) -> str:
+    """The commands that list and remove what is from an earlier version, `name` being one of it."""
+    into = shlex.quote(collection)
+    return (
+        f"List what is left from it: python -m agent collections {into} --from-before. Remove one: "
+        f"python -m agent delete {into} {shlex.quote(name)}. Remove all: python -m agent delete {into} --from-before"
+    )
+
+
+def _tell_kept(collection: str, store: Store, files: Sequence[FoundFile], report: IngestReport) -> None:
+    """What files that were read to their end do not say any more, and what is kept as it was."""
+    if not store.has_collection(collection):
+        return
+    read = {f.origin: f.name for f in files if f.origin not in report.broken}
+    known = store.known_documents(store.collection(collection)[0])
+    unseen = {key: k.origin for key, k in known.items() if k.origin in read and key not in report.seen}
+    rows = [origin for key, origin in unseen.items() if key != origin]
+    if rows:
+        named = printable(read[rows[0]]) if len(set(rows)) == 1 else count(len(set(rows)), "file")
+        print(f"Kept, though not in {named} any more: {count(len(rows), 'row')}. --sync removes what is gone.")
+    if empty := [printable(read[origin]) for key, origin in unseen.items() if key == origin]:
+        named = ", ".join([*empty[:_SHOWN], *(["…"] if len(empty) > _SHOWN else [])])
+        print(f"Kept, though their files hold no text any more: {named}. --sync removes what is gone.")
 
 
 def _counts(counted: Counter[str]) -> str:
@@ -97,6 +143,9 @@ def _check_report(file: str | None, files: Sequence[FoundFile]) -> None:
 def _write_report(file: Path, report: IngestReport, skipped: Counter[str], removed: Sequence[str]) -> None:
     told = {
         "stored": report.stored,
+        "replaced": report.replaced,
+        "moved": report.moved,
+        "of_an_earlier_version": report.namesakes,
         "unchanged": report.unchanged,
         "passages": report.passages,
         "problems": report.problems,

@@ -1,6 +1,7 @@
 """The calls as methods, with typed results."""
 
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -159,11 +160,13 @@ class Steelman:
     def ingest(self, collection: str, *files: str | Path, **columns: str | list[str]) -> Stored:
         """Stores files, each under its name, in a new collection if need be; `problems` name what cannot be read.
 
+        Files of one name are stored under as much of their paths as tells them apart. A file that is sent in another
+        call under the name of a stored one replaces it, and `replaced` counts it.
         columns: of tables, where they are not plain: text=['pro', 'con'], id='key', title='headline'.
         """
         named = {f"{field}_column": column for field, column in columns.items()}
         with ExitStack() as opened:
-            parts = [("files", (Path(f).name, opened.enter_context(Path(f).open("rb")))) for f in files]
+            parts = [("files", (n, opened.enter_context(p.open("rb")))) for p, n in _told_apart(files).items()]
             reply = self._server.send("POST", f"{_in(collection)}/files", files=parts, data=named)
             return Stored.model_validate_json(reply.content)
 
@@ -207,3 +210,13 @@ def _at(run_id: str) -> str:
 
 def _in(collection: str) -> str:
     return f"/v1/collections/{quote(collection, safe='')}"
+
+
+def _told_apart(files: Sequence[str | Path]) -> dict[Path, str]:
+    """Each file once, by its whole path, with the shortest end of the path that no other of them has."""
+    paths = list(dict.fromkeys(Path(f).absolute() for f in files))
+    names, parts = {path: path.name for path in paths}, 1
+    while len(held := Counter(names.values())) < len(names):
+        parts += 1
+        names |= {p: Path(*p.parts[-parts:]).as_posix() for p, n in names.items() if held[n] > 1}
+    return names

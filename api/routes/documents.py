@@ -205,6 +205,7 @@ async def _stored(service: Service, name: str, read: Callable[[IngestReport], It
         raise _nothing_stored(report.problems)
     return Stored(
         stored=report.stored,
+        replaced=report.replaced,
         unchanged=report.unchanged,
         passages=report.passages,
         problems=report.problems,

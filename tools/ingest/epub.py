@@ -8,10 +8,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tools.ingest.documents import document_of_file
+from tools.ingest.encodings import decoded
 from tools.ingest.markup import blocks_of
 from tools.ingest.packed import Package, attr, child, local, opened, own_title, parsed, resolved
+from tools.ingest.raised import write_raised
 from tools.ingest.tidy import drop_mark, is_mark
 from tools.passages import Block, SourceDocument
+from tools.web.markup import parse
 
 _MIMETYPES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,30});")
@@ -80,20 +83,19 @@ def _chapter(data: bytes, left_out: Counter[str]) -> Iterator[Block]:
         elif local(element) == "a" and "#" in attr(element, "href") and is_mark(element):
             left_out["note marks"] += 1
             drop_mark(element)
+    left_out["note marks"] += write_raised(root)
     return blocks_of(root)
 
 
 def _tree(data: bytes) -> Any:
     """A chapter as XML, with the entities that only HTML knows; read as HTML where it is no XML."""
-    from lxml import etree, html
-
     try:
         root = parsed(_ENTITY.sub(_character, data))
-    except SyntaxError:
-        try:
-            return html.document_fromstring(data, parser=html.HTMLParser(encoding="utf-8"))
-        except etree.ParserError as exc:
-            raise ValueError(f"a chapter is empty or no text, {exc}") from exc
+    except SyntaxError as exc:
+        tree = parse(decoded(data, markup=True).text)
+        if tree is None:
+            raise ValueError("a chapter is empty or no text") from exc
+        return tree
     for element in root.iter():
         element.tag = local(element) or element.tag  # as in HTML, where elements have no namespace
     return root

@@ -27,41 +27,60 @@ def find_files(
 ) -> list[FoundFile]:
     """Every readable file under the paths, in a stable order; one that is named several ways once.
 
-    Inside a folder hidden files and folders, virtual environments and caches are left out unless `everything`; these
-    and the files that no reader reads are counted in `skipped`. Raises InputError for a path that does not exist, or
+    Inside a folder hidden files and folders, virtual environments and caches are left out unless `everything`, and
+    folders that are links always, since they may lead in a circle; these and the files that no reader reads are counted
+    in `skipped`, each once. Raises InputError for a path that does not exist, or
     when nothing that can be read was found, unless `or_none`.
     """
-    counted = Counter[str]() if skipped is None else skipped
+    left = _Skipped(Counter[str]() if skipped is None else skipped)
     found: dict[str, FoundFile] = {}
     for given in paths:
         path = Path(given)
         if not path.exists():
             raise InputError(f"there is no file or folder '{given}'.")
-        for file in [path] if path.is_file() else _inside(path, everything, counted):
+        for file in [path] if path.is_file() else _inside(path, everything, left):
             origin = printable(os.path.realpath(file))
             found.setdefault(origin, FoundFile(file, os.path.normpath(file), origin))
     if not found and not or_none:
-        more = f" Not looked into: {', '.join(f'{what} ({n})' for what, n in counted.items())}." if counted else ""
+        counts = ", ".join(f"{what} ({n})" for what, n in left.counts.items())
+        more = f" Not looked into: {counts}." if counts else ""
         raise InputError(
             f"nothing to read in {', '.join(paths)}. Readable are files ending in {', '.join(READERS)}.{more}"
         )
     return list(found.values())
 
 
-def _inside(folder: Path, everything: bool, skipped: Counter[str]) -> Iterator[Path]:
-    def unopened(_: OSError) -> None:
-        skipped["folders that cannot be opened"] += 1
+class _Skipped:
+    """Counts what is left out, each path once, however often and by whatever names its folder is walked."""
+
+    def __init__(self, counts: Counter[str]) -> None:
+        self.counts = counts
+        self._seen: set[str] = set()
+
+    def add(self, what: str, folder: str, name: str) -> None:
+        path = os.path.join(os.path.realpath(folder), name)
+        if path not in self._seen:
+            self._seen.add(path)
+            self.counts[what] += 1
+
+
+def _inside(folder: Path, everything: bool, skipped: _Skipped) -> Iterator[Path]:
+    def unopened(exc: OSError) -> None:
+        skipped.add("folders that cannot be opened", str(exc.filename), "")
 
     for here, folders, files in os.walk(folder, onerror=unopened):
         folders.sort()
-        if not everything:
-            for name in [f for f in folders if f in _NOT_MEANT or f.startswith(".")]:
+        for name in list(folders):
+            if not everything and (name in _NOT_MEANT or name.startswith(".")):
                 folders.remove(name)
-                skipped["folders that are hidden or hold programs"] += 1
+                skipped.add("folders that are hidden or hold programs", here, name)
+            elif Path(here, name).is_symlink():
+                folders.remove(name)
+                skipped.add("linked folders", here, name)
         for name in sorted(files):
             if name.startswith(".") and not everything:
-                skipped["hidden files"] += 1
+                skipped.add("hidden files", here, name)
             elif Path(name).suffix.lower() not in IN_FOLDERS:
-                skipped["files of other kinds"] += 1
+                skipped.add("files of other kinds", here, name)
             elif (path := Path(here, name)).is_file():
                 yield path

@@ -1,15 +1,18 @@
 """Reads HTML: the main text of a page with its structure, without its furniture."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tools.errors import SourceError
 from tools.ingest.documents import document_of_blocks, read_decoded
 from tools.ingest.furniture import main_part, without_furniture, words_in
 from tools.ingest.markup import SILENT, blocks_of
+from tools.ingest.packed import own_title
+from tools.ingest.raised import write_raised
 from tools.ingest.tidy import tidied
 from tools.passages import Block, SourceDocument
 from tools.web.markup import parse, shorten
@@ -18,6 +21,7 @@ _FAR_LESS = 0.6  # of the words that stand in the page's main part: whatever too
 _AS_MUCH = 0.9  # of the words that the extraction found, in blocks that are taken in its place
 _TELLING = 30  # characters of a block that is known again inside of another one
 _HTML_OF = {"list": "ul", "item": "li", "row": "tr", "cell": "td", "quote": "blockquote", "lb": "br", "code": "pre"}
+_SITE = re.compile(r"\s+[|•·–—-]\s+(?=[^|•·–—]*$)")  # before the name of the site in a page's title
 _COUNTED = "words of navigation and furniture"
 
 
@@ -27,11 +31,12 @@ def read_html(path: Path, name: str) -> Iterator[SourceDocument]:
 
     text = read_decoded(path, name, markup=True)
     tree = _parsed(text.text, name)
+    titles = _titles(tree)
     whole = _generous(tree)
     if not whole.words:
         raise _empty(name)
     shorten(tree)
-    fields = _fields(trafilatura.extract_metadata(tree), "")
+    fields = _fields(trafilatura.extract_metadata(tree), "", titles)
     yield document_of_blocks(name, whole.blocks, fields, {**text.left_out, **whole.counts})
 
 
@@ -43,6 +48,7 @@ def html_document(html: Any, name: str, url: str = "") -> SourceDocument:
     import trafilatura
 
     tree = _parsed(html, name) if isinstance(html, str) else html
+    titles = _titles(tree)
     whole = _generous(tree)
     found = trafilatura.bare_extraction(
         tree, url=url or None, include_comments=False, favor_precision=True, with_metadata=True
@@ -50,7 +56,7 @@ def html_document(html: Any, name: str, url: str = "") -> SourceDocument:
     chosen = whole if found is None or isinstance(found, dict) else _narrower(found.body, whole)
     if not chosen.words:
         raise _empty(name)
-    return document_of_blocks(name, chosen.blocks, _fields(found, url), chosen.counts)
+    return document_of_blocks(name, chosen.blocks, _fields(found, url, titles), chosen.counts)
 
 
 def _parsed(html: str, name: str) -> Any:
@@ -64,10 +70,35 @@ def _empty(name: str) -> SourceError:
     return SourceError(f"{name}: no readable text was found in this page.")
 
 
-def _fields(found: Any, url: str) -> dict[str, Any]:
+class _Titles(NamedTuple):
+    """A page's highest headings, what its head calls it, and the name of the site after that."""
+
+    headings: list[str]
+    told: str
+    site: str
+
+    def better(self, found: str) -> str:
+        """The title instead of one that is merely the first of several highest headings, or the site's."""
+        if len(self.headings) < 2 or not self.told or found.lower() in self.told.lower():
+            return found
+        return self.told if found in (*self.headings, self.site) else found
+
+
+def _titles(tree: Any) -> _Titles:
+    headings = [" ".join(heading.text_content().split()) for heading in tree.iter("h1")]
+    told, *site = _SITE.split(" ".join((tree.findtext(".//head/title") or "").split()))
+    return _Titles([heading for heading in headings if heading], own_title(told), " ".join(site))
+
+
+def _fields(found: Any, url: str, titles: _Titles) -> dict[str, Any]:
     if found is None or isinstance(found, dict):
         return {"url": url}
-    return {"title": found.title, "url": found.url or url, "publisher": found.sitename, "date": found.date}
+    return {
+        "title": titles.better(own_title(found.title or "")),
+        "url": found.url or url,
+        "publisher": found.sitename,
+        "date": found.date,
+    }
 
 
 class _Reading:
@@ -82,6 +113,7 @@ def _generous(tree: Any) -> _Reading:
     """All of the page's main part, in the order of the page."""
     from lxml.etree import strip_elements
 
+    marks = write_raised(tree)
     body = tree.find(".//body")
     body = deepcopy(tree if body is None else body)
     strip_elements(body, *SILENT, with_tail=False)
@@ -89,7 +121,7 @@ def _generous(tree: Any) -> _Reading:
     main = main_part(without_furniture(body))
     around = shown - words_in(main)
     counts = tidied(main)
-    counts[_COUNTED] = around
+    counts += Counter({_COUNTED: around, "note marks": marks})
     return _Reading(list(blocks_of(main)), counts)
 
 

@@ -1,11 +1,10 @@
 """Brings documents into a collection: read, cut, encode, store, index. Doing it twice changes nothing."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from pathlib import PurePath
+from functools import partial
 
 from tools.errors import SourceError
 from tools.inference.encoders.encoder import Encoder
@@ -13,17 +12,17 @@ from tools.inference.encoders.sentences import encode_with_sentences
 from tools.ingest.columns import GUESSED, Columns
 from tools.ingest.cutting import cut_document
 from tools.ingest.documents import printable
+from tools.ingest.earlier import Earlier
 from tools.ingest.files import FoundFile
 from tools.ingest.readers import read_file
 from tools.language.identification import language_of
 from tools.language.sentences import split_sentences
 from tools.passages import PassageText, SourceDocument
-from tools.store.documents import READING, KnownDocument, PreparedDocument, content_hash
+from tools.store.documents import READING, PreparedDocument, content_hash
 from tools.store.hybrid import HybridSearch, passage_text
 from tools.store.store import Store, check_encoder
 
 _PASSAGES_A_BATCH = 256
-_LEADING_DOTS = re.compile(r"^(?:\.{0,2}/)+")
 LARGEST_TEXT = 20_000_000
 """Characters of one document at most."""
 
@@ -33,12 +32,18 @@ class IngestReport:
     """What an ingest did, as far as it has come.
 
     problems: what could not be read, and why. notes: what the reader should know of files that were read.
-    left_out: what the readers did not take over, by its name. languages: documents by their language, where that is
-    known. seen: the identities of the documents that were read. reading: the file at hand, the `begun`-th of `files`.
-    broken: the files (whole paths) that could not be read, or not to their end.
+    replaced: how many of those stored are the new state of one that was stored before. moved: rows that were stored
+    under other ids before. namesakes: stored documents of an earlier version that have the name of one that was newly
+    stored, and may be another. left_out: what the readers did not take over, by its name. languages: documents by
+    their language, where that is known; both also of what is unchanged. seen: the identities of the documents that
+    were read and hold text. reading: the file at hand, the `begun`-th of `files`. broken: the files (whole paths) that
+    could not be read, or not to their end.
     """
 
     stored: int = 0
+    replaced: int = 0
+    moved: int = 0
+    namesakes: list[str] = field(default_factory=list)
     unchanged: int = 0
     passages: int = 0
     problems: list[str] = field(default_factory=list)
@@ -101,61 +106,68 @@ class Ingester:
         indexed. Raises EncoderMismatchError where another encoder filled the collection.
         """
         report = report or IngestReport()
-        known = self._known(collection)
+        earlier = self._earlier(collection)
         with ThreadPoolExecutor(1, "steelman-ingest") as writer:
             pending: Future[None] | None = None
-            for batch in _batches(self._changed(documents, collection, known, report)):
+            for batch in _batches(self._changed(documents, collection, earlier, report)):
                 prepared = self._encode(batch)
                 if pending is not None:
                     pending.result()
                 pending = writer.submit(self._write, collection, prepared)
                 report.stored += len(prepared)
+                report.replaced += sum(bool(p.replaces) for p in prepared)
                 report.passages += sum(len(p.passages) for p in prepared)
                 if progress:
                     progress(report)
             if pending is not None:
                 pending.result()
+        report.namesakes += earlier.namesakes
+        if moved := earlier.moved(report.seen, report.broken):
+            self._store.delete_documents(collection, moved)
+            report.moved += len(moved)
         self._search.refresh()
         return report
 
-    def _known(self, collection: str) -> dict[str, KnownDocument]:
+    def _earlier(self, collection: str) -> Earlier:
         if not self._store.has_collection(collection):
-            return {}
+            return Earlier({}, lambda _: [])
         collection_id, made_by = self._store.collection(collection)
         check_encoder(collection, made_by, self._encoder.name)
-        return self._store.known_documents(collection_id)
+        return Earlier(self._store.known_documents(collection_id), partial(self._store.texts, collection_id))
 
     def _changed(
-        self,
-        documents: Iterable[SourceDocument],
-        collection: str,
-        known: dict[str, KnownDocument],
-        report: IngestReport,
+        self, documents: Iterable[SourceDocument], collection: str, earlier: Earlier, report: IngestReport
     ) -> Iterator["_Cut"]:
         """The documents that have to be stored, cut; what is stored as it is now is counted."""
         taken: dict[str, str] = {}
-        before = _by_file_name(known)
-        for document in documents:
-            digest = content_hash(document)
+        for read in documents:
+            document, digest = earlier.placed(read), content_hash(read)
             if taken.setdefault(document.identity, digest) != digest:
-                report.problems.append(f"{document.identity}: this id occurs twice; only the first was taken.")
+                report.problems.append(f"{document.external_id}: this id occurs twice; only the first was taken.")
                 continue
-            report.seen.add(document.identity)
-            older = _known_as(document, digest, known, before)
-            if older and known[older].content_hash == digest:
-                known[document.identity] = known.pop(older)
+            older = earlier.state_of(document, digest)
+            if older and earlier[older].content_hash == digest:
+                document = self._unchanged(collection, older, document, earlier)
                 report.unchanged += 1
-                if older != document.identity or known[document.identity].reading < READING:
-                    self._adopt(collection, older, document)
-                continue
-            if (made := _cut(document, older, report)) is not None:
-                known.pop(older, None)
-                known[document.identity] = KnownDocument(digest, document.origin, READING)
+            elif (made := _cut(document, older, report)) is not None:
+                document = made.document
                 yield made
+            else:
+                continue
+            earlier.take(document, digest, older)
+            report.seen.add(document.identity)
+            report.left_out.update(document.left_out)
+            report.languages.update([document.language] if document.language else [])
 
-    def _adopt(self, collection: str, older: str, document: SourceDocument) -> None:
+    def _unchanged(self, collection: str, older: str, document: SourceDocument, earlier: Earlier) -> SourceDocument:
+        """The document with the language that it is stored with; what an older version stored is brought up to date."""
+        known = earlier[older]
+        if older == document.identity and known.reading == READING:
+            return replace(document, language=known.language)
+        document = replace(document, language=language_of(document.text))
         collection_id, _ = self._store.collection(collection)
-        self._store.adopt(collection_id, [(older, replace(document, language=language_of(document.text)))])
+        self._store.adopt(collection_id, [(older, document)])
+        return document
 
     def _encode(self, batch: Sequence["_Cut"]) -> list[PreparedDocument]:
         every = [(made.document, passage) for made in batch for passage in made.passages]
@@ -190,60 +202,16 @@ def _cut(document: SourceDocument, older: str, report: IngestReport) -> _Cut | N
     """None, and a problem, where there is nothing to store or too much."""
     if len(document.text) > LARGEST_TEXT:
         report.problems.append(f"{document.external_id}: longer than {LARGEST_TEXT:,} characters. Split it.")
+        report.broken.add(document.origin)
         return None
     passages = tuple(cut_document(document))
     if not passages:
         report.problems.append(f"{document.external_id}: holds no text.")
         return None
-    document = replace(document, language=document.language or language_of(document.text))
-    report.left_out.update(document.left_out)
-    if document.language:
-        report.languages[document.language] += 1
-    return _Cut(document, passages, older)
+    return _Cut(replace(document, language=document.language or language_of(document.text)), passages, older)
 
 
-def _known_as(
-    document: SourceDocument, digest: str, known: dict[str, KnownDocument], earlier: dict[str, list[str]]
-) -> str:
-    """The identity that an earlier state of the document is stored under; empty where it is new.
-
-    Before files were known by their whole paths, they were by the name that they were given by, and rows by their id
-    alone: there a row is the same where its content is, since rows of other files had the same ids. earlier: those
-    names by their last part.
-    """
-    if document.identity in known:
-        return document.identity
-    if not document.key:
-        return ""
-    is_row = document.key != document.origin
-    names = [document.external_id] + ([] if is_row else _names_then(document.origin, earlier))
-    for name in names:
-        before = known.get(name)
-        if before is None or before.origin or before.reading == READING:
-            continue  # none, or one that did not come from a file
-        if before.content_hash == digest or not is_row:
-            return name
-    return ""
-
-
-def _by_file_name(known: dict[str, KnownDocument]) -> dict[str, list[str]]:
-    """The names that documents were stored under before, by their last part."""
-    found: dict[str, list[str]] = {}
-    for name, before in known.items():
-        if before.reading < READING and not before.origin:
-            found.setdefault(PurePath(name).name, []).append(name)
-    return found
-
-
-def _names_then(origin: str, earlier: dict[str, list[str]]) -> list[str]:
-    """The name that a file may be stored under from before, when it was named from elsewhere: the end of its path."""
-    ends = [n for n in earlier.get(PurePath(origin).name, ()) if origin.endswith("/" + _LEADING_DOTS.sub("", n))]
-    return ends if len(ends) == 1 else []
-
-
-def _batches(
-    documents: Iterable[_Cut],
-) -> Iterator[list[_Cut]]:
+def _batches(documents: Iterable[_Cut]) -> Iterator[list[_Cut]]:
     batch: list[_Cut] = []
     size = 0
     for made in documents:

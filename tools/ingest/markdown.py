@@ -11,8 +11,10 @@ from tools.errors import SourceError
 from tools.ingest.documents import document_of_blocks, read_decoded, title_of
 from tools.ingest.markup import blocks_of
 from tools.ingest.plain import prose
+from tools.ingest.raised import write_raised
 from tools.ingest.tidy import tidied
 from tools.passages import SourceDocument
+from tools.web.markup import parse
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 _MOST_BRACKETS = 2_000  # in one paragraph; the time that a parser takes grows with their square
@@ -38,8 +40,6 @@ def read_markdown(path: Path, name: str) -> Iterator[SourceDocument]:
 
 def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None = None) -> SourceDocument:
     """The document that a text in Markdown makes. Raises SourceError for front matter that is not valid YAML."""
-    from lxml.html import document_fromstring
-
     fields: dict[str, Any] = {}
     if (match := _FRONT_MATTER.match(text)) and (found := _front_matter(match[1], name)) is not None:
         fields, text = found, text[match.end() :]
@@ -48,8 +48,9 @@ def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None =
     counts = Counter(left_out or {})
     blocks = []
     if html.strip():
-        body = document_fromstring(f"<html><body>{html}</body></html>".encode(), parser=_html_parser())
+        body = parse(f"<html><body>{html}</body></html>")
         counts += tidied(body)
+        counts["note marks"] += write_raised(body)
         blocks = list(blocks_of(body))
     counts["code blocks"] += len(listings)
     if not any(b.form == "heading" for b in blocks):
@@ -119,13 +120,6 @@ def _inline(_: Any, tokens: Sequence[Any], index: int, __: Any, ___: Any) -> str
     tag = _TAG.match(content)
     known = tag is None or (tag[1].lower() in tags and tag[1].lower() not in _RAW) or "-" in tag[1]
     return content if known else escape(content)
-
-
-@cache
-def _html_parser() -> Any:
-    from lxml.html import HTMLParser
-
-    return HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False)
 
 
 def _front_matter(block: str, name: str) -> dict[str, Any] | None:

@@ -1,12 +1,14 @@
 """Reads OpenDocument texts (.odt), as LibreOffice writes them."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tools.ingest.documents import document_of_file
 from tools.ingest.packed import Package, attr, child, local, number, opened, own_title
+from tools.ingest.raised import raised, written
 from tools.ingest.tables import TableLines
 from tools.passages import Block, BlockForm, SourceDocument
 
@@ -22,6 +24,7 @@ _COUNTED = {
 _LISTS = frozenset("table-of-content illustration-index table-index object-index user-index alphabetical-index".split())
 _SILENT = frozenset("note-citation forms sequence-decls variable-decls user-field-decls ruby-text title desc".split())
 _MOST_REPEATED = 50
+_ABOVE = re.compile(r"super|\+?[1-9]\d*%")  # a text's position
 
 
 def read_odt(path: Path, name: str) -> Iterator[SourceDocument]:
@@ -50,22 +53,31 @@ def _said(package: Package) -> tuple[str, str]:
     return own_title(found.get("title", "")), found.get("date") or found.get("creation-date") or ""
 
 
-def _styles(roots: list[Any]) -> dict[str, tuple[str, str, bool]]:
-    """Of each style its name as people see it, the style it is based on, and whether it hides its text."""
+class _Style(NamedTuple):
+    """A style: its name as people see it, the style it is based on, and whether it hides or raises its text."""
+
+    shown: str
+    base: str
+    hides: bool
+    raises: bool
+
+
+def _styles(roots: list[Any]) -> dict[str, _Style]:
     found = {}
     for root in roots:
         for style in (each for each in root.iter() if local(each) == "style"):
             properties = child(style, "text-properties")
-            hidden = properties is not None and attr(properties, "display") == "none"
+            hides = properties is not None and attr(properties, "display") == "none"
+            raises = properties is not None and bool(_ABOVE.match(attr(properties, "text-position")))
             shown = attr(style, "display-name") or attr(style, "name")
-            found[attr(style, "name")] = (shown.lower(), attr(style, "parent-style-name"), hidden)
+            found[attr(style, "name")] = _Style(shown.lower(), attr(style, "parent-style-name"), hides, raises)
     return found
 
 
 class _OdtText:
     """A walk over the body; what it does not take is counted in `left_out`."""
 
-    def __init__(self, styles: dict[str, tuple[str, str, bool]]) -> None:
+    def __init__(self, styles: dict[str, _Style]) -> None:
         self.left_out: Counter[str] = Counter()
         self.endnotes: list[Block] = []
         self._styles = styles
@@ -100,11 +112,11 @@ class _OdtText:
 
     def _paragraph(self, paragraph: Any, name: str, form: BlockForm) -> Iterator[Block]:
         chain = self._chain(attr(paragraph, "style-name"))
-        text = self._text(paragraph)
-        if any(hidden for _, _, hidden in chain):
+        text = self._written(self._text(paragraph))
+        if any(style.hides for style in chain):
             self.left_out["hidden texts"] += 1
             return
-        names = [shown for shown, _, _ in chain]
+        names = [style.shown for style in chain]
         if name == "h":
             yield Block(_folded(text), "heading", max(number(attr(paragraph, "outline-level"), 1), 1))
         elif "title" in names:
@@ -112,11 +124,16 @@ class _OdtText:
         else:
             yield Block(_folded(text), "caption" if "caption" in names else form)
 
-    def _chain(self, name: str) -> list[tuple[str, str, bool]]:
-        found: dict[str, tuple[str, str, bool]] = {}
+    def _written(self, text: str) -> str:
+        text, marks = written(text)
+        self.left_out["note marks"] += marks
+        return text
+
+    def _chain(self, name: str) -> list[_Style]:
+        found: dict[str, _Style] = {}
         while name in self._styles and name not in found:
             found[name] = self._styles[name]
-            name = self._styles[name][1]
+            name = self._styles[name].base
         return list(found.values())
 
     def _text(self, element: Any) -> str:
@@ -138,10 +155,11 @@ class _OdtText:
 
     def _span(self, element: Any) -> str:
         text = self._text(element)
-        if text.strip() and any(hidden for _, _, hidden in self._chain(attr(element, "style-name"))):
+        chain = self._chain(attr(element, "style-name"))
+        if text.strip() and any(style.hides for style in chain):
             self.left_out["hidden texts"] += 1
             return ""
-        return text
+        return raised(text) if any(style.raises for style in chain) else text
 
     def _note(self, note: Any) -> None:
         body = child(note, "note-body")

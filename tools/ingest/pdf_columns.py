@@ -98,7 +98,7 @@ def strip_of(rows: Sequence[Row], known: Mapping[float, float] | None = None) ->
         return best
     for edge in _edges(words, median(w.size for w in words)):
         strip = _Bands(words, edge, space).found()
-        if strip.lines > (best.lines if best else 0):
+        if strip.bands and strip.lines > (best.lines if best else 0):
             best = strip
     return best
 

@@ -8,15 +8,11 @@ from statistics import median
 from tools.ingest.pdf_columns import Row, Strip, strip_of
 from tools.ingest.pdf_pages import Piece
 from tools.ingest.pdf_tables import table_parts, table_rows
-
-RAISED, LOWERED = "\ue000", "\ue001"
-"""Around a small piece that stands above its line; what the file itself has of such characters was left out before."""
+from tools.ingest.raised import LOWERED, NOTE_MARK, RAISED, raised, written
 
 _MARKER = re.compile(
     r"[•◦▪‣●○■□–—*·∙-]|\(?(?:\d{1,2}(?:\.\d{1,3})*|[A-Za-z]|[ivxIVX]{2,5})[.)]?|\(?\d{3}[.)]|\[\w{1,8}\]"
 )
-_RAISED = re.compile(f"{RAISED}([^{LOWERED}]*){LOWERED}")
-_NOTE_MARK = re.compile(r"(?:\d{1,3}|[ivx]{1,5}|[*†‡§¶∗]{1,3})(?:\s?,\s?\d{1,3})*")
 _LONG_PIECE = 18  # characters; after a shorter one a bullet or number is no marker but a cell
 _SPACE, _CELL_GAP, _MARKER_GAP = 0.12, 0.8, 3.5  # of the size
 
@@ -73,7 +69,7 @@ def _attach(piece: Piece, rows: list[Row]) -> None:
         return
     row = min(touched, key=lambda row: abs(row[0].base - piece.base))
     if row[0].base - piece.base > 0.12 * row[0].size:
-        piece.text = f"{RAISED}{piece.text}{LOWERED}"
+        piece.text = raised(piece.text)
     piece.base = row[0].base
     row.append(piece)
 
@@ -95,8 +91,11 @@ def joined(row: Row) -> Row:
 
 
 def regions(rows: Sequence[Row], known: Mapping[float, float], strip: Strip | None) -> list[Region]:
-    """What stands on a page, in reading order; known: where columns begin, with their gutters. strip: the page's."""
-    if strip is None:
+    """What stands on a page, in reading order; known: where columns begin, with their gutters. strip: the page's.
+
+    A strip without bands parts nothing.
+    """
+    if strip is None or not strip.bands:
         return _leaf(rows)
     found: list[Region] = []
     at = 0
@@ -152,20 +151,8 @@ def _line(row: Row) -> Line:
     """A line of pieces; raised marks of notes are left out and counted."""
     text = " ".join(p.text for p in row)
     main = max(row, key=lambda p: len(p.text))
-    note = bool(text.startswith(RAISED) and _NOTE_MARK.match(text[1:]))
-    marks = 0
-
-    def told(match: re.Match[str]) -> str:
-        nonlocal marks
-        before = text[: match.start()].rstrip()
-        # After a word or the end of a sentence it is the mark of a note; after 'x' or 'km' it is a power.
-        if note and match.start() == 0:
-            return ""
-        if _NOTE_MARK.fullmatch(match[1].strip()) and re.search(r"(?:[^\W\d_]{3,}|[.,;:!?)\]\"'”’])$", before):
-            marks += 1
-            return ""
-        return match[1]
-
-    text = " ".join(_RAISED.sub(told, text).split())
+    note = bool(text.startswith(RAISED) and NOTE_MARK.match(text[1:]))
+    text, marks = written(text.partition(LOWERED)[2] if note else text)
+    text = " ".join(text.split())
     bold = sum(len(p.text) for p in row if p.bold) * 2 > sum(len(p.text) for p in row)
     return Line(text, row[0].left, max(p.right for p in row), main.base, main.size, bold, marks, note)

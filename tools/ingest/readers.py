@@ -1,10 +1,11 @@
 """Which reader reads which files, by the endings of their names."""
 
+import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from tools.errors import SourceError
+from tools.errors import SourceError, SteelmanError
 from tools.ingest.columns import GUESSED, Columns
 from tools.ingest.documents import Note
 from tools.ingest.epub import read_epub
@@ -23,7 +24,7 @@ from tools.passages import SourceDocument
 STRUCTURED = (".txt", ".md", ".markdown", ".html", ".htm", ".pdf", ".docx")
 """Endings of files whose readers got more out of them with time."""
 _MOST_WRONG_ROWS = 20
-
+_LOG = logging.getLogger(__name__)
 
 Read = Iterator[SourceDocument | SourceError | Note]
 
@@ -41,7 +42,8 @@ def read_file(
 ) -> Iterator[SourceDocument]:
     """The documents in a file; `name` is the path as the user gave it, the document's id.
 
-    Raises SourceError, naming the file (and the line, for rows), when it cannot be read as what its name says.
+    Raises SourceError, naming the file (and the line, for rows), when it cannot be read as what its name says, and
+    also where its reader fails: a file that nobody foresaw is one problem of an ingest and not its end.
     A wrong row goes to `skip`, where that is given, and the rows after it are still read. `columns` says which columns
     of a table are read as what; what was guessed goes to `tell`.
     """
@@ -64,6 +66,14 @@ def read_file(
             skip(found)
     except OSError as exc:
         raise SourceError(f"{name}: cannot be opened ({exc.strerror or exc}).") from exc
+    except (SteelmanError, MemoryError):
+        raise
+    except Exception as exc:
+        _LOG.debug("%s: its reader failed", name, exc_info=True)
+        raise SourceError(
+            f"{name}: cannot be read, for a reason that was not foreseen ({type(exc).__name__}). Please report this, "
+            "with the file if it may be shown; saving it in another format may help meanwhile."
+        ) from exc
 
 
 ROWS: dict[str, _RowReader] = {

@@ -48,7 +48,7 @@ def _documents(table: Table, name: str, given: Columns) -> Iterator[SourceDocume
         found = reading.document(row) if isinstance(row, Row) else row
         if found is not None:
             yield found
-    if told := reading.told():
+    if told := "; ".join(filter(None, [*table.after(), reading.told()])):
         yield Note(f"{name}: {told}.")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
+from tools.ingest.raised import written
 from tools.ingest.tables import TableLines
 from tools.passages import Block, BlockForm
 
@@ -42,6 +43,7 @@ class Story:
     def __init__(self, form: Form, kind: str = "") -> None:
         self.kind = kind
         self.contents = 0
+        self.marks = 0  # of notes, left out
         self.marked = False  # a bullet or a number stands before the paragraph
         self.beside: list[Block] = []  # notes and text boxes of the paragraph
         self._form = form
@@ -54,7 +56,8 @@ class Story:
         self._pieces.append(text)
 
     def end_paragraph(self, paragraph: Paragraph) -> None:
-        text = "".join(self._pieces)
+        text, marks = written("".join(self._pieces))
+        self.marks += marks
         self._pieces = []
         if paragraph.table:
             self._table(paragraph.table).said.append(_folded(text))

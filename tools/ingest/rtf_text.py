@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from tools.ingest.raised import raised
 from tools.ingest.rtf_story import Paragraph, Story
 from tools.ingest.word_styles import form_of_name
 from tools.passages import Block
@@ -20,6 +21,7 @@ _SILENT = frozenset(
     "colortbl info fldinst nonshppict nonesttables xe tc bkmkstart bkmkend filetbl ftnsep ftnsepc ftncn aftnsep "
     "aftnsepc aftncn sn sv shprslt listtext pntext objname objclass txe rxe".split()
 )
+_OF_SIGNS = frozenset("v deleted plain super sub nosupersub f uc ansicpg deff mac".split())
 _READ = frozenset("shpinst nesttableprops do".split())  # of those that older readers are to skip
 _STORIES = {
     **dict.fromkeys(("header", "headerl", "headerr", "headerf"), "running headers"),
@@ -50,6 +52,7 @@ class _Group:
     fallback: int = 1  # how many signs after a Unicode one stand there for readers that do not know it
     hidden: bool = False
     deleted: bool = False
+    raised: bool = False
     paragraph: Paragraph = field(default_factory=Paragraph)
     begins: bool = False  # a story
 
@@ -98,6 +101,7 @@ class RtfText:
         self._flush()
         found = self._stories[0].blocks(self._groups[0].paragraph)
         self.left_out["lines of contents"] += self._stories[0].contents
+        self.left_out["note marks"] += self._stories[0].marks
         return found + self._endnotes
 
     def open(self) -> None:
@@ -173,7 +177,7 @@ class RtfText:
             self._say(_SIGNS[word])
         elif word in ("par", "sect"):
             self._stories[-1].end_paragraph(group.paragraph)
-        elif word in ("v", "deleted", "plain", "f", "uc", "ansicpg", "deff", "mac"):
+        elif word in _OF_SIGNS:
             self._signs(group, word, value)
         elif word == "ftnalt":
             self._stories[-1].kind = "endnote" if self._stories[-1].kind == "note" else self._stories[-1].kind
@@ -187,7 +191,9 @@ class RtfText:
         elif word == "deleted":
             group.deleted = value != 0
         elif word == "plain":
-            group.hidden, group.deleted, group.font = False, False, self._font
+            group.hidden, group.deleted, group.raised, group.font = False, False, False, self._font
+        elif word in ("super", "sub", "nosupersub"):
+            group.raised = word == "super" and value != 0
         elif word == "f":
             group.font = value or 0
         elif word == "uc":
@@ -259,11 +265,12 @@ class RtfText:
                 self._dropping = True
         else:
             self._dropping = False
-            self._stories[-1].add(text)
+            self._stories[-1].add(raised(text) if group.raised else text)
 
     def _end_story(self, group: _Group) -> None:
         story = self._stories.pop()
         found = story.blocks(group.paragraph)
+        self.left_out["note marks"] += story.marks
         text = " ".join(block.text for block in found)
         if story.kind == "note":
             self._stories[-1].beside.append(Block(text, "note"))

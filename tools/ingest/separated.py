@@ -9,6 +9,7 @@ from itertools import chain, islice
 
 from tools.errors import SourceError
 from tools.ingest.columns import Columns, folded, is_known
+from tools.ingest.quotation import Line, Lines
 from tools.ingest.table import Row, Table
 
 _SEPARATORS = (",", ";", "\t", "|")
@@ -18,9 +19,6 @@ _ABOVE = 6  # lines that may stand above the names of the columns
 _SEP_LINE = re.compile(r'"?sep=(.)"?\n')  # Excel's own word for the separator
 _DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # a number, an address, a sentence
 
-Line = tuple[int, list[str]]
-"""The number of the line that a row begins on, and its cells."""
-
 
 def separated_table(text: str, name: str, given: Columns) -> Table:
     """The rows of a csv file; columns that its first line does not name are called 1, 2, 3 …
@@ -29,8 +27,10 @@ def separated_table(text: str, name: str, given: Columns) -> Table:
     """
     csv.field_size_limit(2**31 - 1)
     said = _SEP_LINE.match(text)
-    body = text[said.end() :] if said else text
-    lines = _lines(body, (said[1], csv.QUOTE_MINIMAL) if said else _separator(body, name), name, 1 if said else 0)
+    body = list(io.StringIO(text[said.end() :] if said else text))
+    form = (said[1], csv.QUOTE_MINIMAL) if said else _separator(body, name)
+    whole = Lines(body, form, name, 1 if said else 0, _usual(_cells(body, form, name))[1])
+    lines = iter(whole)
     first = list(islice(lines, _TRIED))
     width = _usual([cells for _, cells in first])[1]
     above = next((i for i, (_, cells) in enumerate(first[:_ABOVE]) if len(cells) >= width), 0)
@@ -43,45 +43,31 @@ def separated_table(text: str, name: str, given: Columns) -> Table:
     else:
         names = [str(i + 1) for i in range(width)]
         notes.append("its first line names no columns, so they are called 1, 2, 3 …")
-    return Table(_rows(chain(first, lines), names, name), names, notes)
+    return Table(_rows(chain(first, lines), names, name), names, notes, whole.told)
 
 
-def _lines(text: str, form: tuple[str, int], name: str, before: int = 0) -> Iterator[Line]:
-    """Every line of cells that says something. Raises SourceError where the file is no csv."""
-    separator, quoting = form
-    reader = csv.reader(io.StringIO(text), delimiter=separator, quoting=quoting)  # type: ignore[arg-type]
-    start = before + 1
-    try:
-        for cells in reader:
-            if any(cell.strip() for cell in cells):
-                yield start, cells
-            start = before + reader.line_num + 1
-    except csv.Error as exc:
-        raise SourceError(f"{name}, line {start}: not valid csv ({exc}).") from exc
-
-
-def _separator(text: str, name: str) -> tuple[str, int]:
+def _separator(lines: Sequence[str], name: str) -> tuple[str, int]:
     """What stands between the cells, and how they are quoted: what gives most rows the same number of cells."""
     best, most = _ONE_COLUMN, (0.5, 1)
     for separator in _SEPARATORS:
         form = (separator, csv.QUOTE_MINIMAL)
-        if separator == "\t" and "\t" in text[:10_000] and _plain_marks(text, name):
+        if separator == "\t" and any("\t" in line for line in lines[:_TRIED]) and _plain_marks(lines, name):
             form = (separator, csv.QUOTE_NONE)
-        found = _usual(_cells(text, form, name))
+        found = _usual(_cells(lines, form, name))
         if found[1] > 1 and found > most:
             best, most = form, found
-    first = next(_cells(text, _ONE_COLUMN, name), [""])
+    first = next(_cells(lines, _ONE_COLUMN, name), [""])
     return _ONE_COLUMN if is_known(first[0]) else best
 
 
-def _plain_marks(text: str, name: str) -> bool:
+def _plain_marks(lines: Sequence[str], name: str) -> bool:
     """Whether the quotation marks between tabs are just that: taken for quotes, they would join rows for nothing."""
-    quoted, plain = (list(_cells(text, ("\t", how), name, None)) for how in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE))
+    quoted, plain = (list(_cells(lines, ("\t", how), name, None)) for how in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE))
     return (_usual(plain)[0], len(plain)) > (_usual(quoted)[0], len(quoted))
 
 
-def _cells(text: str, form: tuple[str, int], name: str, most: int | None = _TRIED) -> Iterator[list[str]]:
-    return (cells for _, cells in islice(_lines(text, form, name), most))
+def _cells(lines: Sequence[str], form: tuple[str, int], name: str, most: int | None = _TRIED) -> Iterator[list[str]]:
+    return (cells for _, cells in islice(Lines(lines, form, name), most))
 
 
 def _usual(rows: Iterable[Sequence[str]]) -> tuple[float, int]:

@@ -60,6 +60,12 @@ class Styles:
             own = next((found for found in said if found is not None), False)
         return own
 
+    def raises(self, run: Any) -> bool:
+        """Whether a run with these properties stands above its line."""
+        chain = (style.run for style in self._chain(_named(run, "rStyle")))
+        found = (child(each, "vertAlign") for each in (run, *chain) if each is not None)
+        return next((attr(each, "val") == "superscript" for each in found if each is not None), False)
+
     def _is_item(self, properties: Any, chain: list[_Style]) -> bool:
         for each in (properties, *(style.properties for style in chain)):
             if each is not None and (found := child(each, "numPr", "numId")) is not None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from tools.ingest.packed import attr, child, local, number
+from tools.ingest.raised import raised, written
 from tools.ingest.tables import TableLines
 from tools.ingest.word_styles import Styles, switch
 from tools.passages import Block, BlockForm
@@ -75,7 +76,7 @@ class WordText:
         if properties is not None and _goes_on(properties):
             self._carried = text
             return
-        if not (folded := _folded(text)):
+        if not (folded := self._folded(text)):
             return
         form, level = self._styles.form(properties)
         if form == "contents":
@@ -104,7 +105,7 @@ class WordText:
         if text.strip() and self._styles.hides(properties, paragraph):
             self.left_out["hidden texts"] += 1
             return ""
-        return text
+        return raised(text) if self._styles.raises(properties) else text
 
     def _other(self, element: Any, name: str, paragraph: Any) -> str:
         if name in _DELETED:
@@ -145,9 +146,14 @@ class WordText:
         self._after, self._carried, self._fields = [], "", []
         found = list(self._story(element))
         if self._carried.strip():
-            found.append(Block(_folded(self._carried)))
+            found.append(Block(self._folded(self._carried)))
         self._after, self._carried, self._fields = outer
         return found
+
+    def _folded(self, text: str) -> str:
+        text, marks = written(text)
+        self.left_out["note marks"] += marks
+        return " ".join(text.split())
 
     def _table(self, table: Any) -> Iterator[Block]:
         """The table, then what its cells hold beside text; a single cell is a frame around what it holds."""
@@ -215,7 +221,3 @@ def _goes_on(properties: Any) -> bool:
 def _value(element: Any, *path: str) -> int:
     found = child(element, *path)
     return number(attr(found, "val")) if found is not None else 0
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.split())

@@ -54,6 +54,26 @@ _NAMES = {
     "zh": "Chinese",
 }
 _ENGLISH, _FEWEST_COMMON = 0.06, 3  # of the words; how many different ones
+# Scripts that English does not use: their letters, and the languages that are written in them, the likeliest first.
+# Chinese signs stand in Japanese too, so that kana come before them.
+_SCRIPTS = (
+    ("\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f", ("ja",)),
+    ("\u1100-\u11ff\u3130-\u318f\uac00-\ud7af", ("ko",)),
+    ("\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff", ("zh", "ja")),
+    ("\u0400-\u052f", ("ru", "uk", "bg", "sr", "be", "mk", "kk", "ky", "mn")),
+    ("\u0600-\u06ff\u0750-\u077f\ufb50-\ufdff\ufe70-\ufeff", ("ar", "fa", "ur", "ps", "ug")),
+    ("\u0370-\u03ff\u1f00-\u1fff", ("el",)),
+    ("\u0590-\u05ff", ("he",)),
+    ("\u0900-\u097f", ("hi", "mr", "ne")),
+    ("\u0980-\u09ff", ("bn", "as")),
+    ("\u0b80-\u0bff", ("ta",)),
+    ("\u0e00-\u0e7f", ("th",)),
+    ("\u0530-\u058f", ("hy",)),
+    ("\u10a0-\u10ff", ("ka",)),
+)
+_OF_SCRIPTS = [(re.compile(f"[{letters}]"), languages) for letters, languages in _SCRIPTS]
+_MANY_KANA = 0.1  # of the letters of a text in Japanese; in Chinese there are none but in names
+_FEWEST_SIGNS = 8
 _SURE = 0.9
 _READ = 3_000  # characters from each of three places
 _FEWEST = 20  # words; scripts without spaces have fewer
@@ -64,7 +84,8 @@ def language_of(text: str) -> str:
     """The ISO 639-1 code of a text's language; empty where it is too short or not told surely.
 
     English is told by its function words; everything else by a naive Bayes classifier over byte n-grams
-    (Lui and Baldwin 2012, langid.py).
+    (Lui and Baldwin 2012, langid.py). Where that is unsure of a text in a script that English does not use, it is the
+    classifier's guess if that language is written so, or else the likeliest language of the script.
     """
     words = _WORD.findall(_sample(text).casefold())
     if not words:
@@ -72,10 +93,25 @@ def language_of(text: str) -> str:
     common = [w for w in words if w in _COMMON]
     if len(common) >= _ENGLISH * len(words) and len(set(common)) >= min(_FEWEST_COMMON, len(words) // 8):
         return "en"
-    if len(words) < _FEWEST and sum(map(len, words)) < _FEWEST_LETTERS:
+    likely = _of_script("".join(words))
+    if not likely and len(words) < _FEWEST and sum(map(len, words)) < _FEWEST_LETTERS:
         return ""
     code, probability = _classifier().classify(" ".join(words))
+    if likely:
+        return str(code) if code in likely else likely[0]
     return str(code) if probability >= _SURE else ""
+
+
+def _of_script(letters: str) -> tuple[str, ...]:
+    """The languages of the script that most of the letters are of; none where that is Latin or there are too few."""
+    counts = [len(script.findall(letters)) for script, _ in _OF_SCRIPTS]
+    if sum(counts) < max(_FEWEST_SIGNS, len(letters) / 2):
+        return ()
+    kana, _, signs = counts[:3]
+    if kana + signs > len(letters) / 2 and kana >= _MANY_KANA * len(letters):
+        return _OF_SCRIPTS[0][1]
+    most = max(range(len(counts)), key=lambda i: counts[i])
+    return _OF_SCRIPTS[most][1]
 
 
 def name_of_language(code: str) -> str:

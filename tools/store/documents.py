@@ -2,7 +2,7 @@
 
 import hashlib
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import cast
@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.passages import PassageText, SourceDocument
+from tools.passages import Passage, PassageForm, PassageText, SourceDocument, SourceKind
 
 READING = 1
 """The version of the readers: raised when they get so much more out of files that reading these again is worth it."""
@@ -19,11 +19,14 @@ READING = 1
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
     """What tells whether a stored document has changed: the hash of its content, the file it was read from (empty
-    where that is not known), and the version of the readers."""
+    where that is not known), the version of the readers; with its language and the name that people see, where that
+    is not its identity."""
 
     content_hash: str
     origin: str
     reading: int
+    language: str = ""
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,21 @@ def remove_document(db: sqlite3.Connection, collection_id: int, external_id: str
     journal(db, collection_id, ids, "remove")
     db.execute("DELETE FROM documents WHERE id = ?", (row["id"],))
     return len(ids)
+
+
+def find_document(db: sqlite3.Connection, collection_id: int, name: str, number: int | None) -> list[str]:
+    """Identities of the documents of this name, or of this number among them; else the one with this identity.
+
+    Of several with the name, the one that it is the identity of is meant, since it has no other.
+    """
+    query = """
+        SELECT external_id, id, shown_id IN ('', ?) AND (shown_id <> '' OR external_id = ?) AS named FROM documents
+        WHERE collection_id = ? AND (external_id = ? OR shown_id = ?)
+    """
+    rows = db.execute(query, (name, name, collection_id, name, name)).fetchall()
+    rows = [row for row in rows if number in (None, row["id"])]
+    found = [row["external_id"] for row in rows if row["named"]] or [row["external_id"] for row in rows]
+    return [name] if name in found else found
 
 
 def insert_document(db: sqlite3.Connection, collection_id: int, document: PreparedDocument) -> int:
@@ -106,6 +124,56 @@ def adopt_document(db: sqlite3.Connection, collection_id: int, known_as: str, so
 def _identity(source: SourceDocument) -> tuple[str, str, str, str, int]:
     shown = source.external_id if source.key else ""
     return source.identity, shown, source.origin, source.language, READING
+
+
+def origins_of(db: sqlite3.Connection, collection_id: int, paths: Collection[str]) -> dict[str, str]:
+    """Identities of the documents that were read from these files or below these folders, with the file of each."""
+    query = "SELECT external_id, origin FROM documents WHERE collection_id = ? AND origin <> '' ORDER BY id"
+    starts = tuple(p.rstrip("/") + "/" for p in paths)
+    rows = db.execute(query, (collection_id,)).fetchall()
+    return {key: origin for key, origin in rows if origin in paths or origin.startswith(starts)}
+
+
+def documents_before(db: sqlite3.Connection, collection_id: int) -> dict[str, str]:
+    """Identities of the documents that earlier versions of the readers read, but for web pages, with the file of
+    each, empty where that is not known."""
+    query = "SELECT external_id, origin FROM documents WHERE collection_id = ? AND reading < ? ORDER BY id"
+    rows = db.execute(query, (collection_id, READING)).fetchall()
+    return {key: origin for key, origin in rows if not key.startswith(("http://", "https://"))}
+
+
+def texts_of(db: sqlite3.Connection, collection_id: int, identity: str) -> list[str]:
+    """The texts of a document's passages, in order."""
+    query = """
+        SELECT p.text FROM passages p JOIN documents d ON d.id = p.document_id
+        WHERE d.collection_id = ? AND d.external_id = ? ORDER BY p.position
+    """
+    return [text for (text,) in db.execute(query, (collection_id, identity))]
+
+
+def passage_of(row: Sequence[object]) -> Passage:
+    """The passage in a row of the columns id, document, collection, text, title, url, publisher, kind, date, position,
+    section, form, page, last_page, language, external_id."""
+    number, document, collection, text, title, url, publisher, kind, date, position = row[:10]
+    section, form, page, last_page, language, key = row[10:]
+    return Passage(
+        id=cast(int, number),
+        document_id=str(document),
+        collection=str(collection),
+        text=str(text),
+        title=str(title),
+        url=str(url),
+        publisher=str(publisher),
+        kind=cast(SourceKind, kind),
+        date=str(date),
+        position=cast(int, position),
+        section=str(section),
+        form=cast(PassageForm, form),
+        page=cast(int, page),
+        last_page=cast(int, last_page),
+        language=str(language),
+        key="" if key == document else str(key),
+    )
 
 
 def journal(db: sqlite3.Connection, collection_id: int, ids: Sequence[int], op: str) -> None:

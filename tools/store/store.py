@@ -5,24 +5,28 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tools.errors import AmbiguousDocumentError, EncoderMismatchError, UnknownCollectionError
 from tools.inference.batching import parts
-from tools.passages import Passage, PassageForm, SourceDocument, SourceKind
+from tools.passages import Passage, SourceDocument
 from tools.store.database import Database
 from tools.store.documents import (
-    READING,
     KnownDocument,
     PreparedDocument,
     adopt_document,
+    documents_before,
+    find_document,
     halves,
     insert_document,
     journal,
+    origins_of,
+    passage_of,
     remove_document,
+    texts_of,
 )
 from tools.store.web_passages import WebPassages
 
@@ -129,7 +133,8 @@ class Store:
 
     def known_documents(self, collection_id: int) -> dict[str, KnownDocument]:
         """What is stored, by identity, for telling what an ingest need not do again."""
-        query = "SELECT external_id, content_hash, origin, reading FROM documents WHERE collection_id = ?"
+        columns = "external_id, content_hash, origin, reading, language, shown_id"
+        query = f"SELECT {columns} FROM documents WHERE collection_id = ?"
         with self._db.read() as db:
             return {key: KnownDocument(*known) for key, *known in db.execute(query, (collection_id,))}
 
@@ -143,20 +148,26 @@ class Store:
         """Identities of the documents that were read from these files or below these folders (whole paths), with the
         file of each."""
         collection_id, _ = self.collection(name)
-        query = "SELECT external_id, origin FROM documents WHERE collection_id = ? AND origin <> '' ORDER BY id"
-        starts = tuple(p.rstrip("/") + "/" for p in paths)
         with self._db.read() as db:
-            rows = db.execute(query, (collection_id,)).fetchall()
-        return {key: origin for key, origin in rows if origin in paths or origin.startswith(starts)}
+            return origins_of(db, collection_id, paths)
 
     def read_before(self, name: str, endings: Sequence[str]) -> int:
         """How many files with these endings were read by earlier versions of the readers."""
         collection_id, _ = self.collection(name)
-        query = "SELECT external_id FROM documents WHERE collection_id = ? AND reading < ?"
         with self._db.read() as db:
-            rows = db.execute(query, (collection_id, READING)).fetchall()
-        files = (key.lower() for (key,) in rows if not key.startswith(("http://", "https://")))
-        return sum(name.endswith(tuple(endings)) for name in files)
+            return sum(key.lower().endswith(tuple(endings)) for key in documents_before(db, collection_id))
+
+    def from_before(self, name: str) -> list[str]:
+        """Identities of the documents that were stored before files were known by their whole paths, and that no file
+        has been found for since; web pages are known by their addresses and are not among them."""
+        collection_id, _ = self.collection(name)
+        with self._db.read() as db:
+            return [key for key, origin in documents_before(db, collection_id).items() if not origin]
+
+    def texts(self, collection_id: int, identity: str) -> list[str]:
+        """The texts of a document's passages, in order; none where there is no such document."""
+        with self._db.read() as db:
+            return texts_of(db, collection_id, identity)
 
     def put(self, collection_id: int, documents: Sequence[PreparedDocument]) -> int:
         """Stores the documents, each replacing an older one of the same id; returns the passages stored."""
@@ -191,17 +202,13 @@ class Store:
         """
         collection_id, _ = self.collection(name)
         with self._db.write() as db:
-            query = (
-                "SELECT external_id, id FROM documents WHERE collection_id = ? AND (external_id = ? OR shown_id = ?)"
-            )
-            rows = db.execute(query, (collection_id, document, document)).fetchall()
-            found = [key for key, own in rows if number in (None, own)]
-            if len(found) > 1 and document not in found:
+            found = find_document(db, collection_id, document, number)
+            if len(found) > 1:
                 named = ", ".join(found[:_NAMED]) + (" …" if len(found) > _NAMED else "")
                 raise AmbiguousDocumentError(
                     f"{len(found)} documents of '{name}' are called '{document}'. Name one of: {named}"
                 )
-            return remove_document(db, collection_id, document if document in found else found[0]) if found else 0
+            return remove_document(db, collection_id, found[0]) if found else 0
 
     def delete_documents(self, name: str, identities: Iterable[str]) -> int:
         """Removes the documents of these identities at once; returns the number of passages removed."""
@@ -219,7 +226,7 @@ class Store:
             for part in parts([i for i in wanted if i > 0], _PART):
                 marks = ",".join("?" * len(part))
                 for row in db.execute(f"{_PASSAGE} WHERE p.id IN ({marks})", part):
-                    found[row[0]] = _passage(row)
+                    found[row[0]] = passage_of(row)
         return found
 
     def vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
@@ -251,7 +258,7 @@ class Store:
         missing = "NOT EXISTS (SELECT 1 FROM sentence_vectors s WHERE s.passage_id = p.id)"
         query = f"{_PASSAGE} WHERE p.id > ? AND c.encoder = ? AND {missing} ORDER BY p.id LIMIT ?"
         with self._db.read() as db:
-            return [_passage(row) for row in db.execute(query, (after, encoder, limit))]
+            return [passage_of(row) for row in db.execute(query, (after, encoder, limit))]
 
     def keep_sentence_vectors(self, encoder: str, vectors: dict[int, NDArray[np.float32]]) -> None:
         """Stores the vectors of passages' sentences; nothing for one that is gone or that another encoder indexed."""
@@ -267,7 +274,7 @@ class Store:
         columns = _PASSAGE.replace("SELECT p.id", "SELECT d.collection_id AS cid, p.id")
         query = f"{columns} WHERE p.id > ? ORDER BY p.id LIMIT ?"
         with self._db.read() as db:
-            return [(row["cid"], _passage(row[1:])) for row in db.execute(query, (after, limit))]
+            return [(row["cid"], passage_of(row[1:])) for row in db.execute(query, (after, limit))]
 
     def replace_vectors(self, vectors: dict[int, NDArray[np.float32]]) -> None:
         """Other vectors for stored passages; one that was deleted in the meantime stays deleted."""
@@ -334,26 +341,3 @@ def check_encoder(collection: str, made_by: str, encoder: str) -> None:
             f"collection '{collection}' was indexed with the encoder {made_by}, but {encoder} is in use. "
             "Encode it again with `python -m agent rebuild`, or set the encoder back."
         )
-
-
-def _passage(row: Sequence[object]) -> Passage:
-    number, document, collection, text, title, url, publisher, kind, date, position = row[:10]
-    section, form, page, last_page, language, key = row[10:]
-    return Passage(
-        id=cast(int, number),
-        document_id=str(document),
-        collection=str(collection),
-        text=str(text),
-        title=str(title),
-        url=str(url),
-        publisher=str(publisher),
-        kind=cast(SourceKind, kind),
-        date=str(date),
-        position=cast(int, position),
-        section=str(section),
-        form=cast(PassageForm, form),
-        page=cast(int, page),
-        last_page=cast(int, last_page),
-        language=str(language),
-        key="" if key == document else str(key),
-    )

@@ -35,13 +35,17 @@ def decode(page: FetchedPage) -> str:
 
 
 def parse(html: str) -> Any:
-    """The page's tree as `lxml.html` has it, which is at most 256 levels deep; None for a page without any element."""
+    """The page's tree as `lxml.html` has it, which is at most 256 levels deep; None for a page without any element.
+
+    What no XML may hold is left out, since lxml refuses to write it when the tree is changed; a form feed is a space.
+    """
     from lxml.etree import ParserError
     from lxml.html import HTMLParser, document_fromstring
 
     parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False)
     try:
-        return document_fromstring(_INVALID_REFERENCE.sub("", _INVALID.sub("", html)).encode(), parser=parser)
+        valid = _INVALID_REFERENCE.sub("", _INVALID.sub("", html.replace("\x0c", " ")))
+        return document_fromstring(valid.encode(), parser=parser)
     except ParserError:
         return None
 
