@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _module(name: str):  # type: ignore[no-untyped-def]  # whichever module the suite is
     training = name.removeprefix("judge-")
-    own = f"evals.{name.replace('-', '_')}"
+    own = f"evals.suites.{name.replace('-', '_')}"
     return importlib.import_module(own if training == name else f"evals.training.{training}")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from evals.grounding import (
+from evals.suites.grounding import (
     GOLD,
     Item,
     Signals,

@@ -10,10 +10,10 @@ from pydantic import BaseModel
 
 from agent.settings import load_settings
 from evals.__main__ import main
-from evals.model import Found, _told, read_topics, table
 from evals.scripted.live import QUESTIONS, ask_live
 from evals.scripted.player import Page, Player, Written
 from evals.scripted.server import Call, ChatServer, longest_chain
+from evals.suites.model import Found, _told, read_topics, table
 from tools.errors import InputError
 from tools.inference.chat.model import ChatModel
 

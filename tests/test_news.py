@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from toys import ToyEncoder
 
 from evals.__main__ import main
-from evals.metrics.news import (
+from evals.datasets.news import NewsEvent, NewsParagraph, NewsSet, load_news
+from evals.metrics.diversity import (
     PAPER,
     coverage,
     density,
@@ -26,26 +27,22 @@ from evals.metrics.news import (
     recall,
     statistics,
 )
-from evals.news import CANDIDATES, Plan, figures, measured, named, prepared, sampled, scored
-from evals.ranking.fitting import MIDPOINTS, READINGS, calibrations, halves, methods_of, middle, slope_of
-from evals.ranking.news import (
+from evals.reports.lines import lines_of
+from evals.reports.news import table
+from evals.retrievers.calibration import MIDPOINTS, READINGS, calibrations, halves, methods_of, middle, slope_of
+from evals.retrievers.news import (
     METHODS,
     OF_ARTICLES,
     Calibration,
     Dials,
-    NewsEvent,
-    NewsParagraph,
-    NewsSet,
     Reading,
     Ready,
     article_cosine,
     calibrated,
-    load_news,
     own_cosine,
     stopped,
 )
-from evals.ranking.news_table import table
-from evals.reporting.lines import lines_of
+from evals.suites.news import CANDIDATES, Plan, figures, measured, named, prepared, sampled, scored
 from tools.diversity.clusters import Clustered, cluster_sentences, greedy_scs
 from tools.errors import InputError, ProviderDownError
 from tools.inference.cache import VectorCache
@@ -558,7 +555,7 @@ def test_clusters_are_made_once_an_event_for_all_methods(
         made.append(len(vectors))
         return cluster_sentences(vectors, paragraph)
 
-    monkeypatch.setattr("evals.news.cluster_sentences", counted)
+    monkeypatch.setattr("evals.suites.news.cluster_sentences", counted)
     asked = plan(load_news(write(tmp_path / "Small")))
     measured(asked, prepared(asked, ToyEncoder(), cache))
     assert made == [8, 4, 8, 2]  # of two events: the sentences of the candidates and of the relevant paragraphs

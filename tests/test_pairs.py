@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from evals.judging.pairs import LabelledPair, contraries, load_pairs
-from evals.metrics import pairs as m
+from evals.datasets.pairs import LabelledPair, contraries, load_pairs
+from evals.metrics import classification as m
 from tools.errors import InputError
 
 LABELS = np.array([True, True, False, False, False])

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from toys import ToyEncoder
 
 from evals.__main__ import main
-from evals.metrics.pir import AVERAGE, drawn_means, figures, first_gold, p_recall
-from evals.pir import Column, columns_of, rank_tasks, sampled
-from evals.ranking.pir import PirTask, Root, RootPerspective, load_tasks
-from evals.reporting.lines import lines_of
-from tools.diversity.projection import FORMS
+from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
+from evals.metrics.p_recall import AVERAGE, drawn_means, figures, first_gold, p_recall
+from evals.reports.lines import lines_of
+from evals.retrievers.projection import FORMS
+from evals.suites.pir import Column, columns_of, rank_tasks, sampled
 from tools.errors import InputError, ProviderReplyError
 from tools.inference.cache import VectorCache
 from tools.passages import SourceDocument

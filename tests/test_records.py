@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evals.metrics.intervals import interval, mean_interval, paired_interval
-from evals.records import Records, Shape, header, prompt_hashes, read_records
-from evals.rows import json_rows, tsv_rows
+from evals.datasets.rows import json_rows, tsv_rows
+from evals.metrics.bootstrap import interval, mean_interval, paired_interval
+from evals.reports.records import Records, Shape, header, prompt_hashes, read_records
 from tools.errors import InputError
 
 CONFIG = {"seed": 1, "sets": ["a"]}

@@ -12,10 +12,10 @@ from providers import ScriptedJudge
 from toys import ToyEncoder
 
 from evals.__main__ import main
-from evals.judging.judges import Judged
-from evals.metrics.responses import Side, evidence_measures, rouge2, stance_measures, thesis_overlap
-from evals.records import Record, Records
-from evals.responses import Models, ask, named_files, read_items, reported, sampled, table
+from evals.judges import Judged
+from evals.metrics.thesis_stance_evidence import Side, evidence_measures, rouge2, stance_measures, thesis_overlap
+from evals.reports.records import Record, Records
+from evals.suites.responses import Models, ask, named_files, read_items, reported, sampled, table
 from tools.errors import InputError, ProviderDownError, ProviderReplyError
 from tools.inference.judges.judge import Pair
 

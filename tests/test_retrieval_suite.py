@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from toys import House, ToyEncoder
 
 from evals.__main__ import main
+from evals.datasets.retrieval import GoldPerspective, GoldQuestion, RetrievalSet, load_sets
 from evals.metrics.coverage import LEANINGS
-from evals.ranking.methods import STANDARD, by_each, method, named
-from evals.ranking.retrievers import CorpusIndex, bm25, dense, expanded_queries, gold_queries, hybrid, interleave
-from evals.ranking.sets import GoldPerspective, GoldQuestion, RetrievalSet, load_sets
-from evals.ranking.table import table
-from evals.records import Record
-from evals.retrieval import Plan, Spent, rank, sampled, scored
+from evals.reports.records import Record
+from evals.reports.retrieval import table
+from evals.retrievers.corpus_index import CorpusIndex, bm25, dense, expanded_queries, gold_queries, hybrid, interleave
+from evals.retrievers.methods import STANDARD, by_each, method, named
+from evals.suites.retrieval import Plan, Spent, rank, sampled, scored
 from tools.errors import InputError, ProviderDownError, ProviderReplyError
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder

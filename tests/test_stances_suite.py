@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evals.__main__ import main
-from evals.stances import GOLD, Item, measured, read_items
+from evals.suites.stances import GOLD, Item, measured, read_items
 from tools.inference.judges.judge import Pair
 
 PAIR = Pair("Ferries are better than bridges.", "A ferry can be moved.", "Bridges are better than ferries.")

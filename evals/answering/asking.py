@@ -21,7 +21,7 @@ from agent.runs.service import Runs
 from agent.seams import Providers
 from agent.settings import Settings
 from evals.answering.plan import Ask, Shelves, shelve
-from evals.records import Record, Records
+from evals.reports.records import Record, Records
 from tools.errors import InputError, SteelmanError
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder

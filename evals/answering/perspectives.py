@@ -13,7 +13,7 @@ from agent.seams import Providers
 from agent.settings import load_settings
 from evals.answering.asking import in_force, providers_of
 from evals.metrics.expansion import Found, GoldRow, match
-from evals.records import Record, Records, Shape
+from evals.reports.records import Record, Records, Shape
 from tools.allowance import Allowance, using
 from tools.errors import SteelmanError
 

@@ -1,7 +1,7 @@
 """What is worth labelling: questions with their two statements, and the segments that lie near them.
 
 The questions are those of the training data that have two opposing statements; the segments are cut, 100 words each,
-from the training sets' own passages. Nothing that a judge is measured with is among them (`evals/judging/overlap.py`),
+from the training sets' own passages. Nothing that a judge is measured with is among them (`evals/datasets/overlap.py`),
 nor what is held out, nor a pair that the data label already.
 """
 

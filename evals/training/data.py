@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evals.judging.overlap import read_evaluated
-from evals.judging.pairs import load_pairs
-from evals.rows import json_rows
+from evals.datasets.overlap import read_evaluated
+from evals.datasets.pairs import load_pairs
+from evals.datasets.rows import json_rows
 from evals.training.candidates import ASKING, CUT, Asked, digest, questions, segments
 from evals.training.synthetic import synthetic_pair
 from evals.training.text import claim, fraction, key, negated, sentences, shingles, words_in_common

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.records import Records, read_records
+from evals.reports.records import Records, read_records
 from evals.training.candidates import CUT, Asked, Candidate, choose, digest, nearest, quotable_sentences, segments
 from evals.training.data import READINGS, Corpus, Example, load_corpus, read_questions, rows_of, taught
 from evals.training.text import key

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.pairs import expected_calibration_error
+from evals.metrics.classification import expected_calibration_error
 from evals.training.data import Corpus, Example, hard
 from evals.training.metrics import NONE, OPPOSE, SUPPORT, roc_auc, stance_accuracy
 from evals.training.packing import Weights, fit, reaches, reference

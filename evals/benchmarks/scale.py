@@ -1,0 +1,386 @@
+"""A store of many passages: filled, searched, changed and made again, by the code that serves a user's own.
+
+`python -m evals.benchmarks.scale STEP FOLDER PASSAGES` is one step in a process of its own, so that its memory is its
+own; `bench_scale` takes them in turn. What is done is kept in the folder: a run that was stopped goes on there.
+"""
+
+import contextlib
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evals.benchmarks.corpus import WIDTH, near, texts, vectors
+from tools.errors import InputError, SteelmanError, StoreError
+from tools.passages import PassageText, SourceDocument
+from tools.store.database import Database
+from tools.store.documents import PreparedDocument
+from tools.store.hybrid import HybridSearch
+from tools.store.store import Store
+
+PASSAGES = 20_000
+_COLLECTION = "scale"
+_BATCH = 1_000  # passages that the indexes take in at once
+_A_DOCUMENT = 10  # passages
+_CHANGED = 1_000
+_QUERIES, _WARMING, _EXACT = 200, 20, 100
+_FOUND = 24  # hits of one search, as a run of normal depth asks for
+_FIGURES = "figures.json"
+_KILLED_AFTER = 0.3  # of the passages that a rebuild takes in
+
+_Seconds = tuple[float, float]
+"""That passed, and that the processor worked in this process."""
+
+
+class _NoEncoder:
+    """Names the vectors; here they are given."""
+
+    name = "synthetic"
+    dimensions = WIDTH
+
+    def encode(self, texts: object) -> NDArray[np.float32]:
+        raise NotImplementedError("the vectors of this store are given")
+
+    encode_queries = encode
+
+
+class House:
+    """The store and its search, as a process of a user has them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.database = Database(folder / "steelman.db")
+        self.store = Store(self.database)
+        self.search = HybridSearch(self.store, folder / "index", _NoEncoder(), keeps_sentences=False)
+
+    def ask(self, text: str, vector: NDArray[np.float32], k: int = _FOUND) -> list[int]:
+        return [h.passage_id for h in self.search.search(text, vector, [_COLLECTION], k)]
+
+    def id(self) -> int:
+        return self.store.collection(_COLLECTION)[0]
+
+
+def bench_scale(passages: int = PASSAGES, data: Path | None = None) -> dict[str, Any]:
+    """Figures of a store of so many passages in `data`, or in a folder that is gone afterwards. Raises InputError."""
+    if passages < _A_DOCUMENT:
+        raise InputError(f"--passages needs a number from {_A_DOCUMENT}.")
+    with contextlib.ExitStack() as stack:
+        folder = data or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        figures = _kept(folder, passages)
+        for name in STEPS:
+            if name not in figures:
+                figures[name] = _in_a_process(name, folder, passages)
+                (folder / _FIGURES).write_text(json.dumps(figures, indent=2))
+    return figures
+
+
+def _kept(folder: Path, passages: int) -> dict[str, Any]:
+    """What was measured there before. Raises InputError for a folder that was begun with another number."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / _FIGURES
+    if not file.exists():
+        file.write_text(json.dumps({"passages": passages}))
+    figures: dict[str, Any] = json.loads(file.read_text())
+    if figures["passages"] != passages:
+        raise InputError(f"{folder} holds a store of {figures['passages']} passages. Name another folder with --data.")
+    return figures
+
+
+def _command(step: str, folder: Path, passages: int) -> list[str]:
+    return [sys.executable, "-m", "evals.benchmarks.scale", step, str(folder), str(passages)]
+
+
+def _in_a_process(step: str, folder: Path, passages: int) -> dict[str, Any]:
+    """Raises StoreError when the process did not come to its end."""
+    child = subprocess.run(_command(step, folder, passages), check=False, stdout=subprocess.PIPE, text=True)
+    if child.returncode:
+        raise StoreError(
+            f"'{step}' ended early, with status {child.returncode}. Run the same command again; it goes on."
+        )
+    found: dict[str, Any] = json.loads(child.stdout.splitlines()[-1])
+    return found
+
+
+# The steps
+
+
+def fill(folder: Path, passages: int) -> dict[str, Any]:
+    """Batch after batch into the store and both indexes, from where an earlier process stopped."""
+    house, pace = House(folder), _Pace(folder / "pace.jsonl")
+    collection = house.store.ensure_collection(_COLLECTION, _NoEncoder.name)
+    for batch in range(len(pace.lines), -(-passages // _BATCH)):
+        documents = _documents(batch, min(_BATCH, passages - batch * _BATCH))
+        with pace.batch(passages) as parts:
+            house.store.put(collection, documents)
+            parts.add("store")
+            house.search.refresh(lambda name, _: parts.add(name))
+    return {**pace.summary(), "disk_bytes_a_passage": _size(folder) // passages, **_memory()}
+
+
+def query(folder: Path, passages: int) -> dict[str, Any]:
+    """Searches with the vectors given, first those that warm the caches; then the two indexes alone.
+
+    Besides the time that passes, the processor's: where others work on the machine, only that says much.
+    """
+    house = House(folder)
+    collection = [house.id()]
+    searches: dict[str, Callable[[str, NDArray[np.float32]], object]] = {
+        "hybrid": house.ask,
+        "dense": lambda _, vector: house.search.dense.search(vector, collection, _FOUND),
+        "lexical": lambda text, _: house.search.lexical.search(text, collection, _FOUND),
+    }
+    questions = [_question(i, passages) for i in range(_WARMING + _QUERIES)]
+    timed = {name: [_timed(search, *q) for q in questions][_WARMING:] for name, search in searches.items()}
+    return {**{name: _milliseconds(pairs) for name, pairs in timed.items()}, **_memory()}
+
+
+def recall(folder: Path, passages: int) -> dict[str, Any]:
+    """Of the ten nearest stored vectors, how many the dense index finds."""
+    house = House(folder)
+    asked = np.stack([_question(i, passages)[1] for i in range(_EXACT)])
+    exact = _nearest(house.store, asked, 10)
+    collection = [house.id()]
+    shares = []
+    for vector, ids in zip(asked, exact, strict=True):
+        shares.append(len(ids & dict(house.search.dense.search(vector, collection, 10)).keys()) / 10)
+    return {"recall_at_10": round(statistics.mean(shares), 4), "lowest": min(shares)}
+
+
+def start(folder: Path, passages: int) -> dict[str, Any]:
+    """A process's first answer, and what it reads of the corpus for that."""
+    text, vector = _question(1, passages)
+    began = time.perf_counter()
+    house, statements = House(folder), list[str]()
+    with house.database.connection() as connection:
+        connection.set_trace_callback(statements.append)
+    found = house.ask(text, vector)
+    seconds = time.perf_counter() - began
+    corpus = [s for s in statements if " passages " in s or " vectors " in s]
+    scans = [s for s in corpus if " IN (" not in s]
+    return {
+        "seconds_to_first_answer": round(seconds, 2),
+        "hits": len(found),
+        "statements_on_the_corpus": len(corpus),
+        "of_them_scans": len(scans),
+        **_memory(),
+    }
+
+
+def change(folder: Path, passages: int) -> dict[str, Any]:
+    """The first passages replaced by others, then deleted; whether the indexes know it. At last all is as before."""
+    house, count = House(folder), min(_CHANGED, passages)
+    documents, others = _documents(0, count), _documents(0, count, version=1)
+    collection, figures = house.id(), dict[str, Any]()
+    _put(house, collection, documents)  # an earlier process may have been stopped on the way
+    before = _ids(house, documents)
+    figures["update_seconds"] = _seconds(lambda: _put(house, collection, others))
+    after = _ids(house, others)
+    figures["new_ones_found"] = _found(house, others, after)
+    figures["old_ones_found"] = _found(house, documents, before)
+    figures["delete_seconds"] = _seconds(lambda: _delete(house, others))
+    figures["deleted_ones_found"] = _found(house, others, after)
+    _put(house, collection, documents)
+    return {"passages": count, **figures, **_memory()}
+
+
+def rebuild(folder: Path, passages: int) -> dict[str, Any]:
+    """A rebuild killed on the way, and the process that comes after it: how much each took in."""
+    began, first = time.perf_counter(), 0
+    child = subprocess.Popen(_command("rebuilding", folder, passages), stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None  # it is a pipe
+    for line in child.stdout:
+        first += json.loads(line)["taken"]
+        if first >= _KILLED_AFTER * 2 * passages:
+            child.kill()
+    child.wait()
+    taken: dict[str, int] = {}
+
+    def told(name: str, count: int) -> None:
+        taken[name] = taken.get(name, 0) + count
+
+    House(folder).search.refresh(told)
+    seconds = time.perf_counter() - began
+    return {
+        "before_the_kill": first,
+        "after_it": taken,
+        "both_over_all": round((first + sum(taken.values())) / (2 * passages), 4),
+        "passages_per_second": round(passages / seconds, 1),
+        **_memory(),
+    }
+
+
+def rebuilding(folder: Path, passages: int) -> dict[str, Any]:
+    """What `rebuild` kills."""
+    House(folder).search.rebuild(lambda name, count: print(json.dumps({"taken": count}), flush=True))
+    return {"taken": 0}
+
+
+STEPS: dict[str, Callable[[Path, int], dict[str, Any]]] = {
+    "fill": fill,
+    "query": query,
+    "recall": recall,
+    "start": start,
+    "change": change,
+    "rebuild": rebuild,
+}
+
+
+# What the steps share
+
+
+class _Pace:
+    """Seconds of each batch and of its parts, kept in a file: its lines tell how far the filling is."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.lines: list[dict[str, float]] = _json_lines(file)
+        self._parts: dict[str, float] = {}
+        self._since = 0.0
+
+    def add(self, name: str) -> None:
+        """What passed since the last call was spent on this part."""
+        now = time.perf_counter()
+        self._parts[name] = self._parts.get(name, 0.0) + now - self._since
+        self._since = now
+
+    @contextlib.contextmanager
+    def batch(self, passages: int) -> Iterator["_Pace"]:
+        self._parts, self._since = {}, time.perf_counter()
+        yield self
+        self.lines.append({k: round(v, 3) for k, v in self._parts.items()})
+        with self._file.open("a") as file:
+            file.write(json.dumps(self.lines[-1]) + "\n")
+        done, rate = len(self.lines) * _BATCH, _BATCH / sum(self.lines[-1].values())
+        print(f"\r  {min(done, passages)} of {passages} passages, {rate:.0f} a second  ", end="", file=sys.stderr)
+
+    def summary(self) -> dict[str, Any]:
+        total = {name: sum(line.get(name, 0.0) for line in self.lines) for name in self.lines[0]}
+        tenth = self.lines[-max(1, len(self.lines) // 10) :]
+        return {
+            "seconds": {name: round(seconds, 1) for name, seconds in total.items()},
+            "passages_per_second": round(len(self.lines) * _BATCH / sum(total.values()), 1),
+            "last_tenth_per_second": round(len(tenth) * _BATCH / sum(sum(line.values()) for line in tenth), 1),
+        }
+
+
+def _json_lines(file: Path) -> list[dict[str, float]]:
+    """A line that a kill cut off is no line: its batch is put in again, in the place of what it left."""
+    lines = file.read_text().splitlines(keepends=True) if file.exists() else []
+    whole = [line for line in lines if line.endswith("\n")]
+    if whole != lines:
+        file.write_text("".join(whole))
+    return [json.loads(line) for line in whole]
+
+
+def _documents(batch: int, count: int, version: int = 0) -> list[PreparedDocument]:
+    """The batch's passages in documents of ten."""
+    words, rows = texts([batch, version], count), vectors([batch, version], count)
+    made = []
+    for start in range(0, count, _A_DOCUMENT):
+        part = slice(start, start + _A_DOCUMENT)
+        source = SourceDocument(f"{batch}-{start}", "\n".join(words[part]), publisher=f"Press {batch}-{start}")
+        made.append(PreparedDocument(source, tuple(map(PassageText, words[part])), rows[part]))
+    return made
+
+
+def _put(house: House, collection: int, documents: list[PreparedDocument]) -> None:
+    house.store.put(collection, documents)
+    house.search.refresh()
+
+
+def _delete(house: House, documents: list[PreparedDocument]) -> None:
+    for document in documents:
+        house.store.delete_document(_COLLECTION, document.source.external_id)
+    house.search.refresh()
+
+
+def _ids(house: House, documents: list[PreparedDocument]) -> list[int]:
+    """Of all their passages, in the order of the documents."""
+    query = "SELECT p.id FROM passages p JOIN documents d ON d.id = p.document_id WHERE d.external_id = ? ORDER BY p.id"
+    with house.database.read() as db:
+        return [row[0] for d in documents for row in db.execute(query, (d.source.external_id,))]
+
+
+def _found(house: House, documents: list[PreparedDocument], ids: list[int]) -> dict[str, float]:
+    """The share of these passages that each index finds, asked for by their own vector or by eight of their words."""
+    collection = [house.id()]
+    passages = [pair for d in documents for pair in zip(d.passages, d.vectors, strict=True)]
+    hits = {"dense": 0, "lexical": 0}
+    for number, (text, vector) in zip(ids, passages, strict=True):
+        hits["dense"] += number in dict(house.search.dense.search(vector, collection, _FOUND))
+        hits["lexical"] += number in dict(house.search.lexical.search(_eight(text.text, number), collection, _FOUND))
+    return {name: round(count / len(ids), 4) for name, count in hits.items()}
+
+
+def _eight(text: str, seed: int) -> str:
+    return " ".join(np.random.default_rng([6, seed]).choice(text.split(), 8))
+
+
+def _nearest(store: Store, asked: NDArray[np.float32], k: int) -> list[set[int]]:
+    """For each vector the ids of the k nearest of all that are stored."""
+    best = [list[tuple[float, int]]() for _ in asked]
+    after = 0
+    while batch := store.scan(after, _BATCH):
+        stored = store.vectors(p.id for _, p in batch)
+        ids = np.array(list(stored))
+        cosines = asked @ np.stack(list(stored.values())).T
+        for i, top in enumerate(np.argsort(-cosines, axis=1)[:, :k]):
+            best[i] = sorted([*best[i], *((float(cosines[i, j]), int(ids[j])) for j in top)], reverse=True)[:k]
+        after = batch[-1][1].id
+    return [{number for _, number in row} for row in best]
+
+
+def _question(number: int, passages: int) -> tuple[str, NDArray[np.float32]]:
+    """Eight words of a passage, and a vector near its own."""
+    rng = np.random.default_rng([5, number])
+    batch, row = divmod(int(rng.integers(passages)), _BATCH)
+    document = _documents(batch, min(_BATCH, passages - batch * _BATCH))[row // _A_DOCUMENT]
+    text, vector = document.passages[row % _A_DOCUMENT], document.vectors[row % _A_DOCUMENT]
+    return _eight(text.text, number), near(vector, number)
+
+
+def _timed(search: Callable[[str, NDArray[np.float32]], object], text: str, vector: NDArray[np.float32]) -> _Seconds:
+    began, worked = time.perf_counter(), time.process_time()
+    search(text, vector)
+    return time.perf_counter() - began, time.process_time() - worked
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return round(time.perf_counter() - began, 2)
+
+
+def _milliseconds(pairs: list[_Seconds]) -> dict[str, float]:
+    passed, worked = (1000 * np.array(pairs)).T
+    return {
+        "median_ms": round(float(np.median(passed)), 1),
+        "p95_ms": round(float(np.quantile(passed, 0.95)), 1),
+        "processor_median_ms": round(float(np.median(worked)), 1),
+        "processor_p95_ms": round(float(np.quantile(worked, 0.95)), 1),
+    }
+
+
+def _memory() -> dict[str, int]:
+    return {"peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}
+
+
+def _size(folder: Path) -> int:
+    """Bytes of all files."""
+    return sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
+
+
+if __name__ == "__main__":
+    step, folder, passages = sys.argv[1:]
+    try:
+        print(json.dumps({**STEPS, "rebuilding": rebuilding}[step](Path(folder), int(passages))))
+    except SteelmanError as exc:
+        sys.exit(f"\n{exc}")
