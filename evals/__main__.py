@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 
+from evals.suite import check_common
 from tools.errors import SteelmanError
 
 SUITES = {
@@ -48,6 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
             _module(name).add_arguments(suite)
     args = parser.parse_args(arguments)
     try:
+        check_common(args)
         status = int(_module(args.suite).run(args))
         sys.stdout.flush()
         return status

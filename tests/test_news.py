@@ -42,7 +42,8 @@ from evals.retrievers.news import (
     own_cosine,
     stopped,
 )
-from evals.suites.news import CANDIDATES, Plan, figures, measured, named, prepared, sampled, scored
+from evals.suite import shuffled
+from evals.suites.news import CANDIDATES, Plan, figures, measured, named, prepared, scored
 from tools.diversity.clusters import Clustered, cluster_sentences, greedy_scs
 from tools.errors import InputError, ProviderDownError
 from tools.inference.cache import VectorCache
@@ -489,10 +490,10 @@ def plan(news: NewsSet, *methods: str, **changes: Any) -> Plan:
 
 def test_a_sample_is_seeded() -> None:
     events = [NewsEvent(str(i), "What?", ()) for i in range(30)]
-    assert sampled(events, None, 1) == events
-    drawn = [[e.id for e in sampled(events, 5, seed)] for seed in (1, 1, 2)]
+    assert shuffled(events, None, 1) == events
+    drawn = [[e.id for e in shuffled(events, 5, seed)] for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
-    assert [e.id for e in sampled(events, 8, 1)][:5] == drawn[0]
+    assert [e.id for e in shuffled(events, 8, 1)][:5] == drawn[0]
 
 
 def test_an_event_after_the_first_stage(tmp_path: Path, cache: VectorCache) -> None:

@@ -453,7 +453,6 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
         ("--k", "five"),
         ("--strength", "much"),
         ("--strength", "nan"),
-        ("--limit", "0"),
     ):
         with pytest.raises(SystemExit):
             main(["pir", "--data", str(path), option, value])
@@ -461,6 +460,7 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
         ("--forms", "pop", "no form 'pop'"),
         ("--task", "planes", "no task 'planes'"),
         ("--seed", "-1", "--seed has to be 0 or more"),
+        ("--limit", "0", "--limit has to be 1 or more"),
     ):
         assert main(["pir", "--data", str(path), option, value]) == 1
         assert said in capsys.readouterr().err

@@ -1,18 +1,17 @@
 """Asks the agent through its door, over a data folder that lasts as long as the asking, with the usual caches."""
 
-import argparse
 import asyncio
 import hashlib
-import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from agent.answer.model import Answer
 from agent.providers.build import build_providers
@@ -22,16 +21,14 @@ from agent.seams import Providers
 from agent.settings import Settings
 from evals.answering.plan import Ask, Shelves, shelve
 from evals.reports.records import Record, Records
-from tools.errors import InputError, SteelmanError
+from evals.suite import progress
+from tools.errors import SteelmanError
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder
 from tools.ingest.ingest import Ingester, IngestReport
 from tools.passages import SourceDocument
 from tools.store.database import Database
 from tools.store.store import Store
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
 
 DEADLINE = 300.0
 """Seconds an answer may take where none are set: how busy the machine is should not show in the measures."""
@@ -68,15 +65,13 @@ async def ask_all(
     waiting = [a for a in asks if a.key not in records.done]
     if not waiting:
         return
-    from tqdm import tqdm
-
     shelves = shelve(documents, waiting)
     with data_folder(settings) as folder:
         async with Runs(elsewhere(settings, Path(folder)), build) as runs:
             await asyncio.to_thread(_fill, runs, shelves, settings.cache_dir / "evals.db")
             turn = asyncio.Semaphore(parallel)
             done = len(asks) - len(waiting)
-            with tqdm(total=len(asks), initial=done, unit="answer", disable=not sys.stderr.isatty()) as bar:
+            with progress(total=len(asks), initial=done, unit="answer") as bar:
                 tasks = [asyncio.create_task(_one(runs, a, shelves.open_to(a), turn)) for a in waiting]
                 try:
                     for finished in asyncio.as_completed(tasks):
@@ -145,17 +140,15 @@ def elsewhere(settings: Settings, folder: Path) -> Settings:
 
 
 def _fill(runs: Runs, shelves: Shelves, cache: Path) -> None:
-    from tqdm import tqdm
-
     search = runs.providers.search
     ingester = Ingester(runs.store, search, _Remembering(search.encoder, VectorCache(cache)))
     total = sum(map(len, shelves.documents.values()))
-    with tqdm(total=total, unit="document", disable=not sys.stderr.isatty()) as bar:
+    with progress(total=total, unit="document") as bar:
         for name, documents in shelves.documents.items():
             ingester.ingest(documents, name, partial(_told, bar, int(bar.n)))
 
 
-def _told(bar: "tqdm[NoReturn]", before: int, report: IngestReport) -> None:
+def _told(bar: "tqdm[Any]", before: int, report: IngestReport) -> None:
     bar.update(before + report.stored - bar.n)
 
 
@@ -176,10 +169,3 @@ class _Remembering:
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self._encoder.encode_queries(texts)
-
-
-def at_least_one(args: argparse.Namespace, *names: str) -> None:
-    """Raises InputError where one of these options was given and is less than 1."""
-    for name in names:
-        if getattr(args, name) is not None and getattr(args, name) < 1:
-            raise InputError(f"--{name} has to be 1 or more, not {getattr(args, name)}.")

@@ -4,13 +4,13 @@ Two layouts: `NAME.queries.jsonl` beside `CORPUS.corpus.jsonl[.gz]`, CORPUS bein
 or a folder of one `queries.jsonl` and one `corpus.jsonl[.gz]`.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from evals.datasets.rows import Row, json_rows
+from evals.suite import digest
 from tools.errors import InputError
 from tools.passages import SourceDocument
 
@@ -84,9 +84,17 @@ def load_sets(folder: Path, names: Sequence[str] = ()) -> list[RetrievalSet]:
         if corpus not in corpora:
             corpora[corpus] = _read_corpus(corpus)
         questions = _read_questions(queries, corpora[corpus], corpus)
-        digests = {part: _digest(path) for part, path in (("queries", queries), ("corpus", corpus))}
+        digests = {part: digest(path) for part, path in (("queries", queries), ("corpus", corpus))}
         sets.append(RetrievalSet(name, questions, corpora[corpus], digests))
     return sets
+
+
+def by_corpus(sets: Sequence[RetrievalSet]) -> list[list[RetrievalSet]]:
+    """Sets of one corpus together, so that it is indexed once."""
+    grouped: dict[int, list[RetrievalSet]] = {}
+    for one in sets:
+        grouped.setdefault(id(one.corpus), []).append(one)
+    return list(grouped.values())
 
 
 def _files(folder: Path, names: Sequence[str]) -> list[tuple[str, Path, Path]]:
@@ -162,7 +170,3 @@ def _new(row: Row, field: str, lines: dict[str, int]) -> str:
         raise row.wrong(f"'{field}' is '{id_}', as in line {lines[id_]} already.")
     lines[id_] = row.number
     return id_
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]

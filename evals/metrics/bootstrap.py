@@ -44,15 +44,6 @@ def mean_interval(values: Values, groups: Sequence[Hashable] | None = None, seed
     return interval(lambda chosen: float(array[chosen].mean()), range(len(array)) if groups is None else groups, seed)
 
 
-def paired_interval(first: Values, second: Values, groups: Sequence[Hashable] | None = None, seed: int = 1) -> Interval:
-    """The interval of the mean difference second − first of the same items, drawn together.
-
-    Raises ValueError where the two are not of one length.
-    """
-    differences = [b - a for a, b in zip(first, second, strict=True)]
-    return mean_interval(differences, groups, seed)
-
-
 def _members(groups: Sequence[Hashable]) -> list[Chosen]:
     found: dict[Hashable, list[int]] = {}
     for index, group in enumerate(groups):

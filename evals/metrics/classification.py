@@ -15,6 +15,8 @@ Flags = NDArray[np.bool_]
 Floats = NDArray[np.floating[Any]]
 
 BINS = 10
+SUPPORT, OPPOSE, NONE = 0, 1, 2
+"""Labels of pairs of three kinds, which number a model's answers too."""
 
 
 def accuracy(labels: Flags, accepted: Flags) -> float:
@@ -45,7 +47,7 @@ def positive_share(accepted: Flags) -> float:
     return _ratio(np.sum(accepted), len(accepted))
 
 
-def auc(labels: Flags, scores: Floats) -> float:
+def roc_auc(labels: Flags, scores: Floats) -> float:
     """Area under the ROC curve: the chance that a positive scores above a negative, ties counting half (Fawcett 2006).
 
     NaN without both kinds.
@@ -125,6 +127,31 @@ def contrast_outcomes(
                 outcomes.append(said[first] and said[second])
                 questions.append(question)
     return outcomes, questions, judged
+
+
+def best_f1(positive: Flags, score: Floats) -> tuple[float, float, float]:
+    """The highest F1 over thresholds, the threshold, and the accuracy there.
+
+    Optimistic: the threshold is read off the same pairs.
+    """
+    order = np.argsort(-score)
+    hits = np.cumsum(positive[order])
+    values = 2 * hits / (np.arange(1, len(order) + 1) + positive.sum())
+    at = int(np.argmax(values))
+    threshold = float(score[order][at])
+    return float(values[at]), threshold, float(np.mean((score >= threshold) == positive))
+
+
+def stance_accuracy(labels: NDArray[np.integer[Any]], probabilities: Floats, share: float = 1.0) -> float:
+    """How often the likelier of support and oppose is right, over pairs that are either, on the surest `share` of them.
+
+    Sureness is the larger of the two probabilities minus the smaller.
+    """
+    taken = labels != NONE
+    lead = probabilities[taken, SUPPORT] - probabilities[taken, OPPOSE]
+    right = (lead > 0) == (labels[taken] == SUPPORT)
+    surest = np.argsort(-np.abs(lead))[: max(1, round(share * len(lead)))]
+    return float(np.mean(right[surest])) if len(lead) else float("nan")
 
 
 def _ratio(part: Any, whole: Any) -> float:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from evals.metrics import classification as m
 from evals.metrics.bootstrap import interval, mean_interval
-from evals.training.metrics import best_f1
+from evals.metrics.classification import best_f1
 
 Record = dict[str, Any]
 Figures = dict[str, float]
@@ -23,7 +23,7 @@ _YES_OR_NO: dict[str, Callable[[m.Flags, m.Flags], float]] = {
     "recall": m.recall,
     "positive_share": lambda _, accepted: m.positive_share(accepted),
 }
-_RANKED: dict[str, Callable[[m.Flags, m.Floats], float]] = {"auc": m.auc, "average_precision": m.average_precision}
+_RANKED: dict[str, Callable[[m.Flags, m.Floats], float]] = {"auc": m.roc_auc, "average_precision": m.average_precision}
 _UNDEFINED = {
     "f1": "no pair is positive and none was accepted",
     "precision": "nothing was accepted",

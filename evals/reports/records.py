@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 from evals.datasets.rows import Row, json_rows
 from tools.errors import InputError
@@ -48,10 +48,10 @@ ANY = Shape()
 
 
 class Records:
-    """A file of records, open for more. Use it as a context manager."""
+    """A file of records, open for more; without a path they are held in memory only. Use it as a context manager."""
 
-    def __init__(self, path: Path, suite: str, config: Record, shape: Shape = ANY) -> None:
-        """Makes the file, or goes on with it.
+    def __init__(self, path: Path | None, suite: str, config: Record, shape: Shape = ANY) -> None:
+        """Makes the file, or resumes it.
 
         Raises InputError for a file that is none of records, or of another suite, configuration or prompts, or with a
         record of another shape, and leaves it as it is. A last line that a kill cut off is taken away, and said on
@@ -60,7 +60,10 @@ class Records:
         self.path = path
         self.header = header(suite, config)
         self.done: dict[str, Record] = {}
-        if path.exists() and _mended(path):
+        self._file: IO[str] | None = None
+        if path is None:
+            return
+        if path.exists() and _without_cut_line(path):
             found, records = read_records(path, shape)
             _check_same(path, found, self.header)
             self.done = {r["key"]: r for r in records}
@@ -77,7 +80,8 @@ class Records:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        if self._file:
+            self._file.close()
 
     def add(self, key: str, record: Record) -> None:
         """Appends a record at once; raises InputError for a key that is there already."""
@@ -87,8 +91,9 @@ class Records:
         self._write(self.done[key])
 
     def _write(self, line: Record) -> None:
-        self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        self._file.flush()
+        if self._file:
+            self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            self._file.flush()
 
 
 def read_records(path: Path, shape: Shape = ANY) -> tuple[Record, list[Record]]:
@@ -134,7 +139,7 @@ def _check_same(path: Path, found: Record, wanted: Record) -> None:
             raise InputError(f"{path} was made with another {part}: {change}. Name another file, or ask as then.")
 
 
-def _mended(path: Path) -> int:
+def _without_cut_line(path: Path) -> int:
     """Takes a last line away that has no end: the process was killed while it wrote. Gives the bytes that are left."""
     try:
         whole = path.read_bytes()

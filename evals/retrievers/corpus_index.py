@@ -4,7 +4,6 @@ The dense search is exact. Passages are searched whole, as the corpus cuts them;
 256 tokens of each.
 """
 
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from evals.datasets.retrieval import GoldQuestion
 from evals.judges import PairJudge
 from evals.retrievers.projection import Form, leaning_scores
+from evals.suite import progress
 from tools.diversity.clusters import Clustered, cluster_sentences, clustered_sentences
 from tools.errors import ProviderDownError, ProviderError
 from tools.inference.batching import parts
@@ -95,11 +95,9 @@ class CorpusIndex:
 
         Raises ProviderDownError when an encoder elsewhere fails: without them no question can be searched.
         """
-        from tqdm import tqdm
-
         texts = [passage_text(p.title, p.text) for p in self.corpus]
         rows = []
-        bar = tqdm(total=len(texts), desc="vectors", unit="passage", leave=False, disable=_quiet())
+        bar = progress(total=len(texts), desc="vectors", unit="passage", leave=False)
         try:
             with self._timed(), bar:
                 for part in parts(texts, _ENCODED_AT_ONCE):  # kept part by part, so that a killed run goes on
@@ -222,7 +220,3 @@ def leaning(index: CorpusIndex, question: GoldQuestion, form: Form, strength: fl
 def gold_queries(question: GoldQuestion) -> list[str]:
     """A query a gold perspective, as BERDS' released code words it: the question, a space, the statement."""
     return [f"{question.question} {p.statement}" for p in question.perspectives]
-
-
-def _quiet() -> bool:
-    return not sys.stderr.isatty()

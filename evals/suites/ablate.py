@@ -17,7 +17,6 @@ Ctrl-C prints what is known so far.
 """
 
 import argparse
-import json
 import random
 import signal
 import sys
@@ -30,11 +29,11 @@ from pathlib import Path
 from typing import Any
 
 from evals.datasets.rows import Row, json_rows
-from evals.reports.records import header
+from evals.reports.records import Record, header
+from evals.suite import GOLD, common_options, progress, show, show_docstring
 from evals.switched_grammar import Rule, SwitchedGrammar
 from tools.errors import InputError
 
-GOLD = Path(__file__).parents[1] / "gold"
 _FIELDS = ("question", "text", "query", "claim", "statement")
 _LONGEST = 220  # characters; what is longer is a passage
 Result = tuple[list[int], list[int]]
@@ -67,27 +66,21 @@ class Counted:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.description = __doc__
+    show_docstring(parser, __doc__)
     add = parser.add_argument
     add("--data", type=Path, nargs="+", default=[], metavar="DIR", help="folders of *.jsonl, or such files, as well")
-    add("--limit", type=int, metavar="N", help="a sample of N questions")
-    add("--seed", type=int, default=0, metavar="N", help="seed of the sample")
     add("--parallel", type=int, default=2, metavar="N", help="processes (default: 2)")
-    add("--json", action="store_true", help="print one object, with every rule")
+    common_options(parser, limit="a sample of N questions", seed="seed of the sample", default_seed=0)
 
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print. Raises InputError for data without questions."""
-    for name in ("limit", "parallel"):
-        if getattr(args, name) is not None and getattr(args, name) < 1:
-            raise InputError(f"--{name} has to be 1 or more, not {getattr(args, name)}.")
     questions = sorted(set(questions_of(GOLD)).union(*map(questions_of, args.data)))
     random.Random(args.seed).shuffle(questions)  # what is known when it is stopped is of all files
     questions = questions[: args.limit]
     counted = Counted(SwitchedGrammar().rules)
     stopped = not _count(counted, questions, args.parallel)
-    sys.stdout.write(_json(counted, questions, args) if args.json else _text(counted, len(questions)))
+    show(args.json, _result(counted, questions, args), lambda: _text(counted, len(questions)))
     if stopped:
         print("\nStopped.", file=sys.stderr)
     return 130 if stopped else 0
@@ -120,12 +113,9 @@ def changes(grammar: SwitchedGrammar, question: str) -> Result:
 
 def _count(counted: Counted, questions: Sequence[str], parallel: int) -> bool:
     """Counts question by question; False when it was stopped before the last one."""
-    from tqdm import tqdm
-
     try:
         with _results(questions, parallel) as results:
-            bar = tqdm(results, total=len(questions), unit="question", disable=not sys.stderr.isatty())
-            for result in bar:
+            for result in progress(results, total=len(questions), unit="question"):
                 counted.add(result)
     except KeyboardInterrupt:
         return False
@@ -155,14 +145,14 @@ def _in_process(question: str) -> Result:
     return changes(_own[0], question)
 
 
-def _json(counted: Counted, questions: Sequence[str], args: argparse.Namespace) -> str:
+def _result(counted: Counted, questions: Sequence[str], args: argparse.Namespace) -> Record:
     data = [path.name for path in args.data]
     config = {"data": data, "limit": args.limit, "seed": args.seed, "questions": len(questions)}
     head = header("ablate", config)
     items = counted.items()
     metrics = {"questions": counted.questions, "rules": len(items), "unchanged": sum(not i["changed"] for i in items)}
     result = {"suite": "ablate", "metrics": metrics, "items": items}
-    return json.dumps(result | {"config": head["config"] | {"versions": head["versions"]}}, indent=2) + "\n"
+    return result | {"config": head["config"] | {"versions": head["versions"]}}
 
 
 def _text(counted: Counted, asked: int) -> str:

@@ -7,9 +7,6 @@ the agent again. `evals/metrics/` says how each measure is made.
 
 import argparse
 import asyncio
-import json
-import math
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +18,7 @@ from agent.answer.model import Answer
 from agent.inference import Models
 from agent.providers.build import build_providers
 from agent.settings import Settings, load_settings
-from evals.answering.asking import Build, ask_all, at_least_one, fingerprint, in_force, providers_of
+from evals.answering.asking import Build, ask_all, fingerprint, in_force, providers_of
 from evals.answering.checks import check_claims, judge_claims
 from evals.answering.plan import FRAMINGS, MISSING, NEUTRAL, PLAIN, TOPICAL, plan
 from evals.answering.verdicts import with_gold_verdicts
@@ -41,6 +38,7 @@ from evals.metrics.ratio import Ratio
 from evals.metrics.stance_alignment import Correlation, judged_alignment, stance_alignment
 from evals.metrics.wording_consistency import framing_sameness
 from evals.reports.records import Record, Records, Shape, read_records
+from evals.suite import common_options, number, refuse_existing, show, write_new
 from tools.errors import InputError
 
 Measures = dict[str, Ratio | Correlation]
@@ -65,19 +63,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--gold", action="store_true", help="ask a judge that knows the documents' sides instead of the one in force")
     add("--score-only", action="store_true", help="measure the answers that are there, and ask nothing")
     add("--read", type=Path, metavar="FILE", help="also write the answers as Markdown, for reading")
-    add("--limit", type=int, metavar="N", help="only the first N questions of a seeded shuffle")
-    add("--seed", type=int, default=1, metavar="N", help="of the shuffle, the sides left out, the intervals")
-    add("--parallel", type=int, default=4, metavar="N", help="questions at once (default: 4)")
-    add("--json", action="store_true", help="print one object")
+    common_options(
+        parser,
+        limit="only the first N questions of a seeded shuffle",
+        seed="of the shuffle, the sides left out, the intervals",
+        parallel="questions at once",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Asks what is not answered yet, then scores all of it. Raises InputError."""
-    at_least_one(args, "limit", "parallel")
     if args.data and is_own(args.set):
         raise InputError(f"the set '{args.set}' is the project's own. Leave out --data, or name a set of it as --set.")
-    if args.read and args.read.exists():
-        raise InputError(f"{args.read} is there already. Name another file for --read.")
+    refuse_existing(args.read, "--read")
     return asyncio.run(evaluate(args, load_settings()))
 
 
@@ -107,7 +105,7 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
     result = report(measures, counts, head, records, limits, args.seed)
     if args.read:
         _write_reading(args.read, replies)
-    sys.stdout.write(json.dumps(result, indent=2, allow_nan=False) + "\n" if args.json else table(result, measures))
+    show(args.json, result, lambda: table(result, measures))
     return 0
 
 
@@ -141,9 +139,9 @@ def report(
     """One object: metrics, intervals, config, and what failed by name. What is not defined is null."""
     return {
         "suite": "answers",
-        "metrics": counts | {name: _number(m.value) for name, m in measures.items()},
-        "over": {name: _number(m.total) for name, m in measures.items()},
-        "intervals": {name: [_number(end) for end in m.interval(seed)] for name, m in measures.items()},
+        "metrics": counts | {name: number(m.value) for name, m in measures.items()},
+        "over": {name: number(m.total) for name, m in measures.items()},
+        "intervals": {name: [number(end) for end in m.interval(seed)] for name, m in measures.items()},
         "items": {name: m.rows for name, m in measures.items() if isinstance(m, Ratio)},
         "config": head["config"] | limits | {"versions": head["versions"], "prompts": head["prompts"]},
         "failed": [f"{r['asked']} [{r['variant']}]: {r['failed']}" for r in records if "failed" in r],
@@ -215,15 +213,7 @@ def _write_reading(path: Path, replies: Sequence[Reply]) -> None:
     from agent.answer.render.markdown import to_markdown
 
     texts = [f"<!-- {r.question} [{r.variant}] -->\n\n{to_markdown(r.answer)}" for r in replies if r.answer]
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write("\n\n".join(texts))
-    except OSError as exc:
-        raise InputError(f"{path} cannot be written ({exc.strerror or exc}).") from exc
-
-
-def _number(value: float) -> float | None:
-    return round(float(value), 4) if math.isfinite(value) else None
+    write_new(path, "\n\n".join(texts), "--read")
 
 
 def _shown(value: float | None) -> str:

@@ -17,9 +17,7 @@ Intervals: 95 %, bootstrapped by page.
 """
 
 import argparse
-import json
 import random
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,13 +25,13 @@ from pathlib import Path
 from agent.settings import load_settings
 from evals.datasets.rows import json_rows
 from evals.metrics.ratio import Ratio
+from evals.suite import GOLD, HALVES, common_options, show, show_docstring, with_intervals
 from tools.errors import InputError
 from tools.inference.encoders.encoder import Encoder, load_encoder
 from tools.language.grounding.grounding import is_grounded
 from tools.language.sentences import split_sentences
 
-GOLD = Path(__file__).parents[1] / "gold" / "claims"
-HALVES = ("dev", "last")
+CLAIMS = GOLD / "claims"
 TRUE = "true"
 JUDGES = ("none", "all", "tenth", "right")
 _WRONG = 0.1
@@ -52,14 +50,12 @@ class WrittenClaim:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.description = __doc__
+    show_docstring(parser, __doc__)
     add = parser.add_argument
     add("--half", choices=HALVES, default="dev", help="which half of the claims (default: dev)")
-    add("--data", type=Path, default=GOLD, metavar="DIR", help="folder of pages.jsonl and claims.jsonl")
+    add("--data", type=Path, default=CLAIMS, metavar="DIR", help="folder of pages.jsonl and claims.jsonl")
     add("--misses", action="store_true", help="print what a judge that finds everything lets through or loses")
-    add("--seed", type=int, default=1, metavar="N", help="of the random tenth and the intervals")
-    add("--json", action="store_true", help="print one object")
+    common_options(parser, seed="of the random tenth and the intervals")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -67,15 +63,9 @@ def run(args: argparse.Namespace) -> int:
     claims = list(read_claims(args.data, args.half))
     accepted = check(claims, load_encoder(load_settings().cache_dir), args.seed)
     measures = {judge: _measures(claims, found) for judge, found in accepted.items()}
-    if args.json:
-        told = {
-            judge: {n: {"value": r.value, "over": r.total, "interval": r.interval(args.seed)} for n, r in found.items()}
-            for judge, found in measures.items()
-        }
-        sys.stdout.write(json.dumps({"suite": "claims", "half": args.half, "metrics": told}, indent=2) + "\n")
-        return 0
-    sys.stdout.write(table(measures, args.seed))
-    if args.misses:
+    metrics = {judge: with_intervals(found, args.seed) for judge, found in measures.items()}
+    show(args.json, {"suite": "claims", "half": args.half, "metrics": metrics}, lambda: table(measures, args.seed))
+    if args.misses and not args.json:
         for claim, yes in zip(claims, accepted["all"], strict=True):
             if yes != (claim.kind == TRUE):
                 print(f"{'lost' if claim.kind == TRUE else f'let through ({claim.kind})'}: {claim.text}")

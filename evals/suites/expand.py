@@ -21,10 +21,7 @@ import argparse
 import asyncio
 import hashlib
 import json
-import random
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -36,7 +33,6 @@ from evals.metrics.expansion import (
     MEASURES,
     GoldRow,
     Verdict,
-    folded,
     perspective_measures,
     predict,
     verdict_of,
@@ -45,6 +41,7 @@ from evals.metrics.expansion import (
 from evals.metrics.question_framing import GoldReading, reading_shares
 from evals.metrics.ratio import Ratio
 from evals.reports.records import Record, Records, Shape, header
+from evals.suite import common_options, json_lines, number, progress, refuse_existing, sample, show, write_new
 from tools.errors import InputError
 from tools.inference.encoders.encoder import Encoder, load_encoder
 from tools.language.grammar import frame
@@ -55,8 +52,6 @@ _SHAPE = Shape(
     | {"form": (str,)}
 )
 
-__all__ = ["add_arguments", "folded", "judge", "predict", "read_rows", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
@@ -65,19 +60,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--perspectives", action="store_true", help="ask the chat model that is set for its perspectives")
     add("--out", type=Path, metavar="FILE", help="keep a record a question there, and go on with it when stopped")
     add("--failures", type=Path, metavar="FILE", help="write the rows that are not close as jsonl")
-    add("--json", action="store_true", help="print one object")
-    add("--limit", type=int, metavar="N", help="a sample of N rows")
-    add("--seed", type=int, default=0, metavar="N", help="seed of the sample")
-    add("--parallel", type=int, default=4, metavar="N", help="questions to the chat model at once (default: 4)")
+    common_options(
+        parser,
+        limit="a sample of N rows",
+        seed="seed of the sample",
+        default_seed=0,
+        parallel="questions to the chat model at once",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print. Raises InputError when the folder holds no row that counts."""
-    for name in ("limit", "parallel"):
-        if getattr(args, name) is not None and getattr(args, name) < 1:
-            raise InputError(f"--{name} has to be 1 or more, not {getattr(args, name)}.")
-    if args.failures and args.failures.exists():
-        raise InputError(f"{args.failures} is there already. Name another file for --failures.")
+    refuse_existing(args.failures, "--failures")
     if not args.perspectives and (readings := list(read_readings(_files(args.data)))):
         return _run_readings(args, readings)
     rows = list(read_rows(args.data, most=None if args.perspectives else 2))
@@ -86,22 +80,25 @@ def run(args: argparse.Namespace) -> int:
             f"{args.data} has no *.jsonl rows with `question` and two `perspectives`. Give another --data."
         )
     data = fingerprint(rows)
-    if args.limit is not None and args.limit < len(rows):
-        rows = random.Random(args.seed).sample(rows, args.limit)
+    rows = sample(rows, args.limit, args.seed)
     return _run_perspectives(args, rows, data) if args.perspectives else _run_grammar(args, rows, data)
 
 
 def _run_grammar(args: argparse.Namespace, rows: Sequence[GoldRow], data: str) -> int:
     encoder = load_encoder(load_settings().cache_dir)
     config = {"expander": "grammar", "encoder": encoder.name, "questions": data}
-    with Records(args.out, "expand", config, _SHAPE) if args.out else nullcontext() as file:
-        verdicts = judge(rows, encoder, file)
+    with Records(args.out, "expand", config, _SHAPE) as records:
+        verdicts = judge(rows, encoder, records)
     if args.failures:
-        _write_failures(args.failures, [v for v in verdicts if not v.close or v.wrong_polarity])
+        write_new(
+            args.failures,
+            json_lines(map(asdict, [v for v in verdicts if not v.close or v.wrong_polarity])),
+            "--failures",
+        )
     shares = verdict_shares(verdicts)
     sets = summarise(verdicts)
     result = report({"rows": len(rows)}, shares, config, args, []) | {"sets": sets}
-    sys.stdout.write(_json(result) if args.json else _table(sets) + _intervals(result))
+    show(args.json, result, lambda: _table(sets) + _intervals(result))
     return 0
 
 
@@ -109,15 +106,18 @@ def _run_readings(args: argparse.Namespace, rows: Sequence[GoldReading]) -> int:
     if args.out:
         raise InputError("Readings take a moment, and no --out is kept of them. Leave it out.")
     data = fingerprint(rows)
-    if args.limit is not None and args.limit < len(rows):
-        rows = random.Random(args.seed).sample(rows, args.limit)
+    rows = sample(rows, args.limit, args.seed)
     encoder = load_encoder(load_settings().cache_dir)
     verdicts = judge_readings(rows, encoder)
     if args.failures:
-        _write_failures(args.failures, [v for v in verdicts if not v.right_kind or (v.row.sides and not v.close)])
+        write_new(
+            args.failures,
+            json_lines(map(asdict, [v for v in verdicts if not v.right_kind or (v.row.sides and not v.close)])),
+            "--failures",
+        )
     config = {"expander": "grammar", "encoder": encoder.name, "questions": data}
     result = report({"rows": len(rows)}, reading_shares(verdicts), config, args, [])
-    sys.stdout.write(_json(result) if args.json else f"rows {len(rows)}\n{_intervals(result)}")
+    show(args.json, result, lambda: f"rows {len(rows)}\n{_intervals(result)}")
     return 0
 
 
@@ -126,12 +126,16 @@ def _run_perspectives(args: argparse.Namespace, rows: Sequence[GoldRow], data: s
 
     found, config = asyncio.run(ask_perspectives(rows, data, args.out, args.parallel))
     if args.failures:
-        _write_failures(args.failures, [f for f in found if f.failed or f.close < len(f.row.gold)])
+        write_new(
+            args.failures,
+            json_lines(map(asdict, [f for f in found if f.failed or f.close < len(f.row.gold)])),
+            "--failures",
+        )
     failed = [f"{f.row.question}: {f.failed}" for f in found if f.failed]
     counts = {"rows": len(rows), "failed": len(failed)}
     result = report(counts, perspective_measures(found), config, args, failed)
     named = "".join(f"failed: {name}\n" for name in failed)
-    sys.stdout.write(_json(result) if args.json else f"rows {len(rows)}\n{_intervals(result)}{named}")
+    show(args.json, result, lambda: f"rows {len(rows)}\n{_intervals(result)}{named}")
     return 0
 
 
@@ -156,24 +160,20 @@ def fingerprint(rows: Sequence[GoldRow] | Sequence[GoldReading]) -> str:
     return hashlib.sha256(json.dumps([asdict(row) for row in rows]).encode()).hexdigest()[:12]
 
 
-def judge(rows: Sequence[GoldRow], encoder: Encoder, file: Records | None = None) -> list[Verdict]:
-    """A verdict a row, in the order of the rows; those that the file holds are taken from there, others are added."""
-    known = {} if file is None else {row.key: _verdict(row, file.done[row.key]) for row in rows if row.key in file.done}
+def judge(rows: Sequence[GoldRow], encoder: Encoder, records: Records) -> list[Verdict]:
+    """A verdict a row, in the order of the rows; those that the records hold are taken from there, others are added."""
+    known = {row.key: _verdict(row, records.done[row.key]) for row in rows if row.key in records.done}
     if any(row.key not in known for row in rows):
         for verdict in _judged(rows, encoder):
             if verdict.row.key not in known:
                 known[verdict.row.key] = verdict
-                if file is not None:
-                    file.add(verdict.row.key, asdict(verdict))
+                records.add(verdict.row.key, asdict(verdict))
     return [known[row.key] for row in rows]
 
 
 def _judged(rows: Sequence[GoldRow], encoder: Encoder) -> Iterator[Verdict]:
-    """All rows are encoded at once: an int8 vector depends a little on what it is computed together with, and figures
-    should not depend on how often a run was stopped."""
-    from tqdm import tqdm
-
-    framings = [frame(row.question) for row in tqdm(rows, unit="question", disable=not sys.stderr.isatty())]
+    """All rows are encoded at once, so that figures do not depend on how often a run was stopped."""
+    framings = [frame(row.question) for row in progress(rows, unit="question")]
     pairs = [predict(framing) for framing in framings]
     vectors = encoder.encode([text for row, pair in zip(rows, pairs, strict=True) for text in (*row.gold, *pair)])
     at = 0
@@ -207,20 +207,12 @@ def report(
     head = header("expand", config | {"data": args.data.name, "limit": args.limit, "seed": args.seed})
     return {
         "suite": "expand",
-        "metrics": counts | {name: _number(m.value) for name, m in measures.items()},
-        "intervals": {name: [_number(end) for end in m.interval()] for name, m in measures.items()},
+        "metrics": counts | {name: number(m.value) for name, m in measures.items()},
+        "intervals": {name: [number(end) for end in m.interval()] for name, m in measures.items()},
         "items": {name: m.rows for name, m in measures.items()},
         "config": head["config"] | {"versions": head["versions"], "prompts": head["prompts"]},
         "failed": list(failed),
     }
-
-
-def _number(value: float) -> float | None:
-    return None if value != value else round(float(value), 4)
-
-
-def _json(result: dict[str, Any]) -> str:
-    return json.dumps(result, indent=2, allow_nan=False) + "\n"
 
 
 def _table(sets: dict[str, dict[str, float]]) -> str:
@@ -240,9 +232,6 @@ def _intervals(result: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _write_failures(path: Path, failed: Sequence[Any]) -> None:
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.writelines(json.dumps(asdict(v), ensure_ascii=False) + "\n" for v in failed)
-    except OSError as exc:
-        raise InputError(f"{path} cannot be written ({exc.strerror or exc}).") from exc
+def _write_failures(path: Path | None, failed: Sequence[Any]) -> None:
+    if path:
+        write_new(path, json_lines(map(asdict, failed)), "--failures")

@@ -15,7 +15,6 @@ Intervals: 95 %, from 1,000 seeded resamples of whole topics.
 import argparse
 import hashlib
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.settings import load_settings
-from evals.training.metrics import roc_auc
+from evals.metrics.classification import roc_auc
+from evals.suite import GOLD, common_options, json_lines, show
 from tools.errors import InputError
 from tools.inference.encoders.encoder import Encoder, load_encoder
 from tools.inference.judges.embedded import load_judge
@@ -35,7 +35,7 @@ from tools.language.grounding import grounding
 from tools.language.grounding.wording import objections
 from tools.language.sentences import split_sentences
 
-GOLD = Path(__file__).parents[1] / "gold" / "grounding.jsonl"
+GROUNDING = GOLD / "grounding.jsonl"
 WORST_FALSE_ACCEPT = 0.1
 _RESAMPLES = 1000
 
@@ -77,10 +77,8 @@ class Signals:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
-    parser.add_argument("--data", type=Path, default=GOLD, metavar="FILE", help="the gold items as jsonl")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    parser.add_argument("--limit", type=int, metavar="N", help="only the first N items")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the intervals")
+    parser.add_argument("--data", type=Path, default=GROUNDING, metavar="FILE", help="the gold items as jsonl")
+    common_options(parser, limit="only the first N items", seed="seed of the intervals")
     parser.add_argument("--misses", type=Path, metavar="FILE", help="write what the default got wrong as jsonl")
 
 
@@ -93,9 +91,9 @@ def run(args: argparse.Namespace) -> int:
     if args.misses:
         accepted = default(signals)
         wrong = [i for i, a in zip(items, accepted, strict=True) if a != i.grounded and i.half == "test"]
-        lines = [json.dumps({"id": i.id, "kind": i.kind, "claim": i.claim}, ensure_ascii=False) for i in wrong]
-        args.misses.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    sys.stdout.write(json.dumps(report, indent=2) + "\n" if args.json else table(report))
+        lines = json_lines({"id": i.id, "kind": i.kind, "claim": i.claim} for i in wrong)
+        args.misses.write_text(lines, encoding="utf-8")
+    show(args.json, report, lambda: table(report))
     return 0
 
 

@@ -11,9 +11,6 @@ extra            words found that are not among those in order, of all found
 """
 
 import argparse
-import json
-import random
-import sys
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -23,6 +20,7 @@ from typing import Any
 from evals.metrics.ratio import Ratio
 from evals.metrics.text_extraction import folded, in_order, is_sentence, words_of
 from evals.reports.records import header
+from evals.suite import GOLD, common_options, number, sample, show
 from tools.errors import InputError, SourceError
 from tools.ingest.cutting import cut_document
 from tools.ingest.readers import READERS, read_file
@@ -30,7 +28,7 @@ from tools.language.prose import without_mark
 from tools.language.sentences import split_sentences
 from tools.passages import SourceDocument
 
-_OWN = Path(__file__).parents[1] / "gold" / "ingest"
+_OWN = GOLD / "ingest"
 _EXPECTED = ".expected.txt"
 _NOTE = "NOTE: "
 _MISSES = 12
@@ -58,9 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", type=Path, default=_OWN, metavar="DIR", help="folder of files with NAME.expected.txt beside them")
     add("--misses", action="store_true", help="name the sentences that were not found whole, a dozen a file")
-    add("--json", action="store_true", help="print one object")
-    add("--limit", type=int, metavar="N", help="a sample of N files")
-    add("--seed", type=int, default=1, metavar="N", help="seed of the sample and the intervals")
+    common_options(parser, limit="a sample of N files", seed="seed of the sample and the intervals")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -70,10 +66,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(
             f"{args.data} has no file with its expected text beside it (report.pdf and report.pdf{_EXPECTED})."
         )
-    if args.limit is not None and args.limit < len(files):
-        files = sorted(random.Random(args.seed).sample(files, args.limit))
-    read = [measure(file, args.data) for file in files]
-    sys.stdout.write(_json(read, args) if args.json else _table(read, args.misses))
+    read = [measure(file, args.data) for file in sample(files, args.limit, args.seed)]
+    show(args.json, _result(read, args), lambda: _table(read, args.misses))
     return 1 if any(r.problem for r in read) else 0
 
 
@@ -150,19 +144,15 @@ def _figures(read: list[FileRead], seed: int) -> dict[str, Any]:
         "files": len(read),
         "pages": pages,
         "seconds": round(seconds, 3),
-        "metrics": {name: _number(share.value) for name, share in shares.items()},
-        "intervals": {name: [_number(end) for end in share.interval(seed)] for name, share in shares.items()},
+        "metrics": {name: number(share.value) for name, share in shares.items()},
+        "intervals": {name: [number(end) for end in share.interval(seed)] for name, share in shares.items()},
         "left_out": dict(sum((r.left_out for r in read), Counter[str]())),
     }
 
 
-def _number(value: float) -> float | None:
-    return None if value != value else round(float(value), 4)
-
-
-def _json(read: list[FileRead], args: argparse.Namespace) -> str:
+def _result(read: list[FileRead], args: argparse.Namespace) -> dict[str, Any]:
     head = header("ingest", {"data": args.data.name, "limit": args.limit, "seed": args.seed})
-    result = {
+    return {
         "suite": "ingest",
         **_figures(read, args.seed),
         "formats": {ending: _figures(some, args.seed) for ending, some in _by_format(read).items()},
@@ -170,7 +160,6 @@ def _json(read: list[FileRead], args: argparse.Namespace) -> str:
         "failed": [r.problem for r in read if r.problem],
         "config": head["config"] | {"versions": head["versions"]},
     }
-    return json.dumps(result, indent=2, allow_nan=False) + "\n"
 
 
 def _table(read: list[FileRead], misses: bool) -> str:

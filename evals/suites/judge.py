@@ -10,26 +10,22 @@ on them flatter, except those of its ranking (ROC-AUC, average precision).
 
 import argparse
 import hashlib
-import json
 import math
 import random
-import sys
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evals.datasets.pairs import LabelledPair, contraries, load_pairs
 from evals.judges import JUDGES, PairJudge, judge_named, open_judge
-from evals.metrics.classification import BINS
+from evals.metrics.classification import BINS, best_f1
 from evals.reports.judge import PUBLISHED, SOURCE, Record, labels_of, measures, optimistic, table, uninformed
 from evals.reports.records import Records, Shape
-from evals.training.metrics import best_f1
+from evals.suite import common_options, digest, progress, sample, show
 from tools.errors import InputError, ProviderReplyError
 from tools.inference.batching import parts
 from tools.inference.judges.judge import Pair
@@ -64,9 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="tell the judge the other perspective of a question with two, as a run does",
     )
     parser.add_argument("--out", type=Path, metavar="RECORDS", help="keep the scores here; a killed run goes on")
-    parser.add_argument("--limit", type=int, metavar="N", help="a seeded sample of N pairs")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the sample, the intervals, chance")
-    parser.add_argument("--json", action="store_true", help="print one object")
+    common_options(parser, limit="a seeded sample of N pairs", seed="of the sample, the intervals, chance")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -74,53 +68,44 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     pairs = load_pairs(args.data)
     opposite = contraries(pairs)
-    chosen = sampled(pairs, args.limit, args.seed)
+    chosen = sample(pairs, args.limit, args.seed)
     rate = float(np.mean([p.label for p in chosen]))
     judge = open_judge(args.judge, rate, args.seed)
     config: Record = {
         "data": args.data.name,
-        "sha256": hashlib.sha256(args.data.read_bytes()).hexdigest()[:12],
+        "sha256": digest(args.data),
         "judge": judge.name,
         "judge_threshold": judge.threshold,
         "contrary": args.contrary,
         "sample": [args.limit, args.seed] if len(chosen) < len(pairs) else None,
     }
-    with Records(args.out, "judge", config, _SHAPE) if args.out else nullcontext() as kept:
-        records = judge_pairs(chosen, opposite, judge, kept, args.contrary)
-    report = _report(chosen, records, judge, config, args)
-    sys.stdout.write(json.dumps(_plain(report), indent=2) + "\n" if args.json else table(report))
+    with Records(args.out, "judge", config, _SHAPE) as records:
+        scored = judge_pairs(chosen, opposite, judge, records, args.contrary)
+    report = _report(chosen, scored, judge, config, args)
+    show(args.json, report, lambda: table(report))
     return 0
-
-
-def sampled(pairs: Sequence[LabelledPair], limit: int | None, seed: int) -> list[LabelledPair]:
-    """At most `limit` pairs, in the order of the file."""
-    if limit is None or limit >= len(pairs):
-        return list(pairs)
-    return [pairs[i] for i in sorted(random.Random(seed).sample(range(len(pairs)), limit))]
 
 
 def judge_pairs(
     pairs: Sequence[LabelledPair],
     opposite: dict[tuple[str, str], str],
     judge: PairJudge,
-    kept: Records | None = None,
-    tell: bool = False,
+    records: Records,
+    with_contrary: bool = False,
 ) -> list[Record]:
-    """A record a pair, in order; what `kept` holds stays as it is.
+    """A record a pair, in order; a pair that `records` has is not recorded again.
 
-    opposite: (question, perspective) to the contrary, which the judge is told where `tell` is set. An int8 score
-    depends a little on what it is computed together with, so a part that a kill cut in two is judged whole once more:
-    figures should not depend on where a run was stopped. Raises ProviderError where the judge is down or gave no answer
-    of use yet; what came before is kept.
+    opposite: (question, perspective) to the contrary, which stands beside the perspective where `with_contrary` is set.
+    A judge elsewhere may score a pair a little differently beside other pairs, so a part that a kill cut in two is
+    judged whole once more: figures should not depend on where a run was stopped. Raises ProviderError where the judge
+    is down or gave no usable answer yet; the records up to there remain.
     """
-    from tqdm import tqdm
-
-    done: dict[str, Record] = dict(kept.done) if kept else {}
+    done = records.done
     known = sum(str(p.line) in done for p in pairs)
     unfinished = [part for part in parts(pairs, judge.together) if any(str(p.line) not in done for p in part)]
-    with tqdm(total=len(pairs), initial=known, unit="pair", disable=not sys.stderr.isatty()) as bar:
+    with progress(total=len(pairs), initial=known, unit="pair") as bar:
         for number, part in enumerate(unfinished):
-            asked = [Pair(p.perspective, p.document, opposite.get(_side(p), "") if tell else "") for p in part]
+            asked = [Pair(p.perspective, p.document, opposite.get(_side(p), "") if with_contrary else "") for p in part]
             if number == 0 and judge.knows:
                 _scores(judge, asked[:1], forgiving=True)  # a warm-up, which is not timed
             began = time.perf_counter()
@@ -130,9 +115,7 @@ def judge_pairs(
                 if str(pair.line) in done:
                     continue
                 record = _record(pair, score, failed, seconds) | {"contrary": opposite.get(_side(pair), "")}
-                done[str(pair.line)] = {"key": str(pair.line)} | record
-                if kept:
-                    kept.add(str(pair.line), record)
+                records.add(str(pair.line), record)
                 bar.update()
     return [done[str(p.line)] for p in pairs]
 
@@ -167,13 +150,15 @@ def _side(pair: LabelledPair) -> tuple[str, str]:
 def _report(
     pairs: Sequence[LabelledPair], records: Sequence[Record], judge: PairJudge, config: Record, args: argparse.Namespace
 ) -> Record:
-    cosine = records if args.judge == "cosine" else judge_pairs(pairs, {}, open_judge("cosine", 0.0, 0))
+    cosine = records
+    if args.judge != "cosine":
+        cosine = judge_pairs(pairs, {}, open_judge("cosine", 0.0, 0), Records(None, "judge", {}))
     threshold, source = _threshold(records, judge, args)
-    told = {"threshold": threshold, "threshold_from": source, "seed": args.seed, "ece_bins": BINS}
+    chosen = {"threshold": threshold, "threshold_from": source, "seed": args.seed, "ece_bins": BINS}
     return {
         "suite": "judge",
         **measures(records, threshold, judge.probabilities, args.seed),
-        "config": config | told | {"questions": len({r["question"] for r in records})},
+        "config": config | chosen | {"questions": len({r["question"] for r in records})},
         "baselines": uninformed(float(labels_of(records).mean())) | {"cosine, optimistic": optimistic(cosine)},
         "published": PUBLISHED,
         "published_source": SOURCE,
@@ -191,7 +176,7 @@ def _threshold(records: Sequence[Record], judge: PairJudge, args: argparse.Names
     return optimistic(records)["threshold"], "best F1 on these pairs: optimistic"
 
 
-def fitted_elsewhere(judge: PairJudge, data: Path, tell: bool, seed: int) -> tuple[float, str]:
+def fitted_elsewhere(judge: PairJudge, data: Path, with_contrary: bool, seed: int) -> tuple[float, str]:
     """The threshold of the highest F1 on held-out passages, as many with support as the human-labelled pairs have, and
     where it is from. Raises InputError where the folder has none."""
     from evals.training.data import load_corpus
@@ -205,7 +190,7 @@ def fitted_elsewhere(judge: PairJudge, data: Path, tell: bool, seed: int) -> tup
         )
     kept = _of_rate(truth, _USUAL_RATE, seed)
     pairs = [cases[i][0] for i in kept]
-    scores = judge.score([p if tell else replace(p, contrary="") for p in pairs])
+    scores = judge.score([p if with_contrary else replace(p, contrary="") for p in pairs])
     threshold = best_f1(truth[kept], scores)[1]
     return float(threshold), f"best F1 on {len(kept)} held-out passages of {data.name}"
 
@@ -220,18 +205,7 @@ def _of_rate(truth: NDArray[np.bool_], rate: float, seed: int) -> list[int]:
 
 
 def _check(args: argparse.Namespace) -> None:
-    if args.limit is not None and args.limit < 1:
-        raise InputError(f"--limit {args.limit}: at least one pair is needed.")
     if args.threshold is not None and not math.isfinite(args.threshold):
         raise InputError("--threshold has to be a number.")
     if args.fit_on is not None and args.threshold is not None:
         raise InputError("--fit-on finds the threshold that --threshold gives. Leave one out.")
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no NaN: what is not defined is null."""
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and math.isnan(value) else value

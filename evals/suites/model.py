@@ -26,7 +26,6 @@ that may cost at most before it asks.
 
 import argparse
 import asyncio
-import json
 import sys
 import time
 import uuid
@@ -47,7 +46,8 @@ from evals.metrics.ratio import Ratio
 from evals.scripted.live import ask_live
 from evals.scripted.player import MANNERS, Manner, Page, Player, Written
 from evals.scripted.server import Call, ChatServer, longest_chain
-from evals.suites.claims import GOLD, HALVES, TRUE
+from evals.suite import HALVES, common_options, show, show_docstring, with_intervals
+from evals.suites.claims import CLAIMS, TRUE
 from tools.errors import InputError
 from tools.ingest.ingest import Ingester
 from tools.passages import SourceDocument
@@ -91,15 +91,13 @@ class Found:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.description = __doc__
+    show_docstring(parser, __doc__)
     add = parser.add_argument
     add("--half", choices=HALVES, default="dev", help="which half of the claims (default: dev)")
     add("--judges", default=",".join(COLUMNS), metavar="NAME[,NAME…]", help="which judges (default: all)")
-    add("--data", type=Path, default=GOLD, metavar="DIR", help="folder of topics, pages and claims (.jsonl)")
+    add("--data", type=Path, default=CLAIMS, metavar="DIR", help="folder of topics, pages and claims (.jsonl)")
     add("--misses", action="store_true", help="print the true claims that are lost and the bad ones let through")
-    add("--seed", type=int, default=1, metavar="N", help="of the random tenth and the intervals")
-    add("--json", action="store_true", help="print one object")
+    common_options(parser, seed="of the random tenth and the intervals")
     add("--live", action="store_true", help="ask ten questions on your own model and key instead")
     add("--yes", action="store_true", help="with --live: do not wait for a word after the price is told")
 
@@ -112,11 +110,8 @@ def run(args: argparse.Namespace) -> int:
     if unknown := [n for n in names if n not in COLUMNS]:
         raise InputError(f"there is no judge '{unknown[0]}'. There are: {', '.join(COLUMNS)}.")
     found = {name: asyncio.run(_asked(args, name)) for name in names}
-    if args.json:
-        told = {name: _told(f, args.seed) for name, f in found.items()}
-        sys.stdout.write(json.dumps({"suite": "model", "half": args.half, "judges": told}, indent=2) + "\n")
-    else:
-        sys.stdout.write(table(found, args.seed))
+    figures = {name: figures_of(f, args.seed) for name, f in found.items()}
+    show(args.json, {"suite": "model", "half": args.half, "judges": figures}, lambda: table(figures))
     return 0
 
 
@@ -245,7 +240,7 @@ async def _with_a_slow_model(
     return slow
 
 
-def _told(found: Found, seed: int) -> dict[str, Any]:
+def figures_of(found: Found, seed: int) -> dict[str, Any]:
     """The measures of one judge, as numbers."""
     ratios = {
         "kept": Ratio.of([(run, shown, 1) for run, kind, shown in found.claims if kind == TRUE]),
@@ -256,7 +251,7 @@ def _told(found: Found, seed: int) -> dict[str, Any]:
     through = Counter(kind for _, kind, shown in found.claims if shown and kind != TRUE)
     calls = [calls for _, calls in found.spent]
     return {
-        **{n: {"value": r.value, "over": r.total, "interval": r.interval(seed)} for n, r in ratios.items()},
+        **with_intervals(ratios, seed),
         "let_through": dict(through),
         "crux": [sum(cruxes[True]), len(cruxes[True]), sum(cruxes[False]), len(cruxes[False])],
         "sentences": sum(n for _, _, n in found.sides) / max(1, len(found.sides)),
@@ -268,28 +263,28 @@ def _told(found: Found, seed: int) -> dict[str, Any]:
     }
 
 
-def table(found: dict[str, Found], seed: int) -> str:
-    """A row a judge."""
+def table(judges: dict[str, dict[str, Any]]) -> str:
+    """A row a judge; of each the figures."""
     lines = [
         f"{'judge':<9} {'kept':>19} {'bad':>19} {'sources':>19} {'a side':>7} {'calls':>5} {'tokens':>7} {'chain':>5} "
         f"{'slowest':>7}"
     ]
-    for name, of in found.items():
-        told = _told(of, seed)
-        shares = " ".join(f"{_share(told[n]):>19}" for n in ("kept", "bad", "sources"))
-        chain, slowest = told["chain"] or "-", f"{told['slowest']:.2f}" if told["slowest"] else "-"
+    for name, figures in judges.items():
+        shares = " ".join(f"{_share(figures[n]):>19}" for n in ("kept", "bad", "sources"))
+        chain, slowest = figures["chain"] or "-", f"{figures['slowest']:.2f}" if figures["slowest"] else "-"
         lines.append(
-            f"{name:<9} {shares} {told['sentences']:>7.1f} {told['calls']:>5} {told['tokens']:>7,} {chain:>5} "
+            f"{name:<9} {shares} {figures['sentences']:>7.1f} {figures['calls']:>5} {figures['tokens']:>7,} {chain:>5} "
             f"{slowest:>7}"
         )
-        kept, true, passed, bad = told["crux"]
+        kept, true, passed, bad = figures["crux"]
         lines.append(
             f"{'':<9} what the dispute turns on: {kept} of {true} true ones kept, {passed} of {bad} bad ones shown"
         )
-        if told["let_through"]:
-            lines.append(f"{'':<9} let through: {', '.join(f'{n} {kind}' for kind, n in told['let_through'].items())}")
-        if told["not_offered"]:
-            lines.append(f"{'':<9} {told['not_offered']} claims were in no run: their passages were not chosen")
+        if figures["let_through"]:
+            through = ", ".join(f"{n} {kind}" for kind, n in figures["let_through"].items())
+            lines.append(f"{'':<9} let through: {through}")
+        if figures["not_offered"]:
+            lines.append(f"{'':<9} {figures['not_offered']} claims were in no run: their passages were not chosen")
     return "\n".join(lines) + "\n"
 
 

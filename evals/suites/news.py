@@ -23,7 +23,6 @@ and a re-ranker's scores are read from the cache, and kept there event by event.
 
 import argparse
 import importlib
-import json
 import math
 import os
 import sys
@@ -31,15 +30,11 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from random import Random
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
-from agent.providers.build import build_encoder
-from agent.settings import load_settings
 from evals.datasets.news import NewsEvent, NewsSet, load_news
 from evals.metrics import diversity as measure
 from evals.reports.news import table
@@ -47,10 +42,11 @@ from evals.reports.records import Record
 from evals.retrievers.calibration import FITTED_ON, READINGS, calibrations, halves, methods_of, middle
 from evals.retrievers.corpus_index import CorpusIndex, Ranking
 from evals.retrievers.news import METHODS, Choose, Dials, Ready, needs_clusters
+from evals.suite import common_options, cutoffs, names, open_encoder, progress, retrieval_cache, show, shuffled
 from tools.diversity.clusters import Clustered, cluster_sentences, clustered_sentences
 from tools.errors import InputError
 from tools.inference.cache import VectorCache
-from tools.inference.encoders.encoder import Encoder, load_encoder
+from tools.inference.encoders.encoder import Encoder
 from tools.passages import SourceDocument
 
 CANDIDATES = 100
@@ -89,20 +85,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="ZIP|DIR", help="LocalNews.zip, or the folder unpacked from it")
-    names = ",".join(METHODS)
     one = parser.add_mutually_exclusive_group()
-    told = f"beside dense; all: {names}"
-    one.add_argument("--methods", type=_names, default=list(METHODS), metavar="NAME[,NAME…]", help=told)
+    beside = f"beside dense; all: {','.join(METHODS)}"
+    one.add_argument("--methods", type=names, default=list(METHODS), metavar="NAME[,NAME…]", help=beside)
     one.add_argument("--fit", action="store_true", help="fit greedyplus-calibrated on one half of the events")
-    add("--k", type=_cutoffs, default=[5, 10, 20, 50], metavar="K[,K…]", help="paragraphs that count (5,10,20,50)")
+    add(
+        "--k",
+        type=cutoffs(CANDIDATES),
+        default=[5, 10, 20, 50],
+        metavar="K[,K…]",
+        help="paragraphs that count (5,10,20,50)",
+    )
     add("--enough", type=_share, metavar="SHARE", help="stop choosing at this share of covered clusters, such as 0.9")
     add("--trade-off", type=_share, default=0.75, metavar="λ", help="of mmr and dkmips, unpublished (default: 0.75)")
     add("--weight", type=_weight, default=1.0, metavar="μ", help="of dkmips, unpublished (default: 1)")
     add("--divided", action="store_true", help="divide dkmips' relevance by k, as its authors do")
     add("--reranker", metavar="MODEL", help="a cross-encoder on this machine, for greedyplus (extra 'models')")
-    add("--limit", type=_positive, metavar="N", help="only the first N events of a seeded shuffle")
-    add("--seed", type=int, default=1, metavar="N", help="seed of the shuffle and of the intervals")
-    add("--json", action="store_true", help="print one object")
+    common_options(
+        parser, limit="only the first N events of a seeded shuffle", seed="seed of the shuffle and of the intervals"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -110,39 +111,30 @@ def run(args: argparse.Namespace) -> int:
     began = time.perf_counter()
     methods, news = named(args.methods), load_news(args.data)
     dials = Dials(args.trade_off, args.weight, args.divided, args.enough)
-    events = sampled(halves(news.measured)[0] if args.fit else news.measured, args.limit, args.seed)
+    events = shuffled(halves(news.measured)[0] if args.fit else news.measured, args.limit, args.seed)
     plan = Plan(news, events, methods, args.k, dials, args.limit, args.seed)
     reranker = _reranker(args.reranker)
-    settings = load_settings()
-    encoder = build_encoder(settings, load_encoder(settings.cache_dir))
-    ready = prepared(plan, encoder, VectorCache(settings.cache_dir / "retrieval.db"), reranker)
-    names = {"encoder": encoder.name, "reranker": reranker and reranker.name}
-    report = fitted(plan, list(ready), names) if args.fit else scored(plan, measured(plan, ready), names)
+    encoder = open_encoder()
+    ready = prepared(plan, encoder, retrieval_cache(), reranker)
+    models = {"encoder": encoder.name, "reranker": reranker and reranker.name}
+    report = fitted(plan, list(ready), models) if args.fit else scored(plan, measured(plan, ready), models)
     report["seconds"]["total"] = time.perf_counter() - began
-    sys.stdout.write(json.dumps(_plain(report), indent=2, ensure_ascii=False) + "\n" if args.json else table(report))
+    show(args.json, report, lambda: table(report))
     return 0
 
 
-def named(names: Sequence[str]) -> dict[str, Choose]:
+def named(methods: Sequence[str]) -> dict[str, Choose]:
     """The methods of these names, dense before all. Raises InputError for a name that is none."""
-    if unknown := [n for n in names if n not in METHODS]:
+    if unknown := [n for n in methods if n not in METHODS]:
         raise InputError(f"there is no method '{unknown[0]}'. There are: {', '.join(METHODS)}.")
-    return {name: METHODS[name] for name in ("dense", *names)}
-
-
-def sampled(events: Sequence[NewsEvent], limit: int | None, seed: int) -> list[NewsEvent]:
-    """The first `limit` of a seeded shuffle; all, as they come, without a limit."""
-    drawn = list(events)
-    if limit is not None:
-        Random(seed).shuffle(drawn)
-    return drawn[:limit]
+    return {name: METHODS[name] for name in ("dense", *methods)}
 
 
 class Sentences:
     """The sentences of texts that are clustered, and their vectors, made or read from the cache at once."""
 
     def __init__(self, texts: Sequence[str], encoder: Encoder, cache: VectorCache) -> None:
-        bar = tqdm(dict.fromkeys(texts), desc="sentences", unit="paragraph", leave=False, disable=_quiet())
+        bar = progress(dict.fromkeys(texts), desc="sentences", unit="paragraph", leave=False)
         self._of = {text: clustered_sentences(text) for text in bar}
         every = dict.fromkeys(s for found in self._of.values() for s in found)
         self._at = {sentence: row for row, sentence in enumerate(every)}
@@ -199,7 +191,7 @@ def reranked(reranker: Scorer, cache: VectorCache, headline: str, texts: Sequenc
 def measured(plan: Plan, ready: Iterable[Ready]) -> dict[str, Measured]:
     """What each method chooses, measured; the seconds are those of the most paragraphs asked for."""
     found = {name: Measured() for name in plan.methods}
-    for event in tqdm(ready, total=len(plan.events), unit="event", disable=_quiet()):
+    for event in progress(ready, total=len(plan.events), unit="event"):
         for name, choose in plan.methods.items():
             for k in plan.cutoffs:  # DkMIPS weighs by k: its choice of five need not begin its choice of ten
                 began = time.perf_counter()
@@ -227,23 +219,23 @@ def figures(ready: Ready, chosen: Ranking, k: int) -> dict[str, float]:
     }
 
 
-def scored(plan: Plan, found: dict[str, Measured], names: Record) -> Record:
+def scored(plan: Plan, found: dict[str, Measured], models: Record) -> Record:
     """The report: metrics, intervals, differences to dense, ratios to dense, items, seconds, configuration."""
     parts = {data: _part(plan, found, chosen) for data, chosen in _parts(plan).items()}
     sections = {section: {data: part[section] for data, part in parts.items()} for section in parts[plan.news.name]}
     seconds = {"search": sections.pop("search")}
-    told = {"config": _config(plan, names), "seconds": seconds, "machine": {"cpus": os.cpu_count()}}
+    told = {"config": _config(plan, models), "seconds": seconds, "machine": {"cpus": os.cpu_count()}}
     return {"suite": "news", **sections, **told}
 
 
-def fitted(plan: Plan, ready: Sequence[Ready], names: Record) -> Record:
+def fitted(plan: Plan, ready: Sequence[Ready], models: Record) -> Record:
     """The report on every setting, and in its configuration the one to take of each reading, None where none does.
 
     Raises InputError where there is nothing to fit on.
     """
     tried = calibrations(ready)
     every = replace(plan, methods=named([]) | methods_of(tried))
-    report, data = scored(every, measured(every, ready), names), plan.news.name
+    report, data = scored(every, measured(every, ready), models), plan.news.name
     best = {reading: middle(report["metrics"][data], reading, plan.cutoffs[0]) for reading in READINGS}
     report["config"]["fitted"] = {reading: name and asdict(tried[name]) for reading, name in best.items()}
     return report
@@ -289,7 +281,7 @@ def _spread(seconds: Sequence[float]) -> dict[str, float]:
     return {"median": float(np.median(seconds)), "p95": float(np.percentile(seconds, 95))}
 
 
-def _config(plan: Plan, names: Record) -> Record:
+def _config(plan: Plan, models: Record) -> Record:
     news, dials = plan.news, plan.dials
     size = {
         "annotated": len(news.measured),
@@ -302,16 +294,7 @@ def _config(plan: Plan, names: Record) -> Record:
     sample = None if plan.limit is None else {"limit": plan.limit, "seed": plan.seed}
     sizes = {data: {"questions": len(chosen)} | size for data, chosen in _parts(plan).items()}
     read = {"digest": news.digest, "sample": sample, "seed": plan.seed, "sizes": sizes}
-    return {"data": news.name, **names, **told, **read}
-
-
-def _plain(value: Any) -> Any:
-    """What is not defined is null in JSON."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return {"data": news.name, **models, **told, **read}
 
 
 def _reranker(model: str | None) -> Scorer | None:
@@ -320,27 +303,6 @@ def _reranker(model: str | None) -> Scorer | None:
     from tools.inference.encoders.reranker import Reranker
 
     return Reranker(model)
-
-
-def _quiet() -> bool:
-    return not sys.stderr.isatty()
-
-
-def _names(text: str) -> list[str]:
-    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-
-
-def _cutoffs(text: str) -> list[int]:
-    numbers = _names(text)
-    if not numbers or not all(n.isdecimal() and 0 < int(n) <= CANDIDATES for n in numbers):
-        raise argparse.ArgumentTypeError(f"give numbers from 1 to {CANDIDATES}, such as 5,10")
-    return sorted({int(n) for n in numbers})
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError("give a number above 0")
-    return int(text)
 
 
 def _share(text: str) -> float:

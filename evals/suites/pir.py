@@ -8,33 +8,28 @@ for AmbigQA).
 """
 
 import argparse
-import hashlib
-import json
 import math
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from random import Random
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from agent.providers.build import build_encoder
-from agent.settings import load_settings
 from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
 from evals.metrics.bootstrap import ROUNDS
 from evals.metrics.p_recall import AVERAGE, Ints, figures, first_gold, p_recall
 from evals.reports.records import Record
 from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.projection import FORMS, Form, leaning_scores
+from evals.suite import common_options, cutoffs, digest, names, open_encoder, progress, retrieval_cache, show, shuffled
 from tools.errors import InputError
 from tools.inference.batching import parts
 from tools.inference.cache import VectorCache
-from tools.inference.encoders.encoder import Encoder, load_encoder
+from tools.inference.encoders.encoder import Encoder
 
 _AT_ONCE = 256  # texts
 _WITH_STRENGTH = ("pap", "pap+")
@@ -66,8 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="FILE", help="the PIR data: one JSON object of tasks, plain or .gz")
-    add("--task", type=_names, default=[], metavar="NAME[,NAME…]", help="which tasks (default: all)")
-    add("--forms", type=_names, default=list(FORMS), metavar="NAME[,NAME…]", help=f"default: {','.join(FORMS)}")
+    add("--task", type=names, default=[], metavar="NAME[,NAME…]", help="which tasks (default: all)")
+    add("--forms", type=names, default=list(FORMS), metavar="NAME[,NAME…]", help=f"default: {','.join(FORMS)}")
     add(
         "--strength",
         type=_strengths,
@@ -75,15 +70,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S[,S…]",
         help="of pap and pap+; --strength=-1 adds (default: 1)",
     )
-    add("--k", type=_cutoffs, default=[5], metavar="K[,K…]", help="passages that count (default: 5)")
-    add("--limit", type=_positive, metavar="N", help="only the first N root queries of a seeded shuffle, of each task")
-    add("--seed", type=int, default=1, metavar="N", help="seed of the shuffle and of the intervals (default: 1)")
+    add("--k", type=cutoffs(), default=[5], metavar="K[,K…]", help="passages that count (default: 5)")
     add(
         "--published",
         action="store_true",
         help="as published: every line a perspective, every copy a passage, 0 for roots with one perspective",
     )
-    add("--json", action="store_true", help="print one object")
+    common_options(
+        parser,
+        limit="only the first N root queries of a seeded shuffle, of each task",
+        seed="seed of the shuffle and of the intervals (default: 1)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -93,14 +90,11 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"--seed has to be 0 or more, not {args.seed}.")
     columns = columns_of(args.forms, args.strength)
     tasks = [sampled(task, args.limit, args.seed) for task in load_tasks(args.data, args.task, args.published)]
-    settings = load_settings()
-    encoder = build_encoder(settings, load_encoder(settings.cache_dir))
-    cache = VectorCache(settings.cache_dir / "retrieval.db")
+    encoder, cache = open_encoder(), retrieval_cache()
     ranks = rank_tasks(tasks, columns, encoder, cache)
     result = report(tasks, columns, ranks, _config(args, tasks, columns, encoder.name))
     result["seconds"]["total"] = time.perf_counter() - began
-    shown = json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False) + "\n" if args.json else table(result)
-    sys.stdout.write(shown)
+    show(args.json, result, lambda: table(result))
     return 0
 
 
@@ -118,9 +112,7 @@ def sampled(task: PirTask, limit: int | None, seed: int) -> PirTask:
     """The task with the first `limit` roots of a seeded shuffle and its whole corpus; as it is without a limit."""
     if limit is None:
         return task
-    roots = list(task.roots)
-    Random(seed).shuffle(roots)
-    return replace(task, roots=tuple(roots[:limit]))
+    return replace(task, roots=tuple(shuffled(task.roots, limit, seed)))
 
 
 def rank_tasks(
@@ -128,7 +120,7 @@ def rank_tasks(
 ) -> dict[str, Ranks]:
     """By task. Raises ProviderError of an encoder elsewhere."""
     total = sum(len(root.perspectives) for task in tasks for root in task.roots) * len(columns)
-    with tqdm(total=total, unit="search", disable=_quiet()) as bar:
+    with progress(total=total, unit="search") as bar:
         return {task.name: _rank(task, columns, encoder, cache, bar) for task in tasks}
 
 
@@ -160,7 +152,7 @@ def _query_vectors(task: PirTask, index: CorpusIndex) -> dict[str, NDArray[np.fl
     with, and figures should not depend on whether a smaller sample was measured, and its vectors kept, before.
     """
     vectors: dict[str, NDArray[np.float32]] = {}
-    with tqdm(total=len(task.texts), desc="vectors", unit="query", leave=False, disable=_quiet()) as bar:
+    with progress(total=len(task.texts), desc="vectors", unit="query", leave=False) as bar:
         for part in parts(task.texts, _AT_ONCE):  # kept part by part, so that a killed run goes on
             vectors |= zip(part, index.query_vectors(part), strict=True)
             bar.update(len(part))
@@ -173,36 +165,36 @@ def _direction(root: Root, one: RootPerspective, vectors: dict[str, NDArray[np.f
 
 def report(tasks: Sequence[PirTask], columns: Sequence[Column], ranks: dict[str, Ranks], config: Record) -> Record:
     """Metrics and intervals by task, average, column and measure; items by root; configuration; seconds."""
-    names = [column.name for column in columns]
+    columns_named = [column.name for column in columns]
     roots = {task: found.roots for task, found in ranks.items()}
-    metrics, intervals = figures(roots, names, config["k"], config["seed"])
-    items = {task.name: _items(task, roots[task.name], names, config["k"]) for task in tasks}
+    metrics, intervals = figures(roots, columns_named, config["k"], config["seed"])
+    items = {task.name: _items(task, roots[task.name], columns_named, config["k"]) for task in tasks}
     return {
         "suite": "pir",
         "metrics": metrics,
         "intervals": intervals,
-        "items": items | {AVERAGE: {name: {} for name in names}},
+        "items": items | {AVERAGE: {name: {} for name in columns_named}},
         "config": config,
         "seconds": {"search": {task: found.seconds for task, found in ranks.items()}},
     }
 
 
-def _items(task: PirTask, ranks: Sequence[Ints], names: Sequence[str], cutoffs: Sequence[int]) -> Record:
+def _items(task: PirTask, ranks: Sequence[Ints], columns: Sequence[str], ks: Sequence[int]) -> Record:
     """Column to measure to rows of (root, value, 1), for comparing two results root by root."""
-    values = {k: p_recall(ranks, k) for k in cutoffs}
+    values = {k: p_recall(ranks, k) for k in ks}
     return {
         name: {
             f"p_recall@{k}": [(root.key, float(v), 1.0) for root, v in zip(task.roots, values[k][:, i], strict=True)]
-            for k in cutoffs
+            for k in ks
         }
-        for i, name in enumerate(names)
+        for i, name in enumerate(columns)
     }
 
 
 def _config(args: argparse.Namespace, tasks: Sequence[PirTask], columns: Sequence[Column], encoder: str) -> Record:
     return {
         "data": args.data.name,
-        "sha256": hashlib.sha256(args.data.read_bytes()).hexdigest()[:12],
+        "sha256": digest(args.data),
         "reading": "published" if args.published else "sets",
         "encoder": encoder,
         "columns": [column.name for column in columns],
@@ -290,32 +282,11 @@ def _star(result: Record, task: str, column: str, k: int) -> str:
     return "*" if low > 0 or high < 0 else " "
 
 
-def _quiet() -> bool:
-    return not sys.stderr.isatty()
-
-
-def _names(text: str) -> list[str]:
-    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-
-
 def _strengths(text: str) -> list[float]:
     try:
-        numbers = [float(part) for part in _names(text)]
+        numbers = [float(part) for part in names(text)]
     except ValueError:
         numbers = []
     if not numbers or not all(math.isfinite(n) for n in numbers):
         raise argparse.ArgumentTypeError("give numbers such as 0.25,0.5,1")
     return list(dict.fromkeys(numbers))
-
-
-def _cutoffs(text: str) -> list[int]:
-    numbers = _names(text)
-    if not numbers or not all(n.isdecimal() and int(n) > 0 for n in numbers):
-        raise argparse.ArgumentTypeError("give numbers above 0, such as 1,5,10")
-    return sorted({int(n) for n in numbers})
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError("give a number above 0")
-    return int(text)

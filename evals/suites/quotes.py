@@ -20,7 +20,6 @@ import argparse
 import asyncio
 import json
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -35,12 +34,13 @@ from agent.providers.build import build_providers
 from agent.seams import Brief, Providers, Writer
 from agent.settings import Settings, load_settings
 from agent.state import Claim
-from evals.answering.asking import ask_all, at_least_one, in_force
+from evals.answering.asking import ask_all, in_force
 from evals.answering.plan import PLAIN, Ask
 from evals.answering.verdicts import with_gold_verdicts
 from evals.datasets.cases import SAMPLES_SET, SIDES, Case, load_cases, refuse_either_way
 from evals.metrics.quoting import TIERS, Curve, Kind, Point, Question, Tier, curve, fit, operating_points
 from evals.reports.records import Records
+from evals.suite import common_options, names, show
 from tools.errors import InputError
 from tools.inference.judges.quoting import FILE, GROUNDS, Quoting, load_quoting
 from tools.store.store import Store
@@ -55,19 +55,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--fit", action="store_true", help="fit weights and probabilities on these sets")
     add("--out", type=Path, metavar="FILE", help=f"with --fit: where they go, such as {FILE.parent.name}/{FILE.name}")
     add("--keep", type=Path, metavar="FILE", help="what was read, so that another call need not ask again")
-    add("--limit", type=int, metavar="N", help="only the first N questions of a seeded shuffle of each set")
-    add("--seed", type=int, default=1, metavar="N", help="of the shuffle and the intervals")
-    add("--parallel", type=int, default=4, metavar="N", help="questions at once (default: 4)")
-    add("--json", action="store_true", help="print one object")
+    common_options(
+        parser,
+        limit="only the first N questions of a seeded shuffle of each set",
+        seed="of the shuffle and the intervals",
+        parallel="questions at once",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Asks, then tells. Raises InputError."""
-    at_least_one(args, "limit", "parallel")
     if args.out and not args.fit:
         raise InputError("--out is for what --fit finds. Add --fit, or leave --out out.")
-    names = [n.strip() for n in args.set.split(",") if n.strip()]
-    read = {name: asyncio.run(_read(args, name, load_settings())) for name in names}
+    read = {name: asyncio.run(_read(args, name, load_settings())) for name in names(args.set)}
     quoting = load_quoting()
     if args.fit:
         quoting = fit([q for questions in read.values() for q in questions])
@@ -75,15 +75,12 @@ def run(args: argparse.Namespace) -> int:
             args.out.write_text(json.dumps(asdict(quoting), indent=1) + "\n", encoding="utf-8")
     curves = {name: {tier: curve(questions, quoting, tier) for tier in TIERS} for name, questions in read.items()}
     points = {name: operating_points(questions, quoting, args.seed) for name, questions in read.items()}
-    if args.json:
-        told = {
-            "quoting": asdict(quoting),
-            "curves": {n: {tier: [_plain(p) for p in c] for tier, c in by.items()} for n, by in curves.items()},
-            "points": points,
-        }
-        sys.stdout.write(json.dumps(told, indent=2) + "\n")
-    else:
-        sys.stdout.write(_table(quoting, curves, {n: len(q) for n, q in read.items()}, points))
+    result = {
+        "quoting": asdict(quoting),
+        "curves": {n: {tier: [asdict(p) for p in c] for tier, c in by.items()} for n, by in curves.items()},
+        "points": points,
+    }
+    show(args.json, result, lambda: _table(quoting, curves, {n: len(q) for n, q in read.items()}, points))
     return 0
 
 
@@ -181,11 +178,6 @@ def _restored(row: dict[str, Any]) -> Question:
         closely=np.array(row["closely"], bool),
         kind=row["kind"],
     )
-
-
-def _plain(p: Point) -> dict[str, float | None]:
-    """Without what is over nothing."""
-    return {name: None if math.isnan(value) else value for name, value in asdict(p).items()}
 
 
 def _percent(p: Point) -> str:

@@ -39,6 +39,16 @@ from evals.datasets.rows import json_rows
 from evals.datasets.typed_lines import TYPED, line_rows
 from evals.metrics.ratio import Ratio
 from evals.reports.records import Record, read_records
+from evals.suite import (
+    common_options,
+    interval_table,
+    json_lines,
+    refuse_existing,
+    show,
+    show_docstring,
+    with_intervals,
+    write_new,
+)
 from tools.errors import InputError
 
 KINDS = ("case", "leaning", "counted", "framing", "line")
@@ -49,8 +59,7 @@ _WORDS = tuple(dict.fromkeys((*_SIDES, *_PAIRS, *_LINES)))
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.description = __doc__
+    show_docstring(parser, __doc__)
     add = parser.add_argument
     add("--answers", type=Path, nargs="+", metavar="FILE", help="answers of the suite 'answers', to make a sheet of")
     add("--framings", type=Path, nargs="*", metavar="FILE", help="typed lines to frame, and to make a sheet of")
@@ -58,8 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--each", type=int, default=100, metavar="N", help="rows of a kind at most (default: 100)")
     add("--sheet", type=Path, metavar="SHEET", help="a sheet that was read")
     add("--labels", type=Path, nargs="+", metavar="FILE", help="what its readers say, a file each")
-    add("--seed", type=int, default=1, metavar="N", help="of the sample, the order, the intervals")
-    add("--json", action="store_true", help="print one object")
+    common_options(parser, seed="of the sample, the order, the intervals")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -81,12 +89,9 @@ def run(args: argparse.Namespace) -> int:
     if not args.labels:
         raise InputError("--labels is missing: what the readers of the sheet say, a file each.")
     sheet = {row.values["id"]: row.values for row in json_rows(args.sheet) if "id" in row.values}
-    measures = measured(list(json_lines(_key(args.sheet))), [read_labels(path, sheet) for path in args.labels])
-    if args.json:
-        told = {n: {"value": m.value, "over": m.total, "interval": m.interval(args.seed)} for n, m in measures.items()}
-        sys.stdout.write(json.dumps({"suite": "readers", "metrics": told}, indent=2) + "\n")
-    else:
-        sys.stdout.write(table(measures, args.seed))
+    measures = measured(list(read_key(_key(args.sheet))), [read_labels(path, sheet) for path in args.labels])
+    result = {"suite": "readers", "metrics": with_intervals(measures, args.seed)}
+    show(args.json, result, lambda: interval_table(measures, args.seed, 20))
     return 0
 
 
@@ -140,15 +145,11 @@ def sampled(rows: Sequence[Record], each: int, seed: int) -> list[Record]:
 def _write(path: Path, rows: Sequence[Record]) -> None:
     """The sheet, and its key beside it. Raises InputError where one of them is there already."""
     for target in (path, _key(path)):
-        if target.exists():
-            raise InputError(f"{target} is there already. Name another file for --out.")
+        refuse_existing(target, "--out")
     sheet = [{"id": row["id"], **_shown(row), "labels": _LABELS[row["kind"]]} for row in rows]
     key = [{n: r[n] for n in ("id", "kind", "question", "stated") if n in r} | {"right": _right(r)} for r in rows]
     for target, lines in ((path, sheet), (_key(path), key)):
-        try:
-            target.write_text("".join(json.dumps(x, ensure_ascii=False) + "\n" for x in lines), encoding="utf-8")
-        except OSError as exc:
-            raise InputError(f"{target} cannot be written ({exc.strerror or exc}).") from exc
+        write_new(target, json_lines(lines), "--out")
 
 
 def _shown(row: Record) -> Record:
@@ -171,7 +172,7 @@ def _key(sheet: Path) -> Path:
     return sheet.with_suffix(".key.jsonl")
 
 
-def json_lines(path: Path) -> Iterator[dict[str, Any]]:
+def read_key(path: Path) -> Iterator[dict[str, Any]]:
     """The rows of a key. Raises InputError."""
     for row in json_rows(path):
         row.expect({"id": (int,), "kind": (str,), "question": (str,), "right": (str,)})
@@ -230,12 +231,3 @@ def _of_kind(kind: str, rows: Sequence[tuple[dict[str, Any], str]]) -> dict[str,
 
 def _share(rows: Iterable[tuple[dict[str, Any], bool]]) -> Ratio:
     return Ratio.of((row["question"], float(yes), 1) for row, yes in rows)
-
-
-def table(measures: dict[str, Ratio], seed: int) -> str:
-    """A line a measure."""
-    lines = [f"{'':<20}{'value':>7}  {'95 % interval':<15}{'over':>5}"]
-    for name, measure in measures.items():
-        low, high = measure.interval(seed)
-        lines.append(f"{name:<20}{measure.value:>7.3f}  {f'[{low:.3f}, {high:.3f}]':<15}{measure.total:>5.0f}")
-    return "\n".join(lines) + "\n"

@@ -14,23 +14,15 @@ it can be, and is named.
 """
 
 import argparse
-import hashlib
-import json
 import math
-import random
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.providers.build import build_encoder
-from agent.settings import load_settings
 from evals.datasets.rows import Row, json_rows
 from evals.judges import PairJudge, open_judge
 from evals.metrics.expansion import predict
@@ -44,9 +36,10 @@ from evals.metrics.thesis_stance_evidence import (
     thesis_overlap,
 )
 from evals.reports.records import Record, Records
+from evals.suite import common_options, digest, open_encoder, progress, sample, show
 from tools.errors import InputError, ProviderReplyError
 from tools.inference.batching import parts
-from tools.inference.encoders.encoder import Encoder, load_encoder
+from tools.inference.encoders.encoder import Encoder
 from tools.inference.judges.judge import Pair
 from tools.language.grammar import frame, negate
 from tools.language.sentences import split_sentences
@@ -119,29 +112,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--evidence", type=Path, metavar="FILE", help="jsonl of claim or question, sentence, score from 0 to 1")
     add("--judge", choices=JUDGES, default="settings", help="who judges (default: what is turned on)")
     add("--out", type=Path, metavar="RECORDS", help="keep what the models say here; a killed run goes on")
-    add("--limit", type=int, metavar="N", help="a seeded sample of N rows of each file")
-    add("--seed", type=int, default=1, metavar="N", help="of the sample and the intervals")
-    add("--json", action="store_true", help="print one object")
+    common_options(parser, limit="a seeded sample of N rows of each file", seed="of the sample and the intervals")
 
 
 def run(args: argparse.Namespace) -> int:
     """Asks the models what is not known yet, then scores all of it. Raises InputError, SettingsError, ProviderError."""
-    if args.limit is not None and args.limit < 1:
-        raise InputError(f"--limit {args.limit}: at least one row is needed.")
     files = named_files(args)
-    items = {part: sampled(read_items(part, path), args.limit, args.seed) for part, path in files.items()}
-    models = Models(open_judge(args.judge, 0.5, args.seed), _encoder)
+    items = {part: sample(read_items(part, path), args.limit, args.seed) for part, path in files.items()}
+    models = Models(open_judge(args.judge, 0.5, args.seed), open_encoder)
     config: Record = {
-        "files": {part: {"name": path.name, "sha256": _digest(path)} for part, path in files.items()},
+        "files": {part: {"name": path.name, "sha256": digest(path)} for part, path in files.items()},
         "judge": models.judge.name,
         "encoder": models.encoder.name if "theses" in files else None,
         "weights": asdict(Weights()),
         "sample": None if args.limit is None else [args.limit, args.seed],
     }
-    with Records(args.out, "responses", config) if args.out else nullcontext() as kept:
-        records = ask(items, models, kept)
-    report = reported(items, records, config, args.seed)
-    sys.stdout.write(json.dumps(_plain(report), indent=2) + "\n" if args.json else table(report))
+    with Records(args.out, "responses", config) as records:
+        done = ask(items, models, records)
+    report = reported(items, done, config, args.seed)
+    show(args.json, report, lambda: table(report))
     return 0
 
 
@@ -201,32 +190,20 @@ READERS: dict[str, Callable[[Row], Item]] = {
 }
 
 
-def sampled(items: list[Item], limit: int | None, seed: int) -> list[Item]:
-    """At most `limit` items, in the order of the file."""
-    if limit is None or limit >= len(items):
-        return items
-    return [items[i] for i in sorted(random.Random(seed).sample(range(len(items)), limit))]
+def ask(items: dict[str, list[Item]], models: Models, records: Records) -> dict[str, Record]:
+    """The record of each item, by its key; items that have none are asked.
 
-
-def ask(items: dict[str, list[Item]], models: Models, kept: Records | None = None) -> dict[str, Record]:
-    """A record an item, by its key; what `kept` holds is not asked again.
-
-    Raises ProviderError where a model is down or gave no answer of use yet; what came before is kept.
+    Raises ProviderError where a model is down or gave no usable answer yet; the records up to there remain.
     """
-    from tqdm import tqdm
-
-    done: dict[str, Record] = dict(kept.done) if kept else {}
+    done = records.done
     for part, rows in items.items():
         missing = [item for item in rows if item.key not in done]
         size = 1 if part == "theses" else max(1, models.judge.together // 2)  # an item has two pairs
-        bar = tqdm(total=len(rows), initial=len(rows) - len(missing), desc=part, disable=not sys.stderr.isatty())
-        with bar:
+        with progress(total=len(rows), initial=len(rows) - len(missing), desc=part) as bar:
             for batch in parts(missing, size):
                 forgiving = any("failed" not in record for record in done.values())
                 for item, record in zip(batch, _answers(part, batch, models, forgiving), strict=True):
-                    done[item.key] = {"key": item.key} | record
-                    if kept:
-                        kept.add(item.key, record)
+                    records.add(item.key, record)
                 bar.update(len(batch))
     return done
 
@@ -359,21 +336,3 @@ def _line(report: Record, name: str) -> str:
 
 def _percent(share: float) -> str:
     return "–" if math.isnan(share) else f"{100 * share:.2f}"
-
-
-def _encoder() -> Encoder:
-    settings = load_settings()
-    return build_encoder(settings, load_encoder(settings.cache_dir))
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no NaN: what is not defined is null."""
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and math.isnan(value) else value

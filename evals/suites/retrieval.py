@@ -7,25 +7,21 @@ for is the ceiling of whatever chooses among what they find.
 
 import argparse
 import itertools
-import json
-import math
 import os
 import re
 import resource
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from agent.providers.build import build_encoder, build_reranker
-from agent.settings import Settings, load_settings
-from evals.datasets.retrieval import GoldQuestion, RetrievalSet, load_sets
+from agent.providers.build import build_reranker
+from agent.settings import load_settings
+from evals.datasets.retrieval import GoldQuestion, RetrievalSet, by_corpus, load_sets
 from evals.judges import PairJudge, open_judge
 from evals.metrics.coverage import DEEPEST, require_ir_measures
 from evals.metrics.ranking import Scores, score, union_scores
@@ -33,10 +29,11 @@ from evals.reports.records import Record, Records, Shape
 from evals.reports.retrieval import table
 from evals.retrievers.corpus_index import CorpusIndex, Ranking
 from evals.retrievers.methods import STANDARD, Method, named
+from evals.suite import common_options, cutoffs, names, open_encoder, progress, retrieval_cache, show, shuffled
 from tools.errors import ProviderDownError, ProviderError, SettingsError
 from tools.inference.batching import parts
 from tools.inference.cache import VectorCache
-from tools.inference.encoders.encoder import Encoder, load_encoder
+from tools.inference.encoders.encoder import Encoder
 
 if TYPE_CHECKING:
     from tools.inference.encoders.reranker import Reranker
@@ -79,21 +76,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="DIR", help="folder of the queries and their corpora")
-    add("--set", type=_names, default=[], metavar="NAME[,NAME…]", help="which queries; not needed for a single one")
+    add("--set", type=names, default=[], metavar="NAME[,NAME…]", help="which queries; not needed for a single one")
     add(
         "--methods",
-        type=_names,
+        type=names,
         default=list(STANDARD),
         metavar="NAME[,NAME…]",
         help="retrievers (default: bm25,dense,hybrid,oracle), such as steelman, dense+mmr:0.9, hybrid+expansion, "
         "dense+pap, dense+greedyplus; a wrong name lists all",
     )
-    add("--k", type=_cutoffs, default=[5, 10, 20], metavar="K[,K…]", help="passages that count (default: 5,10,20)")
+    add(
+        "--k",
+        type=cutoffs(DEEPEST),
+        default=[5, 10, 20],
+        metavar="K[,K…]",
+        help="passages that count (default: 5,10,20)",
+    )
     add("--out", type=Path, metavar="RECORDS", help="where the rankings are kept; those it has are not made again")
-    add("--limit", type=_positive, metavar="N", help="only the first N questions of a seeded shuffle, of each set")
-    add("--seed", type=int, default=1, metavar="N", help="seed of the shuffle and of the intervals")
     add("--published-precision", action="store_true", help="divide precision as BERDS' released code does")
-    add("--json", action="store_true", help="print one object")
+    common_options(
+        parser,
+        limit="only the first N questions of a seeded shuffle, of each set",
+        seed="seed of the shuffle and of the intervals",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -101,48 +106,36 @@ def run(args: argparse.Namespace) -> int:
     began = time.perf_counter()
     require_ir_measures()  # said before an hour's work, not after it
     methods = named(args.methods)
-    sets = [sampled(s, args.limit, args.seed) for s in load_sets(args.data, args.set)]
-    settings = load_settings()
-    plan = Plan(sets, methods, args.k, args.limit, args.seed, args.published_precision, *_helpers(methods, settings))
-    encoder = build_encoder(settings, load_encoder(settings.cache_dir))
-    cache = VectorCache(settings.cache_dir / "retrieval.db")
+    sets = [replace(s, questions=shuffled(s.questions, args.limit, args.seed)) for s in load_sets(args.data, args.set)]
+    plan = Plan(sets, methods, args.k, args.limit, args.seed, args.published_precision, *_helpers(methods))
+    encoder, cache = open_encoder(), retrieval_cache()
     spent = Spent(load=time.perf_counter() - began)
-    with tempfile.TemporaryDirectory(prefix="steelman-records-") as unkept:
-        done = rank(plan, encoder, cache, args.out or Path(unkept) / "records.jsonl", spent)
+    done = rank(plan, encoder, cache, args.out, spent)
     report = scored(plan, done, encoder.name, spent)
     report["seconds"]["total"] = time.perf_counter() - began
-    sys.stdout.write(json.dumps(_plain(report), indent=2, ensure_ascii=False) + "\n" if args.json else table(report))
+    show(args.json, report, lambda: table(report))
     return 0
 
 
-def _helpers(methods: dict[str, Method], settings: Settings) -> "tuple[PairJudge | None, Reranker | None]":
+def _helpers(methods: dict[str, Method]) -> "tuple[PairJudge | None, Reranker | None]":
     """The judge and the re-ranker where a method needs them. Raises SettingsError, ModelError."""
     needs = {m.needs for m in methods.values()}
     judge = open_judge("settings", 0.0, 0) if "judge" in needs else None
-    reranker = build_reranker(settings) if "reranker" in needs else None
+    reranker = build_reranker(load_settings()) if "reranker" in needs else None
     if "reranker" in needs and reranker is None:
         raise SettingsError("re-ranking needs a cross-encoder. Name one: STEELMAN_RERANKER=MODEL (extra 'models').")
     return judge, reranker
 
 
-def sampled(part: RetrievalSet, limit: int | None, seed: int) -> RetrievalSet:
-    """The set with the first `limit` questions of a seeded shuffle; as it is without a limit."""
-    if limit is None:
-        return part
-    questions = list(part.questions)
-    Random(seed).shuffle(questions)
-    return replace(part, questions=questions[:limit])
-
-
-def rank(plan: Plan, encoder: Encoder, cache: VectorCache, path: Path, spent: Spent) -> dict[str, Record]:
+def rank(plan: Plan, encoder: Encoder, cache: VectorCache, path: Path | None, spent: Spent) -> dict[str, Record]:
     """The records by their key, those of the file and those that were missing in it.
 
     Raises InputError for a file of something else, ProviderDownError for an encoder that cannot be reached.
     """
     total = sum(len(s.questions) for s in plan.sets) * len(plan.methods)
-    bar = tqdm(total=total, unit="search", disable=not sys.stderr.isatty())
+    bar = progress(total=total, unit="search")
     with Records(path, "retrieval", _identity(plan, encoder.name), _SHAPE) as records, bar:
-        for part in _by_corpus(plan.sets):
+        for part in by_corpus(plan.sets):
             with CorpusIndex(part[0].corpus, encoder, cache, plan.judge, plan.reranker) as index:
                 for one, name in itertools.product(part, plan.methods):
                     began, made, before = time.perf_counter(), index.seconds, len(records.done)
@@ -231,14 +224,6 @@ def _named_failure(record: Record) -> Record:
     return {part: record[part] for part in ("set", "method", "qid", "failed")}
 
 
-def _by_corpus(sets: Sequence[RetrievalSet]) -> list[list[RetrievalSet]]:
-    """Sets of one corpus together, so that it is indexed once."""
-    grouped: dict[int, list[RetrievalSet]] = {}
-    for one in sets:
-        grouped.setdefault(id(one.corpus), []).append(one)
-    return list(grouped.values())
-
-
 def _identity(plan: Plan, encoder: str) -> Record:
     """What makes rankings comparable; records of another identity are refused. More methods may be added to them."""
     sample = None if plan.limit is None else {"limit": plan.limit, "seed": plan.seed}
@@ -265,15 +250,6 @@ def _sizes(one: RetrievalSet, cutoffs: Sequence[int]) -> Record:
     }
 
 
-def _plain(value: Any) -> Any:
-    """What is not defined is null in JSON."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
 def _peak_memory() -> float:
     """Megabytes that this process held at most, without what the one that started it held (Linux); the kernel counts in
     kilobytes, macOS in bytes."""
@@ -282,20 +258,3 @@ def _peak_memory() -> float:
         return int(own[1]) / (1 << 10)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
-
-
-def _names(text: str) -> list[str]:
-    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-
-
-def _cutoffs(text: str) -> list[int]:
-    numbers = _names(text)
-    if not numbers or not all(n.isdecimal() and 0 < int(n) <= DEEPEST for n in numbers):
-        raise argparse.ArgumentTypeError(f"give numbers from 1 to {DEEPEST}, such as 5,10")
-    return sorted({int(n) for n in numbers})
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError("give a number above 0")
-    return int(text)

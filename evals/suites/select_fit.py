@@ -7,7 +7,6 @@ tells how well the weights do where nothing was fitted: precision@5 of a ranking
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,17 +14,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
-from agent.providers.build import build_encoder
-from agent.settings import load_settings
-from evals.datasets.retrieval import GoldQuestion, RetrievalSet, load_sets
+from evals.datasets.retrieval import GoldQuestion, RetrievalSet, by_corpus, load_sets
 from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.methods import candidates, pool_of
+from evals.suite import common_options, names, open_encoder, progress, retrieval_cache, show
 from tools.diversity.relevance import SIGNALS, RelevanceWeights, signals
 from tools.errors import InputError
 from tools.inference.cache import VectorCache
-from tools.inference.encoders.encoder import Encoder, load_encoder
+from tools.inference.encoders.encoder import Encoder
 
 _TOP = 5
 
@@ -44,27 +41,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="DIR", help="folder of the queries and their corpora")
     add("--set", required=True, metavar="NAME[,NAME…]", help="which queries; of at least two corpora")
-    add("--limit", type=int, metavar="N", help="only the first N questions of each set")
-    add("--seed", type=int, default=1, metavar="N", help="not used: nothing here is left to chance")
     add("--out", type=Path, metavar="FILE", help="where the weights go, such as tools/weights/relevance.json")
-    add("--json", action="store_true", help="print one object")
+    limit = "only the first N questions of each set"
+    common_options(parser, limit=limit, seed="not used: nothing here is left to chance")
 
 
 def run(args: argparse.Namespace) -> int:
     """Fits and tells. Raises InputError, SettingsError, ProviderDownError."""
-    names = [n.strip() for n in args.set.split(",") if n.strip()]
-    sets = load_sets(args.data, names)
-    settings = load_settings()
-    encoder = build_encoder(settings, load_encoder(settings.cache_dir))
-    cache = VectorCache(settings.cache_dir / "retrieval.db")
-    corpora = {" + ".join(s.name for s in part): part for part in _by_corpus(sets)}
+    sets = load_sets(args.data, names(args.set))
+    encoder, cache = open_encoder(), retrieval_cache()
+    corpora = {" + ".join(s.name for s in part): part for part in by_corpus(sets)}
     if len(corpora) < 2:
         raise InputError("name sets of two corpora or more (--set): one is left out to tell how well the weights do.")
     labelled = {name: _labelled(part, encoder, cache, args.limit) for name, part in corpora.items()}
     report = fitted_report(labelled, encoder.name)
     if args.out:
         args.out.write_text(json.dumps(report["weights"], indent=2) + "\n", encoding="utf-8")
-    sys.stdout.write(json.dumps(report, indent=2, ensure_ascii=False) + "\n" if args.json else _table(report))
+    show(args.json, report, lambda: _table(report))
     return 0
 
 
@@ -115,20 +108,13 @@ def _labelled(part: Sequence[RetrievalSet], encoder: Encoder, cache: VectorCache
     rows = []
     with CorpusIndex(part[0].corpus, encoder, cache) as index:
         index.questions = list(asked.values())
-        for text, question in tqdm(asked.items(), unit="question", leave=False, disable=not sys.stderr.isatty()):
+        for text, question in progress(asked.items(), unit="question", leave=False):
             positions = candidates(index, question)
             pool = pool_of(index, question, positions)
             ids = [index.corpus[i].external_id for i in positions]
             is_gold = np.array([i in gold[text] for i in ids], bool)
             rows.append(Labelled(signals(pool.cosine, pool.words, pool.vectors), pool.cosine, is_gold))
     return rows
-
-
-def _by_corpus(sets: Sequence[RetrievalSet]) -> list[list[RetrievalSet]]:
-    grouped: dict[int, list[RetrievalSet]] = {}
-    for one in sets:
-        grouped.setdefault(id(one.corpus), []).append(one)
-    return list(grouped.values())
 
 
 def _table(report: dict[str, Any]) -> str:

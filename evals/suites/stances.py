@@ -13,8 +13,6 @@ own where none is given). Intervals: 95 %, bootstrapped by text.
 """
 
 import argparse
-import json
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,12 +23,12 @@ from numpy.typing import NDArray
 from evals.datasets.rows import Row, json_rows
 from evals.judges import JUDGES, judge_named, open_judge, stances_of
 from evals.metrics.ratio import Ratio
+from evals.suite import GOLD, HALVES, common_options, interval_table, show, with_intervals
 from tools.errors import InputError
 from tools.inference.judges.judge import Pair
 
-GOLD = Path(__file__).parents[1] / "gold" / "stances.jsonl"
+STANCES = GOLD / "stances.jsonl"
 LABELS = ("statement", "contrary", "neither")
-HALVES = ("dev", "last")
 _SIGN = (1, -1, 0)  # of the difference between the two sides, by label
 _EVEN = 0.5  # the threshold of judges that have none
 
@@ -55,13 +53,12 @@ class Item:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
     add = parser.add_argument
-    add("--data", type=Path, default=GOLD, metavar="FILE", help="the labelled texts as jsonl")
+    add("--data", type=Path, default=STANCES, metavar="FILE", help="the labelled texts as jsonl")
     add("--half", choices=HALVES, default="dev", help="which half of each kind (default: dev)")
     add("--judge", type=judge_named, default="settings", metavar="JUDGE", help=JUDGES)
     add("--apart", action="store_true", help="without the texts whose statements the written training texts have too")
     add("--threshold", type=float, metavar="P", help="a text argues for a side from here on (default: the judge's)")
-    add("--seed", type=int, default=1, metavar="N", help="of the intervals")
-    add("--json", action="store_true", help="print one object")
+    common_options(parser, seed="of the intervals")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -77,16 +74,10 @@ def run(args: argparse.Namespace) -> int:
     asked = stances_of(judge, [item.pair for item in items])
     turned = stances_of(judge, [Pair(i.pair.contrary, i.pair.text, i.pair.statement) for i in items])
     measures = measured(items, asked, turned[:, ::-1], threshold)
-    if args.json:
-        told = {
-            name: {"value": m.value, "over": m.total, "interval": m.interval(args.seed)} for name, m in measures.items()
-        }
-        config = {"judge": judge.name, "half": args.half, "threshold": threshold, "data": args.data.name} | (
-            {"apart": True} if args.apart else {}
-        )
-        sys.stdout.write(json.dumps({"suite": "stances", "metrics": told, "config": config}, indent=2) + "\n")
-    else:
-        sys.stdout.write(table(measures, judge.name, args.half, args.seed))
+    config = {"judge": judge.name, "half": args.half, "threshold": threshold, "data": args.data.name}
+    config |= {"apart": True} if args.apart else {}
+    result = {"suite": "stances", "metrics": with_intervals(measures, args.seed), "config": config}
+    show(args.json, result, lambda: table(measures, judge.name, args.half, args.seed))
     return 0
 
 
@@ -133,13 +124,8 @@ def measured(items: Sequence[Item], asked: Floats, turned: Floats, threshold: fl
 
 def table(measures: dict[str, Ratio], judge: str, half: str, seed: int) -> str:
     """A line a measure, then a line a kind."""
-    lines = [f"{judge}, half '{half}'", "", f"{'':<14}{'value':>7}  {'95 % interval':<15}{'over':>5}"]
-    for name in ("label", "side", "exchanged"):
-        low, high = measures[name].interval(seed)
-        lines.append(
-            f"{name:<14}{measures[name].value:>7.3f}  {f'[{low:.3f}, {high:.3f}]':<15}{measures[name].total:>5.0f}"
-        )
-    lines += ["", f"{'':<14}{'label':>7}{'side':>7}"]
+    whole = {name: measures[name] for name in ("label", "side", "exchanged")}
+    lines = [f"{judge}, half '{half}'", "", interval_table(whole, seed, 14), f"{'':<14}{'label':>7}{'side':>7}"]
     for name in measures:
         if name.startswith("label "):
             kind = name.removeprefix("label ")

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.settings import load_settings
+from evals.metrics.classification import best_f1, roc_auc, stance_accuracy
 from evals.training.data import Corpus, Example, Sampler, hard
-from evals.training.metrics import best_f1, roc_auc, stance_accuracy
 from evals.training.model import MAX_LENGTH, build_model, go_on_from, outputs, predict
 from evals.training.plan import Plan
 from evals.training.schedule import linear

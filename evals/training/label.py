@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.reports.records import Records, read_records
+from evals.suite import progress
 from evals.training.candidates import CUT, Asked, Candidate, choose, digest, nearest, quotable_sentences, segments
 from evals.training.data import READINGS, Corpus, Example, load_corpus, read_questions, rows_of, taught
 from evals.training.text import key
@@ -151,10 +152,8 @@ def find(
 
 def ask(found: Sequence[Candidate], teacher: Teacher, kept: Records) -> None:
     """A record for each candidate that has none: its texts, and how surely each statement is supported."""
-    from tqdm import tqdm
-
     missing = [c for c in {identity(c): c for c in found}.values() if identity(c) not in kept.done]
-    with tqdm(total=len(found), initial=len(found) - len(missing), disable=not sys.stderr.isatty()) as bar:
+    with progress(total=len(found), initial=len(found) - len(missing)) as bar:
         for part in parts(missing, _TOGETHER):
             for candidate, support in zip(part, teacher.support(part), strict=True):
                 if not np.isnan(support).any():  # one without an answer is asked again by the next run

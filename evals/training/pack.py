@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.datasets.pairs import contraries, load_pairs
+from evals.metrics.classification import roc_auc, stance_accuracy
 from evals.training.data import LABELS, Corpus, hard, load_corpus
-from evals.training.metrics import roc_auc, stance_accuracy
 from evals.training.pack_close import pack_close
 from evals.training.packing import as_float, fit, reaches, reference
 from evals.training.trained import TOKENIZER, read_trained

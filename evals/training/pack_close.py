@@ -17,9 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.classification import expected_calibration_error
+from evals.metrics.classification import NONE, OPPOSE, SUPPORT, expected_calibration_error, roc_auc, stance_accuracy
 from evals.training.data import Corpus, Example, hard
-from evals.training.metrics import NONE, OPPOSE, SUPPORT, roc_auc, stance_accuracy
 from evals.training.packing import Weights, fit, reaches, reference
 from evals.training.text import negated
 from tools.errors import InputError
