@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.benchmarks.corpus import WIDTH, near, texts, vectors
+from evals.benchmarks.pace import Pace
 from tools.errors import InputError, SteelmanError, StoreError
 from tools.passages import PassageText, SourceDocument
 from tools.store.database import Database
@@ -114,7 +115,7 @@ def _in_a_process(step: str, folder: Path, passages: int) -> dict[str, Any]:
 
 def fill(folder: Path, passages: int) -> dict[str, Any]:
     """Batch after batch into the store and both indexes, from where an earlier process stopped."""
-    house, pace = House(folder), _Pace(folder / "pace.jsonl")
+    house, pace = House(folder), Pace(_BATCH, folder / "pace.jsonl")
     collection = house.store.ensure_collection(_COLLECTION, _NoEncoder.name)
     for batch in range(len(pace.lines), -(-passages // _BATCH)):
         documents = _documents(batch, min(_BATCH, passages - batch * _BATCH))
@@ -234,50 +235,6 @@ STEPS: dict[str, Callable[[Path, int], dict[str, Any]]] = {
 
 
 # What the steps share
-
-
-class _Pace:
-    """Seconds of each batch and of its parts, kept in a file: its lines tell how far the filling is."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self.lines: list[dict[str, float]] = _json_lines(file)
-        self._parts: dict[str, float] = {}
-        self._since = 0.0
-
-    def add(self, name: str) -> None:
-        """What passed since the last call was spent on this part."""
-        now = time.perf_counter()
-        self._parts[name] = self._parts.get(name, 0.0) + now - self._since
-        self._since = now
-
-    @contextlib.contextmanager
-    def batch(self, passages: int) -> Iterator["_Pace"]:
-        self._parts, self._since = {}, time.perf_counter()
-        yield self
-        self.lines.append({k: round(v, 3) for k, v in self._parts.items()})
-        with self._file.open("a") as file:
-            file.write(json.dumps(self.lines[-1]) + "\n")
-        done, rate = len(self.lines) * _BATCH, _BATCH / sum(self.lines[-1].values())
-        print(f"\r  {min(done, passages)} of {passages} passages, {rate:.0f} a second  ", end="", file=sys.stderr)
-
-    def summary(self) -> dict[str, Any]:
-        total = {name: sum(line.get(name, 0.0) for line in self.lines) for name in self.lines[0]}
-        tenth = self.lines[-max(1, len(self.lines) // 10) :]
-        return {
-            "seconds": {name: round(seconds, 1) for name, seconds in total.items()},
-            "passages_per_second": round(len(self.lines) * _BATCH / sum(total.values()), 1),
-            "last_tenth_per_second": round(len(tenth) * _BATCH / sum(sum(line.values()) for line in tenth), 1),
-        }
-
-
-def _json_lines(file: Path) -> list[dict[str, float]]:
-    """A line that a kill cut off is no line: its batch is put in again, in the place of what it left."""
-    lines = file.read_text().splitlines(keepends=True) if file.exists() else []
-    whole = [line for line in lines if line.endswith("\n")]
-    if whole != lines:
-        file.write_text("".join(whole))
-    return [json.loads(line) for line in whole]
 
 
 def _documents(batch: int, count: int, version: int = 0) -> list[PreparedDocument]:

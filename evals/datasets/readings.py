@@ -45,7 +45,7 @@ def _reading(path: Path, row: Row) -> GoldReading:
 
 
 def judge_readings(rows: Sequence[GoldReading], encoder: Encoder) -> list[ReadingVerdict]:
-    """A verdict a row. All texts are encoded at once: an int8 vector depends a little on what it is computed with."""
+    """A verdict a row; all texts are encoded in one call."""
     framings = [frame(row.question) for row in rows]
     texts = [
         ((row.neutral, *row.sides), (framing.neutral, *framed_sides(framing)))

@@ -7,15 +7,14 @@ from numpy.typing import NDArray
 
 Chosen = NDArray[np.int64]
 Interval = tuple[float, float]
+Statistic = Callable[[Chosen], float]
 Values = Sequence[float] | NDArray[np.float64]
 
 ROUNDS = 1000
 LEVEL = 0.95
 
 
-def interval(
-    statistic: Callable[[Chosen], float], groups: Sequence[Hashable], seed: int = 1, rounds: int = ROUNDS
-) -> Interval:
+def interval(statistic: Statistic, groups: Sequence[Hashable], seed: int = 1, rounds: int = ROUNDS) -> Interval:
     """The 95 % percentile interval of a statistic.
 
     statistic: from the indices of the items drawn, shape (m,), to a number; NaN where it is not defined for a draw.
@@ -42,6 +41,17 @@ def mean_interval(values: Values, groups: Sequence[Hashable] | None = None, seed
     """The interval of a mean; without groups every value is a question of its own."""
     array = np.asarray(values, float)
     return interval(lambda chosen: float(array[chosen].mean()), range(len(array)) if groups is None else groups, seed)
+
+
+def mean_of(values: NDArray[np.float64]) -> Statistic:
+    """The mean of those of the values drawn that are defined, NaN where none is; values: shape (n,), with NaN."""
+
+    def mean(chosen: Chosen) -> float:
+        drawn = values[chosen]
+        known = drawn[~np.isnan(drawn)]
+        return float(known.mean()) if known.size else float("nan")
+
+    return mean
 
 
 def _members(groups: Sequence[Hashable]) -> list[Chosen]:

@@ -6,19 +6,18 @@ Where a value is not defined it is NaN, never 0.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.bootstrap import Chosen, Interval, interval
+from evals.metrics.bootstrap import Interval, Statistic, interval, mean_of
 from evals.metrics.coverage import hits
 from tools.diversity.clusters import NOISE, Clustered
 
 Floats = NDArray[np.float64]
-Statistic = Callable[[Chosen], float]
 
 
 class Difference(TypedDict):
@@ -122,7 +121,7 @@ def statistics(rows: dict[str, Floats], cutoffs: Sequence[int]) -> dict[str, Sta
 
     rows: measure to a value an event, shape (events,), NaN for events that do not count in it.
     """
-    means = {name: _mean_of(values) for name, values in rows.items()}
+    means = {name: mean_of(values) for name, values in rows.items()}
     harmonic = {
         f"{reading}f1@{k}": _f1_of(means[f"{reading}precision@{k}"], means[f"{reading}recall@{k}"])
         for reading in ("", "published_")
@@ -158,15 +157,6 @@ def ratios(dense: dict[str, float], other: dict[str, float], name: str, cutoffs:
 
 def _labels(clusters: Clustered, chosen: Sequence[int]) -> NDArray[np.int64]:
     return clusters.label[np.isin(clusters.paragraph, np.asarray(chosen, np.int64))]
-
-
-def _mean_of(values: Floats) -> Statistic:
-    def mean(chosen: Chosen) -> float:
-        drawn = values[chosen]
-        known = drawn[~np.isnan(drawn)]
-        return float(known.mean()) if known.size else math.nan
-
-    return mean
 
 
 def _f1_of(precisions: Statistic, recalls: Statistic) -> Statistic:

@@ -1,7 +1,6 @@
 """From rankings to figures: the measures of a method on a set, with intervals over questions."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,7 +8,7 @@ from numpy.typing import NDArray
 
 from evals.datasets.retrieval import GoldQuestion
 from evals.metrics import coverage as measure
-from evals.metrics.bootstrap import Chosen, Interval, interval
+from evals.metrics.bootstrap import Chosen, Interval, Statistic, interval, mean_of
 
 Floats = NDArray[np.float64]
 TOP_FIVE = 5
@@ -39,7 +38,7 @@ def score(
     published: precision is divided as BERDS' released code does.
     """
     rows = {name: np.asarray(values) for name, values in by_question(questions, rankings, cutoffs, published).items()}
-    statistics: dict[str, Callable[[Chosen], float]] = {name: _mean_of(values) for name, values in rows.items()}
+    statistics: dict[str, Statistic] = {name: mean_of(values) for name, values in rows.items()}
     statistics[f"sycophancy@{TOP_FIVE}"] = _sycophancy_of(questions, rankings)
     figures = _with_intervals(statistics, len(questions), seed)
     kept = [f"{measured}@{k}" for measured in ("mrecall", "coverage", "precision") for k in cutoffs]
@@ -78,7 +77,7 @@ def union_scores(questions: Sequence[GoldQuestion], pools: Sequence[set[str]], s
     golds = [[p.gold for p in q.perspectives] for q in questions]
     shares = [measure.coverage(sorted(pool), gold, len(pool)) for pool, gold in zip(pools, golds, strict=True)]
     rows = {"covered": [float(s == 1) for s in shares], "coverage": shares, "passages": [float(len(p)) for p in pools]}
-    return _with_intervals({n: _mean_of(np.asarray(v)) for n, v in rows.items()}, len(questions), seed)
+    return _with_intervals({n: mean_of(np.asarray(v)) for n, v in rows.items()}, len(questions), seed)
 
 
 def _leaning(question: GoldQuestion, ranked: Sequence[str]) -> measure.Leaning | None:
@@ -86,16 +85,7 @@ def _leaning(question: GoldQuestion, ranked: Sequence[str]) -> measure.Leaning |
     return sides and measure.leaning(ranked, sides[0].gold, sides[1].gold, TOP_FIVE)
 
 
-def _mean_of(values: Floats) -> Callable[[Chosen], float]:
-    def mean(chosen: Chosen) -> float:
-        drawn = values[chosen]
-        known = drawn[~np.isnan(drawn)]
-        return float(known.mean()) if known.size else math.nan
-
-    return mean
-
-
-def _sycophancy_of(questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]]) -> Callable[[Chosen], float]:
+def _sycophancy_of(questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[str]]) -> Statistic:
     """Over the questions with two sides."""
     counts = np.zeros((len(questions), 2))
     for row, question, ranked in zip(counts, questions, rankings, strict=True):
@@ -109,7 +99,7 @@ def _sycophancy_of(questions: Sequence[GoldQuestion], rankings: Sequence[Sequenc
     return delta
 
 
-def _with_intervals(statistics: dict[str, Callable[[Chosen], float]], size: int, seed: int) -> Scores:
+def _with_intervals(statistics: dict[str, Statistic], size: int, seed: int) -> Scores:
     everything = np.arange(size)
     values = {name: statistic(everything) for name, statistic in statistics.items()}
     return Scores(values, {name: interval(statistic, range(size), seed) for name, statistic in statistics.items()})

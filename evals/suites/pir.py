@@ -148,8 +148,8 @@ def _rank(task: PirTask, columns: Sequence[Column], encoder: Encoder, cache: Vec
 def _query_vectors(task: PirTask, index: CorpusIndex) -> dict[str, NDArray[np.float32]]:
     """Vectors of the roots, the queries and the perspectives by their text, read as queries.
 
-    Those of roots that are not in the sample are made as well: an int8 vector depends on what it is computed together
-    with, and figures should not depend on whether a smaller sample was measured, and its vectors kept, before.
+    Those of roots that are not in the sample are made as well: a server's vector may depend on what it is computed
+    together with, and figures should not depend on whether a smaller sample was measured, and its vectors kept, before.
     """
     vectors: dict[str, NDArray[np.float32]] = {}
     with progress(total=len(task.texts), desc="vectors", unit="query", leave=False) as bar:
