@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evals.benchmarks.timing import peak_memory, spread
 from tools.errors import ModelError
 
 _ROOT = Path(__file__).parents[2]
@@ -54,21 +54,21 @@ def bench_api() -> dict[str, Any]:
     questions = _questions()
     with tempfile.TemporaryDirectory() as data, _server(["-m", "api", "--port", "0"], data) as (address, process):
         alone = asyncio.run(_one_by_one(address, questions))
-        peak_alone = _peak_mb(process.pid)
+        peak_alone = round(peak_memory(process.pid))
     with tempfile.TemporaryDirectory() as data, _server(["-m", "api", "--port", "0"], data) as (address, process):
         together = asyncio.run(_all_at_once(address, [questions[i % len(questions)] for i in range(_AT_ONCE)]))
-        peak = _peak_mb(process.pid)
+        peak = round(peak_memory(process.pid))
         past = asyncio.run(_all_at_once(address, [questions[i % len(questions)] for i in range(_PAST)]))
-        peak_past = _peak_mb(process.pid)
+        peak_past = round(peak_memory(process.pid))
     return {
-        **_spread("alone_first_event_ms", [1000 * r.first for r in alone]),
-        **_spread("alone_seconds", [r.whole for r in alone]),
+        **spread("alone_first_event_ms", [1000 * r.first for r in alone]),
+        **spread("alone_seconds", [r.whole for r in alone]),
         "alone_peak_memory_mb": peak_alone,
         "at_once": _AT_ONCE,
         "answered": sum(r.answer is not None for r in together),
         "other_than_alone": _different(together, alone),
-        **_spread("at_once_first_event_ms", [1000 * r.first for r in together if r.status == 200]),
-        **_spread("at_once_seconds", [r.whole for r in together if r.status == 200]),
+        **spread("at_once_first_event_ms", [1000 * r.first for r in together if r.status == 200]),
+        **spread("at_once_seconds", [r.whole for r in together if r.status == 200]),
         "peak_memory_mb": peak,
         "past": _PAST,
         "past_answered": sum(r.answer is not None for r in past),
@@ -84,8 +84,8 @@ def bench_instant() -> dict[str, float]:
     with tempfile.TemporaryDirectory() as data, _server(["-c", _INSTANT_SERVER], data) as (address, _):
         taken = asyncio.run(_whole_answers(address))
     return {
-        **_spread("instant_http_ms", [whole for whole, _ in taken]),
-        **_spread("instant_added_ms", [whole - door for whole, door in taken]),
+        **spread("instant_http_ms", [whole for whole, _ in taken]),
+        **spread("instant_added_ms", [whole - door for whole, door in taken]),
     }
 
 
@@ -170,16 +170,3 @@ async def _whole_answers(address: str) -> list[tuple[float, float]]:
             whole = 1000 * (time.perf_counter() - began)
             taken.append((whole, float(reply.headers["server-timing"].partition("dur=")[2])))
     return taken[_INSTANT // 6 :]
-
-
-def _spread(name: str, values: Sequence[float]) -> dict[str, float]:
-    ordered = sorted(values)
-    late = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
-    return {f"{name}_median": round(statistics.median(ordered), 2), f"{name}_p95": round(late, 2)}
-
-
-def _peak_mb(pid: int) -> int:
-    """The process's largest memory so far (Linux)."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    found = re.search(r"VmHWM:\s+(\d+)", status)
-    return int(found[1]) // 1024 if found else 0

@@ -6,13 +6,15 @@ use takes.
 
 import itertools
 import json
-import resource
 import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from evals.benchmarks.timing import peak_memory, seconds_of
 
 _ROUNDS = 5
 _PASSAGES = 128
@@ -42,27 +44,22 @@ def measure(cache: Path) -> dict[str, float]:
     ):
         pairs = [(statement, text) for text in texts[:count]]
         rates[f"{name}_per_second"] = _rates(judge.logits, pairs)
-    peak = _peak_mb()
+    peak = round(peak_memory())
     shown = [Pair(statement, text, "Cities should plant fewer trees.") for text in sentences[:_CLOSELY]]
-    began = time.perf_counter()
-    judge.closely(shown[:1])
-    closer = {"load_closer_seconds": round(time.perf_counter() - began, 3)}
+    closer = {"load_closer_seconds": round(seconds_of(lambda: judge.closely(shown[:1])), 3)}
     closer["sentences_closely_per_second"] = _rates(judge.closely, shown)
-    return {**rates, "load_seconds": round(loaded, 3), "peak_mb": peak, **closer, "peak_mb_closely": _peak_mb()}
+    return {
+        **rates,
+        "load_seconds": round(loaded, 3),
+        "peak_mb": peak,
+        **closer,
+        "peak_mb_closely": round(peak_memory()),
+    }
 
 
 def _rates(read: Callable[[Sequence[Any]], object], pairs: Sequence[object]) -> float:
     """Pairs a second, the median over rounds."""
-    rates = []
-    for _ in range(_ROUNDS):
-        began = time.perf_counter()
-        read(pairs)
-        rates.append(len(pairs) / (time.perf_counter() - began))
-    return round(statistics.median(rates), 1)
-
-
-def _peak_mb() -> int:
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    return round(statistics.median(len(pairs) / seconds_of(partial(read, pairs)) for _ in range(_ROUNDS)), 1)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evals.benchmarks.browser import PageServer, chromium
+from evals.benchmarks.timing import spread
 from tools.errors import ModelError
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ def bench_page() -> dict[str, Any]:
         "samples_indexed_seconds": round(ready, 2),
         "first_paint_seconds": round(statistics.median(visits), 2),
         "slowest_paint_seconds": round(max(visits), 2),
-        **_spread("click", clicks),
-        **_spread("key", keys),
+        **spread("click", clicks, "milliseconds", None),
+        **spread("key", keys, "milliseconds", None),
     }
 
 
@@ -135,9 +136,3 @@ def _typed(page: "Page") -> float:
     page.keyboard.press("x")
     page.wait_for_function("window.typed")
     return float(page.evaluate("window.typed"))
-
-
-def _spread(what: str, milliseconds: list[float]) -> dict[str, float]:
-    ordered = sorted(milliseconds)
-    late = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
-    return {f"{what}_milliseconds": round(statistics.median(ordered)), f"{what}_p95_milliseconds": round(late)}

@@ -6,7 +6,6 @@ own; `bench_scale` takes them in turn. What is done is kept in the folder: a run
 
 import contextlib
 import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from evals.benchmarks.corpus import WIDTH, near, texts, vectors
 from evals.benchmarks.pace import Pace
+from evals.benchmarks.timing import peak_memory, seconds_of
 from tools.errors import InputError, SteelmanError, StoreError
 from tools.passages import PassageText, SourceDocument
 from tools.store.database import Database
@@ -38,7 +38,7 @@ _FOUND = 24  # hits of one search, as a run of normal depth asks for
 _FIGURES = "figures.json"
 _KILLED_AFTER = 0.3  # of the passages that a rebuild takes in
 
-_Seconds = tuple[float, float]
+Spent = tuple[float, float]
 """That passed, and that the processor worked in this process."""
 
 
@@ -123,7 +123,7 @@ def fill(folder: Path, passages: int) -> dict[str, Any]:
             house.store.put(collection, documents)
             parts.add("store")
             house.search.refresh(lambda name, _: parts.add(name))
-    return {**pace.summary(), "disk_bytes_a_passage": _size(folder) // passages, **_memory()}
+    return {**pace.summary(), "disk_bytes_a_passage": _size(folder) // passages, "peak_mb": round(peak_memory())}
 
 
 def query(folder: Path, passages: int) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def query(folder: Path, passages: int) -> dict[str, Any]:
     }
     questions = [_question(i, passages) for i in range(_WARMING + _QUERIES)]
     timed = {name: [_timed(search, *q) for q in questions][_WARMING:] for name, search in searches.items()}
-    return {**{name: _milliseconds(pairs) for name, pairs in timed.items()}, **_memory()}
+    return {**{name: _milliseconds(pairs) for name, pairs in timed.items()}, "peak_mb": round(peak_memory())}
 
 
 def recall(folder: Path, passages: int) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def start(folder: Path, passages: int) -> dict[str, Any]:
         "hits": len(found),
         "statements_on_the_corpus": len(corpus),
         "of_them_scans": len(scans),
-        **_memory(),
+        "peak_mb": round(peak_memory()),
     }
 
 
@@ -182,14 +182,14 @@ def change(folder: Path, passages: int) -> dict[str, Any]:
     collection, figures = house.id(), dict[str, Any]()
     _put(house, collection, documents)  # an earlier process may have been stopped on the way
     before = _ids(house, documents)
-    figures["update_seconds"] = _seconds(lambda: _put(house, collection, others))
+    figures["update_seconds"] = round(seconds_of(lambda: _put(house, collection, others)), 2)
     after = _ids(house, others)
     figures["new_ones_found"] = _found(house, others, after)
     figures["old_ones_found"] = _found(house, documents, before)
-    figures["delete_seconds"] = _seconds(lambda: _delete(house, others))
+    figures["delete_seconds"] = round(seconds_of(lambda: _delete(house, others)), 2)
     figures["deleted_ones_found"] = _found(house, others, after)
     _put(house, collection, documents)
-    return {"passages": count, **figures, **_memory()}
+    return {"passages": count, **figures, "peak_mb": round(peak_memory())}
 
 
 def rebuild(folder: Path, passages: int) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def rebuild(folder: Path, passages: int) -> dict[str, Any]:
         "after_it": taken,
         "both_over_all": round((first + sum(taken.values())) / (2 * passages), 4),
         "passages_per_second": round(passages / seconds, 1),
-        **_memory(),
+        "peak_mb": round(peak_memory()),
     }
 
 
@@ -304,19 +304,13 @@ def _question(number: int, passages: int) -> tuple[str, NDArray[np.float32]]:
     return _eight(text.text, number), near(vector, number)
 
 
-def _timed(search: Callable[[str, NDArray[np.float32]], object], text: str, vector: NDArray[np.float32]) -> _Seconds:
+def _timed(search: Callable[[str, NDArray[np.float32]], object], text: str, vector: NDArray[np.float32]) -> Spent:
     began, worked = time.perf_counter(), time.process_time()
     search(text, vector)
     return time.perf_counter() - began, time.process_time() - worked
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    work()
-    return round(time.perf_counter() - began, 2)
-
-
-def _milliseconds(pairs: list[_Seconds]) -> dict[str, float]:
+def _milliseconds(pairs: list[Spent]) -> dict[str, float]:
     passed, worked = (1000 * np.array(pairs)).T
     return {
         "median_ms": round(float(np.median(passed)), 1),
@@ -324,10 +318,6 @@ def _milliseconds(pairs: list[_Seconds]) -> dict[str, float]:
         "processor_median_ms": round(float(np.median(worked)), 1),
         "processor_p95_ms": round(float(np.quantile(worked, 0.95)), 1),
     }
-
-
-def _memory() -> dict[str, int]:
-    return {"peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}
 
 
 def _size(folder: Path) -> int:

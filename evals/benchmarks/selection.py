@@ -1,10 +1,11 @@
 """How long the agent's own selection takes, the judge's probabilities given."""
 
 import statistics
-import time
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from evals.benchmarks.timing import seconds_of
 
 if TYPE_CHECKING:
     from tools.diversity.selection import Pool
@@ -36,9 +37,4 @@ def bench_selection() -> dict[str, float]:
 def _median_ms(pool: "Pool", k: int) -> float:
     from tools.diversity.selection import chosen
 
-    taken = []
-    for _ in range(_ROUNDS):
-        began = time.perf_counter()
-        chosen(pool, k)
-        taken.append(1000 * (time.perf_counter() - began))
-    return statistics.median(taken)
+    return statistics.median(1000 * seconds_of(lambda: chosen(pool, k)) for _ in range(_ROUNDS))

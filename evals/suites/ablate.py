@@ -1,4 +1,4 @@
-"""Which rules of the grammar change no framing? Each `if` in a function of `tools/grammar` is switched off in turn, its
+"""Which rules of the grammar change no framing? Each `if` in a function of `tools/language/grammar` is switched off in turn, its
 test replaced by False, and the questions are framed again.
 
     python -m evals ablate

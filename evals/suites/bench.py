@@ -26,6 +26,7 @@ from evals.benchmarks.page import bench_page
 from evals.benchmarks.pdf import bench_pdf
 from evals.benchmarks.scale import PASSAGES, bench_scale
 from evals.benchmarks.selection import bench_selection
+from evals.benchmarks.timing import seconds_of
 
 _ROUNDS = 5
 _INGESTED = 5000
@@ -209,9 +210,7 @@ def _median(measure: Callable[[], float]) -> float:
 
 
 def _rate(work: Callable[[], object], count: int) -> float:
-    began = time.perf_counter()
-    work()
-    return count / (time.perf_counter() - began)
+    return count / seconds_of(work)
 
 
 def _passages(count: int) -> list[str]:

@@ -8,9 +8,6 @@ for is the ceiling of whatever chooses among what they find.
 import argparse
 import itertools
 import os
-import re
-import resource
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +18,7 @@ from tqdm import tqdm
 
 from agent.providers.build import build_reranker
 from agent.settings import load_settings
+from evals.benchmarks.timing import peak_memory
 from evals.datasets.retrieval import GoldQuestion, RetrievalSet, by_corpus, load_sets
 from evals.judges import PairJudge, open_judge
 from evals.metrics.coverage import DEEPEST, require_ir_measures
@@ -202,7 +200,7 @@ def scored(plan: Plan, records: dict[str, Record], encoder: str, spent: Spent) -
         "config": _config(plan, encoder),
         "seconds": {"load": spent.load, "index": spent.index, "search": spent.search, "score": spent.score},
         "searched": spent.searched,
-        "machine": {"cpus": os.cpu_count(), "peak_memory_mb": _peak_memory()},
+        "machine": {"cpus": os.cpu_count(), "peak_memory_mb": peak_memory()},
     }
 
 
@@ -248,13 +246,3 @@ def _sizes(one: RetrievalSet, cutoffs: Sequence[int]) -> Record:
         "two_sided": sum(q.sides is not None for q in one.questions),
         "more_perspectives_than_k": {str(k): sum(m > k for m in counts) / len(counts) for k in cutoffs},
     }
-
-
-def _peak_memory() -> float:
-    """Megabytes that this process held at most, without what the one that started it held (Linux); the kernel counts in
-    kilobytes, macOS in bytes."""
-    status = Path("/proc/self/status")
-    if status.exists() and (own := re.search(r"VmHWM:\s+(\d+)", status.read_text())):
-        return int(own[1]) / (1 << 10)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
