@@ -1,4 +1,4 @@
-"""Asks the agent through its door, over a data folder that lasts as long as the asking, with the usual caches."""
+"""Asks the agent through its service, over a data folder that lasts as long as the asking, with the usual caches."""
 
 import asyncio
 import hashlib
@@ -69,16 +69,16 @@ async def ask_all(
     with data_folder(settings) as folder:
         async with Runs(elsewhere(settings, Path(folder)), build) as runs:
             await asyncio.to_thread(_fill, runs, shelves, settings.cache_dir / "evals.db")
-            turn = asyncio.Semaphore(parallel)
+            slots = asyncio.Semaphore(parallel)
             done = len(asks) - len(waiting)
             with progress(total=len(asks), initial=done, unit="answer") as bar:
-                tasks = [asyncio.create_task(_one(runs, a, shelves.open_to(a), turn)) for a in waiting]
+                tasks = [asyncio.create_task(_one(runs, a, shelves.open_to(a), slots)) for a in waiting]
                 try:
                     for finished in asyncio.as_completed(tasks):
                         ask, record = await finished
                         records.add(ask.key, record)
                         bar.update()
-                finally:  # stopped, none may begin another question while the door closes
+                finally:  # stopped, none may begin another question while the service closes
                     for task in tasks:
                         task.cancel()
                     await asyncio.gather(*tasks, return_exceptions=True)
@@ -100,7 +100,7 @@ async def providers_of(settings: Settings, build: Build = build_providers) -> As
             database.close()
 
 
-async def _one(runs: Runs, ask: Ask, collections: tuple[str, ...], turn: asyncio.Semaphore) -> tuple[Ask, Record]:
+async def _one(runs: Runs, ask: Ask, collections: tuple[str, ...], slots: asyncio.Semaphore) -> tuple[Ask, Record]:
     record: Record = {
         "case": ask.case.key,
         "question": ask.case.question,
@@ -108,7 +108,7 @@ async def _one(runs: Runs, ask: Ask, collections: tuple[str, ...], turn: asyncio
         "asked": ask.asked,
         "left_out": ask.left_out,
     }
-    async with turn:
+    async with slots:
         try:
             options = usual_options(runs, collections=collections, deadline_seconds=runs.settings.deadline or DEADLINE)
             answer = await runs.answer(await runs.start(ask.asked, options))
@@ -141,18 +141,18 @@ def elsewhere(settings: Settings, folder: Path) -> Settings:
 
 def _fill(runs: Runs, shelves: Shelves, cache: Path) -> None:
     search = runs.providers.search
-    ingester = Ingester(runs.store, search, _Remembering(search.encoder, VectorCache(cache)))
+    ingester = Ingester(runs.store, search, _CachedEncoder(search.encoder, VectorCache(cache)))
     total = sum(map(len, shelves.documents.values()))
     with progress(total=total, unit="document") as bar:
         for name, documents in shelves.documents.items():
-            ingester.ingest(documents, name, partial(_told, bar, int(bar.n)))
+            ingester.ingest(documents, name, partial(_show_progress, bar, int(bar.n)))
 
 
-def _told(bar: "tqdm[Any]", before: int, report: IngestReport) -> None:
+def _show_progress(bar: "tqdm[Any]", before: int, report: IngestReport) -> None:
     bar.update(before + report.stored - bar.n)
 
 
-class _Remembering:
+class _CachedEncoder:
     """An encoder whose vectors are kept, so that a collection is encoded once and not once a run."""
 
     def __init__(self, encoder: Encoder, cache: VectorCache) -> None:

@@ -1,4 +1,4 @@
-"""The doors for programs under load: fifty questions at once, past the limit, and what the HTTP layer adds."""
+"""The HTTP service under load: fifty questions at once, past the limit, and what the HTTP layer adds."""
 
 import asyncio
 import json
@@ -49,7 +49,7 @@ def bench_api() -> dict[str, Any]:
     alone: one question after another. at once: fifty, at another server that has not met them, whose claims and sources
     are compared with those of the questions asked alone. past: a hundred at once, of which the server takes as many as
     it says. instant: over providers that answer at once, the milliseconds of an ask over HTTP, and those that the
-    door did not take of them.
+    agent did not take of them.
     """
     questions = _questions()
     with tempfile.TemporaryDirectory() as data, _server(["-m", "api", "--port", "0"], data) as (address, process):
@@ -79,13 +79,13 @@ def bench_api() -> dict[str, Any]:
 
 
 def bench_instant() -> dict[str, float]:
-    """Milliseconds of an ask over HTTP to a server whose providers answer at once; what HTTP adds to the door's own
+    """Milliseconds of an ask over HTTP to a server whose providers answer at once; what HTTP adds to the agent's own
     time, which the reply tells (Server-Timing), each ask by itself."""
     with tempfile.TemporaryDirectory() as data, _server(["-c", _INSTANT_SERVER], data) as (address, _):
         taken = asyncio.run(_whole_answers(address))
     return {
         **spread("instant_http_ms", [whole for whole, _ in taken]),
-        **spread("instant_added_ms", [whole - door for whole, door in taken]),
+        **spread("instant_added_ms", [whole - agent for whole, agent in taken]),
     }
 
 
@@ -148,17 +148,17 @@ async def _ask(client: Any, question: str) -> _Reply:
 
 def _different(replies: Sequence[_Reply], alone: Sequence[_Reply]) -> int:
     """How many answers say or cite something else than the same question does when it is asked alone."""
-    expected = {r.answer["question"]: _said(r.answer) for r in alone if r.answer}
-    return sum(r.answer is None or _said(r.answer) != expected[r.answer["question"]] for r in replies)
+    expected = {r.answer["question"]: _content(r.answer) for r in alone if r.answer}
+    return sum(r.answer is None or _content(r.answer) != expected[r.answer["question"]] for r in replies)
 
 
-def _said(answer: dict[str, Any]) -> list[Any]:
+def _content(answer: dict[str, Any]) -> list[Any]:
     sides = [(s["statement"], [(c["text"], c["citations"]) for c in s["claims"]]) for s in answer["perspectives"]]
     return [sides, [c["document_id"] for c in answer["citations"]]]
 
 
 async def _whole_answers(address: str) -> list[tuple[float, float]]:
-    """Milliseconds of each ask and of the door's part in it, after the first few."""
+    """Milliseconds of each ask and of the agent's part in it, after the first few."""
     import httpx
 
     taken = []

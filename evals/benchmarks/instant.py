@@ -64,7 +64,7 @@ class InstantExpander:
         return [first, second]
 
 
-def _first(text: str) -> str:
+def _first_sentence(text: str) -> str:
     """The first whole sentence."""
     sentences = split_sentences(text)
     return next((s for s in sentences if s.endswith(".")), sentences[0])
@@ -77,7 +77,7 @@ class InstantWriter:
         claims = [
             Claim(
                 perspective=brief.perspective["id"],
-                text=_first(p.text),
+                text=_first_sentence(p.text),
                 passages=[p.id],
                 support=0.9,
                 role="case",

@@ -116,7 +116,7 @@ def _sets() -> Iterator[tuple[str, list[Sample]]]:
         yield name, [Sample(typeset(text, style), sentences_of(text)) for text, style in pairs]
     for name, layout in LAYOUTS.items():
         papers = [_paper(text, layout.spaced) for text in texts[:_PAPERS]]
-        yield name, [Sample(set_paper(paper, layout), sentences_of(_told(paper))) for paper in papers]
+        yield name, [Sample(set_paper(paper, layout), sentences_of(_expected(paper))) for paper in papers]
     try:
         printed = [list(_printed(texts, columns)) for columns in (1, 2)]
     except SettingsError:  # no browser here
@@ -154,7 +154,7 @@ def _paper(text: Sequence[tuple[str, str]], spaced: bool) -> Paper:
     return [*made, *(("reference", entry) for entry in _REFERENCES)]
 
 
-def _told(paper: Paper) -> list[tuple[str, str]]:
+def _expected(paper: Paper) -> list[tuple[str, str]]:
     """What of a paper is to be found in order."""
     return [(form, words) for form, words in paper if form not in ("table", "wide")]
 

@@ -54,7 +54,7 @@ class _NoEncoder:
     encode_queries = encode
 
 
-class House:
+class OpenStore:
     """The store and its search, as a process of a user has them."""
 
     def __init__(self, folder: Path) -> None:
@@ -75,7 +75,7 @@ def bench_scale(passages: int = PASSAGES, data: Path | None = None) -> dict[str,
         raise InputError(f"--passages needs a number from {_A_DOCUMENT}.")
     with contextlib.ExitStack() as stack:
         folder = data or Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        figures = _kept(folder, passages)
+        figures = _stored_figures(folder, passages)
         for name in STEPS:
             if name not in figures:
                 figures[name] = _in_a_process(name, folder, passages)
@@ -83,7 +83,7 @@ def bench_scale(passages: int = PASSAGES, data: Path | None = None) -> dict[str,
     return figures
 
 
-def _kept(folder: Path, passages: int) -> dict[str, Any]:
+def _stored_figures(folder: Path, passages: int) -> dict[str, Any]:
     """What was measured there before. Raises InputError for a folder that was begun with another number."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / _FIGURES
@@ -115,14 +115,14 @@ def _in_a_process(step: str, folder: Path, passages: int) -> dict[str, Any]:
 
 def fill(folder: Path, passages: int) -> dict[str, Any]:
     """Batch after batch into the store and both indexes, from where an earlier process stopped."""
-    house, pace = House(folder), Pace(_BATCH, folder / "pace.jsonl")
-    collection = house.store.ensure_collection(_COLLECTION, _NoEncoder.name)
+    opened, pace = OpenStore(folder), Pace(_BATCH, folder / "pace.jsonl")
+    collection = opened.store.ensure_collection(_COLLECTION, _NoEncoder.name)
     for batch in range(len(pace.lines), -(-passages // _BATCH)):
         documents = _documents(batch, min(_BATCH, passages - batch * _BATCH))
         with pace.batch(passages) as parts:
-            house.store.put(collection, documents)
+            opened.store.put(collection, documents)
             parts.add("store")
-            house.search.refresh(lambda name, _: parts.add(name))
+            opened.search.refresh(lambda name, _: parts.add(name))
     return {**pace.summary(), "disk_bytes_a_passage": _size(folder) // passages, "peak_mb": round(peak_memory())}
 
 
@@ -131,12 +131,12 @@ def query(folder: Path, passages: int) -> dict[str, Any]:
 
     Besides the time that passes, the processor's: where others work on the machine, only that says much.
     """
-    house = House(folder)
-    collection = [house.id()]
+    opened = OpenStore(folder)
+    collection = [opened.id()]
     searches: dict[str, Callable[[str, NDArray[np.float32]], object]] = {
-        "hybrid": house.ask,
-        "dense": lambda _, vector: house.search.dense.search(vector, collection, _FOUND),
-        "lexical": lambda text, _: house.search.lexical.search(text, collection, _FOUND),
+        "hybrid": opened.ask,
+        "dense": lambda _, vector: opened.search.dense.search(vector, collection, _FOUND),
+        "lexical": lambda text, _: opened.search.lexical.search(text, collection, _FOUND),
     }
     questions = [_question(i, passages) for i in range(_WARMING + _QUERIES)]
     timed = {name: [_timed(search, *q) for q in questions][_WARMING:] for name, search in searches.items()}
@@ -145,13 +145,13 @@ def query(folder: Path, passages: int) -> dict[str, Any]:
 
 def recall(folder: Path, passages: int) -> dict[str, Any]:
     """Of the ten nearest stored vectors, how many the dense index finds."""
-    house = House(folder)
+    opened = OpenStore(folder)
     asked = np.stack([_question(i, passages)[1] for i in range(_EXACT)])
-    exact = _nearest(house.store, asked, 10)
-    collection = [house.id()]
+    exact = _nearest(opened.store, asked, 10)
+    collection = [opened.id()]
     shares = []
     for vector, ids in zip(asked, exact, strict=True):
-        shares.append(len(ids & dict(house.search.dense.search(vector, collection, 10)).keys()) / 10)
+        shares.append(len(ids & dict(opened.search.dense.search(vector, collection, 10)).keys()) / 10)
     return {"recall_at_10": round(statistics.mean(shares), 4), "lowest": min(shares)}
 
 
@@ -159,10 +159,10 @@ def start(folder: Path, passages: int) -> dict[str, Any]:
     """A process's first answer, and what it reads of the corpus for that."""
     text, vector = _question(1, passages)
     began = time.perf_counter()
-    house, statements = House(folder), list[str]()
-    with house.database.connection() as connection:
+    opened, statements = OpenStore(folder), list[str]()
+    with opened.database.connection() as connection:
         connection.set_trace_callback(statements.append)
-    found = house.ask(text, vector)
+    found = opened.ask(text, vector)
     seconds = time.perf_counter() - began
     corpus = [s for s in statements if " passages " in s or " vectors " in s]
     scans = [s for s in corpus if " IN (" not in s]
@@ -177,18 +177,18 @@ def start(folder: Path, passages: int) -> dict[str, Any]:
 
 def change(folder: Path, passages: int) -> dict[str, Any]:
     """The first passages replaced by others, then deleted; whether the indexes know it. At last all is as before."""
-    house, count = House(folder), min(_CHANGED, passages)
+    opened, count = OpenStore(folder), min(_CHANGED, passages)
     documents, others = _documents(0, count), _documents(0, count, version=1)
-    collection, figures = house.id(), dict[str, Any]()
-    _put(house, collection, documents)  # an earlier process may have been stopped on the way
-    before = _ids(house, documents)
-    figures["update_seconds"] = round(seconds_of(lambda: _put(house, collection, others)), 2)
-    after = _ids(house, others)
-    figures["new_ones_found"] = _found(house, others, after)
-    figures["old_ones_found"] = _found(house, documents, before)
-    figures["delete_seconds"] = round(seconds_of(lambda: _delete(house, others)), 2)
-    figures["deleted_ones_found"] = _found(house, others, after)
-    _put(house, collection, documents)
+    collection, figures = opened.id(), dict[str, Any]()
+    _replace(opened, collection, documents)  # an earlier process may have been stopped on the way
+    before = _ids(opened, documents)
+    figures["update_seconds"] = round(seconds_of(lambda: _replace(opened, collection, others)), 2)
+    after = _ids(opened, others)
+    figures["new_ones_found"] = _found(opened, others, after)
+    figures["old_ones_found"] = _found(opened, documents, before)
+    figures["delete_seconds"] = round(seconds_of(lambda: _delete(opened, others)), 2)
+    figures["deleted_ones_found"] = _found(opened, others, after)
+    _replace(opened, collection, documents)
     return {"passages": count, **figures, "peak_mb": round(peak_memory())}
 
 
@@ -204,10 +204,10 @@ def rebuild(folder: Path, passages: int) -> dict[str, Any]:
     child.wait()
     taken: dict[str, int] = {}
 
-    def told(name: str, count: int) -> None:
+    def count(name: str, count: int) -> None:
         taken[name] = taken.get(name, 0) + count
 
-    House(folder).search.refresh(told)
+    OpenStore(folder).search.refresh(count)
     seconds = time.perf_counter() - began
     return {
         "before_the_kill": first,
@@ -220,7 +220,7 @@ def rebuild(folder: Path, passages: int) -> dict[str, Any]:
 
 def rebuilding(folder: Path, passages: int) -> dict[str, Any]:
     """What `rebuild` kills."""
-    House(folder).search.rebuild(lambda name, count: print(json.dumps({"taken": count}), flush=True))
+    OpenStore(folder).search.rebuild(lambda name, count: print(json.dumps({"taken": count}), flush=True))
     return {"taken": 0}
 
 
@@ -248,32 +248,32 @@ def _documents(batch: int, count: int, version: int = 0) -> list[PreparedDocumen
     return made
 
 
-def _put(house: House, collection: int, documents: list[PreparedDocument]) -> None:
-    house.store.put(collection, documents)
-    house.search.refresh()
+def _replace(opened: OpenStore, collection: int, documents: list[PreparedDocument]) -> None:
+    opened.store.put(collection, documents)
+    opened.search.refresh()
 
 
-def _delete(house: House, documents: list[PreparedDocument]) -> None:
+def _delete(opened: OpenStore, documents: list[PreparedDocument]) -> None:
     for document in documents:
-        house.store.delete_document(_COLLECTION, document.source.external_id)
-    house.search.refresh()
+        opened.store.delete_document(_COLLECTION, document.source.external_id)
+    opened.search.refresh()
 
 
-def _ids(house: House, documents: list[PreparedDocument]) -> list[int]:
+def _ids(opened: OpenStore, documents: list[PreparedDocument]) -> list[int]:
     """Of all their passages, in the order of the documents."""
     query = "SELECT p.id FROM passages p JOIN documents d ON d.id = p.document_id WHERE d.external_id = ? ORDER BY p.id"
-    with house.database.read() as db:
+    with opened.database.read() as db:
         return [row[0] for d in documents for row in db.execute(query, (d.source.external_id,))]
 
 
-def _found(house: House, documents: list[PreparedDocument], ids: list[int]) -> dict[str, float]:
+def _found(opened: OpenStore, documents: list[PreparedDocument], ids: list[int]) -> dict[str, float]:
     """The share of these passages that each index finds, asked for by their own vector or by eight of their words."""
-    collection = [house.id()]
+    collection = [opened.id()]
     passages = [pair for d in documents for pair in zip(d.passages, d.vectors, strict=True)]
     hits = {"dense": 0, "lexical": 0}
     for number, (text, vector) in zip(ids, passages, strict=True):
-        hits["dense"] += number in dict(house.search.dense.search(vector, collection, _FOUND))
-        hits["lexical"] += number in dict(house.search.lexical.search(_eight(text.text, number), collection, _FOUND))
+        hits["dense"] += number in dict(opened.search.dense.search(vector, collection, _FOUND))
+        hits["lexical"] += number in dict(opened.search.lexical.search(_eight(text.text, number), collection, _FOUND))
     return {name: round(count / len(ids), 4) for name, count in hits.items()}
 
 

@@ -45,14 +45,14 @@ def _bars(axes: "Axes", group: Sequence[Line]) -> bool:
     measures = [m for m in _MAIN.get(group[0].suite, shown(group)) if any(m in line.intervals for line in group)]
     width = 0.8 / len(group)
     for place, line in enumerate(group):
-        told = [(i, m) for i, m in enumerate(measures[:_MOST]) if m in line.intervals]
-        values = [line.metrics[m] for _, m in told]
-        ends = [line.intervals[m] for _, m in told]
+        drawn_bars = [(i, m) for i, m in enumerate(measures[:_MOST]) if m in line.intervals]
+        values = [line.metrics[m] for _, m in drawn_bars]
+        ends = [line.intervals[m] for _, m in drawn_bars]
         spread = [
             [max(0.0, v - low) for v, (low, _) in zip(values, ends, strict=True)],
             [max(0.0, high - v) for v, (_, high) in zip(values, ends, strict=True)],
         ]
-        where = [i + (place - (len(group) - 1) / 2) * width for i, _ in told]
+        where = [i + (place - (len(group) - 1) / 2) * width for i, _ in drawn_bars]
         axes.bar(where, values, width * 0.92, yerr=spread, capsize=2, label=line.name, error_kw={"lw": 0.9})
     axes.set_xticks(range(len(measures[:_MOST])), measures[:_MOST], rotation=0 if len(measures) < 4 else 30)
     if len(group) > 1:

@@ -24,8 +24,8 @@ def table(report: Record) -> str:
         lines += _lines_of(report, data)
     by = config["reranker"] or "its cosine"
     lines += [f"{reading}: {_calibration(one)}" for reading, one in config.get("fitted", {}).items()]
-    told = f"encoder {config['encoder']}; greedyplus by {by}; enough {config['enough']}; seed {config['seed']}"
-    return "\n".join([*lines, f"{report['seconds']['total']:.1f} s; {told}"]) + "\n"
+    pairs_shown = f"encoder {config['encoder']}; greedyplus by {by}; enough {config['enough']}; seed {config['seed']}"
+    return "\n".join([*lines, f"{report['seconds']['total']:.1f} s; {pairs_shown}"]) + "\n"
 
 
 def _calibration(fitted: dict[str, float] | None) -> str:
@@ -76,8 +76,8 @@ def _ratio_cells(report: Record, data: str, name: str, measures: Sequence[str]) 
     ratios = report["ratios"][data].get(name)
     if ratios is None:  # dense itself
         return ["×1"] * len(measures)
-    told = [(ratios[m]["here"], ratios[m]["paper"]) for m in measures]
-    return [f"{_ratio(here)} ({_ratio(paper)})" for here, paper in told]
+    pairs_shown = [(ratios[m]["here"], ratios[m]["paper"]) for m in measures]
+    return [f"{_ratio(here)} ({_ratio(paper)})" for here, paper in pairs_shown]
 
 
 def _ratio(value: float) -> str:

@@ -1,5 +1,5 @@
-"""Which rules of the grammar change no framing? Each `if` in a function of `tools/language/grammar` is switched off in turn, its
-test replaced by False, and the questions are framed again.
+"""Which rules of the grammar change no framing? Each `if` in a function of `tools/language/grammar` is switched off in
+turn, its test replaced by False, and the questions are framed again.
 
     python -m evals ablate
     python -m evals ablate --data DIR FILE.jsonl … --json

@@ -158,7 +158,7 @@ def bench_batch() -> dict[str, float]:
 
 
 def bench_agent() -> dict[str, float]:
-    """The agent's own time a question when every provider answers at once: graph, door, store, checkpoints."""
+    """The agent's own time a question when every provider answers at once: graph, service, store, checkpoints."""
     return asyncio.run(_agent_alone())
 
 

@@ -101,8 +101,8 @@ def check(claims: Sequence[WrittenClaim], encoder: Encoder, seed: int) -> dict[s
         vectors = encoder.encode([claim.text, *sentences])
         near = [float(x) for x in vectors[1:] @ vectors[0]]
         right = float(claim.kind == TRUE)
-        said = {"none": None, "all": 1.0, "tenth": 1 - right if rng.random() < _WRONG else right, "right": right}
-        for judge, verdict in said.items():
+        verdicts = {"none": None, "all": 1.0, "tenth": 1 - right if rng.random() < _WRONG else right, "right": right}
+        for judge, verdict in verdicts.items():
             yes = bool(sentences) and is_grounded(claim.text, claim.passage, near, claim.title, verdict)
             accepted[judge].append(yes)
     return accepted

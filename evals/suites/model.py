@@ -167,7 +167,7 @@ def _settings(judge: str, model: str) -> Settings:
 
 @asynccontextmanager
 async def _opened(settings: Settings, topics: Sequence[Topic]) -> AsyncIterator[tuple[Runs, ChatServer]]:
-    """The door over the topics' pages, each in a collection of its own, and the scripted server that it asks."""
+    """The service over the topics' pages, each in a collection of its own, and the scripted server that it asks."""
     with ChatServer() as server:
         async with Runs(settings.model_copy(update={"openai_base_url": server.url})) as runs:
             for topic in topics:

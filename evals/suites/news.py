@@ -224,8 +224,8 @@ def scored(plan: Plan, found: dict[str, Measured], models: Record) -> Record:
     parts = {data: _part(plan, found, chosen) for data, chosen in _parts(plan).items()}
     sections = {section: {data: part[section] for data, part in parts.items()} for section in parts[plan.news.name]}
     seconds = {"search": sections.pop("search")}
-    told = {"config": _config(plan, models), "seconds": seconds, "machine": {"cpus": os.cpu_count()}}
-    return {"suite": "news", **sections, **told}
+    settings = {"config": _config(plan, models), "seconds": seconds, "machine": {"cpus": os.cpu_count()}}
+    return {"suite": "news", **sections, **settings}
 
 
 def fitted(plan: Plan, ready: Sequence[Ready], models: Record) -> Record:
@@ -290,11 +290,11 @@ def _config(plan: Plan, models: Record) -> Record:
         "sources": len({p.publisher for p in news.corpus if p.publisher}),
         "without_text": news.without_text,
     }
-    told = asdict(dials) | {"candidates": CANDIDATES, "methods": list(plan.methods), "k": plan.cutoffs}
+    settings = asdict(dials) | {"candidates": CANDIDATES, "methods": list(plan.methods), "k": plan.cutoffs}
     sample = None if plan.limit is None else {"limit": plan.limit, "seed": plan.seed}
     sizes = {data: {"questions": len(chosen)} | size for data, chosen in _parts(plan).items()}
     read = {"digest": news.digest, "sample": sample, "seed": plan.seed, "sizes": sizes}
-    return {"data": news.name, **models, **told, **read}
+    return {"data": news.name, **models, **settings, **read}
 
 
 def _reranker(model: str | None) -> Scorer | None:

@@ -221,7 +221,7 @@ def _sizes(task: PirTask) -> Record:
 def table(result: Record) -> str:
     """What was measured, then a block for each k: columns down, tasks across, in per cent."""
     config = result["config"]
-    lines = [_told(name, size, config["reading"]) for name, size in config["sizes"].items()]
+    lines = [_summary(name, size, config["reading"]) for name, size in config["sizes"].items()]
     for k in config["k"]:
         lines += ["", *_block(result, k)]
     lines += [
@@ -233,18 +233,18 @@ def table(result: Record) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def _told(name: str, size: Record, reading: str) -> str:
+def _summary(name: str, size: Record, reading: str) -> str:
     alone, copies, less = (
         size[n] for n in ("roots_with_one_perspective", "copies_left_out", "perspective_is_query_less_root")
     )
     scored = "scored 0" if reading == "published" else "left out"
-    told = [
+    facts = [
         f"{name}: {size['roots']} root queries, {size['questions']} perspectives, {size['passages']} passages",
         *([f"{copies} copies left out"] if copies else []),
         *([f"roots with one perspective {scored}: {alone}"] if alone else []),
         *([f"p = q − r for {less}"] if less else []),
     ]
-    return "; ".join(told)
+    return "; ".join(facts)
 
 
 def _block(result: Record, k: int) -> list[str]:

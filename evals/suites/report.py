@@ -37,8 +37,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("name the results to report, or --compare OLD NEW.")
     if args.compare:
         old, new = (_read(path) for path in args.compare)
-        told = compared(lines_of(old), lines_of(new), args.seed)
-        print(json.dumps(told.rows, indent=2) if args.json else told.text())
+        comparison = compared(lines_of(old), lines_of(new), args.seed)
+        print(json.dumps(comparison.rows, indent=2) if args.json else comparison.text())
         return 0
     results = [_read(path) for path in args.results]
     lines = [line for result in results for line in lines_of(result)]

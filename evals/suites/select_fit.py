@@ -71,10 +71,10 @@ def fitted_report(labelled: dict[str, list[Labelled]], encoder: str) -> dict[str
             "cosine": _precision(own, [q.cosine for q in own]),
             "signals": _precision(own, [q.signals @ np.array(weights.signals) for q in own]),
         }
-    kept = fit([q for questions in labelled.values() for q in questions])
+    fitted_weights = fit([q for questions in labelled.values() for q in questions])
     shown = {
-        "signals": [round(w, 3) for w in kept.signals],
-        "offset": round(kept.offset, 3),
+        "signals": [round(w, 3) for w in fitted_weights.signals],
+        "offset": round(fitted_weights.offset, 3),
         "names": list(SIGNALS),
         "fitted_on": list(labelled),
         "encoder": encoder,
@@ -120,8 +120,8 @@ def _labelled(part: Sequence[RetrievalSet], encoder: Encoder, cache: VectorCache
 def _table(report: dict[str, Any]) -> str:
     lines = ["precision@5 on each corpus, with weights fitted on the others", ""]
     for name, m in report["metrics"].items():
-        told = f"by cosine {100 * m['cosine']:.1f}, by the signals {100 * m['signals']:.1f}"
-        lines.append(f"{name}: {m['questions']} questions, {told}")
+        shares = f"by cosine {100 * m['cosine']:.1f}, by the signals {100 * m['signals']:.1f}"
+        lines.append(f"{name}: {m['questions']} questions, {shares}")
     weights = report["weights"]
     shown = ", ".join(f"{n} {w:+.3f}" for n, w in zip(weights["names"], weights["signals"], strict=True))
     return "\n".join([*lines, "", f"weights from all: {shown}, offset {weights['offset']:+.3f}"]) + "\n"

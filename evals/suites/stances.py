@@ -63,17 +63,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Judges the half and prints what came out. Raises InputError, SettingsError, ModelError, ProviderError."""
-    taught = _taught() if args.apart else set()
+    trained_on = _trained_on() if args.apart else set()
     items = [
-        i for i in read_items(args.data) if i.half == args.half and not {i.pair.statement, i.pair.contrary} & taught
+        i for i in read_items(args.data) if i.half == args.half and not {i.pair.statement, i.pair.contrary} & trained_on
     ]
     if not items:
         raise InputError(f"{args.data} has no text of the half '{args.half}'.")
     judge = open_judge(args.judge, 0.5, args.seed)
     threshold = args.threshold if args.threshold is not None else (judge.threshold or _EVEN)
-    asked = stances_of(judge, [item.pair for item in items])
-    turned = stances_of(judge, [Pair(i.pair.contrary, i.pair.text, i.pair.statement) for i in items])
-    measures = measured(items, asked, turned[:, ::-1], threshold)
+    scores = stances_of(judge, [item.pair for item in items])
+    exchanged = stances_of(judge, [Pair(i.pair.contrary, i.pair.text, i.pair.statement) for i in items])
+    measures = measured(items, scores, exchanged[:, ::-1], threshold)
     config = {"judge": judge.name, "half": args.half, "threshold": threshold, "data": args.data.name}
     config |= {"apart": True} if args.apart else {}
     result = {"suite": "stances", "metrics": with_intervals(measures, args.seed), "config": config}
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _taught() -> set[str]:
+def _trained_on() -> set[str]:
     from evals.training.data import CONTRASTS
 
     return {row.text(side) for row in json_rows(CONTRASTS) for side in ("A", "B")}
@@ -101,15 +101,15 @@ def _item(row: Row, number: int) -> Item:
     return Item(str(number), row.text("kind"), half, pair, LABELS.index(label))
 
 
-def measured(items: Sequence[Item], asked: Floats, turned: Floats, threshold: float) -> dict[str, Ratio]:
+def measured(items: Sequence[Item], scores: Floats, exchanged: Floats, threshold: float) -> dict[str, Ratio]:
     """The three measures over all items, and `label KIND` and `side KIND` of each kind.
 
     asked, turned: probabilities that each text supports the statement and that it supports the contrary, (n, 2), as
     asked and with the statements exchanged.
     """
-    said = np.where(asked.max(axis=1) >= threshold, asked.argmax(axis=1), LABELS.index("neither"))
-    leans, other = (np.nan_to_num(np.sign(both[:, 0] - both[:, 1])) for both in (asked, turned))
-    rows = list(zip(items, said, leans, other, strict=True))
+    predicted = np.where(scores.max(axis=1) >= threshold, scores.argmax(axis=1), LABELS.index("neither"))
+    leans, exchanged_leans = (np.nan_to_num(np.sign(both[:, 0] - both[:, 1])) for both in (scores, exchanged))
+    rows = list(zip(items, predicted, leans, exchanged_leans, strict=True))
     found = {
         "label": Ratio.of((i.key, float(s == i.label), 1) for i, s, _, _ in rows),
         "side": Ratio.of((i.key, float(lean == _SIGN[i.label]), 1) for i, _, lean, _ in rows if i.sided),

@@ -33,7 +33,7 @@ class Sampler:
         chunk = self.state["chunk"] = self.state.get("chunk", 0) + 1
         rng = random.Random(f"{self.seed}/{chunk}")
         names = rng.choices(list(mixture), weights=list(mixture.values()), k=count)
-        drawn = [_told(self._vary(self._next(name, rng), rng, whole), rng, told) for name in names]
+        drawn = [_beside_contrary(self._vary(self._next(name, rng), rng, whole), rng, told) for name in names]
         return [self._unrelated(e, drawn, rng) if rng.random() < _UNRELATED else e for e in drawn]
 
     def _unrelated(self, e: Example, others: list[Example], rng: random.Random) -> Example:
@@ -61,7 +61,7 @@ class Sampler:
         return replace(e, statement=statement, text=text, target=target)
 
 
-def _told(e: Example, rng: random.Random, share: float) -> Example:
+def _beside_contrary(e: Example, rng: random.Random, share: float) -> Example:
     if share == 0 or e.statement.endswith("?") or rng.random() >= share:
         return e
     if e.question and rng.random() < _ASKED:
