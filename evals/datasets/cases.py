@@ -1,22 +1,24 @@
 """Questions whose documents have known sides: the samples, in other words too, or a set of queries with its corpus."""
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from evals.datasets.retrieval import GoldQuestion, load_sets
 from evals.datasets.rows import Row, json_rows
+from evals.suite import GOLD
 from tools.errors import InputError
 from tools.passages import SourceDocument
 
 Side = Literal["supports", "opposes"]
 SIDES: tuple[Side, Side] = ("supports", "opposes")
+Gold = dict[Side, frozenset[str]]
+"""The ids of the documents that are gold for each side."""
 SAMPLES_SET = "samples"
-_GOLD = Path(__file__).parents[1] / "gold"
-_SAMPLES_GOLD = _GOLD / "samples"
-_WORDINGS_GOLD = _GOLD / "wordings.jsonl"
-_ELSEWHERE_GOLD = _GOLD / "elsewhere.jsonl"
+_WORDINGS_GOLD = GOLD / "wordings.jsonl"
+_ELSEWHERE_GOLD = GOLD / "elsewhere.jsonl"
 _WORDINGS, _ELSEWHERE = "wordings-", "elsewhere-"
 """Before the name of a part: the samples' questions as others would ask them, and questions that they do not answer."""
 
@@ -27,7 +29,7 @@ class Case:
 
     key: str
     question: str
-    gold: dict[Side, frozenset[str]]
+    gold: Gold
     either_way: bool = False
     """Whether the question may be worded from the other pole, so that what is for it may be what `gold` has against."""
 
@@ -72,7 +74,7 @@ def load_samples() -> CaseSet:
 
     documents, cases, unsided = sample_documents(), [], 0
     known = {d.external_id for d in documents}
-    for file in sorted(_SAMPLES_GOLD.glob("*.jsonl")):
+    for file in sorted((GOLD / "samples").glob("*.jsonl")):
         question, gold = "", {side: set[str]() for side in SIDES}
         for row in json_rows(file):
             question = row.text("question")
@@ -104,33 +106,37 @@ def refuse_either_way(chosen: CaseSet) -> None:
 def load_wordings(part: str) -> CaseSet:
     """The samples' questions as people who had not read the samples worded them: aspects, claims, careless typing, the
     question from the other pole. Raises InputError where there is no such part."""
-    samples, rows = load_samples(), list(json_rows(_WORDINGS_GOLD))
+    samples = load_samples()
     gold = {case.key: case.gold for case in samples.cases}
-    cases = [
-        Case(f"{row.text('topic')} {number}", row.text("question"), gold[row.text("topic")], either_way=True)
-        for number, row in enumerate(rows, start=1)
-        if row.text("half") == part and row.text("topic") in gold
-    ]
-    if not cases:
-        parts = sorted({f"{_WORDINGS}{row.text('half')}" for row in rows})
-        raise InputError(f"there is no set '{_WORDINGS}{part}'. There are {', '.join(parts)}.")
-    return CaseSet(f"{_WORDINGS}{part}", cases, samples.documents)
+    return _part(f"{_WORDINGS}{part}", _WORDINGS_GOLD, samples.documents, gold.get, either_way=True)
 
 
 def load_elsewhere(part: str) -> CaseSet:
     """Questions on topics that the samples know nothing of, a third of them in the samples' words, asked over the
     samples: nothing found is right. Raises InputError where there is no such part."""
-    rows = list(json_rows(_ELSEWHERE_GOLD))
-    nothing: dict[Side, frozenset[str]] = {side: frozenset() for side in SIDES}
+    nothing: Gold = {side: frozenset() for side in SIDES}
+    return _part(f"{_ELSEWHERE}{part}", _ELSEWHERE_GOLD, load_samples().documents, lambda _: nothing)
+
+
+def _part(
+    name: str,
+    file: Path,
+    documents: list[SourceDocument],
+    gold_of: Callable[[str], Gold | None],
+    either_way: bool = False,
+) -> CaseSet:
+    """The rows of a part of a gold file, of the topics that have gold. Raises InputError where there is no such part."""
+    kind, part = name.split("-", 1)
+    rows = [(number, row, gold_of(row.text("topic"))) for number, row in enumerate(json_rows(file), start=1)]
     cases = [
-        Case(f"{row.text('topic')} {number}", row.text("question"), nothing)
-        for number, row in enumerate(rows, start=1)
-        if row.text("half") == part
+        Case(f"{row.text('topic')} {number}", row.text("question"), gold, either_way)
+        for number, row, gold in rows
+        if row.text("half") == part and gold is not None
     ]
     if not cases:
-        parts = sorted({f"{_ELSEWHERE}{row.text('half')}" for row in rows})
-        raise InputError(f"there is no set '{_ELSEWHERE}{part}'. There are {', '.join(parts)}.")
-    return CaseSet(f"{_ELSEWHERE}{part}", cases, load_samples().documents)
+        parts = sorted({f"{kind}-{row.text('half')}" for _, row, _ in rows})
+        raise InputError(f"there is no set '{name}'. There are {', '.join(parts)}.")
+    return CaseSet(name, cases, documents)
 
 
 def load_set(folder: Path, name: str) -> CaseSet:

@@ -9,8 +9,9 @@ from agent.providers.embedded.framing import EmbeddedFramer
 from agent.state import STAND_INS
 from evals.datasets.rows import json_rows
 from evals.reports.records import Record
+from evals.suite import GOLD
 
-TYPED = Path(__file__).parents[1] / "gold" / "typed.jsonl"
+TYPED = GOLD / "typed.jsonl"
 
 
 def line_rows(path: Path) -> Iterator[Record]:

@@ -50,8 +50,8 @@ def thesis_overlap(theses: Iterable[tuple[str, str, str]]) -> Ratio:
 class MacroF1:
     """The mean over the two stances of 2·TP / (gold + predicted), over rows of (claim, gold, predicted).
 
-    `predicted` is None where nothing was said, or nothing that is one of the two. NaN where a stance is neither gold nor
-    said.
+    `predicted` is None where nothing was said, or nothing that is one of the two. NaN where a stance is neither gold
+    nor predicted.
     """
 
     rows: tuple[tuple[str, Side, Side | None], ...]
@@ -80,9 +80,9 @@ def _mean_f1(sums: NDArray[np.float64]) -> float:
 
 
 def stance_measures(rows: Sequence[tuple[str, Side, Side | None]]) -> dict[str, Ratio | MacroF1]:
-    """Of (claim, gold, predicted): stance_accuracy, stance_f1 as the mean of the two, stance_f1_support, stance_f1_oppose,
-    stance_undecided (the share without a `predicted`, which is wrong in all of them), and stance_majority, the accuracy of
-    whoever always says what most are.
+    """Of (claim, gold, predicted): stance_accuracy, stance_f1 as the mean of the two, stance_f1_support,
+    stance_f1_oppose, stance_undecided (the share without a prediction, which is wrong in all of them), and
+    stance_majority, the accuracy of always predicting the commoner stance.
 
     The published 91.6 is called accuracy in the text and F1 in table 1. Pooled over both stances the two are the same.
     """
@@ -106,8 +106,8 @@ def _f1_parts(gold: Side, predicted: Side | None, side: Side) -> tuple[float, fl
 
 
 def evidence_measures(rows: Sequence[tuple[str, float, float | None]]) -> dict[str, Ratio]:
-    """Of (claim, gold, predicted), both from 0 to 1: evidence_mse, the mean of (predicted − gold)² (the paper, §4.2.4), and
-    evidence_mse_mean, that of whoever always says the mean of the gold scores, which is their variance.
+    """Of (claim, gold, predicted), both from 0 to 1: evidence_mse, the mean of (predicted − gold)² (the paper, §4.2.4),
+    and evidence_mse_mean, that of always predicting the mean of the gold scores, which is their variance.
 
     `predicted` is None where it failed: then the square is the largest that there can be, max(gold, 1 − gold)².
     """

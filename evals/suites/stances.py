@@ -104,21 +104,22 @@ def _item(row: Row, number: int) -> Item:
 def measured(items: Sequence[Item], scores: Floats, exchanged: Floats, threshold: float) -> dict[str, Ratio]:
     """The three measures over all items, and `label KIND` and `side KIND` of each kind.
 
-    asked, turned: probabilities that each text supports the statement and that it supports the contrary, (n, 2), as
+    scores, exchanged: probabilities that each text supports the statement and that it supports the contrary, (n, 2), as
     asked and with the statements exchanged.
     """
     predicted = np.where(scores.max(axis=1) >= threshold, scores.argmax(axis=1), LABELS.index("neither"))
     leans, exchanged_leans = (np.nan_to_num(np.sign(both[:, 0] - both[:, 1])) for both in (scores, exchanged))
-    rows = list(zip(items, predicted, leans, exchanged_leans, strict=True))
+    labels = [(i, (i.key, float(label == i.label), 1)) for i, label in zip(items, predicted, strict=True)]
+    pairs = [row for row in zip(items, leans, exchanged_leans, strict=True) if row[0].sided]
+    sides = [(i, (i.key, float(lean == _SIGN[i.label]), 1)) for i, lean, _ in pairs]
     found = {
-        "label": Ratio.of((i.key, float(s == i.label), 1) for i, s, _, _ in rows),
-        "side": Ratio.of((i.key, float(lean == _SIGN[i.label]), 1) for i, _, lean, _ in rows if i.sided),
-        "exchanged": Ratio.of((i.key, float(lean == back != 0), 1) for i, _, lean, back in rows if i.sided),
+        "label": Ratio.of(row for _, row in labels),
+        "side": Ratio.of(row for _, row in sides),
+        "exchanged": Ratio.of((i.key, float(lean == back != 0), 1) for i, lean, back in pairs),
     }
     for kind in dict.fromkeys(i.kind for i in items):
-        own = [row for row in rows if row[0].kind == kind]
-        found[f"label {kind}"] = Ratio.of((i.key, float(s == i.label), 1) for i, s, _, _ in own)
-        found[f"side {kind}"] = Ratio.of((i.key, float(lean == _SIGN[i.label]), 1) for i, _, lean, _ in own if i.sided)
+        found[f"label {kind}"] = Ratio.of(row for i, row in labels if i.kind == kind)
+        found[f"side {kind}"] = Ratio.of(row for i, row in sides if i.kind == kind)
     return found
 
 
