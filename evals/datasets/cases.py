@@ -125,7 +125,7 @@ def _part(
     gold_of: Callable[[str], Gold | None],
     either_way: bool = False,
 ) -> CaseSet:
-    """The rows of a part of a gold file, of the topics that have gold. Raises InputError where there is no such part."""
+    """The rows of a part of a gold file whose topics have gold. Raises InputError where there is no such part."""
     kind, part = name.split("-", 1)
     rows = [(number, row, gold_of(row.text("topic"))) for number, row in enumerate(json_rows(file), start=1)]
     cases = [
