@@ -182,6 +182,15 @@ def test_a_key_comes_once(tmp_path: Path) -> None:
             records.add("a", {})
 
 
+def test_without_a_path_records_are_held_in_memory(tmp_path: Path) -> None:
+    with Records(None, "judge", CONFIG) as records:
+        records.add("1", {"score": 0.5})
+        with pytest.raises(InputError, match="holds '1' already"):
+            records.add("1", {"score": 0.5})
+    assert records.done == {"1": {"key": "1", "score": 0.5}}
+    assert not list(tmp_path.iterdir())
+
+
 # Intervals
 
 
