@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 
+from evals.suite import check_common
 from tools.errors import SteelmanError
 
 SUITES = {
@@ -49,6 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
             _module(name).add_arguments(suite)
     args = parser.parse_args(arguments)
     try:
+        check_common(args)
         status = int(_module(args.suite).run(args))
         sys.stdout.flush()
         return status
@@ -66,7 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _module(name: str):  # type: ignore[no-untyped-def]  # whichever module the suite is
     training = name.removeprefix("judge-")
-    own = f"evals.{name.replace('-', '_')}"
+    own = f"evals.suites.{name.replace('-', '_')}"
     return importlib.import_module(own if training == name else f"evals.training.{training}")
 
 

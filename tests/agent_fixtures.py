@@ -10,7 +10,7 @@ from providers import Build, build
 
 from agent.runs.service import Runs
 from agent.settings import Settings
-from evals.instant import instant_providers
+from evals.benchmarks.instant import instant_providers
 from tools.store.database import Database
 from tools.store.store import Store
 

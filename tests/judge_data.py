@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.samples import FOLDER
-from evals.answering.cases import Case, load_samples
+from evals.datasets.cases import Case, load_samples
 from tools.ingest.readers import read_file
 from tools.language.grammar import frame
 

@@ -12,7 +12,7 @@ from agent.inference import Models
 from agent.seams import Brief, Providers
 from agent.settings import Settings
 from agent.state import Claim, FramingState, Perspective, Tier
-from evals.instant import InstantEncoder, instant_providers
+from evals.benchmarks.instant import InstantEncoder, instant_providers
 from tools.inference.cache import VectorCache
 from tools.inference.judges.judge import Pair
 from tools.inference.worker import Worker

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evals import ablate
 from evals.__main__ import main
-from evals.ablate import changes, questions_of
-from evals.switches import SwitchedGrammar
+from evals.suites import ablate
+from evals.suites.ablate import changes, questions_of
+from evals.switched_grammar import SwitchedGrammar
 from tools.errors import InputError
 from tools.language.grammar import evened, frame, negate
 from tools.language.grammar.width import narrowed
@@ -36,7 +36,7 @@ def test_the_grammar_itself_stays_as_it_was(grammar: SwitchedGrammar) -> None:
     assert sys.modules["tools.language.grammar.framing"] is framing
     assert framing.frame is frame
     assert not hasattr(framing, "_holds_for")
-    assert not [finder for finder in sys.meta_path if type(finder).__module__ == "evals.switches"]
+    assert not [finder for finder in sys.meta_path if type(finder).__module__ == "evals.switched_grammar"]
 
 
 def test_every_if_of_a_function_is_a_rule(grammar: SwitchedGrammar) -> None:
@@ -61,7 +61,7 @@ def test_only_a_rule_that_held_can_change_a_framing(grammar: SwitchedGrammar) ->
 def test_a_framing_that_never_ends_without_its_rule_is_another_one(
     grammar: SwitchedGrammar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evals.switches._ENDLESS", 3)
+    monkeypatch.setattr("evals.switched_grammar._ENDLESS", 3)
     assert grammar.outcome("are barges slow", 0) == "RuntimeError"
 
 

@@ -13,7 +13,6 @@ from toys import ToyEncoder
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation, Usage
 from agent.inference import Models
 from evals.answering.checks import check_claims, judge_claims
-from evals.metrics.alignment import Correlation, judged_alignment, polarity, stance_alignment
 from evals.metrics.answers import (
     Reply,
     all_sides_cited,
@@ -26,8 +25,9 @@ from evals.metrics.answers import (
     stands,
     supported,
 )
-from evals.metrics.framings import framing_sameness
-from evals.metrics.ratios import Ratio
+from evals.metrics.ratio import Ratio
+from evals.metrics.stance_alignment import Correlation, judged_alignment, polarity, stance_alignment
+from evals.metrics.wording_consistency import framing_sameness
 from tools.inference.cache import VectorCache
 from tools.inference.worker import Worker
 

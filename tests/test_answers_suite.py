@@ -18,10 +18,10 @@ from agent.seams import Brief
 from agent.settings import Settings
 from agent.state import Claim
 from evals.__main__ import main
-from evals.answering.cases import SIDES, Case, load_cases, load_samples
 from evals.answering.plan import FRAMINGS, MISSING, PLAIN, plan, shelve, worded
-from evals.answers import add_arguments, evaluate
-from evals.rows import json_rows
+from evals.datasets.cases import SIDES, Case, load_cases, load_samples
+from evals.datasets.rows import json_rows
+from evals.suites.answers import add_arguments, evaluate
 from tools.errors import InputError
 from tools.inference.judges.judge import Pair
 from tools.passages import SourceDocument
@@ -295,7 +295,7 @@ import asyncio, sys, time
 from pathlib import Path
 import test_answers_suite as suite
 from agent.settings import Settings
-from evals.answers import evaluate
+from evals.suites.answers import evaluate
 
 def slow(pair):
     time.sleep(0.03)

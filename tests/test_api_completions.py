@@ -34,7 +34,7 @@ from agent.settings import Settings, load_settings
 from api.asked import AskedRuns
 from api.completions.problems import OpenAIProblems
 from api.problems import ProblemError
-from evals.instant import InstantExpander
+from evals.benchmarks.instant import InstantExpander
 from tools.errors import ProviderError
 from tools.ingest.ingest import Ingester
 from tools.store.database import Database

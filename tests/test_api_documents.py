@@ -18,7 +18,7 @@ from written_files import pdf, word
 from agent.seams import Brief
 from agent.settings import Settings
 from agent.state import Claim
-from evals.instant import InstantWriter
+from evals.benchmarks.instant import InstantWriter
 from tools.store.locks import index_lock
 
 __all__ = ["instant_template", "module_settings", "settings"]

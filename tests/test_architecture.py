@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from evals import architecture
+from evals.suites import architecture
 from evals.__main__ import main
-from evals.architecture import FLOORS, PICTURE, ROOT, floor, main_line, opening, ordered, stage_edges
+from evals.suites.architecture import FLOORS, PICTURE, ROOT, floor, main_line, opening, ordered, stage_edges
 
 TOUR = (ROOT / "docs" / "tour.md").read_text()
 

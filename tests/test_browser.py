@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT
 from visitors import AGAIN, FIRST, Visit, Visitor
 
-from evals.browser import PageServer
+from evals.benchmarks.browser import PageServer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator

@@ -36,7 +36,7 @@ from web_server import WebServer
 from agent.answer.model import Answer
 from agent.options import RunOptions
 from agent.runs.store import RunStore
-from evals.browser import PageServer
+from evals.benchmarks.browser import PageServer
 from tools.inference.encoders.encoder import MiniLM
 from tools.ingest.ingest import Ingester
 from tools.store.database import Database

@@ -10,7 +10,7 @@ from model_server import ModelServer
 from page_models import PHONES, VOTING, speaking
 from visitors import AGAIN, FIRST, Serve, Visit, Visitor
 
-from evals.browser import PageServer
+from evals.benchmarks.browser import PageServer
 
 pytest_plugins = ["visitors"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]

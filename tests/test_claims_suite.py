@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from evals.__main__ import main
-from evals.claims import GOLD, HALVES, JUDGES, TRUE, check, read_claims
+from evals.suite import HALVES
+from evals.suites.claims import CLAIMS, JUDGES, TRUE, check, read_claims
 from tools.inference.encoders.encoder import MiniLM
 
 PAGE = {"title": "On tolls", "publisher": "The Post", "text": "The toll pays for buses. Streets are quieter now."}
@@ -28,7 +29,7 @@ def write_gold(folder: Path) -> Path:
 
 def test_the_gold_has_as_many_true_claims_as_bad_ones_of_nine_kinds_in_each_half() -> None:
     for half in HALVES:
-        kinds = Counter(c.kind for c in read_claims(GOLD, half))
+        kinds = Counter(c.kind for c in read_claims(CLAIMS, half))
         assert kinds.pop(TRUE) == 51
         assert sorted(kinds) == sorted(
             ["number", "invented", "phantom", "wrong_source", "clause", "negation", "address", "markup", "instruction"]
@@ -45,7 +46,7 @@ def test_who_judges_decides_about_claims_that_are_like_their_pages(encoder: Mini
 def test_the_suite_prints_a_table_and_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoder: MiniLM, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("evals.claims.load_encoder", lambda _: encoder)
+    monkeypatch.setattr("evals.suites.claims.load_encoder", lambda _: encoder)
     command = ["claims", "--data", str(write_gold(tmp_path))]
     assert main([*command, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["metrics"]["all"]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from evals.metrics.bootstrap import interval, mean_interval
 from evals.metrics.coverage import (
     alpha_ndcg,
     coverage,
@@ -19,7 +20,6 @@ from evals.metrics.coverage import (
     supported,
     sycophancy,
 )
-from evals.metrics.intervals import interval, mean_interval
 from tools.errors import SettingsError
 
 # Three perspectives; c supports two of them, x and y none.

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from evals.retrievers.projection import FORMS, leaning_scores, without
 from tools.diversity.clusters import (
     NOISE,
     Clustered,
@@ -18,7 +19,6 @@ from tools.diversity.clusters import (
 )
 from tools.diversity.coverage import Candidates, Terms, pairs_to_judge, select
 from tools.diversity.marginal import dkmips, mmr
-from tools.diversity.projection import FORMS, leaning_scores, without
 
 Array = NDArray[np.float32]
 

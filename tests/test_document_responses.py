@@ -19,7 +19,7 @@ from agent.providers.embedded.writing import MOST_LEANING, EmbeddedWriter
 from agent.seams import Brief
 from agent.settings import Settings
 from agent.state import Claim, Coverage, Dropped, FramingState, Quote, Response, RunState
-from evals.instant import InstantWriter
+from evals.benchmarks.instant import InstantWriter
 from tools.language.quotable import Unit
 from tools.passages import Passage
 from tools.responses.evidence import MOST

@@ -2,12 +2,12 @@
 
 from conftest import Spawn
 
-from evals.metrics.english import textblob_en
+from evals.metrics.textblob_english import textblob_en
 from tools.inference.batching import parts
 
 IMPORTS = """
 import sys
-from evals.metrics.english import textblob_en
+from evals.metrics.textblob_english import textblob_en
 assert "bee" in textblob_en().lexicon
 assert "sklearn" not in sys.modules and "scipy.stats" not in sys.modules
 import scipy.stats, sklearn.cluster

@@ -10,10 +10,10 @@ import pytest
 from model_server import ModelServer, Reply
 
 from evals.__main__ import main
-from evals.expand import add_arguments, read_rows, run
+from evals.datasets.readings import read_readings
 from evals.metrics.expansion import GoldRow, match, perspective_measures, verdict_of, verdict_shares
-from evals.metrics.readings import GoldReading, reading_shares, reading_verdict
-from evals.readings import read_readings
+from evals.metrics.question_framing import GoldReading, reading_shares, reading_verdict
+from evals.suites.expand import add_arguments, read_rows, run
 from tools.errors import InputError, SettingsError
 from tools.inference.encoders.encoder import MiniLM
 from tools.language.grammar import Framing

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evals import __main__ as evals
-from evals.browser import PageServer, chromium, find_chromium
+from evals.benchmarks.browser import PageServer, chromium, find_chromium
 from tools.errors import ModelError, SettingsError
 
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evals.expand import folded, predict, read_rows
+from evals.metrics.expansion import folded, predict
+from evals.suites.expand import read_rows
 from tools.errors import InputError
 from tools.language.grammar import frame
 from tools.language.grammar.inflect import gerund, past, third_person, verb_strength

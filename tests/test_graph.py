@@ -18,7 +18,7 @@ from agent.runs.store import Event
 from agent.seams import Brief, Providers
 from agent.settings import Settings
 from agent.state import Claim, RunState
-from evals.instant import InstantWriter
+from evals.benchmarks.instant import InstantWriter
 from tools.errors import InputError, ProviderError, RunError, StoreError
 from tools.inference.judges.judge import Pair
 from tools.store.database import Database

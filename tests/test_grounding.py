@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from evals.grounding import (
-    GOLD,
+from evals.suites.grounding import (
+    GROUNDING,
     Item,
     Signals,
     default,
@@ -260,7 +260,7 @@ def test_paraphrases_are_nearer_than_other_claims(encoder: MiniLM) -> None:
 
 
 def test_the_gold_is_sound() -> None:
-    lines = [json.loads(line) for line in GOLD.read_text(encoding="utf-8").splitlines()]
+    lines = [json.loads(line) for line in GROUNDING.read_text(encoding="utf-8").splitlines()]
     assert len({line["id"] for line in lines}) == len(lines) >= 240
     kinds: dict[str, set[bool]] = {}
     for line in lines:
@@ -271,7 +271,7 @@ def test_the_gold_is_sound() -> None:
         kinds.setdefault(line["kind"], set()).add(line["grounded"])
     assert all(len(values) == 1 for values in kinds.values())
     assert 0.4 < sum(line["grounded"] for line in lines) / len(lines) < 0.5
-    halves = Counter(item.half for item in read_items(GOLD))
+    halves = Counter(item.half for item in read_items(GROUNDING))
     assert min(halves.values()) > 100
 
 
@@ -344,7 +344,7 @@ def test_the_report_of_a_perfect_check() -> None:
 def test_few_wrong_claims_pass_on_the_test_half(models_dir: Path, encoder: MiniLM) -> None:
     from tools.inference.judges.embedded import load_judge
 
-    gold = [item for item in read_items(GOLD) if item.half == "test"]
+    gold = [item for item in read_items(GROUNDING) if item.half == "test"]
     accepted = default(observe(gold, encoder, load_judge(models_dir)))
     truth = np.array([item.grounded for item in gold])
     assert np.mean(accepted[~truth]) <= 0.12

@@ -11,9 +11,9 @@ from toys import ToyEncoder
 
 from agent.options import RunOptions
 from agent.settings import Settings
-from evals.ranking.methods import STANDARD, method, named
-from evals.ranking.retrievers import CorpusIndex
-from evals.ranking.sets import load_sets
+from evals.datasets.retrieval import load_sets
+from evals.retrievers.corpus_index import CorpusIndex
+from evals.retrievers.methods import STANDARD, method, named
 from tools.diversity.names import DIALS
 from tools.errors import InputError
 from tools.inference.cache import VectorCache

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from evals.__main__ import main
-from evals.ingest import measure
-from evals.metrics.reading import folded, in_order, is_sentence, words_of
+from evals.metrics.text_extraction import folded, in_order, is_sentence, words_of
+from evals.suites.ingest import measure
 
 NOTE = """# Ferries
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evals.training.data import Example, Sampler, load_corpus
+from evals.training.data import Example, load_corpus
+from evals.training.sampler import Sampler
 from evals.training.synthetic import synthetic_pair
 from evals.training.text import claim, key, negated, shingles, words_in_common
 from tools.inference.judges.close import beside

@@ -10,7 +10,7 @@ from judge_data import write_judge_data
 from model_server import ModelServer, Reply
 
 from evals.__main__ import main
-from evals.records import read_records
+from evals.reports.records import read_records
 from evals.training import data as training_data
 from evals.training import label
 from evals.training.candidates import Asked, choose, digest, segments

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from evals.training.metrics import best_f1, roc_auc, stance_accuracy
+from evals.metrics.classification import best_f1, roc_auc, stance_accuracy
 from evals.training.packing import fit
 
 

@@ -18,7 +18,7 @@ from agent.doctor.checkup import examine, parts
 from agent.doctor.stages import stages
 from agent.providers.build import build_judge, build_own_judge
 from agent.settings import Settings, load_settings
-from evals.judging.judges import open_judge, stances_of
+from evals.judges import open_judge, stances_of
 from tools.errors import ModelError, SettingsError
 from tools.inference.encoders.encoder import minilm_recipe
 from tools.inference.judges.judge import CloseJudge, Pair, StanceJudge

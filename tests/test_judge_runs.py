@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from evals.__main__ import main
-from evals.benches.ask import LargerAlone
-from evals.judging.judges import judge_named, open_judge, stances_of
+from evals.benchmarks.ask import LargerAlone
+from evals.judges import judge_named, open_judge, stances_of
 from evals.training import train
 from evals.training.cross_encoder import Run
 from evals.training.plan import Plan, close_plan, distilling_plan

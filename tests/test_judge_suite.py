@@ -12,8 +12,8 @@ from conftest import Spawn
 from model_server import ModelServer, Reply
 
 from evals.__main__ import main
-from evals.judging.report import measures, optimistic, uninformed
-from evals.records import read_records
+from evals.reports.judge import measures, optimistic, uninformed
+from evals.reports.records import read_records
 
 Report = dict[str, Any]
 Suite = Callable[..., tuple[int, str, str]]

@@ -10,10 +10,10 @@ from pydantic import BaseModel
 
 from agent.settings import load_settings
 from evals.__main__ import main
-from evals.model import Found, _told, read_topics, table
 from evals.scripted.live import QUESTIONS, ask_live
 from evals.scripted.player import Page, Player, Written
 from evals.scripted.server import Call, ChatServer, longest_chain
+from evals.suites.model import Found, figures_of, read_topics, table
 from tools.errors import InputError
 from tools.inference.chat.model import ChatModel
 
@@ -107,12 +107,12 @@ def test_the_measures_by_hand() -> None:
         spent=[("a", [Call("x", 0, 1, 100, 1), Call("x", 1, 2, 50, 1)])],
         slow=[(4, 5.0), (5, 5.5)],
     )
-    told = _told(found, 1)
+    told = figures_of(found, 1)
     assert [told[n]["value"] for n in ("kept", "bad", "sources")] == [0.5, 0.5, 0.5]
     assert (told["calls"], told["tokens"], told["sentences"]) == (2, 150, 3.0)
     assert (told["chain"], told["slowest"]) == (5, 1.25)
     assert told["let_through"] == {"number": 1}
-    assert "let through: 1 number" in table({"right": found}, 1)
+    assert "let through: 1 number" in table({"right": told})
 
 
 def test_the_gold_is_read() -> None:

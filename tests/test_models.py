@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from providers import ScriptedJudge
 
 from agent.inference import Models
-from evals.instant import InstantEncoder, InstantJudge
+from evals.benchmarks.instant import InstantEncoder, InstantJudge
 from tools.allowance import Allowance, using
 from tools.errors import ProviderDownError
 from tools.inference.cache import VectorCache

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from toys import ToyEncoder
 
 from evals.__main__ import main
-from evals.metrics.news import (
+from evals.datasets.news import NewsEvent, NewsParagraph, NewsSet, load_news
+from evals.metrics.diversity import (
     PAPER,
     coverage,
     density,
@@ -26,26 +27,23 @@ from evals.metrics.news import (
     recall,
     statistics,
 )
-from evals.news import CANDIDATES, Plan, figures, measured, named, prepared, sampled, scored
-from evals.ranking.fitting import MIDPOINTS, READINGS, calibrations, halves, methods_of, middle, slope_of
-from evals.ranking.news import (
+from evals.reports.lines import lines_of
+from evals.reports.news import table
+from evals.retrievers.calibration import MIDPOINTS, READINGS, calibrations, halves, methods_of, middle, slope_of
+from evals.retrievers.news import (
     METHODS,
     OF_ARTICLES,
     Calibration,
     Dials,
-    NewsEvent,
-    NewsParagraph,
-    NewsSet,
     Reading,
     Ready,
     article_cosine,
     calibrated,
-    load_news,
     own_cosine,
     stopped,
 )
-from evals.ranking.news_table import table
-from evals.reporting.lines import lines_of
+from evals.suite import shuffled
+from evals.suites.news import CANDIDATES, Plan, figures, measured, named, prepared, scored
 from tools.diversity.clusters import Clustered, cluster_sentences, greedy_scs
 from tools.errors import InputError, ProviderDownError
 from tools.inference.cache import VectorCache
@@ -492,10 +490,10 @@ def plan(news: NewsSet, *methods: str, **changes: Any) -> Plan:
 
 def test_a_sample_is_seeded() -> None:
     events = [NewsEvent(str(i), "What?", ()) for i in range(30)]
-    assert sampled(events, None, 1) == events
-    drawn = [[e.id for e in sampled(events, 5, seed)] for seed in (1, 1, 2)]
+    assert shuffled(events, None, 1) == events
+    drawn = [[e.id for e in shuffled(events, 5, seed)] for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
-    assert [e.id for e in sampled(events, 8, 1)][:5] == drawn[0]
+    assert [e.id for e in shuffled(events, 8, 1)][:5] == drawn[0]
 
 
 def test_an_event_after_the_first_stage(tmp_path: Path, cache: VectorCache) -> None:
@@ -558,7 +556,7 @@ def test_clusters_are_made_once_an_event_for_all_methods(
         made.append(len(vectors))
         return cluster_sentences(vectors, paragraph)
 
-    monkeypatch.setattr("evals.news.cluster_sentences", counted)
+    monkeypatch.setattr("evals.suites.news.cluster_sentences", counted)
     asked = plan(load_news(write(tmp_path / "Small")))
     measured(asked, prepared(asked, ToyEncoder(), cache))
     assert made == [8, 4, 8, 2]  # of two events: the sentences of the candidates and of the relevant paragraphs

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.judging.overlap import Evaluated, data_folder, overlaps, read_evaluated
+from evals.datasets.overlap import Evaluated, data_folder, overlaps, read_evaluated
 from evals.training.data import Example, load_corpus
 
 PASSAGE = (

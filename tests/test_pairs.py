@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from evals.judging.pairs import LabelledPair, contraries, load_pairs
-from evals.metrics import pairs as m
+from evals.datasets.pairs import LabelledPair, contraries, load_pairs
+from evals.metrics import classification as m
 from tools.errors import InputError
 
 LABELS = np.array([True, True, False, False, False])
@@ -115,7 +115,7 @@ def test_by_hand() -> None:
     assert m.precision(LABELS, ACCEPTED) == m.recall(LABELS, ACCEPTED) == m.f1(LABELS, ACCEPTED) == 1 / 2
     assert m.positive_share(ACCEPTED) == 2 / 5
     # 0.9 is above all three negatives, 0.4 above two of three
-    assert m.auc(LABELS, SCORES) == pytest.approx(5 / 6)
+    assert m.roc_auc(LABELS, SCORES) == pytest.approx(5 / 6)
     # half of the recall at precision 1, half at 2/3
     assert m.average_precision(LABELS, SCORES) == pytest.approx(0.5 * 1 + 0.5 * 2 / 3)
 
@@ -147,8 +147,8 @@ def test_what_is_not_defined_is_nan() -> None:
     assert math.isnan(m.precision(no, no))
     assert math.isnan(m.recall(no, no))
     assert math.isnan(m.f1(no, no))
-    assert math.isnan(m.auc(no, some))
-    assert math.isnan(m.auc(~no, some))
+    assert math.isnan(m.roc_auc(no, some))
+    assert math.isnan(m.roc_auc(~no, some))
     assert math.isnan(m.average_precision(no, some))
     assert math.isnan(m.accuracy(none, none))
     assert math.isnan(m.expected_calibration_error(none, np.array([])))
@@ -167,7 +167,7 @@ def test_agrees_with_scikit_learn(cases: list[tuple[bool, float]]) -> None:
         if labels.any():
             assert m.average_precision(labels, values) == pytest.approx(sk.average_precision_score(labels, values))
         if labels.any() and not labels.all():
-            assert m.auc(labels, values) == pytest.approx(sk.roc_auc_score(labels, values))
+            assert m.roc_auc(labels, values) == pytest.approx(sk.roc_auc_score(labels, values))
 
 
 @settings(deadline=None)  # a busy machine is no failure
@@ -181,7 +181,7 @@ def test_properties(cases: list[tuple[bool, float]]) -> None:
     assert 0 <= error <= 1
     assert error >= abs(scores.mean() - labels.mean()) - 1e-6  # bins can only keep apart what cancels out
     if labels.any() and not labels.all():
-        assert m.auc(labels, scores) + m.auc(~labels, scores) == pytest.approx(1)
+        assert m.roc_auc(labels, scores) + m.roc_auc(~labels, scores) == pytest.approx(1)
         pos, neg = scores[labels], scores[~labels]
         above = [(p > n) + 0.5 * (p == n) for p in pos for n in neg]
-        assert m.auc(labels, scores) == pytest.approx(sum(above) / len(above))
+        assert m.roc_auc(labels, scores) == pytest.approx(sum(above) / len(above))

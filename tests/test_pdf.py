@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from evals.benches.layouts import LAYOUTS, set_paper
-from evals.benches.pdf import in_order, sentences_of
-from evals.benches.typeset import Typeset, pdf_of, typeset, width
-from evals.metrics.reading import in_order as longest
-from evals.metrics.reading import words_of
+from evals.benchmarks.layouts import LAYOUTS, set_paper
+from evals.benchmarks.pdf import in_order, sentences_of
+from evals.benchmarks.typeset import Typeset, pdf_of, typeset, width
+from evals.metrics.text_extraction import in_order as longest
+from evals.metrics.text_extraction import words_of
 from tools.errors import SourceError
 from tools.ingest.line_ends import Vocabulary
 from tools.ingest.pdf import is_junk_title, pdf_document, read_pdf

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from toys import ToyEncoder
 
 from evals.__main__ import main
-from evals.metrics.pir import AVERAGE, drawn_means, figures, first_gold, p_recall
-from evals.pir import Column, columns_of, rank_tasks, sampled
-from evals.ranking.pir import PirTask, Root, RootPerspective, load_tasks
-from evals.reporting.lines import lines_of
-from tools.diversity.projection import FORMS
+from evals.datasets.pir import PirTask, Root, RootPerspective, load_tasks
+from evals.metrics.p_recall import AVERAGE, drawn_means, figures, first_gold, p_recall
+from evals.reports.lines import lines_of
+from evals.retrievers.projection import FORMS
+from evals.suites.pir import Column, columns_of, rank_tasks, sampled
 from tools.errors import InputError, ProviderReplyError
 from tools.inference.cache import VectorCache
 from tools.passages import SourceDocument
@@ -453,7 +453,6 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
         ("--k", "five"),
         ("--strength", "much"),
         ("--strength", "nan"),
-        ("--limit", "0"),
     ):
         with pytest.raises(SystemExit):
             main(["pir", "--data", str(path), option, value])
@@ -461,6 +460,7 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
         ("--forms", "pop", "no form 'pop'"),
         ("--task", "planes", "no task 'planes'"),
         ("--seed", "-1", "--seed has to be 0 or more"),
+        ("--limit", "0", "--limit has to be 1 or more"),
     ):
         assert main(["pir", "--data", str(path), option, value]) == 1
         assert said in capsys.readouterr().err

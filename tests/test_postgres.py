@@ -53,7 +53,7 @@ async def test_a_run_keeps_its_checkpoints_in_postgres(postgres: str, tmp_path: 
 
     from agent.runs.service import Runs
     from agent.settings import Settings
-    from evals.instant import instant_providers
+    from evals.benchmarks.instant import instant_providers
 
     settings = Settings(data_dir=tmp_path, checkpoint_url=postgres)
     async with Runs(settings, instant_providers) as runs:
@@ -71,7 +71,7 @@ async def test_a_server_that_does_not_answer_is_named(tmp_path: Path) -> None:
     pytest.importorskip("psycopg")
     from agent.runs.service import Runs
     from agent.settings import Settings
-    from evals.instant import instant_providers
+    from evals.benchmarks.instant import instant_providers
     from tools.errors import StoreError
 
     settings = Settings(data_dir=tmp_path, checkpoint_url="postgresql://nobody@127.0.0.1:9/none?connect_timeout=2")
@@ -84,7 +84,7 @@ async def test_what_is_no_address_is_refused_without_showing_it(tmp_path: Path) 
     pytest.importorskip("psycopg")
     from agent.runs.service import Runs
     from agent.settings import Settings
-    from evals.instant import instant_providers
+    from evals.benchmarks.instant import instant_providers
     from tools.errors import SettingsError
 
     settings = Settings(data_dir=tmp_path, checkpoint_url="postgresql://me:hid den@127.0.0.1/none")

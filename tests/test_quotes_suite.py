@@ -14,10 +14,9 @@ from test_answers_suite import TOPICS, sided, write_set
 
 from agent.settings import Settings
 from agent.state import FramingState
-from evals import quotes
 from evals.__main__ import main
-from evals.answering.cases import load_cases
 from evals.answering.verdicts import GoldJudge, with_gold_verdicts
+from evals.datasets.cases import load_cases
 from evals.metrics.quoting import (
     CASE_RIGHT,
     LEANING_RIGHT,
@@ -30,6 +29,7 @@ from evals.metrics.quoting import (
     measures,
     operating_points,
 )
+from evals.suites import quotes
 from tools.errors import InputError
 from tools.inference.judges.judge import Pair
 from tools.inference.judges.quoting import GROUNDS, Quoting, load_quoting

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.rows import json_rows
+from evals.datasets.rows import json_rows
 from tools.language.grammar import frame
 from tools.language.grammar.casing import lowered
 from tools.language.grammar.clause import Clause

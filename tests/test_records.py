@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evals.metrics.intervals import interval, mean_interval, paired_interval
-from evals.records import Records, Shape, header, prompt_hashes, read_records
-from evals.rows import json_rows, tsv_rows
+from evals.datasets.rows import json_rows, tsv_rows
+from evals.metrics.bootstrap import interval, mean_interval
+from evals.reports.records import Records, Shape, header, prompt_hashes, read_records
 from tools.errors import InputError
 
 CONFIG = {"seed": 1, "sets": ["a"]}
@@ -182,6 +182,15 @@ def test_a_key_comes_once(tmp_path: Path) -> None:
             records.add("a", {})
 
 
+def test_without_a_path_records_are_held_in_memory(tmp_path: Path) -> None:
+    with Records(None, "judge", CONFIG) as records:
+        records.add("1", {"score": 0.5})
+        with pytest.raises(InputError, match="holds '1' already"):
+            records.add("1", {"score": 0.5})
+    assert records.done == {"1": {"key": "1", "score": 0.5}}
+    assert not list(tmp_path.iterdir())
+
+
 # Intervals
 
 
@@ -212,12 +221,3 @@ def test_rounds_in_which_nothing_is_defined_are_left_out() -> None:
     assert first == (1.0, 1.0)
     assert np.isnan(interval(lambda _: float("nan"), [0, 1])).all()
     assert np.isnan(mean_interval([])).all()
-
-
-def test_a_paired_difference_is_surer_than_two_means() -> None:
-    generator = np.random.default_rng(1)
-    hard = generator.normal(0, 1, 100)
-    low, high = paired_interval(hard, hard + generator.normal(0.2, 0.1, 100))
-    assert 0.15 < low < 0.2 < high < 0.25
-    with pytest.raises(ValueError, match="shorter"):
-        paired_interval([1.0, 2.0], [1.0])

@@ -11,10 +11,10 @@ import pytest
 from conftest import Spawn
 
 from evals.__main__ import SUITES, main
-from evals.reporting.compare import compared
-from evals.reporting.figures import _speed
-from evals.reporting.lines import Line, lines_of
-from evals.reporting.table import cell, markdown, text_table
+from evals.reports.compare import compared
+from evals.reports.figures import _speed
+from evals.reports.lines import Line, lines_of
+from evals.reports.table import cell, markdown, text_table
 from tools.errors import InputError
 
 

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from tools.responses.evidence import antecedent_added, find_evidence, likelihood, mended, ranked
 from tools.responses.groups import (
     Group,
-    by_kmeans,
     by_linkage,
-    by_stance,
     conditioned,
     group_theses,
     stances,
@@ -114,23 +112,6 @@ def test_theses_that_share_the_question_only_are_told_apart() -> None:
     assert [g.members for g in group_theses(vectors, QUESTION, threshold=0.7)] == [(0, 1), (2,)]
 
 
-def test_kmeans_finds_the_three_bundles_largest_first_and_the_central_member_first() -> None:
-    vectors = at(0, 90, 95, 210, 10, 5)  # the mean of 0, 10 and 5 degrees lies at 5
-    groups = by_kmeans(vectors)
-    assert [sorted(g.members) for g in groups] == [[0, 4, 5], [1, 2], [3]]
-    assert groups[0].members[0] == 5
-    assert by_kmeans(vectors) == groups
-    assert [sorted(g.members) for g in by_kmeans(vectors, k=1)] == [[0, 1, 2, 3, 4, 5]]
-
-
-def test_kmeans_with_fewer_different_theses_than_groups() -> None:
-    assert by_kmeans(at(10, 10, 80, 10)) == [Group("", (0, 1, 3)), Group("", (2,))]
-    assert by_kmeans(at(10)) == [Group("", (0,))]
-    assert by_kmeans(at()) == []
-    with pytest.raises(ValueError, match="k has to be"):
-        by_kmeans(at(10), k=0)
-
-
 @pytest.mark.parametrize(
     ("threshold", "groups"),
     [
@@ -147,8 +128,8 @@ def test_linkage_is_by_the_mean(threshold: float, groups: list[set[int]]) -> Non
 
 def test_theses_that_say_nothing_beside_the_question_are_one_group() -> None:
     vectors = np.vstack([at(0), np.zeros((2, 2))])
-    assert by_linkage(vectors, 0.1) == [Group("", (1, 2)), Group("", (0,))]
-    assert by_linkage(vectors[:1], 0.1) == [Group("", (0,))]
+    assert by_linkage(vectors, 0.1) == [Group((1, 2)), Group((0,))]
+    assert by_linkage(vectors[:1], 0.1) == [Group((0,))]
     assert by_linkage(vectors[:0], 0.1) == []
 
 
@@ -158,23 +139,6 @@ def test_stances_need_more_than_the_margin() -> None:
     assert stances(support, 0.25) == ["for", "against", "mixed", "mixed", "mixed", "mixed"]
     assert stances(support, 0.0) == ["for", "against", "for", "for", "for", "mixed"]
     assert stances(np.array([[0.5], [0.5]]), 0.0) == ["mixed"]
-
-
-def test_stance_groups_begin_with_what_stands_for_them() -> None:
-    support = np.array([[0.6, 0.1, 0.9, NAN, 0.5, 0.5], [0.1, 0.8, 0.1, 0.1, 0.4, 0.5]])
-    # for: 0.8 before 0.5; mixed: 0 before 0.1, the one without a verdict last
-    assert by_stance(support) == [Group("for", (2, 0)), Group("against", (1,)), Group("mixed", (5, 4, 3))]
-    assert by_stance(support[:, 1:2]) == [Group("against", (0,))]
-
-
-def test_yes_or_no_questions_are_grouped_by_stance_and_the_others_by_what_they_say() -> None:
-    vectors = at(30, 30, -30, -30)
-    support = np.array([[0.9, 0.1, 0.9, 0.5], [0.1, 0.9, 0.1, 0.5]])
-    by_side = group_theses(vectors, QUESTION, support)
-    assert {g.name: set(g.members) for g in by_side} == {"for": {0, 2}, "against": {1}, "mixed": {3}}
-    assert [set(g.members) for g in group_theses(vectors, QUESTION)] == [{0, 1}, {2, 3}]
-    with pytest.raises(ValueError, match=r"not \(2, 4\)"):
-        group_theses(vectors, QUESTION, support[:, :3])
 
 
 # Evidence

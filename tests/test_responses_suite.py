@@ -12,10 +12,11 @@ from providers import ScriptedJudge
 from toys import ToyEncoder
 
 from evals.__main__ import main
-from evals.judging.judges import Judged
-from evals.metrics.responses import Side, evidence_measures, rouge2, stance_measures, thesis_overlap
-from evals.records import Record, Records
-from evals.responses import Models, ask, named_files, read_items, reported, sampled, table
+from evals.judges import Judged
+from evals.metrics.thesis_stance_evidence import Side, evidence_measures, rouge2, stance_measures, thesis_overlap
+from evals.reports.records import Record, Records
+from evals.suite import sample
+from evals.suites.responses import Models, ask, named_files, read_items, reported, table
 from tools.errors import InputError, ProviderDownError, ProviderReplyError
 from tools.inference.judges.judge import Pair
 
@@ -67,6 +68,10 @@ SAID = {
     "Nine of ten neighbours wake up.": (0.1, 0.6),
     "Zoos are in songs.": (0.1, 0.3),
 }
+
+
+def unrecorded() -> Records:
+    return Records(None, "responses", {})
 
 
 def said(pair: Pair) -> float:
@@ -219,11 +224,11 @@ def test_files_come_from_their_options_or_else_from_the_folder(tmp_path: Path) -
 
 def test_a_sample_is_seeded_and_in_order(tmp_path: Path) -> None:
     items = read(write(tmp_path, evidence=ROWS["evidence"] * 5), "evidence")["evidence"]
-    chosen = [item.key for item in sampled(items, 6, seed=3)]
-    assert chosen == [item.key for item in sampled(items, 6, seed=3)]
-    assert chosen != [item.key for item in sampled(items, 6, seed=4)]
+    chosen = [item.key for item in sample(items, 6, seed=3)]
+    assert chosen == [item.key for item in sample(items, 6, seed=3)]
+    assert chosen != [item.key for item in sample(items, 6, seed=4)]
     assert [item.key for item in items if item.key in chosen] == chosen
-    assert sampled(items, 15, seed=3) == sampled(items, None, seed=3) == items
+    assert sample(items, 15, seed=3) == sample(items, None, seed=3) == items
 
 
 # Runs with a scripted judge
@@ -232,7 +237,7 @@ def test_a_sample_is_seeded_and_in_order(tmp_path: Path) -> None:
 def test_the_figures_by_hand(tmp_path: Path) -> None:
     items = read(write(tmp_path))
     asked, pairs = models()
-    records = ask(items, asked)
+    records = ask(items, asked, unrecorded())
     assert [records[f"theses {n}"]["thesis"] for n in (1, 2, 3)] == [FOR, AGAINST, TOLL]
     assert [records[f"theses {n}"]["side"] for n in (1, 2, 3)] == [KEPT, STOPPED, None]
     assert len(pairs) == 2 * (3 + 2 + 0) + 2 * 4 + 2 * 3
@@ -259,7 +264,7 @@ def test_what_gets_no_verdict_is_wrong_and_named(tmp_path: Path) -> None:
     items = read(write(tmp_path))
     silent = (FOR, "The council of", "The crew has", "Nurses need", "Half of")
     asked, _ = models(lambda pair: math.nan if pair.text.startswith(silent) else said(pair))
-    report = scored(items, ask(items, asked))
+    report = scored(items, ask(items, asked, unrecorded()))
     metrics = report["metrics"]
     assert [(f["part"], f["line"]) for f in report["failed"]] == [("theses", 1), ("stances", 1), ("evidence", 1)]
     assert (metrics["theses_failed"], metrics["stances_failed"], metrics["evidence_failed"]) == (1, 1, 1)
@@ -280,16 +285,16 @@ def test_a_reply_of_no_use_fails_its_batch_once_something_worked(tmp_path: Path)
         return said(pair)
 
     asked, _ = models(sometimes, together=2)  # an item at a time
-    records = ask(items, asked)
+    records = ask(items, asked, unrecorded())
     assert [records[f"stances {n}"].get("failed") for n in (1, 2, 3, 4)] == [None, None, "nonsense", None]
     with pytest.raises(ProviderReplyError):
-        ask({"stances": items["stances"][2:]}, asked)
+        ask({"stances": items["stances"][2:]}, asked, unrecorded())
 
     def down(pair: Pair) -> float:
         raise ProviderDownError("gone")
 
     with pytest.raises(ProviderDownError):
-        ask(items, models(down)[0])
+        ask(items, models(down)[0], unrecorded())
 
 
 def test_a_stopped_run_goes_on_and_scoring_asks_nobody(tmp_path: Path) -> None:

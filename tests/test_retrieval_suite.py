@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from toys import House, ToyEncoder
 
 from evals.__main__ import main
+from evals.datasets.retrieval import GoldPerspective, GoldQuestion, RetrievalSet, load_sets
 from evals.metrics.coverage import LEANINGS
-from evals.ranking.methods import STANDARD, by_each, method, named
-from evals.ranking.retrievers import CorpusIndex, bm25, dense, expanded_queries, gold_queries, hybrid, interleave
-from evals.ranking.sets import GoldPerspective, GoldQuestion, RetrievalSet, load_sets
-from evals.ranking.table import table
-from evals.records import Record
-from evals.retrieval import Plan, Spent, rank, sampled, scored
+from evals.reports.records import Record
+from evals.reports.retrieval import table
+from evals.retrievers.corpus_index import CorpusIndex, bm25, dense, expanded_queries, gold_queries, hybrid, interleave
+from evals.retrievers.methods import STANDARD, by_each, method, named
+from evals.suite import shuffled
+from evals.suites.retrieval import Plan, Spent, rank, scored
 from tools.errors import InputError, ProviderDownError, ProviderReplyError
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder
@@ -498,10 +499,10 @@ def test_an_encoder_that_is_down_ends_the_run_and_what_was_found_stays(tmp_path:
 def test_a_sample_is_seeded(tmp_path: Path) -> None:
     many = [QUERIES[0] | {"qid": i} for i in range(30)]
     one = load_sets(named_layout(tmp_path, many), ["small_2way"])[0]
-    assert sampled(one, None, 1) is one
-    qids = [[q.qid for q in sampled(one, 5, seed).questions] for seed in (1, 1, 2)]
+    assert shuffled(one.questions, None, 1) == one.questions
+    qids = [[q.qid for q in shuffled(one.questions, 5, seed)] for seed in (1, 1, 2)]
     assert qids[0] == qids[1] != qids[2]
-    assert [q.qid for q in sampled(one, 8, 1).questions][:5] == qids[0]
+    assert [q.qid for q in shuffled(one.questions, 8, 1)][:5] == qids[0]
     assert len(one.questions) == 30
 
 

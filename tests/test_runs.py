@@ -19,7 +19,7 @@ from agent.runs.service import Runs
 from agent.runs.store import Event, RunStore
 from agent.seams import Providers
 from agent.settings import Settings
-from evals.instant import InstantExpander
+from evals.benchmarks.instant import InstantExpander
 from tools.errors import (
     EncoderMismatchError,
     QuestionError,

@@ -14,7 +14,7 @@ from toys import House, ToyEncoder
 from agent import samples
 from agent.inference import Models
 from agent.samples import index_samples, nearest_questions, sample_documents, sample_questions
-from evals.instant import InstantJudge
+from evals.benchmarks.instant import InstantJudge
 from tools.inference.cache import VectorCache
 from tools.inference.worker import Worker
 from tools.passages import SOURCE_KINDS

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from toys import House, ToyEncoder
 
 from agent.inference import Models
-from evals.instant import InstantJudge
+from evals.benchmarks.instant import InstantJudge
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.sentences import encode_with_sentences
 from tools.inference.worker import Worker

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evals.__main__ import main
-from evals.stances import GOLD, Item, measured, read_items
+from evals.suites.stances import STANCES, Item, measured, read_items
 from tools.inference.judges.judge import Pair
 
 PAIR = Pair("Ferries are better than bridges.", "A ferry can be moved.", "Bridges are better than ferries.")
@@ -35,7 +35,7 @@ def test_labels_sides_and_exchanged_sides() -> None:
 
 
 def test_the_gold_texts_are_forty_a_kind_in_even_halves() -> None:
-    items = read_items(GOLD)
+    items = read_items(STANCES)
     assert set(Counter(i.kind for i in items).values()) == {40}
     assert set(Counter((i.kind, i.half) for i in items).values()) == {20}
     assert len({i.pair.text for i in items}) == len(items) == 400
@@ -45,9 +45,9 @@ def test_the_gold_texts_are_forty_a_kind_in_even_halves() -> None:
 def test_who_looks_at_nothing_says_neither(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stances", "--judge", "no", "--half", "last", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    neither = sum(i.label == 2 for i in read_items(GOLD) if i.half == "last") / 200
+    neither = sum(i.label == 2 for i in read_items(STANCES) if i.half == "last") / 200
     assert told["metrics"]["label"]["value"] == pytest.approx(neither)
-    assert told["config"] == {"judge": "all-no", "half": "last", "threshold": 0.5, "data": GOLD.name}
+    assert told["config"] == {"judge": "all-no", "half": "last", "threshold": 0.5, "data": STANCES.name}
     assert main(["stances", "--judge", "no"]) == 0
     assert "comparison" in capsys.readouterr().out
 

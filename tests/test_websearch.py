@@ -18,7 +18,7 @@ from web_fixtures import asked_for, at, instant_models, prose, publish, web_sear
 from web_server import WebServer, article
 
 from agent.providers.websearch import WebFound, WebSearch
-from evals.instant import InstantEncoder
+from evals.benchmarks.instant import InstantEncoder
 from tools.allowance import Allowance, using
 from tools.language.sentences import split_sentences
 from tools.passages import Passage

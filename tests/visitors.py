@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from evals.browser import INSTALL, PageServer, chromium, find_chromium
+from evals.benchmarks.browser import INSTALL, PageServer, chromium, find_chromium
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Locator, Request, WebSocket

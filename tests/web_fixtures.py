@@ -22,7 +22,7 @@ from agent.inference import Models
 from agent.providers.websearch import WebSearch
 from agent.seams import Providers
 from agent.settings import Settings
-from evals.instant import InstantEncoder, InstantJudge
+from evals.benchmarks.instant import InstantEncoder, InstantJudge
 from tools.inference.cache import TextCache, VectorCache
 from tools.inference.judges.judge import Pair
 from tools.inference.worker import Worker

@@ -1,1 +1,1 @@
-"""Asking the agent for the suites `answers` and `expand`: cases, their variants, the asking, the checks."""
+"""Asking the agent over documents of known sides: variants, perfect verdicts, checks of what is answered."""

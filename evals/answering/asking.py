@@ -1,18 +1,17 @@
-"""Asks the agent through its door, over a data folder that lasts as long as the asking, with the usual caches."""
+"""Asks the agent through its service, over a data folder that lasts as long as the asking, with the usual caches."""
 
-import argparse
 import asyncio
 import hashlib
-import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from agent.answer.model import Answer
 from agent.providers.build import build_providers
@@ -21,17 +20,15 @@ from agent.runs.service import Runs
 from agent.seams import Providers
 from agent.settings import Settings
 from evals.answering.plan import Ask, Shelves, shelve
-from evals.records import Record, Records
-from tools.errors import InputError, SteelmanError
+from evals.reports.records import Record, Records
+from evals.suite import progress
+from tools.errors import SteelmanError
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder
 from tools.ingest.ingest import Ingester, IngestReport
 from tools.passages import SourceDocument
 from tools.store.database import Database
 from tools.store.store import Store
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
 
 DEADLINE = 300.0
 """Seconds an answer may take where none are set: how busy the machine is should not show in the measures."""
@@ -68,22 +65,20 @@ async def ask_all(
     waiting = [a for a in asks if a.key not in records.done]
     if not waiting:
         return
-    from tqdm import tqdm
-
     shelves = shelve(documents, waiting)
     with data_folder(settings) as folder:
         async with Runs(elsewhere(settings, Path(folder)), build) as runs:
             await asyncio.to_thread(_fill, runs, shelves, settings.cache_dir / "evals.db")
-            turn = asyncio.Semaphore(parallel)
+            slots = asyncio.Semaphore(parallel)
             done = len(asks) - len(waiting)
-            with tqdm(total=len(asks), initial=done, unit="answer", disable=not sys.stderr.isatty()) as bar:
-                tasks = [asyncio.create_task(_one(runs, a, shelves.open_to(a), turn)) for a in waiting]
+            with progress(total=len(asks), initial=done, unit="answer") as bar:
+                tasks = [asyncio.create_task(_one(runs, a, shelves.open_to(a), slots)) for a in waiting]
                 try:
                     for finished in asyncio.as_completed(tasks):
                         ask, record = await finished
                         records.add(ask.key, record)
                         bar.update()
-                finally:  # stopped, none may begin another question while the door closes
+                finally:  # stopped, none may begin another question while the service closes
                     for task in tasks:
                         task.cancel()
                     await asyncio.gather(*tasks, return_exceptions=True)
@@ -105,7 +100,7 @@ async def providers_of(settings: Settings, build: Build = build_providers) -> As
             database.close()
 
 
-async def _one(runs: Runs, ask: Ask, collections: tuple[str, ...], turn: asyncio.Semaphore) -> tuple[Ask, Record]:
+async def _one(runs: Runs, ask: Ask, collections: tuple[str, ...], slots: asyncio.Semaphore) -> tuple[Ask, Record]:
     record: Record = {
         "case": ask.case.key,
         "question": ask.case.question,
@@ -113,7 +108,7 @@ async def _one(runs: Runs, ask: Ask, collections: tuple[str, ...], turn: asyncio
         "asked": ask.asked,
         "left_out": ask.left_out,
     }
-    async with turn:
+    async with slots:
         try:
             options = usual_options(runs, collections=collections, deadline_seconds=runs.settings.deadline or DEADLINE)
             answer = await runs.answer(await runs.start(ask.asked, options))
@@ -145,21 +140,19 @@ def elsewhere(settings: Settings, folder: Path) -> Settings:
 
 
 def _fill(runs: Runs, shelves: Shelves, cache: Path) -> None:
-    from tqdm import tqdm
-
     search = runs.providers.search
-    ingester = Ingester(runs.store, search, _Remembering(search.encoder, VectorCache(cache)))
+    ingester = Ingester(runs.store, search, _CachedEncoder(search.encoder, VectorCache(cache)))
     total = sum(map(len, shelves.documents.values()))
-    with tqdm(total=total, unit="document", disable=not sys.stderr.isatty()) as bar:
+    with progress(total=total, unit="document") as bar:
         for name, documents in shelves.documents.items():
-            ingester.ingest(documents, name, partial(_told, bar, int(bar.n)))
+            ingester.ingest(documents, name, partial(_show_progress, bar, int(bar.n)))
 
 
-def _told(bar: "tqdm[NoReturn]", before: int, report: IngestReport) -> None:
+def _show_progress(bar: "tqdm[Any]", before: int, report: IngestReport) -> None:
     bar.update(before + report.stored - bar.n)
 
 
-class _Remembering:
+class _CachedEncoder:
     """An encoder whose vectors are kept, so that a collection is encoded once and not once a run."""
 
     def __init__(self, encoder: Encoder, cache: VectorCache) -> None:
@@ -176,10 +169,3 @@ class _Remembering:
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self._encoder.encode_queries(texts)
-
-
-def at_least_one(args: argparse.Namespace, *names: str) -> None:
-    """Raises InputError where one of these options was given and is less than 1."""
-    for name in names:
-        if getattr(args, name) is not None and getattr(args, name) < 1:
-            raise InputError(f"--{name} has to be 1 or more, not {getattr(args, name)}.")

@@ -2,9 +2,7 @@
 passages."""
 
 import asyncio
-import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,7 +11,8 @@ from agent.seams import Providers
 from agent.settings import load_settings
 from evals.answering.asking import in_force, providers_of
 from evals.metrics.expansion import Found, GoldRow, match
-from evals.records import Record, Records, Shape
+from evals.reports.records import Record, Records, Shape
+from evals.suite import progress
 from tools.allowance import Allowance, using
 from tools.errors import SteelmanError
 
@@ -30,31 +29,27 @@ async def ask_perspectives(
     """
     settings = load_settings(provider="chat")
     config = {"expander": "chat", "questions": data} | in_force(settings)
-    with Records(out, "expand", config, _SHAPE) if out else nullcontext() as file:
-        known = {row.key: _found(row, file.done[row.key]) for row in rows if row.key in file.done} if file else {}
+    with Records(out, "expand", config, _SHAPE) as records:
+        known = {row.key: _found(row, records.done[row.key]) for row in rows if row.key in records.done}
         waiting = [row for row in rows if row.key not in known]
         if waiting:
             async with providers_of(settings) as providers:
-                await _ask(waiting, providers, known, file, parallel)
+                await _ask(waiting, providers, known, records, parallel)
     return [known[row.key] for row in rows], config
 
 
 async def _ask(
-    rows: Sequence[GoldRow], providers: Providers, known: dict[str, Found], file: Records | None, parallel: int
+    rows: Sequence[GoldRow], providers: Providers, known: dict[str, Found], records: Records, parallel: int
 ) -> None:
-    from tqdm import tqdm
-
     turn = asyncio.Semaphore(parallel)
     tasks = [asyncio.create_task(_one(row, providers, turn)) for row in rows]
-    bar = tqdm(total=len(known) + len(rows), initial=len(known), unit="question", disable=not sys.stderr.isatty())
+    bar = progress(total=len(known) + len(rows), initial=len(known), unit="question")
     try:
         for finished in asyncio.as_completed(tasks):
             found = await finished
             known[found.row.key] = found
-            if file:
-                failed = {"failed": found.failed} if found.failed else {}
-                values = {k: v for k, v in asdict(found).items() if k != "failed"}
-                file.add(found.row.key, values | failed)
+            values = {name: value for name, value in asdict(found).items() if name != "failed" or value}
+            records.add(found.row.key, values)
             bar.update()
     finally:
         bar.close()

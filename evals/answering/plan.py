@@ -7,7 +7,7 @@ questions leave them out, and a question is asked over all collections but its o
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evals.answering.cases import SIDES, Case, Side
+from evals.datasets.cases import SIDES, Case, Side
 from tools.language.grammar import frame
 from tools.language.grammar.boundary import head_noun
 from tools.language.grammar.inflect import is_gerund

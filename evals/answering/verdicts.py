@@ -11,7 +11,7 @@ from agent.seams import Framer, Providers
 from agent.settings import Settings
 from agent.state import FramingState
 from evals.answering.asking import Build
-from evals.answering.cases import SIDES, Case, CaseSet
+from evals.datasets.cases import SIDES, Case, CaseSet
 from tools.inference.judges.judge import Pair
 from tools.store.store import Store
 

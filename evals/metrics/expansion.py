@@ -1,4 +1,4 @@
-"""Are a question's two sides, or its perspectives, the gold ones? `evals/expand.py` says how each verdict is read."""
+"""Are a question's two sides, or its perspectives, the gold ones? The suite `expand` says how each verdict is read."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.ratios import Ratio
+from evals.metrics.ratio import Ratio
 from tools.language.grammar import Framing
 from tools.language.grammar.negation import same_polarity
 from tools.language.grammar.tidying import tidy

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-from evals.metrics.ratios import Ratio
+from evals.metrics.ratio import Ratio
 from tools.inference.judges.quoting import AGAINST_ITSELF, Floats, Quoting, sureness, tiers
 
 STEPS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
@@ -54,7 +54,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What would be shown of a tier from a probability on; see `evals/quotes.py` for the measures. quoted: how many."""
+    """What would be shown of a tier from a probability on, by the measures of the suite `quotes`. quoted: how many."""
 
     probability: float
     right: float

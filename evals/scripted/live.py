@@ -75,5 +75,7 @@ def row_of(answer: Answer) -> dict[str, Any]:
 def _line(row: dict[str, Any]) -> str:
     sentences, sources = (" and ".join(map(str, row[n])) or "0" for n in ("sentences", "sources"))
     cost = "unpriced" if row["cost_usd"] is None else f"${row['cost_usd']:.3f}"
-    told = f"{sentences} sentences ({row['written']} written) of {sources} sources"
-    return f"{row['question']}  {told}, {row['calls']} calls, {row['tokens']:,} tokens, {cost}, {row['seconds']:.0f} s"
+    summary = f"{sentences} sentences ({row['written']} written) of {sources} sources"
+    return (
+        f"{row['question']}  {summary}, {row['calls']} calls, {row['tokens']:,} tokens, {cost}, {row['seconds']:.0f} s"
+    )

@@ -58,9 +58,9 @@ class ChatServer:
         shape = body["response_format"]["json_schema"]["name"]
         given = sum(len(str(m["content"])) for m in body["messages"]) // _CHARACTERS_A_TOKEN
         with self._lock:  # a script keeps count of what it has said, and calls come side by side
-            said = json.dumps(self.script(shape, str(body["messages"][-1]["content"])), ensure_ascii=False)
+            content = json.dumps(self.script(shape, str(body["messages"][-1]["content"])), ensure_ascii=False)
         time.sleep(self.latency)
-        return said, Call(shape, began, time.monotonic(), given, len(said) // _CHARACTERS_A_TOKEN)
+        return content, Call(shape, began, time.monotonic(), given, len(content) // _CHARACTERS_A_TOKEN)
 
     def record(self, call: Call) -> None:
         with self._lock:
@@ -93,12 +93,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-        said, call = self.server.owner.reply(body)
+        content, call = self.server.owner.reply(body)
         self.server.owner.record(call)
         usage = {"prompt_tokens": call.given, "completion_tokens": call.made, "total_tokens": call.given + call.made}
         head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": body["model"]}
-        told = {"index": 0, "delta": {"role": "assistant", "content": said}, "finish_reason": "stop"}
-        events = [{**head, "choices": [told]}, {**head, "choices": [], "usage": usage}]
+        choice = {"index": 0, "delta": {"role": "assistant", "content": content}, "finish_reason": "stop"}
+        events = [{**head, "choices": [choice]}, {**head, "choices": [], "usage": usage}]
         data = "".join(f"data: {json.dumps(e)}\n\n" for e in events) + "data: [DONE]\n\n"
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")

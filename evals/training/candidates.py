@@ -1,14 +1,13 @@
 """What is worth labelling: questions with their two statements, and the segments that lie near them.
 
 The questions are those of the training data that have two opposing statements; the segments are cut, 100 words each,
-from the training sets' own passages. Nothing that a judge is measured with is among them (`evals/judging/overlap.py`),
+from the training sets' own passages. Nothing that a judge is measured with is among them (`evals/datasets/overlap.py`),
 nor what is held out, nor a pair that the data label already.
 """
 
 import hashlib
 import json
 import random
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evals.suite import progress
 from evals.training.text import claim, key, negated, sentences
 from tools.inference.judges.windows import tidy
 
@@ -96,9 +96,7 @@ def nearest(
     asked: Sequence[Asked], pool: Sequence[str], encoder: "Encoder", depth: int, batch: int = 64
 ) -> list[list[int]]:
     """For each question the `depth` segments with the highest cosine to either statement, nearest first."""
-    from tqdm import tqdm
-
-    parts = tqdm(range(0, len(pool), batch), desc="encoding", unit="batch", disable=not sys.stderr.isatty())
+    parts = progress(range(0, len(pool), batch), desc="encoding", unit="batch")
     vectors = np.concatenate([encoder.encode(pool[i : i + batch]) for i in parts])
     found = []
     for one in asked:

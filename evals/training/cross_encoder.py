@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.settings import load_settings
-from evals.training.data import Corpus, Example, Sampler, hard
-from evals.training.metrics import best_f1, roc_auc, stance_accuracy
+from evals.metrics.classification import best_f1, roc_auc, stance_accuracy
+from evals.training.data import Corpus, Example, hard
 from evals.training.model import MAX_LENGTH, build_model, go_on_from, outputs, predict
-from evals.training.plan import Plan
-from evals.training.schedule import linear
+from evals.training.plan import Plan, linear
+from evals.training.sampler import Sampler
 from tools.inference.encoders.encoder import load_encoder
 from tools.inference.judges.embedded import ANSWERS
 

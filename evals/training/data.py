@@ -14,20 +14,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evals.judging.overlap import read_evaluated
-from evals.judging.pairs import load_pairs
-from evals.rows import json_rows
+from evals.datasets.overlap import read_evaluated
+from evals.datasets.pairs import load_pairs
+from evals.datasets.rows import json_rows
 from evals.training.candidates import ASKING, CUT, Asked, digest, questions, segments
-from evals.training.synthetic import synthetic_pair
-from evals.training.text import claim, fraction, key, negated, sentences, shingles, words_in_common
-from tools.inference.judges.close import beside
+from evals.training.text import claim, fraction, key, sentences, shingles
 from tools.inference.judges.windows import tidy
 
 LABELS = ("support", "oppose", "none")
 HELD_OUT = 0.1
 SENTENCE_WORDS = 45
 _SALT = "judge-1"
-_HARD: dict[str, tuple[float, float, float]] = {
+HARD_TARGETS: dict[str, tuple[float, float, float]] = {
     "support": (1, 0, 0),
     "oppose": (0, 1, 0),
     "none": (0, 0, 1),
@@ -40,10 +38,8 @@ _SAME_TOPIC = (
 )  # another point of the same question: mostly none, sometimes support, and nobody labelled it
 _OTHER_SIDE = (0.0, 0.5, 0.5)
 _KEEP_NONE = {"read_labels": 0.6, "readings": 0.6, "argkp21": 0.25, "ibm_gpr_sentence": 0.4, "fnc_arc": 0.3}
-_UNRELATED = 0.05
 _POLAR = re.compile(r"(?i)(?!.*\bor\b)(should|is|are|was|were|does|do|did|can|could|will|would|has|have)\b.*\?\s*$")
 _NEGATIVE = re.compile(r"(?i)\b(not|never|no|cannot)\b|n't\b")
-_ASKED = 0.3  # how often a told statement gives way to its question
 _SUPPORT_ONLY = ("arc_gist", "debatepedia", "ibm_ce_emnlp15", "perspectrum_support")
 # The first digits of the SHA-1 of one key point per topic, on the side that is for the topic's statement. The set gives
 # the two sides of a topic (points that share no argument) but not which is which; assigned by reading the points.
@@ -51,9 +47,6 @@ _FOR_TOPIC = frozenset(
     "0231dce5 1176b845 1b37cf95 1e4a3d5c 20b222c7 22a9499d 2ab3edaf 2c45c253 31c15c8d 365ac646 3f5b9377 "
     "3fb3366a 4ace0d04 54887647 6dc475b3 7c41b892 7cd600e8 89762edc 9f7f5644 a2a1c203 a72a0f95 b080aa3e "
     "b3c9f19f c0971887 c99abcb5 cf9ebd92 d2b5075e d5950a0b d94e4b76 dd8da11a e84d6190".split()
-)
-_TWO_SIDED = frozenset(
-    {"arc_stance", "read_labels", "readings", "read_sentences", "written", "arguana", "theperspective"}
 )
 READINGS = Path(__file__).with_name("readings.jsonl.gz")
 """Labels by reading: digests of a question and a text, and A, B, AB or N for what the text supports."""
@@ -164,7 +157,7 @@ def rows_of(path: Path) -> Iterator[dict[str, Any]]:
 def _read_all(data: Path, rng: random.Random) -> dict[str, list[Example]]:
     found: dict[str, list[Example]] = {}
     for path in sorted((data / "judge" / "train").glob("*.jsonl.gz")):
-        rows = [r for r in rows_of(path) if r["label"] in _HARD]
+        rows = [r for r in rows_of(path) if r["label"] in HARD_TARGETS]
         name = path.name.removesuffix(".jsonl.gz").removesuffix("_point")
         kept = [r for r in rows if r["label"] in ("support", "oppose") or rng.random() < _KEEP_NONE.get(name, 1.0)]
         examples = [_example(name, r) for r in kept]
@@ -202,7 +195,7 @@ def _contrasts() -> Iterator[Example]:
 
 def _labelled(asked: Asked, text: str, label: str, name: str) -> Iterator[Example]:
     for statement, mine, its in ((asked.one, "A", "B"), (asked.other, "B", "A")):
-        target = _HARD["support" if mine in label else "oppose" if its in label else "none"]
+        target = HARD_TARGETS["support" if mine in label else "oppose" if its in label else "none"]
         other = asked.other if mine == "A" else asked.one
         question = asked.question if _affirms(statement, other, asked.question) else ""
         yield Example(statement, text, target, name, asked.question, other, question)
@@ -214,7 +207,7 @@ def _affirms(statement: str, other: str, question: str) -> bool:
 
 
 def _example(name: str, row: dict[str, Any]) -> Example:
-    statement, group, target = tidy(row["statement"]), row["group"] or row["passage"][:80], _HARD[row["label"]]
+    statement, group, target = tidy(row["statement"]), row["group"] or row["passage"][:80], HARD_TARGETS[row["label"]]
     question = ""
     if name == "procon20":
         question, statement = statement, claim(statement)
@@ -232,7 +225,7 @@ def _negatives(examples: list[Example], rng: random.Random) -> list[Example]:
         by_group.setdefault(e.group, []).append(e)
     made = []
     for e in examples:
-        made.append(replace(e, text=rng.choice(examples).text, target=_HARD["none"]))
+        made.append(replace(e, text=rng.choice(examples).text, target=HARD_TARGETS["none"]))
         others = [o for o in by_group[e.group] if o.statement != e.statement and o.text != e.text]
         if others:
             made.append(replace(e, text=rng.choice(others).text, target=_SAME_TOPIC))
@@ -248,7 +241,7 @@ def _topic_stances(rows: list[dict[str, Any]], rng: random.Random) -> Iterator[E
     for topic, parts in sides.items():
         pros = [p for p in parts if any(hashlib.sha1(point.encode()).hexdigest()[:8] in _FOR_TOPIC for point in p[0])]
         for points, arguments in parts:
-            target = _HARD["support" if (points, arguments) in pros else "oppose"]
+            target = HARD_TARGETS["support" if (points, arguments) in pros else "oppose"]
             others = sorted(point for p in parts if p[0] is not points for point in p[0])
             for text in sorted(arguments | points):
                 yield Example(rng.choice(_restated(topic)), tidy(text), target, "argkp_topic", topic)
@@ -306,86 +299,6 @@ def _expansions(path: Path) -> Iterator[Example]:
                         asked = row["question"] if _affirms(statement, other, row["question"]) else ""
                         text = sentence[:1].upper() + sentence[1:]
                         yield Example(statement, text, target, "berds", row["question"], other, asked)
-
-
-@dataclass
-class Sampler:
-    """Draws training pairs from a mixture; `state` is all that a resumed run needs."""
-
-    corpus: dict[str, list[Example]]
-    seed: int
-    state: dict[str, int] = field(default_factory=dict)
-
-    def has(self, name: str) -> bool:
-        """Whether there is anything to draw of that set."""
-        return name == "synthetic" or bool(self.corpus.get(name))
-
-    def draw(self, mixture: dict[str, float], count: int, whole: float, told: float = 0.0) -> list[Example]:
-        """`count` pairs; a passage stays whole with probability `whole`, else a part of it is taken. With probability
-        `told` the statement stands beside the contrary one, or gives way to the question."""
-        chunk = self.state["chunk"] = self.state.get("chunk", 0) + 1
-        rng = random.Random(f"{self.seed}/{chunk}")
-        names = rng.choices(list(mixture), weights=list(mixture.values()), k=count)
-        drawn = [_told(self._vary(self._next(name, rng), rng, whole), rng, told) for name in names]
-        return [self._unrelated(e, drawn, rng) if rng.random() < _UNRELATED else e for e in drawn]
-
-    def _unrelated(self, e: Example, others: list[Example], rng: random.Random) -> Example:
-        other = rng.choice(others)
-        return e if other.group == e.group else replace(e, text=other.text, target=_HARD["none"])
-
-    def _next(self, name: str, rng: random.Random) -> Example:
-        if name == "synthetic":
-            statement, text, label = synthetic_pair(rng)
-            return Example(statement, text, _HARD[LABELS[label]], name, "")
-        examples = self.corpus[name]
-        position = self.state[name] = self.state.get(name, -1) + 1
-        order = _permutation(len(examples), f"{self.seed}/{name}/{position // len(examples)}")
-        return examples[order[position % len(examples)]]
-
-    def _vary(self, e: Example, rng: random.Random, whole: float) -> Example:
-        target, statement, text = e.target, e.statement, e.text
-        rate = 0.25 if e.dataset in _TWO_SIDED else 0.4
-        if e.dataset != "synthetic" and rng.random() < rate and not statement.endswith("?"):
-            e = replace(e, contrary=statement, question="")
-            statement, target = negated(statement), (target[1], target[0], target[2])
-        if not e.is_sentence and rng.random() >= whole:
-            text, share = _part(statement, text, rng)
-            target = (target[0] * share, target[1] * share, target[2] + (1 - target[2]) * (1 - share))
-        return replace(e, statement=statement, text=text, target=target)
-
-
-def _told(e: Example, rng: random.Random, share: float) -> Example:
-    if share == 0 or e.statement.endswith("?") or rng.random() >= share:
-        return e
-    if e.question and rng.random() < _ASKED:
-        return replace(e, statement=e.question)
-    sides = (e.statement, e.contrary or negated(e.statement))
-    if rng.random() < 0.5:
-        return replace(e, statement=beside(*sides))
-    return replace(e, statement=beside(*reversed(sides)), target=(e.target[1], e.target[0], e.target[2]))
-
-
-_ORDERS: dict[str, list[int]] = {}
-
-
-def _permutation(size: int, seed: str) -> list[int]:
-    if seed not in _ORDERS:
-        _ORDERS[seed] = random.Random(seed).sample(range(size), size)
-    return _ORDERS[seed]
-
-
-def _part(statement: str, text: str, rng: random.Random) -> tuple[str, float]:
-    """A sentence of the text, or a few in a row, near the statement; and how much of the label to believe of it."""
-    parts = [s for s in sentences(text) if 5 <= len(s.split()) <= 60]
-    if len(parts) < 2:
-        return text, 1.0
-    noisy = [
-        words_in_common(statement, s) + 0.3 * rng.random() + (0.15 if i == 0 else 0.0) for i, s in enumerate(parts)
-    ]
-    best = noisy.index(max(noisy))
-    if rng.random() < 0.6:
-        return parts[best], 0.7
-    return " ".join(parts[max(best - 1, 0) : best + 2]), 0.85
 
 
 def hard(examples: Iterable[Example]) -> list[Example]:

@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.records import Records, read_records
+from evals.reports.records import Records, read_records
+from evals.suite import progress
 from evals.training.candidates import CUT, Asked, Candidate, choose, digest, nearest, quotable_sentences, segments
 from evals.training.data import READINGS, Corpus, Example, load_corpus, read_questions, rows_of, taught
 from evals.training.text import key
@@ -83,10 +84,12 @@ def run(args: argparse.Namespace) -> int:
         print(f"{write_sheets(found, args.to_read)} sheets in {args.to_read}", file=sys.stderr)
         return 0
     config = {"judge": teacher.name, "each": args.each, "seed": args.seed, "candidates": len(found)}
-    with Records(args.out, SUITE, config) as kept:
-        ask(found, teacher, kept)
-        yes = sum(max(r["support"]) >= 0.5 for r in kept.done.values())
-        print(f"{len(kept.done)} candidates labelled, {yes} of them support a statement: {args.out}", file=sys.stderr)
+    with Records(args.out, SUITE, config) as records:
+        ask(found, teacher, records)
+        yes = sum(max(r["support"]) >= 0.5 for r in records.done.values())
+        print(
+            f"{len(records.done)} candidates labelled, {yes} of them support a statement: {args.out}", file=sys.stderr
+        )
     return 0
 
 
@@ -149,16 +152,14 @@ def find(
     return choose(asked, pool, fresh, each, seed)
 
 
-def ask(found: Sequence[Candidate], teacher: Teacher, kept: Records) -> None:
+def ask(found: Sequence[Candidate], teacher: Teacher, records: Records) -> None:
     """A record for each candidate that has none: its texts, and how surely each statement is supported."""
-    from tqdm import tqdm
-
-    missing = [c for c in {identity(c): c for c in found}.values() if identity(c) not in kept.done]
-    with tqdm(total=len(found), initial=len(found) - len(missing), disable=not sys.stderr.isatty()) as bar:
+    missing = [c for c in {identity(c): c for c in found}.values() if identity(c) not in records.done]
+    with progress(total=len(found), initial=len(found) - len(missing)) as bar:
         for part in parts(missing, _TOGETHER):
             for candidate, support in zip(part, teacher.support(part), strict=True):
                 if not np.isnan(support).any():  # one without an answer is asked again by the next run
-                    kept.add(identity(candidate), _record(candidate, [round(float(p), 4) for p in support]))
+                    records.add(identity(candidate), _record(candidate, [round(float(p), 4) for p in support]))
             bar.update(len(part))
 
 
@@ -199,7 +200,7 @@ def keep_readings(path: Path, target: Path) -> int:
 
     Raises InputError with file and line for one that is no decision, and changes nothing.
     """
-    kept = {f"{r['question']}:{r['segment']}": r["label"] for r in rows_of(target)}
+    records = {f"{r['question']}:{r['segment']}": r["label"] for r in rows_of(target)}
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as exc:
@@ -210,15 +211,15 @@ def keep_readings(path: Path, target: Path) -> int:
                 f"{path}, line {number}: a candidate's name and A, B, AB or N are needed, not {line[:60]!r}."
             )
         if line.strip() and found:
-            kept[found[1]] = found[2]
+            records[found[1]] = found[2]
     fresh = target.with_suffix(".new")
     with fresh.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
-        for name, label in sorted(kept.items()):
+        for name, label in sorted(records.items()):
             question, segment = name.split(":")
             row = {"question": question, "segment": segment, "label": label}
             packed.write((json.dumps(row) + "\n").encode())
     fresh.replace(target)
-    return len(kept)
+    return len(records)
 
 
 def read_labels(path: Path) -> Iterator[Example]:

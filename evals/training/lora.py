@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.training.data import Corpus, Example
-from evals.training.schedule import linear
+from evals.training.plan import linear
 from prompts.loader import Prompt
 from tools.errors import InputError, SettingsError
 from tools.inference.batching import parts

@@ -63,8 +63,8 @@ def write_mean(runs: Sequence[Trained], out: Path) -> None:
     save_file({name: value.astype(np.float16) for name, value in mean.items()}, folder / WEIGHTS)
     shutil.copyfile(runs[0].folder / TOKENIZER, folder / TOKENIZER)
     shared = {name: value for name, value in runs[0].config.items() if name not in ("steps", "seconds", "plan")}
-    told = [{name: one.config.get(name) for name in ("steps", "seconds", "plan")} for one in runs]
-    (folder / CONFIG).write_text(json.dumps({**shared, "mean_of": told}, indent=1) + "\n", encoding="utf-8")
+    runs_before = [{name: one.config.get(name) for name in ("steps", "seconds", "plan")} for one in runs]
+    (folder / CONFIG).write_text(json.dumps({**shared, "mean_of": runs_before}, indent=1) + "\n", encoding="utf-8")
 
 
 def _shape(shape: tuple[int, ...] | None) -> str:

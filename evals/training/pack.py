@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.judging.pairs import contraries, load_pairs
+from evals.datasets.pairs import contraries, load_pairs
+from evals.metrics.classification import roc_auc, stance_accuracy
 from evals.training.data import LABELS, Corpus, hard, load_corpus
-from evals.training.metrics import roc_auc, stance_accuracy
 from evals.training.pack_close import pack_close
 from evals.training.packing import as_float, fit, reaches, reference
 from evals.training.trained import TOKENIZER, read_trained
@@ -213,7 +213,7 @@ def sample_sentences() -> list[tuple[Pair, Pair, int]]:
     """The samples' sentences that stand alone, each with its passage: for their own side (0: support) and for the other
     one (1: oppose)."""
     from agent.samples import FOLDER
-    from evals.answering.cases import Side, load_samples
+    from evals.datasets.cases import Side, load_samples
     from tools.ingest.readers import read_file
     from tools.language.grammar import frame
     from tools.language.sentences import split_sentences

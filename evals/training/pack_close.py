@@ -17,9 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.pairs import expected_calibration_error
+from evals.metrics.classification import NONE, OPPOSE, SUPPORT, expected_calibration_error, roc_auc, stance_accuracy
 from evals.training.data import Corpus, Example, hard
-from evals.training.metrics import NONE, OPPOSE, SUPPORT, roc_auc, stance_accuracy
 from evals.training.packing import Weights, fit, reaches, reference
 from evals.training.text import negated
 from tools.errors import InputError
@@ -48,7 +47,7 @@ _REFERENCE = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Scored:
     """Held-out sentences with what both models say of each side: logits of shape (n, 2), labels as in LABELS."""
 
     names: NDArray[np.str_]
@@ -57,10 +56,10 @@ class _Told:
     small: NDArray[np.float32]
     large: NDArray[np.float32]
 
-    def part(self, chosen: NDArray[np.bool_]) -> "_Told":
+    def part(self, chosen: NDArray[np.bool_]) -> "_Scored":
         rows = np.flatnonzero(chosen)
         groups = [self.groups[i] for i in rows]
-        return _Told(self.names[rows], groups, self.labels[rows], self.small[rows], self.large[rows])
+        return _Scored(self.names[rows], groups, self.labels[rows], self.small[rows], self.large[rows])
 
 
 def pack_close(weights: Weights, tokenizer: Path, corpus: Corpus) -> dict[str, float]:
@@ -81,8 +80,8 @@ def pack_close(weights: Weights, tokenizer: Path, corpus: Corpus) -> dict[str, f
         (made / "reference.json").write_text(reference(load_weights(made), recipe, _REFERENCE), encoding="utf-8")
         model = load_model(recipe, Path(scratch), lambda _: True, "close-judge")
         small = load_model(judge_recipe(), Path(scratch), lambda _: True, "judge")
-        told = _told(corpus, small, model)
-        fitted, figures = calibrate(told)
+        scored = _score(corpus, small, model)
+        fitted, figures = calibrate(scored)
         FOLDER.mkdir(parents=True, exist_ok=True)
         for old in FOLDER.glob("*.safetensors"):
             old.unlink()
@@ -107,8 +106,8 @@ def trimmed(weights: Weights, tokenizer: Path, texts: Iterable[str], made: Path)
     named = {t["content"] for t in stored["added_tokens"]}
     needed = [i for word, i in words.items() if word in named or len(word.removeprefix("##")) == 1]
     frequent = [i for i, _ in counts.most_common() if i not in set(needed)]
-    kept = sorted([*needed, *frequent[: VOCABULARY - len(needed)]])
-    place = {old: new for new, old in enumerate(kept)}
+    words_kept = sorted([*needed, *frequent[: VOCABULARY - len(needed)]])
+    place = {old: new for new, old in enumerate(words_kept)}
     stored["model"]["vocab"] = {word: place[i] for word, i in words.items() if i in place}
     for token in stored["added_tokens"]:
         token["id"] = place[token["id"]]
@@ -119,7 +118,7 @@ def trimmed(weights: Weights, tokenizer: Path, texts: Iterable[str], made: Path)
         token["ids"] = [place[i] for i in token["ids"]]
     stored["padding"] = stored["truncation"] = None
     (made / "tokenizer.json").write_text(json.dumps(stored, ensure_ascii=False) + "\n", encoding="utf-8")
-    return {**weights, _WORDS: weights[_WORDS][kept], _PLACES: weights[_PLACES][:MAX_LENGTH]}
+    return {**weights, _WORDS: weights[_WORDS][words_kept], _PLACES: weights[_PLACES][:MAX_LENGTH]}
 
 
 def write_parts(packed: "Mapping[str, NDArray[np.generic]]", folder: Path) -> None:
@@ -135,38 +134,38 @@ def write_parts(packed: "Mapping[str, NDArray[np.generic]]", folder: Path) -> No
         save_file(part, folder / f"model-{number}.safetensors")
 
 
-def calibrate(told: _Told) -> tuple[tuple[float, ...], dict[str, float]]:
+def calibrate(scored: _Scored) -> tuple[tuple[float, ...], dict[str, float]]:
     """The regression of both models' logits for a side, and figures: each half of the questions measured with the
     regression of the other half. Sets count alike."""
-    halves = np.array([random.Random(group).random() < 0.5 for group in told.groups], bool)
-    scores = np.zeros((len(told.labels), 2), np.float32)
+    halves = np.array([random.Random(group).random() < 0.5 for group in scored.groups], bool)
+    scores = np.zeros((len(scored.labels), 2), np.float32)
     for half in (halves, ~halves):
-        scores[half] = _scores(told.part(half), _fit(told.part(~half)))
+        scores[half] = _scores(scored.part(half), _fit(scored.part(~half)))
     figures = {
-        "close_auc": roc_auc(told.labels == SUPPORT, scores[:, 0]),
-        "close_ece": expected_calibration_error((told.labels == SUPPORT).astype(int), scores[:, 0]),
+        "close_auc": roc_auc(scored.labels == SUPPORT, scores[:, 0]),
+        "close_ece": expected_calibration_error((scored.labels == SUPPORT).astype(int), scores[:, 0]),
     }
-    for name, found in (("close", scores), ("small", sigmoid(told.small)), ("large", sigmoid(told.large))):
-        sides = {one: stance_accuracy(told.labels[told.names == one], found[told.names == one]) for one in _SETS}
+    for name, found in (("close", scores), ("small", sigmoid(scored.small)), ("large", sigmoid(scored.large))):
+        sides = {one: stance_accuracy(scored.labels[scored.names == one], found[scored.names == one]) for one in _SETS}
         known = {one: value for one, value in sides.items() if not np.isnan(value)}
         figures |= {f"{name}_side_{one}": value for one, value in known.items()}
         figures[f"{name}_side"] = float(np.mean(list(known.values())))
-    return _fit(told), {name: round(value, 4) for name, value in figures.items()}
+    return _fit(scored), {name: round(value, 4) for name, value in figures.items()}
 
 
-def _fit(told: _Told) -> tuple[float, ...]:
+def _fit(scored: _Scored) -> tuple[float, ...]:
     """How much each model is believed is fitted on which side sided texts take; how far, and the offset, on all."""
-    each = np.stack([told.small, told.large], axis=2)
-    sided = told.labels < NONE
-    weights = np.array(fit(each[sided, 0] - each[sided, 1], told.labels[sided] == SUPPORT, (1, 1))[:2])
-    truth = (told.labels[:, None] == np.array([SUPPORT, OPPOSE])).reshape(-1)
+    each = np.stack([scored.small, scored.large], axis=2)
+    sided = scored.labels < NONE
+    weights = np.array(fit(each[sided, 0] - each[sided, 1], scored.labels[sided] == SUPPORT, (1, 1))[:2])
+    truth = (scored.labels[:, None] == np.array([SUPPORT, OPPOSE])).reshape(-1)
     scale, offset = fit((each @ weights).reshape(-1, 1), truth, (1,))
     return (*(round(float(w * scale), 5) for w in weights), offset)
 
 
-def _scores(told: _Told, weights: tuple[float, ...]) -> NDArray[np.float32]:
+def _scores(scored: _Scored, weights: tuple[float, ...]) -> NDArray[np.float32]:
     own, large, offset = weights
-    return sigmoid(np.asarray(told.small * own + told.large * large + offset, np.float32))
+    return sigmoid(np.asarray(scored.small * own + scored.large * large + offset, np.float32))
 
 
 def _sentences(corpus: Corpus) -> Iterator[tuple[str, Example]]:
@@ -174,8 +173,8 @@ def _sentences(corpus: Corpus) -> Iterator[tuple[str, Example]]:
     order of the alphabet, as it will be."""
     for name in _SETS:
         known = [e for e in hard(corpus.held_out.get(name, ())) if e.is_sentence and not e.statement.endswith("?")]
-        told = [replace(e, contrary=e.contrary or negated(e.statement)) for e in known]
-        first = [e for e in told if e.statement < e.contrary]
+        scored = [replace(e, contrary=e.contrary or negated(e.statement)) for e in known]
+        first = [e for e in scored if e.statement < e.contrary]
         yield from ((name, e) for e in random.Random(name).sample(first, min(_A_SET, len(first))))
 
 
@@ -188,9 +187,9 @@ def _with_strangers(rows: Sequence[tuple[str, Example]]) -> list[tuple[str, Exam
     return [*rows, *((_STRANGERS, e) for e, o in zip(strangers, others, strict=True) if e.group != o.group)]
 
 
-def _told(corpus: Corpus, small: OnnxModel, large: OnnxModel) -> _Told:
+def _score(corpus: Corpus, small: OnnxModel, large: OnnxModel) -> _Scored:
     rows = _with_strangers(list(_sentences(corpus)))
-    return _Told(
+    return _Scored(
         names=np.array([name for name, _ in rows]),
         groups=[e.group for _, e in rows],
         labels=np.array([e.label for _, e in rows]),

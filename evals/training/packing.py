@@ -42,23 +42,25 @@ def fit(logits: NDArray[np.float32], truth: NDArray[np.bool_], signs: tuple[int,
 def reaches(weights: Weights, recipe: Recipe, texts: Texts) -> dict[str, NDArray[np.float32]]:
     """How far each channel reaches at the inputs of feed-forward layers, as `NAME.reach`, where one is beyond REACH."""
     layers = sum(name.endswith("intermediate.dense.weight") for name in weights)
-    told = [f"encoder.layer.{n}.{part}.dense" for n in range(layers) for part in ("intermediate", "output")]
-    session, tokenizer = as_float(weights, recipe, told)
+    layer_inputs = [f"encoder.layer.{n}.{part}.dense" for n in range(layers) for part in ("intermediate", "output")]
+    session, tokenizer = as_float(weights, recipe, layer_inputs)
     found: dict[str, NDArray[np.float32]] = {}
     for statement, text in texts:
         one = tokenizer.encode(statement, text)
         fed = {"ids": [one.ids], "mask": [one.attention_mask], "types": [one.type_ids]}
-        for name, x in zip(told, session.run([f"{t}.input" for t in told], fed), strict=True):
+        for name, x in zip(layer_inputs, session.run([f"{t}.input" for t in layer_inputs], fed), strict=True):
             found[name] = np.maximum(found.get(name, 0), np.abs(x).max(axis=(0, 1)))
     return {f"{name}.reach": reach for name, reach in found.items() if reach.max() > REACH}
 
 
-def as_float(weights: Weights, recipe: Recipe, tell: Sequence[str] = ()) -> tuple[Any, Any]:
+def as_float(weights: Weights, recipe: Recipe, shown_inputs: Sequence[str] = ()) -> tuple[Any, Any]:
     """The model in float32 as a session of ONNX Runtime, and its tokenizer."""
     import onnxruntime
     from tokenizers import Tokenizer
 
-    session = onnxruntime.InferenceSession(build_bert(weights, recipe.heads, "classifier", tell).SerializeToString())
+    session = onnxruntime.InferenceSession(
+        build_bert(weights, recipe.heads, "classifier", shown_inputs).SerializeToString()
+    )
     tokenizer = Tokenizer.from_file(str(recipe.tokenizer))
     tokenizer.enable_truncation(recipe.max_length, strategy="longest_first")
     tokenizer.no_padding()

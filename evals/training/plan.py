@@ -69,6 +69,12 @@ class Plan:
         return sets | (_DISTILLED if self.start else {}), _WHOLE[near]
 
 
+def linear(done: float, warm_up: float) -> float:
+    """The share of the highest rate when `done` of a run (0 to 1) is over: up in a line over the first `warm_up` of it,
+    from a fiftieth, so that the first steps count, then down in a line to 0."""
+    return min(done / warm_up + 0.02, (1 - done) / (1 - warm_up))
+
+
 def close_plan(base: str, **given: Any) -> Plan:
     """The plan of the closer reading's model: the first layers of a larger encoder, read on sentences, mostly beside
     both statements. given: what is to differ."""

@@ -1,6 +1,6 @@
 """Selections by name: which k of the passages that were found for a question are shown, in the way of one method.
 
-The published ones are in `marginal`, `clusters` and `projection`'s modules; 'coverage' is Steelman's own (`coverage`).
+The published ones are in `marginal` and `clusters`; 'coverage' is Steelman's own (`coverage`).
 All of them work on a `Pool`, so that the agent and the evaluation choose by the same code.
 """
 

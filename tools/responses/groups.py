@@ -2,8 +2,9 @@
 
 The paper clusters what the last layer of a stance classifier makes of question and thesis, by k-means with k = 3; its
 released code does so for open questions only, and sorts the theses of a yes-or-no question by their stance instead.
-Both are here. In the place of the classifier's layer stand an encoder's vectors without their component along the
-question's vector: what the question says already makes no two theses alike.
+Here groups are made by average linkage, so that their number need not be known. In the place of the classifier's layer
+stand an encoder's vectors without their component along the question's vector: what the question says already makes no
+two theses alike.
 """
 
 from collections.abc import Sequence
@@ -18,42 +19,24 @@ from tools.language.linkage import average_linkage
 Floats = NDArray[np.floating]
 Stance = Literal["for", "against", "mixed"]
 
-STANCES: tuple[Stance, ...] = ("for", "against", "mixed")
-CLUSTERS = 3  # the paper's k
 MARGIN = 0.2  # by how much one side has to be more probable than the other; this project's
 _NOTHING = 1e-6  # a length below it is rounding: the vector says nothing beside the question
-_STARTS = 10  # of k-means, of which the best counts
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Theses that say the same. `name` is their stance, empty for clusters; `members` are their positions, the one
-    that stands for the group best first."""
+    """Theses that say the same: their positions, the one that stands for the group best first."""
 
-    name: Stance | Literal[""]
     members: tuple[int, ...]
 
 
-def group_theses(
-    vectors: Floats,
-    question: Floats,
-    support: Floats | None = None,
-    threshold: float | None = None,
-    k: int = CLUSTERS,
-    seed: int = 1,
-) -> list[Group]:
-    """Every thesis in one group. With `support`, as for a yes-or-no question, by stance; else with a `threshold` by
-    average linkage; else by k-means with k groups.
+def group_theses(vectors: Floats, question: Floats, threshold: float) -> list[Group]:
+    """Every thesis in one group, by average linkage of what it says beside the question (`conditioned`, `by_linkage`).
 
-    vectors: of the theses, shape (n, dimensions). question: shape (dimensions,). support: shape (2, n), as in
-    `stances`. Raises ValueError for shapes that differ.
+    vectors: of the theses, shape (n, dimensions). question: shape (dimensions,). threshold: from −1 to 1. Raises
+    ValueError for a question of zeros.
     """
-    if support is not None:
-        if support.shape != (2, len(vectors)):
-            raise ValueError(f"support has the shape {support.shape}, not (2, {len(vectors)})")
-        return by_stance(support)
-    free = conditioned(vectors, question)
-    return by_kmeans(free, k, seed) if threshold is None else by_linkage(free, threshold)
+    return by_linkage(conditioned(vectors, question), threshold)
 
 
 def conditioned(vectors: Floats, question: Floats) -> NDArray[np.float64]:
@@ -76,38 +59,6 @@ def stances(support: Floats, margin: float = MARGIN) -> list[Stance]:
     support: probabilities that each thesis supports the claim and its contrary, shape (2, n).
     """
     return ["for" if d > margin else "against" if d < -margin else "mixed" for d in support[0] - support[1]]
-
-
-def by_stance(support: Floats, margin: float = MARGIN) -> list[Group]:
-    """The groups 'for', 'against' and 'mixed', in this order, those that have members; see `stances`.
-
-    First comes the member that is surest, among the mixed ones the one nearest to the middle.
-    """
-    found = np.array(stances(support, margin), dtype=object)
-    sure = np.nan_to_num(np.abs(support[0] - support[1]), nan=np.inf)
-    groups = []
-    for stance in STANCES:
-        members = np.flatnonzero(found == stance)
-        order = np.argsort(sure[members] * (1 if stance == "mixed" else -1), kind="stable")
-        if len(members):
-            groups.append(Group(stance, tuple(int(i) for i in members[order])))
-    return groups
-
-
-def by_kmeans(vectors: Floats, k: int = CLUSTERS, seed: int = 1) -> list[Group]:
-    """k groups by k-means (Lloyd 1982) from seeded starts, or as many as there are different vectors; largest first.
-
-    vectors: of shape (n, dimensions), as `conditioned` gives them. Raises ValueError for a k below 1.
-    """
-    if k < 1:
-        raise ValueError(f"k has to be 1 or more, not {k}")
-    if not len(vectors):
-        return []
-    from sklearn.cluster import KMeans
-
-    different = len(np.unique(np.round(vectors, 6), axis=0))
-    model = KMeans(min(k, different), n_init=_STARTS, random_state=seed).fit(np.asarray(vectors, np.float64))
-    return _groups(vectors, model.labels_)
 
 
 def by_linkage(vectors: Floats, threshold: float) -> list[Group]:
@@ -133,5 +84,5 @@ def _groups(vectors: Floats, labels: Sequence[int] | NDArray[np.integer]) -> lis
     for members in sorted(found, key=lambda m: (-len(m), int(m[0]))):
         near = vectors[members] @ vectors[members].mean(axis=0)
         order = np.argsort(-np.round(near, 9), kind="stable")  # rounding makes no order among equals
-        groups.append(Group("", tuple(int(i) for i in members[order])))
+        groups.append(Group(tuple(int(i) for i in members[order])))
     return groups

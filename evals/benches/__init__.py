@@ -1,1 +1,0 @@
-"""The parts of the suite `bench` that need servers or a browser."""

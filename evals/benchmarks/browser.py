@@ -1,0 +1,145 @@
+"""The chat page as a process of its own, and Chromium to visit it with: for its tests, its timing and its pictures."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.error import URLError
+from urllib.request import ProxyHandler, build_opener
+
+from tools.errors import ModelError, SettingsError
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+ROOT = Path(__file__).parents[2]
+INSTALL = "Install one (Debian: apt-get install chromium fonts-liberation), or name it by STEELMAN_CHROMIUM."
+_UP_WITHIN = 60.0
+_ENDS_WITHIN = 10.0
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_ARGUMENTS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"),
+    *("--disable-sync", "--no-first-run", "--disable-dev-shm-usage"),
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # what a page asks of others gets no further
+)
+
+
+def find_chromium() -> Path | None:
+    """The browser that STEELMAN_CHROMIUM names, or the first of the usual ones on the path."""
+    named = os.environ.get("STEELMAN_CHROMIUM")
+    found = shutil.which(named) if named else next(filter(None, map(shutil.which, _NAMES)), None)
+    return Path(found) if found else None
+
+
+@contextmanager
+def chromium() -> Iterator["Browser"]:
+    """A browser that reaches this machine only. Raises SettingsError where there is none, or no Playwright."""
+    browser = find_chromium()
+    if browser is None:
+        raise SettingsError(f"there is no Chromium here. {INSTALL}")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError as exc:
+        raise SettingsError("Playwright is not installed. Install requirements-dev.lock, as `make test` does.") from exc
+    with sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=browser, args=_ARGUMENTS)
+        try:
+            yield running
+        finally:
+            running.close()
+
+
+class PageServer:
+    """The page, served by a process that knows of this one's environment nothing but what it is given.
+
+    home: its data, its log and its home folder. start: what is run in the place of Streamlit's own command line.
+    Use it as a context manager, which starts and stops it.
+    """
+
+    def __init__(self, home: Path, environment: Mapping[str, str] | None = None, start: Sequence[str] = ()) -> None:
+        self.home = home
+        self.data = home / "data"
+        self.log = home / "page.log"
+        self.port = _free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._given = dict(environment or {})
+        self._start = start or ("-m", "streamlit")
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> "PageServer":
+        self.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Serves, at the same port each time. Raises ModelError with what it said where it does not come up."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        settings = self.home / ".streamlit"
+        if not settings.exists():  # the page's own, without a .env of the folder that they are from
+            settings.symlink_to(ROOT / ".streamlit")
+        app = str(ROOT / "ui" / "app.py")
+        told = {"HOME": str(self.home), "STEELMAN_DATA_DIR": str(self.data), "NO_COLOR": "1", **self._given}
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, *self._start, "run", app, f"--server.port={self.port}", "--server.headless=true"],
+                cwd=self.home,
+                env={name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ} | told,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        try:
+            self._wait(self._process)
+        except ModelError:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Ends it as Ctrl-C would."""
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(_ENDS_WITHIN)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    def kill(self) -> None:
+        """Ends it as a crash would."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def said(self) -> str:
+        """All that it wrote to its terminal."""
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def _wait(self, process: "subprocess.Popen[bytes]") -> None:
+        opener = build_opener(ProxyHandler({}))
+        until = time.monotonic() + _UP_WITHIN
+        while time.monotonic() < until and process.poll() is None:
+            try:
+                with opener.open(f"{self.url}/_stcore/health", timeout=1) as reply:
+                    reply.read()
+                return
+            except (URLError, ConnectionError, TimeoutError):
+                time.sleep(0.05)
+        raise ModelError(f"the page did not come up. It said:\n{self.said()[-2000:]}")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+if __name__ == "__main__":  # python -m evals.benchmarks.browser: which one is used
+    print(find_chromium() or INSTALL)
+    sys.exit(find_chromium() is None)

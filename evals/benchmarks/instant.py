@@ -1,0 +1,111 @@
+"""Providers that answer at once, for timing what the agent itself adds."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.inference import Models
+from agent.providers.embedded.framing import EmbeddedFramer
+from agent.providers.embedded.requerying import EmbeddedRequerier
+from agent.seams import Brief, Providers
+from agent.settings import Settings
+from agent.state import Claim, FramingState, Perspective
+from tools.inference.cache import VectorCache
+from tools.inference.judges.judge import Pair
+from tools.inference.worker import Worker
+from tools.ingest.ingest import Ingester
+from tools.language.sentences import split_sentences
+from tools.passages import Passage, SourceDocument
+from tools.store.hybrid import HybridSearch
+from tools.store.store import SAMPLES, Store
+
+_WIDTH = 16
+
+
+class InstantEncoder:
+    """Vectors from the letters of a text."""
+
+    name = "instant"
+    dimensions = _WIDTH
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        counts = np.array([[1.0 + t.count(chr(97 + i)) for i in range(_WIDTH)] for t in texts], np.float32)
+        counts = counts.reshape(len(texts), _WIDTH)
+        return np.asarray(counts / np.linalg.norm(counts, axis=1, keepdims=True), np.float32)
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self.encode(texts)
+
+
+class InstantJudge:
+    """Supports whatever it is asked about."""
+
+    name = "instant-judge"  # the worker tells models apart by their names
+    threshold = 0.5
+    sentence_threshold = 0.5
+
+    def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        return np.full(len(pairs), 0.9, np.float32)
+
+
+class InstantExpander:
+    """Two sides."""
+
+    async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
+        first = Perspective(
+            id="p1", name="For", statement=framing["claim"], stance="supports", contrary="p2", origin="question"
+        )
+        second = Perspective(
+            id="p2", name="Against", statement=framing["negation"], stance="opposes", contrary="p1", origin="question"
+        )
+        return [first, second]
+
+
+def _first_sentence(text: str) -> str:
+    """The first whole sentence."""
+    sentences = split_sentences(text)
+    return next((s for s in sentences if s.endswith(".")), sentences[0])
+
+
+class InstantWriter:
+    """The first sentence of each passage."""
+
+    async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
+        claims = [
+            Claim(
+                perspective=brief.perspective["id"],
+                text=_first_sentence(p.text),
+                passages=[p.id],
+                support=0.9,
+                role="case",
+            )
+            for p in brief.passages
+        ]
+        return claims[: brief.limit], claims[brief.limit :]
+
+
+def instant_providers(settings: Settings, store: Store) -> Providers:
+    """Providers over a small collection of their own."""
+    encoder = InstantEncoder()
+    search = HybridSearch(store, settings.index_dir, encoder)
+    documents = [
+        SourceDocument(
+            f"d{i}", f"A bridge with {i} arches carries a town. It stands {i} years.", publisher=f"Press {i}"
+        )
+        for i in range(40)
+    ]
+    Ingester(store, search, encoder).ingest(documents, SAMPLES)
+    return Providers(
+        store=store,
+        search=search,
+        models=Models(encoder, InstantJudge(), Worker(), VectorCache(settings.cache_dir / "cache.db")),
+        framer=EmbeddedFramer(),
+        expander=InstantExpander(),
+        requerier=EmbeddedRequerier(),
+        writer=InstantWriter(),
+        names={"all": "instant"},
+        closers=(partial(asyncio.to_thread, search.close),),
+    )

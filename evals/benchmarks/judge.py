@@ -1,0 +1,61 @@
+"""The embedded judge in a process of its own: pairs a second, how long it takes to load, and its memory.
+
+`python -m evals.benchmarks.judge CACHE`; a first call builds the model into CACHE, and only a second one shows what its
+use takes.
+"""
+
+import itertools
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from evals.benchmarks.timing import peak_memory, seconds_of
+
+_ROUNDS = 5
+_PASSAGES = 128
+_WORDS = 115
+_CLOSELY = 32  # sentences, as many as an answer asks about
+
+
+def measure(cache: Path) -> dict[str, float]:
+    """Rates are medians over rounds. A pair of about 160 tokens is a short statement and a text of 115 words."""
+    from agent.samples import sample_documents
+    from tools.inference.judges.embedded import load_judge
+    from tools.inference.judges.judge import Pair
+    from tools.language.sentences import split_sentences
+
+    began = time.perf_counter()
+    judge = load_judge(cache)
+    loaded = time.perf_counter() - began
+    statement = "Cities should plant more trees."
+    passages = [d.text for d in sample_documents()]
+    sentences = [s for text in passages[:64] for s in split_sentences(text)][:256]
+    full = [" ".join([*one.split(), *two.split()][:_WORDS]) for one, two in itertools.pairwise(passages)]
+    rates = {}
+    for name, texts, count in (
+        ("pairs_of_160_tokens", full, _PASSAGES),
+        ("passages", passages, _PASSAGES),
+        ("sentences", sentences, 2 * _PASSAGES),
+    ):
+        pairs = [(statement, text) for text in texts[:count]]
+        rates[f"{name}_per_second"] = _rates(judge.logits, pairs)
+    peak = round(peak_memory())
+    shown = [Pair(statement, text, "Cities should plant fewer trees.") for text in sentences[:_CLOSELY]]
+    closer = {"load_closer_seconds": round(seconds_of(lambda: judge.closely(shown[:1])), 3)}
+    closer["sentences_closely_per_second"] = _rates(judge.closely, shown)
+    closer["peak_mb_closely"] = round(peak_memory())
+    return {**rates, "load_seconds": round(loaded, 3), "peak_mb": peak, **closer}
+
+
+def _rates(read: Callable[[Sequence[Any]], object], pairs: Sequence[object]) -> float:
+    """Pairs a second, the median over rounds."""
+    return round(statistics.median(len(pairs) / seconds_of(partial(read, pairs)) for _ in range(_ROUNDS)), 1)
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(Path(sys.argv[1]))))

@@ -1,0 +1,204 @@
+"""News events, with the paragraphs of what was written about each.
+
+The layout is that of NEWSCOPE's released data:
+
+    raw_data/headline.json                            an event's id: the headline, which is the query
+    news_text_by_paragraph/EVENT_by_paragraph.json    a paragraph's id, EVENT_ADDRESS_pN: its text
+    annotation/EVENT_by_paragraph.json                a paragraph's id: 1 where it is relevant to the headline, else 0
+
+Not every event is annotated. The paragraphs of the others are in the corpus all the same, as what is not to be found.
+"""
+
+import hashlib
+import json
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tools.errors import InputError
+from tools.passages import SourceDocument
+from tools.web.hosts import host_of
+
+Place = Path | zipfile.Path
+
+_HEADLINES = "raw_data/headline.json"
+_TEXTS = "news_text_by_paragraph"
+_LABELS = "annotation"
+_ENDING = "_by_paragraph.json"
+
+
+@dataclass(frozen=True, slots=True)
+class NewsParagraph:
+    """source: the host of the article's address, empty where the id holds none. label: is it relevant to the event's
+    headline? None where nobody was asked."""
+
+    id: str
+    text: str
+    source: str = ""
+    label: bool | None = None
+
+    @property
+    def article(self) -> str:
+        """The address in the id, which all paragraphs of an article share; the id where it holds none."""
+        address = self.id.partition("_")[2].rpartition("_p")[0]
+        return address if "://" in address else self.id
+
+
+@dataclass(frozen=True, slots=True)
+class NewsEvent:
+    """An event, and the paragraphs that were written about it."""
+
+    id: str
+    headline: str
+    paragraphs: tuple[NewsParagraph, ...]
+
+    @property
+    def annotated(self) -> frozenset[str]:
+        """The paragraphs that somebody was asked about, whatever was said."""
+        return frozenset(p.id for p in self.paragraphs if p.label is not None)
+
+    @property
+    def positives(self) -> tuple[NewsParagraph, ...]:
+        """The paragraphs that are relevant to the headline."""
+        return tuple(p for p in self.paragraphs if p.label)
+
+
+@dataclass(frozen=True)
+class NewsSet:
+    """Events in the order of the headlines. without_text: how many paragraphs were left out since they are empty."""
+
+    name: str
+    events: tuple[NewsEvent, ...]
+    without_text: int
+
+    @property
+    def measured(self) -> list[NewsEvent]:
+        """The events with annotations."""
+        return [e for e in self.events if e.annotated]
+
+    @cached_property
+    def corpus(self) -> list[SourceDocument]:
+        """The paragraphs of all events."""
+        return [SourceDocument(p.id, p.text, publisher=p.source) for e in self.events for p in e.paragraphs]
+
+    @cached_property
+    def digest(self) -> str:
+        """Changes when a headline, a paragraph or a label does; the same for a zip and what was unpacked from it."""
+        return hashlib.sha256(json.dumps([asdict(e) for e in self.events]).encode()).hexdigest()[:12]
+
+
+def load_news(data: Path) -> NewsSet:
+    """Reads a zip or an unpacked folder; the folder with the layout may lie inside it.
+
+    Raises InputError that names file, event or paragraph, and field: something missing, doubled or of another kind, a
+    label that is neither 0 nor 1, paragraphs or labels of an unknown event, no event with annotations.
+    """
+    if data.is_dir():
+        return _read(_root(data.resolve()))
+    if not data.is_file():
+        raise InputError(f"{data} is neither a file nor a folder. Name the zip of the news, or the folder in it.")
+    try:
+        with zipfile.ZipFile(data) as file:
+            return _read(_root(zipfile.Path(file)))
+    except zipfile.BadZipFile as exc:
+        raise InputError(f"{data} is no whole zip file ({exc}). Get it again, or name an unpacked folder.") from exc
+    except OSError as exc:
+        raise InputError(f"{data} cannot be opened ({exc.strerror or exc}).") from exc
+
+
+def _root(data: Place) -> Place:
+    """The folder with the headlines: the one named, or the only one in it that has them."""
+    inside = sorted((p for p in data.iterdir() if p.is_dir()), key=lambda p: p.name)
+    found = [p for p in (data, *inside) if (p / _HEADLINES).is_file()]
+    if not found:
+        raise InputError(f"{data} holds no '{_HEADLINES}'. Name the zip or the folder that has it, such as LocalNews.")
+    if found[0] is not data and len(found) > 1:
+        raise InputError(f"{data} holds several sets: {', '.join(p.name for p in found)}. Name the folder of one.")
+    return found[0]
+
+
+def _read(root: Place) -> NewsSet:
+    place = root / _HEADLINES
+    headlines = {event: _text(place, f"event '{event}': the headline", h) for event, h in _object(place).items()}
+    if unknown := sorted({*_events_of(root / _TEXTS), *_events_of(root / _LABELS)} - headlines.keys()):
+        raise InputError(f"{place} has no headline for event '{unknown[0]}', of which there is a file. Add it.")
+    read = [_event(root, event, headline) for event, headline in headlines.items()]
+    _check_ids(root, read)
+    events = tuple(NewsEvent(e.id, e.headline, tuple(p for p in e.paragraphs if p.text.strip())) for e in read)
+    news = NewsSet(root.name, events, sum(not p.text.strip() for e in read for p in e.paragraphs))
+    if not news.measured:
+        raise InputError(f"{root / _LABELS} says of no paragraph whether it is relevant: there is nothing to measure.")
+    return news
+
+
+def _event(root: Place, event: str, headline: str) -> NewsEvent:
+    texts, labels = root / _TEXTS / f"{event}{_ENDING}", root / _LABELS / f"{event}{_ENDING}"
+    if not texts.is_file():
+        raise InputError(f"{texts} is missing, which should hold the paragraphs of event '{event}'.")
+    paragraphs = _object(texts)
+    known = {i: _label(labels, i, label) for i, label in (_object(labels) if labels.is_file() else {}).items()}
+    if missing := [i for i in known if i not in paragraphs]:
+        raise InputError(f"{labels}: paragraph '{missing[0]}' is not in {texts}. Take it out, or add its text.")
+    return NewsEvent(event, headline, tuple(_paragraph(texts, i, text, known) for i, text in paragraphs.items()))
+
+
+def _paragraph(place: Place, id_: str, text: Any, labels: dict[str, bool]) -> NewsParagraph:
+    if not isinstance(text, str):
+        raise InputError(f"{place}: paragraph '{id_}': its text has to be text, not {json.dumps(text)[:40]}.")
+    address = id_.partition("_")[2]
+    return NewsParagraph(id_, text, host_of(address) if "://" in address else "", labels.get(id_))
+
+
+def _label(place: Place, id_: str, label: Any) -> bool:
+    if isinstance(label, bool) or label not in (0, 1):
+        raise InputError(f"{place}: paragraph '{id_}': the label has to be 0 or 1, not {json.dumps(label)[:40]}.")
+    return bool(label)
+
+
+def _text(place: Place, what: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(f"{place}: {what} has to be text and not empty. Correct it.")
+    return value
+
+
+def _check_ids(root: Place, events: Sequence[NewsEvent]) -> None:
+    """What is found is told apart by its id, so that an id stands for one paragraph of one event."""
+    owner: dict[str, str] = {}
+    for event in events:
+        for paragraph in event.paragraphs:
+            if (other := owner.setdefault(paragraph.id, event.id)) != event.id:
+                place = root / _TEXTS / f"{event.id}{_ENDING}"
+                raise InputError(
+                    f"{place}: paragraph '{paragraph.id}' is in event '{other}' already. Name it otherwise."
+                )
+
+
+def _events_of(folder: Place) -> Iterator[str]:
+    if folder.is_dir():
+        yield from (p.name.removesuffix(_ENDING) for p in folder.iterdir() if p.name.endswith(_ENDING))
+
+
+def _object(place: Place) -> dict[str, Any]:
+    """A file's JSON object. Raises InputError for anything else, and for a name that is in it twice."""
+    try:
+        values = json.loads(place.read_bytes(), object_pairs_hook=_once)
+    except ValueError as exc:
+        raise InputError(f"{place} is no JSON that can be used ({exc}). Correct it, or get it again.") from exc
+    except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as exc:  # a password is a RuntimeError
+        raise InputError(f"{place} cannot be read ({exc}). Get it again, or unpack it and name the folder.") from exc
+    if not isinstance(values, dict):
+        raise InputError(f"{place} has to hold one object of names and values. Correct it.")
+    return values
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Where a name comes twice, JSON's reader would take the last without a word."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"'{next(n for n in names if names.count(n) > 1)}' is there twice")
+    return values

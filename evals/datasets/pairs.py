@@ -1,0 +1,78 @@
+"""Pairs of a passage and a perspective with a label, from the published tsv, our jsonl, or rows of training sets."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from evals.datasets.rows import Row, json_rows, tsv_rows
+from tools.errors import InputError
+
+_COLUMNS = ["question", "id", "document", "perspective", "label"]  # of the published file, by position
+_LABELS = {
+    **dict.fromkeys(("1", "support", "supports"), True),
+    **dict.fromkeys(("0", "oppose", "opposes", "none", "unrelated", "partial"), False),
+}
+_OURS = ("document", "perspective", "question")
+_TRAINING = ("passage", "statement", "group")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPair:
+    """Does the document support the perspective? `label` is what people said, `line` its place in the file."""
+
+    line: int
+    question: str
+    document: str
+    perspective: str
+    label: bool
+
+
+def load_pairs(path: Path) -> list[LabelledPair]:
+    """The pairs of a file in its order: `.tsv` by position, `.jsonl` by name, either with `.gz`.
+
+    A row of a training set has `passage`, `statement`, `group` and a word as its label; 'partial' support is none.
+    Raises InputError with file, line and field for what is missing or no label, and for a file without pairs.
+    """
+    name = path.name.removesuffix(".gz")
+    if name.endswith(".tsv"):
+        pairs = list(_published(path))
+    elif name.endswith(".jsonl"):
+        pairs = [_pair(row) for row in json_rows(path)]
+    else:
+        raise InputError(f"{path} is no file of pairs: a .tsv or a .jsonl is needed.")
+    if not pairs:
+        raise InputError(f"{path} holds no pairs.")
+    return pairs
+
+
+def contraries(pairs: Iterable[LabelledPair]) -> dict[tuple[str, str], str]:
+    """(question, perspective) to the other perspective, for questions that have exactly two in these pairs."""
+    found: dict[str, dict[str, None]] = {}
+    for pair in pairs:
+        found.setdefault(pair.question, {})[pair.perspective] = None
+    two = {question: list(texts) for question, texts in found.items() if len(texts) == 2}
+    return {(question, texts[i]): texts[1 - i] for question, texts in two.items() for i in (0, 1)}
+
+
+def _published(path: Path) -> Iterator[LabelledPair]:
+    for index, row in enumerate(tsv_rows(path, _COLUMNS)):
+        if index or row.values["question"] != "question":
+            yield _labelled(row, *_OURS)
+
+
+def _pair(row: Row) -> LabelledPair:
+    return _labelled(row, *(_TRAINING if "passage" in row.values else _OURS))
+
+
+def _labelled(row: Row, document: str, perspective: str, question: str) -> LabelledPair:
+    text = row.text(document)
+    # some training rows stand for themselves and name no group
+    group = row.text(question, default=text[:80] if question == "group" else None)
+    return LabelledPair(row.number, group, text, row.text(perspective), _label(row))
+
+
+def _label(row: Row) -> bool:
+    word = row.text("label").strip().casefold()
+    if word not in _LABELS:
+        raise row.wrong(f"'label' is {word!r}; 1 or 0, or support, oppose, none or partial are needed.")
+    return _LABELS[word]

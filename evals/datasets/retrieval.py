@@ -1,0 +1,172 @@
+"""Questions with their perspectives, and the corpus in which passages are gold for each.
+
+Two layouts: `NAME.queries.jsonl` beside `CORPUS.corpus.jsonl[.gz]`, CORPUS being the part of NAME before the first '_';
+or a folder of one `queries.jsonl` and one `corpus.jsonl[.gz]`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from evals.datasets.rows import Row, json_rows
+from evals.suite import digest
+from tools.errors import InputError
+from tools.passages import SourceDocument
+
+Stance = Literal["supports", "opposes", ""]
+
+# A set that numbers its sides tells the affirmative one first.
+_STANCES: dict[str, Stance] = {
+    **dict.fromkeys(("pro", "support", "supports", "supporting", "for", "yes", "1"), "supports"),
+    **dict.fromkeys(
+        ("con", "undermine", "undermines", "oppose", "opposes", "opposing", "against", "no", "2"), "opposes"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GoldPerspective:
+    """A view on a question, with the ids of the passages that support it. `side` is as the file has it, or empty."""
+
+    statement: str
+    gold: frozenset[str]
+    side: str = ""
+    name: str = ""
+
+    @property
+    def stance(self) -> Stance:
+        """What the side means; empty where it is not one of the words that are known."""
+        return _STANCES.get(self.side.casefold(), "")
+
+
+@dataclass(frozen=True, slots=True)
+class GoldQuestion:
+    """A question with one perspective or more."""
+
+    qid: str
+    question: str
+    perspectives: tuple[GoldPerspective, ...]
+
+    @property
+    def sides(self) -> tuple[GoldPerspective, GoldPerspective] | None:
+        """The supporting and the opposing perspective of a question with these two; None for any other question.
+
+        Where nothing says which is which, the first is the supporting one, as in BERDS.
+        """
+        if len(self.perspectives) != 2:
+            return None
+        first, second = self.perspectives
+        if (first.stance, second.stance) in (("supports", "opposes"), ("", "")):
+            return first, second
+        return (second, first) if (first.stance, second.stance) == ("opposes", "supports") else None
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalSet:
+    """Questions and their corpus. Sets over one corpus that were loaded together share the list of its passages."""
+
+    name: str
+    questions: list[GoldQuestion]
+    corpus: list[SourceDocument]
+    digests: dict[str, str]
+
+
+def load_sets(folder: Path, names: Sequence[str] = ()) -> list[RetrievalSet]:
+    """The sets of these names; the only one of a folder that has a `queries.jsonl` needs no name.
+
+    Raises InputError that names file, line and field: something missing or empty, an id that is there twice, a gold id
+    that is not in the corpus, a file that is not there or is another one.
+    """
+    corpora: dict[Path, list[SourceDocument]] = {}
+    sets = []
+    for name, queries, corpus in _files(folder, names):
+        if corpus not in corpora:
+            corpora[corpus] = _read_corpus(corpus)
+        questions = _read_questions(queries, corpora[corpus], corpus)
+        digests = {part: digest(path) for part, path in (("queries", queries), ("corpus", corpus))}
+        sets.append(RetrievalSet(name, questions, corpora[corpus], digests))
+    return sets
+
+
+def by_corpus(sets: Sequence[RetrievalSet]) -> list[list[RetrievalSet]]:
+    """Sets of one corpus together, so that it is indexed once."""
+    grouped: dict[int, list[RetrievalSet]] = {}
+    for one in sets:
+        grouped.setdefault(id(one.corpus), []).append(one)
+    return list(grouped.values())
+
+
+def _files(folder: Path, names: Sequence[str]) -> list[tuple[str, Path, Path]]:
+    """(name, queries, corpus) of each set."""
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no folder. Name the one with the queries and the corpus.")
+    alone = folder / "queries.jsonl"
+    if alone.exists() and len(names) < 2 and not (names and _queries(folder, names[0]).exists()):
+        return [(names[0] if names else folder.resolve().name, alone, _corpus(folder, "corpus.jsonl"))]
+    known = sorted(p.name.removesuffix(".queries.jsonl") for p in folder.glob("?*.queries.jsonl"))
+    there = f"It has: {', '.join(known)}." if known else "It has neither `queries.jsonl` nor `NAME.queries.jsonl`."
+    if not names:
+        raise InputError(f"{folder} needs the name of a set. {there}")
+    if unknown := [n for n in names if not _queries(folder, n).exists()]:
+        raise InputError(f"{folder} has no '{unknown[0]}.queries.jsonl'. {there}")
+    return [(n, _queries(folder, n), _corpus(folder, f"{n.split('_')[0]}.corpus.jsonl")) for n in dict.fromkeys(names)]
+
+
+def _queries(folder: Path, name: str) -> Path:
+    return folder / f"{name}.queries.jsonl"
+
+
+def _corpus(folder: Path, name: str) -> Path:
+    found = [p for p in (folder / name, folder / f"{name}.gz") if p.exists()]
+    if not found:
+        raise InputError(f"{folder} has no '{name}', with or without '.gz', for its queries.")
+    return found[0]
+
+
+def _read_corpus(path: Path) -> list[SourceDocument]:
+    lines: dict[str, int] = {}
+    corpus = []
+    for row in json_rows(path):
+        id_ = _new(row, "id", lines)
+        corpus.append(SourceDocument(id_, row.text("text"), title=row.text("title", "")))
+    if not corpus:
+        raise InputError(f"{path} holds no passages.")
+    return corpus
+
+
+def _read_questions(path: Path, corpus: Sequence[SourceDocument], corpus_path: Path) -> list[GoldQuestion]:
+    known = {passage.external_id for passage in corpus}
+    lines: dict[str, int] = {}
+    questions = []
+    for row in json_rows(path):
+        qid, question = _new(row, "qid", lines), row.text("question")
+        parts = [row.part("perspectives", i, value) for i, value in enumerate(row.items("perspectives"))]
+        perspectives = tuple(_perspective(part, known, corpus_path) for part in parts)
+        questions.append(GoldQuestion(qid, question, perspectives))
+    if not questions:
+        raise InputError(f"{path} holds no questions.")
+    return questions
+
+
+def _perspective(part: Row, known: set[str], corpus_path: Path) -> GoldPerspective:
+    gold = [_id(part, i, value) for i, value in enumerate(part.items("gold"))]
+    if missing := [i for i in gold if i not in known]:
+        raise part.wrong(f"'gold' has '{missing[0]}', which is not in {corpus_path.name}.")
+    side = part.text("side", "") or part.text("stance", "")
+    return GoldPerspective(part.text("statement"), frozenset(gold), side, part.text("name", ""))
+
+
+def _id(row: Row, index: int, value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise row.wrong(f"'gold' item {index + 1} has to be the id of a passage.")
+    return str(value)
+
+
+def _new(row: Row, field: str, lines: dict[str, int]) -> str:
+    """An id that no line before has."""
+    id_ = row.text(field)
+    if id_ in lines:
+        raise row.wrong(f"'{field}' is '{id_}', as in line {lines[id_]} already.")
+    lines[id_] = row.number
+    return id_

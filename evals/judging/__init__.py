@@ -1,1 +1,0 @@
-"""Judging labelled pairs for the suite `judge`, and what judges may not have been trained on."""

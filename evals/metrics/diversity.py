@@ -1,0 +1,167 @@
+"""How relevant and how diverse the paragraphs are that were found for a news event (NEWSCOPE, §6.2).
+
+P, R and F1 are counted in two ways. The strict one goes by the label: relevant to the headline or not. The published
+one, that of the released code, takes every paragraph of the event that was annotated for a hit, whatever its label.
+Where a value is not defined it is NaN, never 0.
+"""
+
+import math
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evals.metrics.bootstrap import Interval, Statistic, interval, mean_of
+from evals.metrics.coverage import hits
+from tools.diversity.clusters import NOISE, Clustered
+
+Floats = NDArray[np.float64]
+
+
+class Difference(TypedDict):
+    """Of two methods, with its 95 % interval."""
+
+    difference: float
+    interval: Interval
+
+
+class Ratio(TypedDict):
+    """Of two methods' figures, on the data at hand and as published."""
+
+    here: float
+    paper: float
+
+
+COMPARED = ("published_f1", "distance", "density", "coverage")
+
+# NEWSCOPE, table 2 (LocalNews): a method's figure / dense retrieval's, of F1, D, I and C, by k. Absolute figures are
+# not comparable: the released paragraphs are fewer, the encoder is another one, and the clusters were not released.
+PAPER: dict[str, dict[int, tuple[float, float, float, float]]] = {
+    "mmr": {
+        5: (0.96, 1.75, 1.20, 1.21),
+        10: (0.98, 1.26, 1.06, 1.06),
+        20: (0.94, 1.18, 1.06, 1.00),
+        50: (0.93, 1.12, 1.08, 0.98),
+    },
+    "dkmips": {
+        5: (0.85, 1.96, 1.12, 0.96),
+        10: (0.88, 1.50, 1.07, 0.95),
+        20: (0.87, 1.33, 1.06, 0.92),
+        50: (0.94, 1.18, 0.95, 0.97),
+    },
+    "scs": {
+        5: (0.98, 1.42, 1.42, 1.52),
+        10: (0.99, 1.14, 1.22, 1.17),
+        20: (0.97, 1.11, 1.24, 1.07),
+        50: (0.97, 1.07, 1.35, 1.02),
+    },
+    "greedyplus": {
+        5: (0.94, 1.75, 1.63, 1.82),
+        10: (0.96, 1.31, 1.49, 1.41),
+        20: (0.99, 1.11, 1.28, 1.15),
+        50: (1.01, 1.04, 1.15, 1.02),
+    },
+}
+
+_PAPERS_NAMES = {"scs-released": "scs", "greedyplus-calibrated": "greedyplus"}  # of which the paper tells once
+
+
+def precision(ranked: Sequence[str], relevant: AbstractSet[str], k: int) -> float:
+    """Paragraphs of the top k that are among the relevant / k: one that is missing is a miss."""
+    return hits(ranked, relevant, k) / k
+
+
+def recall(ranked: Sequence[str], relevant: AbstractSet[str], k: int) -> float:
+    """Relevant paragraphs in the top k / relevant paragraphs, of which there may be more than k. NaN without any."""
+    return hits(ranked, relevant, k) / len(relevant) if relevant else math.nan
+
+
+def f1(precision: float, recall: float) -> float:
+    """2PR / (P + R), of the mean P and the mean R over events, as the paper has it; 0 where both are 0."""
+    both = precision + recall
+    return 0.0 if both == 0 else 2 * precision * recall / both
+
+
+def distance(vectors: NDArray[np.floating]) -> float:
+    """D: 2 / (k(k − 1)) · Σ over pairs i < j of 1 − cos(pᵢ, pⱼ).
+
+    vectors: unit, of shape (k, dimensions). NaN for fewer than two.
+    """
+    if len(vectors) < 2:
+        return math.nan
+    first, second = np.triu_indices(len(vectors), 1)
+    return float(1 - (np.asarray(vectors, np.float64) @ np.asarray(vectors, np.float64).T)[first, second].mean())
+
+
+def density(clusters: Clustered, chosen: Sequence[int]) -> float:
+    """I: different clusters covered / sentences of the paragraphs that were chosen.
+
+    Only sentences that were clustered count, and those that are like no other are together one cluster, as in the
+    released code. NaN where the chosen have no such sentence.
+    """
+    labels = _labels(clusters, chosen)
+    return len(np.unique(labels)) / len(labels) if len(labels) else math.nan
+
+
+def coverage(clusters: Clustered, chosen: Sequence[int], noise: bool = True) -> float:
+    """C: clusters of the relevant paragraphs that are covered / all of them.
+
+    clusters: of the event's relevant paragraphs. chosen: which of those were found. noise: sentences that are like no
+    other are one cluster here too; else they are none. The paper's own script was not released. NaN without clusters.
+    """
+    every, covered = (set(found.tolist()) for found in (clusters.label, _labels(clusters, chosen)))
+    left_out = set[int]() if noise else {NOISE}
+    return len(covered - left_out) / len(every - left_out) if every - left_out else math.nan
+
+
+def statistics(rows: dict[str, Floats], cutoffs: Sequence[int]) -> dict[str, Statistic]:
+    """Measure to its value over the events drawn: the mean of each row, and F1 of the mean P and the mean R.
+
+    rows: measure to a value an event, shape (events,), NaN for events that do not count in it.
+    """
+    means = {name: mean_of(values) for name, values in rows.items()}
+    harmonic = {
+        f"{reading}f1@{k}": _f1_of(means[f"{reading}precision@{k}"], means[f"{reading}recall@{k}"])
+        for reading in ("", "published_")
+        for k in cutoffs
+    }
+    return means | harmonic
+
+
+def intervals(found: dict[str, Statistic], size: int, seed: int) -> dict[str, Interval]:
+    """The 95 % interval of each measure, bootstrapped over so many events."""
+    return {name: interval(statistic, range(size), seed) for name, statistic in found.items()}
+
+
+def paired(first: dict[str, Statistic], second: dict[str, Statistic], size: int, seed: int) -> dict[str, Difference]:
+    """Second − first of each measure, with the interval for which the same events are drawn for both."""
+    differences = {name: _difference_of(first[name], second[name]) for name in first}
+    bounds = intervals(differences, size, seed)
+    return {name: Difference(difference=differences[name](np.arange(size)), interval=bounds[name]) for name in bounds}
+
+
+def ratios(dense: dict[str, float], other: dict[str, float], name: str, cutoffs: Sequence[int]) -> dict[str, Ratio]:
+    """The figures of the method `name` / dense retrieval's, here and in the paper, NaN where it has none."""
+    papers = PAPER.get(_PAPERS_NAMES.get(name, name), {})
+    found = {}
+    for k in cutoffs:
+        published = papers.get(k, (math.nan,) * len(COMPARED))
+        for measured, paper in zip((f"{m}@{k}" for m in COMPARED), published, strict=True):
+            found[measured] = Ratio(
+                here=other[measured] / dense[measured] if dense[measured] else math.nan, paper=paper
+            )
+    return found
+
+
+def _labels(clusters: Clustered, chosen: Sequence[int]) -> NDArray[np.int64]:
+    return clusters.label[np.isin(clusters.paragraph, np.asarray(chosen, np.int64))]
+
+
+def _f1_of(precisions: Statistic, recalls: Statistic) -> Statistic:
+    return lambda chosen: f1(precisions(chosen), recalls(chosen))
+
+
+def _difference_of(first: Statistic, second: Statistic) -> Statistic:
+    return lambda chosen: second(chosen) - first(chosen)

@@ -1,0 +1,86 @@
+"""Does the text under a side lean towards it? Stance alignment, as it was published and in two readings that can tell
+the sides apart.
+
+Zhao et al. (PIR, §3.3) correlate the TextBlob polarity of a text with that of 'topic, stance'. TextBlob gives the words
+Support and Oppose polarity 0, so the second is the same for both sides of a topic, and constant altogether over topics
+without words that it knows: then the correlation is not defined. It is reported as it is, beside the correlation with
+±1 for the stance and beside the judge's view.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evals.metrics.answers import SIDES, Reply
+from evals.metrics.bootstrap import Chosen, Interval, interval
+from evals.metrics.ratio import Ratio
+
+_WORDS = {"supports": "Support", "opposes": "Oppose"}
+_SIGNS = {"supports": 1.0, "opposes": -1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """Pearson's r over points of (question, x, y)."""
+
+    points: tuple[tuple[str, float, float], ...]
+
+    @property
+    def value(self) -> float:
+        """NaN where fewer than two points, or one that never varies, leave it undefined."""
+        return _pearson(np.array([(x, y) for _, x, y in self.points], float).reshape(-1, 2))
+
+    @property
+    def total(self) -> float:
+        return len(self.points)
+
+    def interval(self, seed: int = 1) -> Interval:
+        """The 95 % interval, bootstrapped by question."""
+        values = np.array([(x, y) for _, x, y in self.points], float).reshape(-1, 2)
+
+        def drawn(chosen: Chosen) -> float:
+            return _pearson(values[chosen])
+
+        return interval(drawn, [question for question, *_ in self.points], seed)
+
+
+def _pearson(points: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> float:
+    if len(points) < 2 or np.ptp(points[:, 0]) == 0 or np.ptp(points[:, 1]) == 0:
+        return float("nan")
+    return float(np.corrcoef(points[:, 0], points[:, 1])[0, 1])
+
+
+def stance_alignment(replies: Sequence[Reply]) -> dict[str, Correlation]:
+    """Pearson's r of the polarity of a side's claims, taken as one text, over all for and against sides that have any.
+
+    alignment_textblob: with the polarity of 'topic, Support' or 'topic, Oppose' (PIR §3.3, literally).
+    alignment_sign: with +1 for supports and −1 for opposes.
+    """
+    from tools.language.grammar import frame
+
+    literal, signed = [], []
+    for reply in replies:
+        for side in reply.sides:
+            if side.stance not in SIDES or not side.claims or reply.answer is None:
+                continue
+            text = polarity(" ".join(c.text for c in side.claims))
+            topic = frame(reply.answer.neutral_question).topic or reply.answer.neutral_question
+            literal.append((reply.question, text, polarity(f"{topic}, {_WORDS[side.stance]}")))
+            signed.append((reply.question, text, _SIGNS[side.stance]))
+    return {"alignment_textblob": Correlation(tuple(literal)), "alignment_sign": Correlation(tuple(signed))}
+
+
+def polarity(text: str) -> float:
+    """TextBlob's polarity, −1 to 1."""
+    from evals.metrics.textblob_english import textblob_en
+
+    return float(textblob_en().sentiment(text)[0])
+
+
+def judged_alignment(scores: Sequence[tuple[str, float, float]]) -> Ratio:
+    """The judge's view: the mean over claims of P(supports its side's statement) − P(supports the contrary one).
+
+    scores: question, and the two probabilities; from −1 to 1, 0 is a claim that serves neither side more.
+    """
+    return Ratio.of((question, own - contrary, 1) for question, own, contrary in scores)

@@ -1,0 +1,122 @@
+"""Measures of the parts of a multi-perspective search engine: theses, stances, evidence (its paper, table 1).
+
+What is not defined is NaN, never 0; what failed counts as wrong as it can be, and is told apart by whoever reports it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evals.metrics.bootstrap import Chosen, Interval, interval
+from evals.metrics.ratio import Ratio
+
+Side = Literal["support", "oppose"]
+SIDES: tuple[Side, ...] = ("support", "oppose")
+_TOKEN = re.compile(r"[a-z0-9]+")
+
+
+def bigrams(text: str) -> Counter[tuple[str, str]]:
+    """The pairs of neighbouring words. Words are lower-case runs of a–z and 0–9; nothing is stemmed or left out."""
+    words = _TOKEN.findall(text.lower())
+    return Counter(pairwise(words))
+
+
+def rouge2(gold: str, predicted: str) -> float:
+    """ROUGE-2 F1 (Lin 2004) of one reference: 2PR / (P + R), with the bigrams that both have, each as often as in the
+    one that has it less often, divided by those of `predicted` (P) and by those of `gold` (R).
+
+    The words are those of the package rouge-score without its stemmer, so that letters with accents part them; which
+    package and which variant were published is not said. 0 where nothing is shared; NaN where `gold` has no two words.
+    """
+    wanted, found = bigrams(gold), bigrams(predicted)
+    if not wanted:
+        return float("nan")
+    return 2 * (wanted & found).total() / (wanted.total() + found.total())
+
+
+def thesis_overlap(theses: Iterable[tuple[str, str, str]]) -> Ratio:
+    """The mean ROUGE-2 F1 over (question, gold thesis, ours); those without a gold bigram are left out."""
+    scores = ((question, rouge2(gold, predicted)) for question, gold, predicted in theses)
+    return Ratio.of((question, score, 1) for question, score in scores if score == score)
+
+
+@dataclass(frozen=True, slots=True)
+class MacroF1:
+    """The mean over the two stances of 2·TP / (gold + predicted), over rows of (claim, gold, predicted).
+
+    `predicted` is None where nothing was said, or nothing that is one of the two. NaN where a stance is neither gold
+    nor predicted.
+    """
+
+    rows: tuple[tuple[str, Side, Side | None], ...]
+
+    @property
+    def value(self) -> float:
+        return _mean_f1(self._parts().sum(axis=0))
+
+    def interval(self, seed: int = 1) -> Interval:
+        """The 95 % interval, bootstrapped by claim."""
+        parts = self._parts()
+
+        def drawn(chosen: Chosen) -> float:
+            return _mean_f1(parts[chosen].sum(axis=0))
+
+        return interval(drawn, [claim for claim, *_ in self.rows], seed)
+
+    def _parts(self) -> NDArray[np.float64]:
+        """Shape (rows, stances, 2): 2·TP and gold + predicted."""
+        parts = [[_f1_parts(gold, predicted, side) for side in SIDES] for _, gold, predicted in self.rows]
+        return np.array(parts, float).reshape(-1, len(SIDES), 2)
+
+
+def _mean_f1(sums: NDArray[np.float64]) -> float:
+    return float(np.mean(sums[:, 0] / sums[:, 1])) if sums[:, 1].all() else float("nan")
+
+
+def stance_measures(rows: Sequence[tuple[str, Side, Side | None]]) -> dict[str, Ratio | MacroF1]:
+    """Of (claim, gold, predicted): stance_accuracy, stance_f1 as the mean of the two, stance_f1_support,
+    stance_f1_oppose, stance_undecided (the share without a prediction, which is wrong in all of them), and
+    stance_majority, the accuracy of always predicting the commoner stance.
+
+    The published 91.6 is called accuracy in the text and F1 in table 1. Pooled over both stances the two are the same.
+    """
+    most = Counter(gold for _, gold, _ in rows).most_common(1)
+    measures: dict[str, Ratio | MacroF1] = {
+        "stance_accuracy": Ratio.of((claim, float(gold == predicted), 1) for claim, gold, predicted in rows),
+        "stance_f1": MacroF1(tuple(rows)),
+    }
+    for side in SIDES:
+        measures[f"stance_f1_{side}"] = Ratio.of(
+            (claim, *_f1_parts(gold, predicted, side)) for claim, gold, predicted in rows
+        )
+    measures["stance_undecided"] = Ratio.of((claim, float(predicted is None), 1) for claim, _, predicted in rows)
+    measures["stance_majority"] = Ratio.of((claim, float(gold == most[0][0]), 1) for claim, gold, _ in rows)
+    return measures
+
+
+def _f1_parts(gold: Side, predicted: Side | None, side: Side) -> tuple[float, float]:
+    """2·TP and gold + predicted, of one item."""
+    return 2.0 * (gold == predicted == side), float(gold == side) + float(predicted == side)
+
+
+def evidence_measures(rows: Sequence[tuple[str, float, float | None]]) -> dict[str, Ratio]:
+    """Of (claim, gold, predicted), both from 0 to 1: evidence_mse, the mean of (predicted − gold)² (the paper, §4.2.4),
+    and evidence_mse_mean, that of always predicting the mean of the gold scores, which is their variance.
+
+    `predicted` is None where it failed: then the square is the largest that there can be, max(gold, 1 − gold)².
+    """
+    mean = float(np.mean([gold for _, gold, _ in rows])) if rows else float("nan")
+    return {
+        "evidence_mse": Ratio.of((claim, _square(gold, predicted), 1) for claim, gold, predicted in rows),
+        "evidence_mse_mean": Ratio.of((claim, (mean - gold) ** 2, 1) for claim, gold, _ in rows),
+    }
+
+
+def _square(gold: float, predicted: float | None) -> float:
+    return max(gold, 1 - gold) ** 2 if predicted is None else (predicted - gold) ** 2

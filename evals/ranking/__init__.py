@@ -1,1 +1,0 @@
-"""Ranking corpora for the suite `retrieval`: sets with gold passages, retrievers by name, scores."""

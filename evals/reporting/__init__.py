@@ -1,1 +1,0 @@
-"""What the suite `report` makes of results: lines of one form, tables, figures, comparisons."""

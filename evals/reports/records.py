@@ -1,0 +1,155 @@
+"""Results as they come, a line each, so that a killed run goes on and scoring never asks the agent again.
+
+The first line says what was measured: suite, configuration, versions, prompts by their hash. The others are records
+with a `key`, one an example; one that failed says so in `failed`, and stays in every denominator. A record in which
+something is missing is an error with its line, never a failed example.
+"""
+
+import hashlib
+import importlib.metadata
+import json
+import platform
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from evals.datasets.rows import Row, json_rows
+from tools.errors import InputError
+
+_PACKAGES = (
+    "chromadb",
+    "langgraph",
+    "numpy",
+    "onnxruntime",
+    "openai",
+    "scikit-learn",
+    "tantivy",
+    "textblob",
+    "tokenizers",
+)
+_PROMPTS = Path(__file__).parents[2] / "prompts"
+Record = dict[str, Any]
+Fields = Mapping[str, tuple[type, ...]]
+"""Field to the types that its value may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a suite's records hold beside their key: `always`, and `whole` in those that did not fail."""
+
+    always: Fields = field(default_factory=dict)
+    whole: Fields = field(default_factory=dict)
+
+
+ANY = Shape()
+
+
+class Records:
+    """A file of records, open for more; without a path they are held in memory only. Use it as a context manager."""
+
+    def __init__(self, path: Path | None, suite: str, config: Record, shape: Shape = ANY) -> None:
+        """Makes the file, or resumes it.
+
+        Raises InputError for a file that is none of records, or of another suite, configuration or prompts, or with a
+        record of another shape, and leaves it as it is. A last line that a kill cut off is taken away, and said on
+        standard error.
+        """
+        self.path = path
+        self.header = header(suite, config)
+        self.done: dict[str, Record] = {}
+        self._file: IO[str] | None = None
+        if path is None:
+            return
+        if path.exists() and _without_cut_line(path):
+            found, records = read_records(path, shape)
+            _check_same(path, found, self.header)
+            self.done = {r["key"]: r for r in records}
+        try:
+            self._file = path.open("a", encoding="utf-8")
+        except OSError as exc:
+            raise InputError(f"{path} cannot be written ({exc.strerror or exc}).") from exc
+        if not path.stat().st_size:
+            self._write(self.header)
+
+    def __enter__(self) -> "Records":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file:
+            self._file.close()
+
+    def add(self, key: str, record: Record) -> None:
+        """Appends a record at once; raises InputError for a key that is there already."""
+        if key in self.done:
+            raise InputError(f"{self.path} holds '{key}' already.")
+        self.done[key] = {"key": key} | record
+        self._write(self.done[key])
+
+    def _write(self, line: Record) -> None:
+        if self._file:
+            self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            self._file.flush()
+
+
+def read_records(path: Path, shape: Shape = ANY) -> tuple[Record, list[Record]]:
+    """The header and the records of a file. Raises InputError with file, line and field for one that is wrong, and for
+    a key that comes twice."""
+    rows = json_rows(path)
+    first = next(rows, None)
+    if first is None or first.values.get("records") != 1 or not isinstance(first.values.get("config"), dict):
+        raise InputError(f"{path} holds no records of `python -m evals`; name another file.")
+    lines: dict[str, int] = {}
+    return first.values, [_record(row, shape, lines) for row in rows]
+
+
+def header(suite: str, config: Record) -> Record:
+    """What was measured, with what."""
+    versions = {name: importlib.metadata.version(name) for name in _PACKAGES} | {"python": platform.python_version()}
+    return {"records": 1, "suite": suite, "config": config, "versions": versions, "prompts": prompt_hashes()}
+
+
+def prompt_hashes() -> dict[str, str]:
+    """Prompt name to the first digits of the SHA-256 of its text."""
+    return {p.stem: hashlib.sha256(p.read_bytes()).hexdigest()[:12] for p in sorted(_PROMPTS.glob("*.md"))}
+
+
+def _record(row: Row, shape: Shape, lines: dict[str, int]) -> Record:
+    key = row.text("key")
+    if key in lines:
+        raise row.wrong(f"'key' is '{key}', as in line {lines[key]} already.")
+    lines[key] = row.number
+    row.expect(shape.always)
+    if "failed" not in row.values:
+        row.expect(shape.whole)
+    return row.values
+
+
+def _check_same(path: Path, found: Record, wanted: Record) -> None:
+    if found.get("suite") != wanted["suite"]:
+        raise InputError(f"{path} holds records of the suite '{found.get('suite')}'. Name another file.")
+    for part in ("config", "prompts"):
+        old, new = found.get(part) or {}, json.loads(json.dumps(wanted[part]))
+        if other := sorted(k for k in {*old, *new} if old.get(k) != new.get(k)):
+            change = f"{other[0]} was {old.get(other[0])!r} and is {new.get(other[0])!r}"
+            raise InputError(f"{path} was made with another {part}: {change}. Name another file, or ask as then.")
+
+
+def _without_cut_line(path: Path) -> int:
+    """Takes a last line away that has no end: the process was killed while it wrote. Gives the bytes that are left."""
+    try:
+        whole = path.read_bytes()
+    except OSError as exc:
+        raise InputError(f"{path} cannot be read ({exc.strerror or exc}). Name another file.") from exc
+    kept = whole.rfind(b"\n") + 1
+    if whole.startswith(b'{"records": 1,') and kept < len(whole):  # no other file is touched
+        number = whole.count(b"\n") + 1
+        print(f"{path} line {number} was cut off by a kill; it is measured again.", file=sys.stderr)
+        with path.open("r+b") as file:
+            file.truncate(kept)
+        return kept
+    return len(whole)

@@ -1,0 +1,223 @@
+"""Retrieval methods by name, the papers' and our own: SEARCH[+QUERIES][+SELECTION[:NUMBER]].
+
+SEARCH       bm25, dense, hybrid
+QUERIES      the question is the query, or there is one a side and what they find is interleaved:
+             expansion   the question beside its claim and beside the negation, by the grammar (BERDS §6)
+             gold        the question beside each gold perspective: an oracle
+             add, concat, cast, cast+, dual-sum, tri-sum, pap, pap+   the queries of the expansion, made to lean to
+                         their side (PIR §3.1); for dense only, the number is the strength
+SELECTION    which of the 100 passages found come first: mmr, dkmips, scs, scs-released, greedyplus, coverage
+             (`tools/diversity/names.py`); rerank, by the cross-encoder that STEELMAN_RERANKER names
+
+`steelman` is hybrid+coverage with the judge: it looks at the pairs of side and passage that change the choice most.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from evals.datasets.retrieval import GoldQuestion
+from evals.retrievers.corpus_index import (
+    CorpusIndex,
+    Ranking,
+    Search,
+    bm25,
+    dense,
+    expanded_queries,
+    gold_queries,
+    hybrid,
+    interleave,
+    leaning,
+    sides_of,
+)
+from evals.retrievers.projection import FORMS, Form
+from tools.diversity.coverage import pairs_to_judge
+from tools.diversity.names import DIALS, FOUND, needs_clusters
+from tools.diversity.selection import Pool, chosen, pick
+from tools.errors import InputError
+from tools.inference.judges.judge import Pair
+
+Knows = Literal["nothing", "gold perspectives", "judge"]
+Needs = Literal["", "judge", "reranker"]
+Rank = Callable[[CorpusIndex, Sequence[GoldQuestion], int], list[Ranking]]
+"""From questions to up to k passages each. May raise ProviderError."""
+
+OWN = "steelman"
+ORACLE = "oracle"
+CANDIDATES = 100
+"""Passages from which a selection chooses (BERDS, A.6)."""
+PAIRS = 80
+"""(side, passage) pairs that the judge is asked for, a question."""
+_FEW = 5  # passages that the pairs are chosen for
+_PART = re.compile(r"\+(?=\w)")
+
+SEARCHES: dict[str, Search] = {"bm25": bm25, "dense": dense, "hybrid": hybrid}
+QUERIES: dict[str, Callable[[GoldQuestion], list[str]]] = {"expansion": expanded_queries, "gold": gold_queries}
+LEANING = tuple(f for f in FORMS if f != "none")
+STANDARD = ("bm25", "dense", "hybrid", ORACLE)
+"""What is compared when nobody says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A retriever, what it knows of a question beside its words, and what it needs beside an encoder."""
+
+    rank: Rank
+    knows: Knows = "nothing"
+    needs: Needs = ""
+
+
+def named(names: Sequence[str]) -> dict[str, Method]:
+    """The methods of these names. 'oracle' stands for the gold queries of every search among them, or of all.
+
+    Raises InputError for a name that is none, and for no names.
+    """
+    searches = [n for n in names if n in SEARCHES] or list(SEARCHES)
+    wanted = [m for n in names for m in ([f"{s}+gold" for s in searches] if n == ORACLE else [n])]
+    if not wanted:
+        raise InputError(f"name a method. {_there_are()}")
+    return {name: method(name) for name in wanted}
+
+
+def method(name: str) -> Method:
+    """The method of that name. Raises InputError for a name that is none."""
+    if name == OWN:
+        return Method(_steelman, "judge", "judge")
+    search, *rest = _PART.split(name)
+    if search not in SEARCHES:
+        raise InputError(f"there is no method '{name}'. {_there_are()}")
+    queries = rest.pop(0) if rest and rest[0].partition(":")[0] in (*QUERIES, *LEANING) else ""
+    selection = rest.pop(0) if rest else FOUND
+    if rest:
+        raise InputError(f"the method '{name}' has too many parts. {_there_are()}")
+    find = _finder(name, search, queries)
+    knows: Knows = "gold perspectives" if queries == "gold" else "nothing"
+    if selection == FOUND:
+        return Method(find, knows)
+    if selection == "rerank":
+        return Method(_reranked(find), knows, "reranker")
+    return Method(_selected(find, selection), knows)
+
+
+def _finder(name: str, search: str, queries: str) -> Rank:
+    """How a method finds candidates: by the question, by several queries, or by queries that lean."""
+    if not queries:
+        return by_question(SEARCHES[search])
+    if queries in QUERIES:
+        return by_each(SEARCHES[search], QUERIES[queries])
+    form, _, number = queries.partition(":")
+    if search != "dense":
+        raise InputError(f"'{name}': only vectors can be made to lean. Write 'dense+{queries}'.")
+    return by_leaning(next(f for f in LEANING if f == form), _strength(queries, number))
+
+
+def _strength(part: str, number: str) -> float:
+    try:
+        return float(number) if number else 1.0
+    except ValueError as exc:
+        raise InputError(f"'{part}': the strength is a number, such as 0.5.") from exc
+
+
+def _there_are() -> str:
+    selections = [*(s for s in DIALS if s != FOUND), "rerank"]
+    return (
+        f"There are: {OWN}; {', '.join(SEARCHES)}, each also with +{', +'.join(QUERIES)}; "
+        f"dense+{', dense+'.join(LEANING)}; and any of these with +{', +'.join(selections)}. "
+        f"'{ORACLE}' stands for SEARCH+gold."
+    )
+
+
+# Candidates
+
+
+def by_question(search: Search) -> Rank:
+    """The question is the query."""
+    return lambda index, questions, k: search(index, [q.question for q in questions], k)
+
+
+def by_each(search: Search, queries_of: Callable[[GoldQuestion], list[str]]) -> Rank:
+    """Several queries a question; what they find is interleaved (query expansion, BERDS §6)."""
+
+    def rank(index: CorpusIndex, questions: Sequence[GoldQuestion], k: int) -> list[Ranking]:
+        queries = [queries_of(q) for q in questions]
+        found = iter(search(index, [text for texts in queries for text in texts], k))
+        return [interleave([next(found) for _ in texts])[:k] for texts in queries]
+
+    return rank
+
+
+def by_leaning(form: Form, strength: float) -> Rank:
+    """One query a side, made to lean to it by `form`; what they find is interleaved."""
+
+    def rank(index: CorpusIndex, questions: Sequence[GoldQuestion], k: int) -> list[Ranking]:
+        return [interleave(leaning(index, q, form, strength, k))[:k] for q in questions]
+
+    return rank
+
+
+# Selections
+
+
+def _selected(find: Rank, selection: str) -> Rank:
+    clustered = needs_clusters(selection)  # a name that is none is said before anything is searched
+
+    def rank(index: CorpusIndex, questions: Sequence[GoldQuestion], k: int) -> list[Ranking]:
+        found = find(index, questions, max(k, CANDIDATES))
+        pools = (pool_of(index, q, positions, clustered) for q, positions in zip(questions, found, strict=True))
+        return [
+            [positions[c.position] for c in pick(selection, pool, k)]
+            for positions, pool in zip(found, pools, strict=True)
+        ]
+
+    return rank
+
+
+def pool_of(index: CorpusIndex, question: GoldQuestion, positions: Ranking, clustered: bool = False) -> Pool:
+    """What the selections go by, of the passages at these positions; `clustered`: with the clusters of sentences."""
+    vectors = index.vectors[positions]
+    words = index.word_scores(question.question)
+    return Pool(
+        cosine=vectors @ index.query_vectors([question.question])[0],
+        vectors=vectors,
+        words=np.array([words.get(i, 0.0) for i in positions]),
+        support=np.zeros((0, len(positions))),
+        clusters=index.clustered(positions) if clustered else None,
+        largest=index.largest_cosine(),
+    )
+
+
+def _reranked(find: Rank) -> Rank:
+    def rank(index: CorpusIndex, questions: Sequence[GoldQuestion], k: int) -> list[Ranking]:
+        ranked = []
+        for question, positions in zip(questions, find(index, questions, max(k, CANDIDATES)), strict=True):
+            assert index.reranker is not None  # the suite brings one for every method that needs it
+            scores = index.reranker.scores(question.question, [index.corpus[i].text for i in positions])
+            ranked.append([positions[i] for i in np.argsort(-scores, kind="stable")[:k]])
+        return ranked
+
+    return rank
+
+
+def _steelman(index: CorpusIndex, questions: Sequence[GoldQuestion], k: int) -> list[Ranking]:
+    return [_covering(index, q, k) for q in questions]
+
+
+def _covering(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
+    sides = sides_of(question)
+    positions = candidates(index, question)
+    pool = pool_of(index, question, positions)
+    support = np.full((len(sides), pool.size), np.nan)
+    pairs = pairs_to_judge(support, np.tile(pool.likely / 2, (len(sides), 1)), PAIRS, _FEW)
+    contrary = dict(zip(sides, reversed(sides), strict=True)) if len(sides) == 2 else {}
+    asked = [Pair(sides[s], index.corpus[positions[i]].text, contrary.get(sides[s], "")) for s, i in pairs]
+    for (s, i), value in zip(pairs, index.support(asked), strict=True):
+        support[s, i] = value
+    return [positions[c.position] for c in chosen(replace(pool, support=support), k)]
+
+
+def candidates(index: CorpusIndex, question: GoldQuestion) -> Ranking:
+    """What the agent's search finds for the question. What its sides bring beside that lowered MRecall@5."""
+    return hybrid(index, [question.question], CANDIDATES)[0]

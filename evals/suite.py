@@ -1,0 +1,192 @@
+"""What suites share: options, samples, the encoder in force, progress, and results as JSON and as text."""
+
+import argparse
+import hashlib
+import json
+import math
+import random
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from tqdm import tqdm
+
+from tools.errors import InputError
+
+if TYPE_CHECKING:
+    from tools.inference.cache import VectorCache
+    from tools.inference.encoders.encoder import Encoder
+
+GOLD = Path(__file__).parent / "gold"
+HALVES = ("dev", "last")
+"""The parts of gold that is divided: 'last' is kept for the end of any work on what it measures."""
+_T = TypeVar("_T")
+
+
+class Measure(Protocol):
+    """A figure over items; `total` says over how many, `interval` is its 95 % interval."""
+
+    @property
+    def value(self) -> float: ...
+
+    @property
+    def total(self) -> float: ...
+
+    def interval(self, seed: int = 1) -> tuple[float, float]: ...
+
+
+# Options
+
+
+def show_docstring(parser: argparse.ArgumentParser, text: str | None) -> None:
+    """Makes a suite's docstring its help, with the lines as they are."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = text
+
+
+def common_options(
+    parser: argparse.ArgumentParser, limit: str = "", seed: str = "", default_seed: int = 1, parallel: str = ""
+) -> None:
+    """Adds --limit, --seed and --parallel where a help text is given for them, and --json."""
+    if limit:
+        parser.add_argument("--limit", type=int, metavar="N", help=limit)
+    if seed:
+        parser.add_argument("--seed", type=int, default=default_seed, metavar="N", help=seed)
+    if parallel:
+        parser.add_argument("--parallel", type=int, default=4, metavar="N", help=f"{parallel} (default: 4)")
+    parser.add_argument("--json", action="store_true", help="print one object")
+
+
+def check_common(args: argparse.Namespace) -> None:
+    """Raises InputError for a --limit or --parallel that is less than 1."""
+    for name in ("limit", "parallel"):
+        if (value := getattr(args, name, None)) is not None and value < 1:
+            raise InputError(f"--{name} has to be 1 or more, not {value}.")
+
+
+def names(text: str) -> list[str]:
+    """The parts of a list with commas, none twice: an argument's type."""
+    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def cutoffs(most: float = math.inf) -> Callable[[str], list[int]]:
+    """The type of a list of ranks k from 1 to `most`, in order. It raises ArgumentTypeError."""
+    within = "above 0" if most == math.inf else f"from 1 to {most}"
+
+    def parse(text: str) -> list[int]:
+        numbers = names(text)
+        if not numbers or not all(n.isdecimal() and 0 < int(n) <= most for n in numbers):
+            raise argparse.ArgumentTypeError(f"give numbers {within}, such as 5,10")
+        return sorted({int(n) for n in numbers})
+
+    return parse
+
+
+# Samples
+
+
+def sample(items: Sequence[_T], limit: int | None, seed: int) -> list[_T]:
+    """A seeded sample of at most `limit` items, in their order."""
+    if limit is None or limit >= len(items):
+        return list(items)
+    return [items[i] for i in sorted(random.Random(seed).sample(range(len(items)), limit))]
+
+
+def shuffled(items: Sequence[_T], limit: int | None, seed: int) -> list[_T]:
+    """The first `limit` of a seeded shuffle, so that a larger limit has the smaller one's items; all as they come
+    without a limit."""
+    drawn = list(items)
+    if limit is not None:
+        random.Random(seed).shuffle(drawn)
+    return drawn[:limit]
+
+
+# Models
+
+
+def open_encoder() -> "Encoder":
+    """The encoder that the settings name. Raises SettingsError, ModelError."""
+    from agent.providers.build import build_encoder
+    from agent.settings import load_settings
+    from tools.inference.encoders.encoder import load_encoder
+
+    settings = load_settings()
+    return build_encoder(settings, load_encoder(settings.cache_dir))
+
+
+def retrieval_cache() -> "VectorCache":
+    """Vectors, verdicts and re-ranker's scores of the suites that search corpora, kept between runs."""
+    from agent.settings import load_settings
+    from tools.inference.cache import VectorCache
+
+    return VectorCache(load_settings().cache_dir / "retrieval.db")
+
+
+def progress(items: Iterable[Any] | None = None, **options: Any) -> "tqdm[Any]":
+    """A progress bar; silent where standard error is no terminal."""
+    return tqdm(items, disable=not sys.stderr.isatty(), **options)
+
+
+# Results
+
+
+def digest(path: Path) -> str:
+    """The first twelve digits of the SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+
+
+def number(value: float) -> float | None:
+    """A figure to four digits; None where it is not defined."""
+    return round(float(value), 4) if math.isfinite(value) else None
+
+
+def defined(value: Any) -> Any:
+    """A result for JSON, which has no NaN: what is not defined is None."""
+    if isinstance(value, dict):
+        return {name: defined(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [defined(part) for part in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def show(as_json: bool, result: Any, text: Callable[[], str]) -> None:
+    """Prints a result: as one object, in which null is what is not defined, or as `text` has it."""
+    found = json.dumps(defined(result), indent=2, ensure_ascii=False, allow_nan=False) + "\n" if as_json else text()
+    sys.stdout.write(found)
+
+
+def with_intervals(measures: Mapping[str, Measure], seed: int) -> dict[str, dict[str, Any]]:
+    """Each measure as value, over how many items, and 95 % interval."""
+    return {n: {"value": m.value, "over": m.total, "interval": m.interval(seed)} for n, m in measures.items()}
+
+
+def interval_table(measures: Mapping[str, Measure], seed: int, width: int) -> str:
+    """A line a measure, with its interval and over how many items it is; `width` is that of the names."""
+    lines = [f"{'':<{width}}{'value':>7}  {'95 % interval':<15}{'over':>5}"]
+    for name, measure in measures.items():
+        low, high = measure.interval(seed)
+        lines.append(f"{name:<{width}}{measure.value:>7.3f}  {f'[{low:.3f}, {high:.3f}]':<15}{measure.total:>5.0f}")
+    return "\n".join(lines) + "\n"
+
+
+def write_new(path: Path, text: str, option: str) -> None:
+    """Writes a file that `option` names. Raises InputError where it is there already, or cannot be written."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as exc:
+        raise InputError(f"{path} is there already. Name another file for {option}.") from exc
+    except OSError as exc:
+        raise InputError(f"{path} cannot be written ({exc.strerror or exc}).") from exc
+
+
+def refuse_existing(path: Path | None, option: str) -> None:
+    """Raises InputError where the file that `option` names is there already: said before an hour's work."""
+    if path and path.exists():
+        raise InputError(f"{path} is there already. Name another file for {option}.")
+
+
+def json_lines(rows: Iterable[Any]) -> str:
+    """An object a line."""
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

@@ -1,0 +1,187 @@
+"""What readers get out of files that stand beside their expected text.
+
+`--data` is a folder of files, each with NAME.expected.txt beside it: what a careful reader expects of the file, a
+paragraph, heading, item or row of a table (cells separated by ` | `) a line, without running headers, page numbers,
+navigation and code. Footnotes and endnotes stand at its end, each a line that begins with `NOTE: `, and count as
+sentences only, since they may stand in several places. Without `--data`, a small set of the project's own.
+
+words_in_order   expected words that are found in the same order, of all expected (a longest common subsequence)
+sentences_whole  expected sentences that stand whole in a passage or a heading, of all that end as sentences do
+extra            words found that are not among those in order, of all found
+"""
+
+import argparse
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evals.metrics.ratio import Ratio
+from evals.metrics.text_extraction import folded, in_order, is_sentence, words_of
+from evals.reports.records import header
+from evals.suite import GOLD, common_options, number, sample, show
+from tools.errors import InputError, SourceError
+from tools.ingest.cutting import cut_document
+from tools.ingest.readers import READERS, read_file
+from tools.language.prose import without_mark
+from tools.language.sentences import split_sentences
+from tools.passages import SourceDocument
+
+_OWN = GOLD / "ingest"
+_EXPECTED = ".expected.txt"
+_NOTE = "NOTE: "
+_MISSES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class FileRead:
+    """One file: words expected, of these found in order, words found; sentences expected, of these whole; seconds."""
+
+    name: str
+    words: int
+    in_order: int
+    found: int
+    sentences: int
+    whole: int
+    missing: tuple[str, ...]
+    left_out: Counter[str]
+    pages: int
+    seconds: float
+    problem: str = ""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The suite's options."""
+    add = parser.add_argument
+    add("--data", type=Path, default=_OWN, metavar="DIR", help="folder of files with NAME.expected.txt beside them")
+    add("--misses", action="store_true", help="name the sentences that were not found whole, a dozen a file")
+    common_options(parser, limit="a sample of N files", seed="seed of the sample and the intervals")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure and print; exit status 1 where a file could not be read. Raises InputError for a folder of none."""
+    files = _files(args.data)
+    if not files:
+        raise InputError(
+            f"{args.data} has no file with its expected text beside it (report.pdf and report.pdf{_EXPECTED})."
+        )
+    read = [measure(file, args.data) for file in sample(files, args.limit, args.seed)]
+    show(args.json, _result(read, args), lambda: _table(read, args.misses))
+    return 1 if any(r.problem for r in read) else 0
+
+
+def _files(folder: Path) -> list[Path]:
+    """Files with their expected text beside them; what no reader reads is among them, and fails."""
+    expected = sorted(p for p in folder.rglob(f"*{_EXPECTED}") if p.is_file())
+    return [f for e in expected if (f := e.with_name(e.name.removesuffix(_EXPECTED))).is_file()]
+
+
+def measure(file: Path, folder: Path) -> FileRead:
+    """What the reader of the file's ending makes of it; a file that cannot be read counts as one of no words."""
+    expected = file.with_name(file.name + _EXPECTED).read_text(encoding="utf-8")
+    begun, documents, problem = time.perf_counter(), list[SourceDocument](), ""
+    try:
+        documents = list(read_file(file, file.name))
+    except SourceError as exc:
+        problem = str(exc)
+    seconds = time.perf_counter() - begun
+    words = [w for line in expected.splitlines() if not line.startswith(_NOTE) for w in words_of(line)]
+    lines = [line.removeprefix(_NOTE) for line in expected.splitlines()]
+    has_notes = any(line.startswith(_NOTE) for line in expected.splitlines())
+    found = [w for d in documents for text in _texts(d, has_notes) for w in words_of(text)]
+    sentences = [folded(s) for line in lines if " | " not in line for s in _sentences(line) if is_sentence(s)]
+    passages = [p for d in documents for p in cut_document(d)]
+    headings = [text for d in documents for text in (d.title, *(b.text for b in d.blocks if b.form == "heading"))]
+    stand = {
+        folded(s) for text in (*headings, *(p.text for p in passages)) for s in map(without_mark, split_sentences(text))
+    }
+    missing = tuple(s for s in sentences if s not in stand)
+    return FileRead(
+        name=str(file.relative_to(folder)),
+        words=len(words),
+        in_order=in_order(words, found),
+        found=len(found),
+        sentences=len(sentences),
+        whole=len(sentences) - len(missing),
+        missing=missing,
+        left_out=sum((Counter(d.left_out) for d in documents), Counter[str]()),
+        pages=max((max(b.page, b.last_page) for d in documents for b in d.blocks), default=0),
+        seconds=seconds,
+        problem=problem,
+    )
+
+
+def _sentences(text: str) -> list[str]:
+    """Without bullets and numbers in front, which one may give and another not."""
+    return [without_mark(s) for s in split_sentences(text)]
+
+
+def _texts(document: SourceDocument, has_notes: bool) -> list[str]:
+    """What stands in the order of the document: all but its notes, which may stand anywhere, where it has some."""
+    if not document.blocks:
+        return [document.text]
+    return [b.text for b in document.blocks if not (has_notes and b.form == "note")]
+
+
+def _shares(read: list[FileRead]) -> dict[str, Ratio]:
+    return {
+        "words_in_order": Ratio.of((r.name, r.in_order, r.words) for r in read),
+        "sentences_whole": Ratio.of((r.name, r.whole, r.sentences) for r in read),
+        "extra": Ratio.of((r.name, r.found - r.in_order, r.found) for r in read),
+    }
+
+
+def _by_format(read: list[FileRead]) -> dict[str, list[FileRead]]:
+    endings = [e for e in READERS if any(r.name.lower().endswith(e) for r in read)]
+    others = [r for r in read if not r.name.lower().endswith(tuple(READERS))]
+    return {e: [r for r in read if r.name.lower().endswith(e)] for e in endings} | ({"other": others} if others else {})
+
+
+def _figures(read: list[FileRead], seed: int) -> dict[str, Any]:
+    shares, pages, seconds = _shares(read), sum(r.pages for r in read), sum(r.seconds for r in read)
+    return {
+        "files": len(read),
+        "pages": pages,
+        "seconds": round(seconds, 3),
+        "metrics": {name: number(share.value) for name, share in shares.items()},
+        "intervals": {name: [number(end) for end in share.interval(seed)] for name, share in shares.items()},
+        "left_out": dict(sum((r.left_out for r in read), Counter[str]())),
+    }
+
+
+def _result(read: list[FileRead], args: argparse.Namespace) -> dict[str, Any]:
+    head = header("ingest", {"data": args.data.name, "limit": args.limit, "seed": args.seed})
+    return {
+        "suite": "ingest",
+        **_figures(read, args.seed),
+        "formats": {ending: _figures(some, args.seed) for ending, some in _by_format(read).items()},
+        "items": {r.name: [r.in_order, r.words, r.whole, r.sentences, r.found] for r in read},
+        "failed": [r.problem for r in read if r.problem],
+        "config": head["config"] | {"versions": head["versions"]},
+    }
+
+
+def _table(read: list[FileRead], misses: bool) -> str:
+    lines = [f"{'':<28}{'files':>6}{'words in order':>16}{'sentences whole':>17}{'extra':>8}{'pages/min':>11}"]
+    for name, some in (*_by_format(read).items(), ("all", read)):
+        lines.append(_line(name, some, len(some)))
+    lines += ["", "files below 98 % of words or 95 % of sentences:"]
+    weak = [r for r in read if r.in_order < 0.98 * r.words or r.whole < 0.95 * r.sentences]
+    for one in weak:
+        lines.append(_line(one.name[-27:], [one], 1))
+        lines += [f"    {one.problem}"] if one.problem else []
+        lines += [f"    - {sentence}" for sentence in one.missing[: _MISSES if misses else 0]]
+    left = sum((r.left_out for r in read), Counter[str]())
+    lines += [
+        "none" if not weak else "",
+        "left out: " + (", ".join(f"{what} ({n})" for what, n in left.items()) or "none"),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _line(name: str, read: list[FileRead], files: int) -> str:
+    shares, pages = _shares(read), sum(r.pages for r in read)
+    speed = f"{60 * pages / max(1e-9, sum(r.seconds for r in read if r.pages)):,.0f}" if pages else ""
+    cells = f"{shares['words_in_order'].value:>16.1%}{shares['sentences_whole'].value:>17.1%}"
+    return f"{name:<28}{files:>6}{cells}{shares['extra'].value:>8.1%}{speed:>11}"

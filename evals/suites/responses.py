@@ -1,0 +1,338 @@
+"""The parts of a multi-perspective search engine on labelled data: theses, stances, evidence.
+
+    python -m evals responses --theses FILE --stances FILE --evidence FILE
+    python -m evals responses --data DIR      theses.jsonl, stances.jsonl, evidence.jsonl, those that are there
+
+theses    question, document, thesis: is the sentence chosen as the document's thesis the one that people wrote?
+stances   claim, text, label (support or oppose): on which side is the text?
+evidence  claim or question, sentence, score (from 0 to 1): how surely is the sentence evidence, for or against?
+
+Every part may be left out, not all. The published figures are of models trained on the training split of the very data,
+the thesis written and not quoted; these parts are trained on none of them for this, but the embedded judge has read
+training rows of Perspectrum, so that its stances on those flatter. What fails stays in every denominator as wrong as
+it can be, and is named.
+"""
+
+import argparse
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evals.datasets.rows import Row, json_rows
+from evals.judges import PairJudge, open_judge
+from evals.metrics.expansion import predict
+from evals.metrics.ratio import Ratio
+from evals.metrics.thesis_stance_evidence import (
+    MacroF1,
+    Side,
+    evidence_measures,
+    rouge2,
+    stance_measures,
+    thesis_overlap,
+)
+from evals.reports.records import Record, Records
+from evals.suite import common_options, digest, open_encoder, progress, sample, show
+from tools.errors import InputError, ProviderReplyError
+from tools.inference.batching import parts
+from tools.inference.encoders.encoder import Encoder
+from tools.inference.judges.judge import Pair
+from tools.language.grammar import frame, negate
+from tools.language.sentences import split_sentences
+from tools.language.standalone import stands_alone
+from tools.responses.evidence import likelihood
+from tools.responses.groups import Stance, stances
+from tools.responses.thesis import Weights, choose_thesis
+
+JUDGES = ("settings", "embedded", "chat", "score", "nli", "random", "no")  # those that give probabilities
+PUBLISHED = {"theses_rouge2": 0.1192, "stance_accuracy": 0.916, "stance_f1": 0.916, "evidence_mse": 0.0397}
+SOURCE = (
+    "multi-perspective search, table 1: MultiOpEd, Perspectrum and Evidence Sentences, test splits; "
+    "91.6 is called accuracy in its text and F1 in the table; compare on the same rows only"
+)
+NOTE = "The embedded judge was trained on rows of Perspectrum, among others: on those its figures flatter."
+_NO_VERDICT = "the judge did not answer with a verdict"
+_SAID: dict[Stance, Side | None] = {"for": "support", "against": "oppose", "mixed": None}
+_LABELS: dict[str, Side] = {
+    **dict.fromkeys(("support", "supports", "for", "pro", "1"), "support"),
+    **dict.fromkeys(("oppose", "opposes", "undermine", "undermines", "against", "con", "0", "-1"), "oppose"),
+}
+_TITLES = {
+    "theses_rouge2": "ROUGE-2 F1 of the thesis",
+    "theses_rouge2_lead": "  of the first sentence",
+    "theses_rouge2_best": "  of the best sentence: a ceiling",
+    "stance_accuracy": "accuracy of the stance",
+    "stance_majority": "  of always the commoner one",
+    "stance_f1": "F1, mean of both stances",
+    "stance_f1_support": "  of support",
+    "stance_f1_oppose": "  of opposition",
+    "stance_undecided": "undecided, and so wrong",
+    "evidence_mse": "squared error of the evidence",
+    "evidence_mse_mean": "  of always the mean score",
+}
+Measure = Ratio | MacroF1
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A row of a file. `group`: its question or claim, by which intervals are drawn. `sides`: the claim and its
+    contrary, or nothing for an open question. `texts`: the document's sentences, or the one text. What people said is
+    `gold`, or `score` for evidence."""
+
+    key: str
+    group: str
+    sides: tuple[str, ...]
+    texts: tuple[str, ...]
+    gold: str = ""
+    score: float = math.nan
+
+
+@dataclass
+class Models:
+    """Who is asked; the encoder is opened when it is first needed, as theses alone need it."""
+
+    judge: PairJudge
+    open_encoder: Callable[[], Encoder]
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        return self.open_encoder()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The suite's options."""
+    add = parser.add_argument
+    add("--data", type=Path, metavar="DIR", help="folder of theses.jsonl, stances.jsonl, evidence.jsonl")
+    add("--theses", type=Path, metavar="FILE", help="jsonl of question, document, thesis")
+    add("--stances", type=Path, metavar="FILE", help="jsonl of claim, text, label")
+    add("--evidence", type=Path, metavar="FILE", help="jsonl of claim or question, sentence, score from 0 to 1")
+    add("--judge", choices=JUDGES, default="settings", help="who judges (default: what is turned on)")
+    add("--out", type=Path, metavar="RECORDS", help="keep what the models say here; a killed run goes on")
+    common_options(parser, limit="a seeded sample of N rows of each file", seed="of the sample and the intervals")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Asks the models what is not known yet, then scores all of it. Raises InputError, SettingsError, ProviderError."""
+    files = named_files(args)
+    items = {part: sample(read_items(part, path), args.limit, args.seed) for part, path in files.items()}
+    models = Models(open_judge(args.judge, 0.5, args.seed), open_encoder)
+    config: Record = {
+        "files": {part: {"name": path.name, "sha256": digest(path)} for part, path in files.items()},
+        "judge": models.judge.name,
+        "encoder": models.encoder.name if "theses" in files else None,
+        "weights": asdict(Weights()),
+        "sample": None if args.limit is None else [args.limit, args.seed],
+    }
+    with Records(args.out, "responses", config) as records:
+        done = ask(items, models, records)
+    report = reported(items, done, config, args.seed)
+    show(args.json, report, lambda: table(report))
+    return 0
+
+
+def named_files(args: argparse.Namespace) -> dict[str, Path]:
+    """Part to its file: the one that its option names, or else the one in the folder. Raises InputError for none."""
+    files: dict[str, Path] = {}
+    for part in READERS:
+        there = [args.data / f"{part}.jsonl", args.data / f"{part}.jsonl.gz"] if args.data else []
+        path = getattr(args, part) or next((p for p in there if p.is_file()), None)
+        if path is not None:
+            files[part] = path
+    if not files:
+        missing = f"{args.data} holds no {', '.join(f'{part}.jsonl' for part in READERS)}. " if args.data else ""
+        raise InputError(f"{missing}Name at least one file with --{', --'.join(READERS)}.")
+    return files
+
+
+def read_items(part: str, path: Path) -> list[Item]:
+    """The items of a part's file in order. Raises InputError with file, line and field, and for a file without rows."""
+    found = [READERS[part](row) for row in json_rows(path)]
+    if not found:
+        raise InputError(f"{path} holds no rows. Name another file for --{part}.")
+    return found
+
+
+def _thesis_item(row: Row) -> Item:
+    question, sentences = row.text("question"), tuple(split_sentences(row.text("document")))
+    if not sentences:
+        raise row.wrong("'document' holds no sentence.")
+    return Item(f"theses {row.number}", question, predict(frame(question)), sentences, gold=row.text("thesis"))
+
+
+def _stance_item(row: Row) -> Item:
+    claim, label = row.text("claim"), row.text("label").strip().casefold()
+    if label not in _LABELS:
+        raise row.wrong(f"'label' is {label!r}; support or oppose is needed. Leave texts without a stance out.")
+    return Item(f"stances {row.number}", claim, (claim, negate(claim)), (row.text("text"),), gold=_LABELS[label])
+
+
+def _evidence_item(row: Row) -> Item:
+    claim, question = row.text("claim", default=""), row.text("question", default="")
+    if not claim and not question:
+        raise row.wrong("'claim' is missing, and so is 'question'. One of them is needed.")
+    sides = (claim, negate(claim)) if claim else predict(frame(question))
+    if not sides:
+        raise row.wrong("'question' asks for nothing that a sentence is for or against. Give a 'claim' instead.")
+    score = row.values.get("score")
+    if not isinstance(score, int | float) or isinstance(score, bool) or not 0 <= score <= 1:
+        raise row.wrong("'score' has to be a number from 0 to 1.")
+    return Item(f"evidence {row.number}", claim or question, sides, (row.text("sentence"),), score=float(score))
+
+
+READERS: dict[str, Callable[[Row], Item]] = {
+    "theses": _thesis_item,
+    "stances": _stance_item,
+    "evidence": _evidence_item,
+}
+
+
+def ask(items: dict[str, list[Item]], models: Models, records: Records) -> dict[str, Record]:
+    """The record of each item, by its key; items that have none are asked.
+
+    Raises ProviderError where a model is down or gave no usable answer yet; the records up to there remain.
+    """
+    done = records.done
+    for part, rows in items.items():
+        missing = [item for item in rows if item.key not in done]
+        size = 1 if part == "theses" else max(1, models.judge.together // 2)  # an item has two pairs
+        with progress(total=len(rows), initial=len(rows) - len(missing), desc=part) as bar:
+            for batch in parts(missing, size):
+                forgiving = any("failed" not in record for record in done.values())
+                for item, record in zip(batch, _answers(part, batch, models, forgiving), strict=True):
+                    records.add(item.key, record)
+                bar.update(len(batch))
+    return done
+
+
+def _answers(part: str, batch: Sequence[Item], models: Models, forgiving: bool) -> list[Record]:
+    """What the models say of each item. forgiving: an answer of no use fails these items only."""
+    try:
+        found = list(_support(models.judge, batch))
+        if part == "theses":
+            return [_thesis(item, support, models.encoder) for item, support in zip(batch, found, strict=True)]
+        return [_verdict(support) for support in found]
+    except ProviderReplyError as exc:
+        if not forgiving:
+            raise
+        return [{"failed": str(exc)} for _ in batch]
+
+
+def _support(judge: PairJudge, batch: Sequence[Item]) -> Iterator[NDArray[np.float64]]:
+    """For each item the probabilities that its texts support its sides, shape (sides, texts); the judge is told of
+    each side what its contrary is."""
+    pairs = [Pair(s, text, c) for i in batch for s, c in zip(i.sides, i.sides[::-1], strict=True) for text in i.texts]
+    scores = np.asarray(judge.score(pairs) if pairs else [], np.float64)
+    at = 0
+    for item in batch:
+        count = len(item.sides) * len(item.texts)
+        yield scores[at : at + count].reshape(len(item.sides), len(item.texts))
+        at += count
+
+
+def _thesis(item: Item, support: NDArray[np.float64], encoder: Encoder) -> Record:
+    if support.size and np.isnan(support).all():
+        return {"failed": _NO_VERDICT}
+    alone = np.array([stands_alone(text) for text in item.texts])
+    found = choose_thesis(encoder.encode(item.texts), encoder.encode_queries([item.group])[0], support, alone)
+    assert found is not None  # an item has a sentence at least
+    return {"thesis": item.texts[found.position], "side": None if found.side is None else item.sides[found.side]}
+
+
+def _verdict(support: NDArray[np.float64]) -> Record:
+    if np.isnan(support).any():
+        return {"failed": _NO_VERDICT}
+    return {"support": [float(p) for p in support[:, 0]]}
+
+
+def reported(items: dict[str, list[Item]], records: dict[str, Record], config: Record, seed: int) -> Record:
+    """The report: metrics, intervals, published figures, items, what failed, configuration."""
+    measures: dict[str, Measure] = {}
+    counts: dict[str, int] = {}
+    failed: list[Record] = []
+    for part, rows in items.items():
+        mine = [records[item.key] for item in rows]
+        measures |= MEASURES[part](rows, mine)
+        counts |= {part: len(rows), f"{part}_failed": sum("failed" in record for record in mine)}
+        failed += [{"part": part, "line": int(r["key"].split()[1]), "why": r["failed"]} for r in mine if "failed" in r]
+    if "theses" in items:
+        counts["theses_without_bigrams"] = sum(math.isnan(rouge2(item.gold, "")) for item in items["theses"])
+    sizes = {part: len({item.group for item in rows}) for part, rows in items.items()}
+    names = ", ".join(file["name"] for file in config["files"].values())
+    return {
+        "suite": "responses",
+        "metrics": counts | {name: m.value for name, m in measures.items()},
+        "intervals": {name: list(m.interval(seed)) for name, m in measures.items()},
+        "items": {name: m.rows for name, m in measures.items() if isinstance(m, Ratio)},
+        "published": {name: value for name, value in PUBLISHED.items() if name in measures},
+        "published_source": SOURCE,
+        "notes": [NOTE] if config["judge"].startswith("embedded-judge") else [],
+        "failed": failed,
+        "config": config | {"data": names, "groups": sizes, "seed": seed},
+    }
+
+
+def _theses_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[str, Measure]:
+    """A document that failed has no thesis, which shares nothing with the gold one."""
+    ours = [(item.group, item.gold, record.get("thesis", "")) for item, record in zip(items, records, strict=True)]
+    best = [(item.group, item.gold, max(item.texts, key=lambda text: rouge2(item.gold, text))) for item in items]
+    return {
+        "theses_rouge2": thesis_overlap(ours),
+        "theses_rouge2_lead": thesis_overlap((item.group, item.gold, item.texts[0]) for item in items),
+        "theses_rouge2_best": thesis_overlap(best),
+    }
+
+
+def _stances_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[str, Measure]:
+    """There are two stances, so that the likelier one is said, however close they are."""
+    said = [_SAID[stance] for stance in stances(_supports(records), margin=0.0)]
+    golds = [_LABELS[item.gold] for item in items]
+    return dict(stance_measures([(i.group, gold, one) for i, gold, one in zip(items, golds, said, strict=True)]))
+
+
+def _evidence_measures(items: Sequence[Item], records: Sequence[Record]) -> dict[str, Measure]:
+    said = [None if math.isnan(p) else float(p) for p in likelihood(_supports(records))]
+    return dict(evidence_measures([(i.group, i.score, one) for i, one in zip(items, said, strict=True)]))
+
+
+MEASURES: dict[str, Callable[[Sequence[Item], Sequence[Record]], dict[str, Measure]]] = {
+    "theses": _theses_measures,
+    "stances": _stances_measures,
+    "evidence": _evidence_measures,
+}
+
+
+def _supports(records: Sequence[Record]) -> NDArray[np.float64]:
+    """The probabilities of the claim and of its contrary, shape (2, records); NaN where they failed."""
+    return np.array([record.get("support", (math.nan, math.nan)) for record in records], np.float64).T
+
+
+def table(report: Record) -> str:
+    """The report for people to read: a block a part, in percent, with 95 % intervals by question or claim."""
+    metrics, config = report["metrics"], report["config"]
+    lines: list[str] = []
+    for part, file in config["files"].items():
+        failed = f", {metrics[f'{part}_failed']} failed" if metrics[f"{part}_failed"] else ""
+        lines.append(f"{file['name']}: {metrics[part]} rows of {config['groups'][part]} questions or claims{failed}")
+        lines.append(f"{'%':<34}{'ours':>7}{'95 %':>17}{'published':>11}")
+        prefix = {"theses": "theses_", "stances": "stance_", "evidence": "evidence_"}[part]
+        lines += [_line(report, name) for name in _TITLES if name.startswith(prefix)]
+        lines.append("")
+    lines += [f"failed: {f['part']} line {f['line']}: {f['why']}" for f in report["failed"]]
+    asked = f"judge {config['judge']}" + (f"; encoder {config['encoder']}" if config["encoder"] else "")
+    lines += [f"Published: {report['published_source']}.", *report["notes"], f"{asked}; seed {config['seed']}"]
+    return "\n".join(lines) + "\n"
+
+
+def _line(report: Record, name: str) -> str:
+    low, high = (_percent(end) for end in report["intervals"][name])
+    known = report["published"].get(name)
+    published = f"{_percent(known):>11}" if known is not None else ""
+    return f"{_TITLES[name]:<34}{_percent(report['metrics'][name]):>7}{f'[{low}, {high}]':>17}{published}"
+
+
+def _percent(share: float) -> str:
+    return "–" if math.isnan(share) else f"{100 * share:.2f}"

@@ -1,0 +1,248 @@
+"""How well retrievers cover the perspectives on a question, where it is known which passages support each.
+
+Rankings are kept as they come, a record a set, method and question; scoring reads them and searches nothing again.
+`METHOD+gold` asks with the gold perspectives: an oracle, not a method. The union of the top 100 of all methods asked
+for is the ceiling of whatever chooses among what they find.
+"""
+
+import argparse
+import itertools
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
+
+from agent.providers.build import build_reranker
+from agent.settings import load_settings
+from evals.benchmarks.timing import peak_memory
+from evals.datasets.retrieval import GoldQuestion, RetrievalSet, by_corpus, load_sets
+from evals.judges import PairJudge, open_judge
+from evals.metrics.coverage import DEEPEST, require_ir_measures
+from evals.metrics.ranking import Scores, score, union_scores
+from evals.reports.records import Record, Records, Shape
+from evals.reports.retrieval import table
+from evals.retrievers.corpus_index import CorpusIndex, Ranking
+from evals.retrievers.methods import STANDARD, Method, named
+from evals.suite import common_options, cutoffs, names, open_encoder, progress, retrieval_cache, show, shuffled
+from tools.errors import ProviderDownError, ProviderError, SettingsError
+from tools.inference.batching import parts
+from tools.inference.cache import VectorCache
+from tools.inference.encoders.encoder import Encoder
+
+if TYPE_CHECKING:
+    from tools.inference.encoders.reranker import Reranker
+
+_AT_ONCE = 64  # questions
+_SHAPE = Shape(always=dict.fromkeys(("set", "method", "qid"), (str,)), whole={"ids": (list,)})
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is measured and how it is read."""
+
+    sets: list[RetrievalSet]
+    methods: dict[str, Method]
+    cutoffs: list[int]
+    limit: int | None = None
+    seed: int = 1
+    published: bool = False
+    judge: PairJudge | None = None
+    reranker: "Reranker | None" = None
+
+    def key(self, one: RetrievalSet, name: str, question: GoldQuestion) -> str:
+        """Names a ranking; who judged or re-ranked is part of it, so that another one's is not taken for it."""
+        helper = {"judge": self.judge, "reranker": self.reranker}.get(self.methods[name].needs)
+        return " ".join((one.name, name, question.qid, *([f"by {helper.name}"] if helper else [])))
+
+
+@dataclass(slots=True)
+class Spent:
+    """Seconds, by what they went into. `searched`: of how many questions `search` tells; the others were on file."""
+
+    load: float = 0.0
+    index: float = 0.0
+    search: dict[str, dict[str, float]] = field(default_factory=dict)
+    searched: dict[str, dict[str, int]] = field(default_factory=dict)
+    score: float = 0.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The suite's options."""
+    add = parser.add_argument
+    add("--data", type=Path, required=True, metavar="DIR", help="folder of the queries and their corpora")
+    add("--set", type=names, default=[], metavar="NAME[,NAME…]", help="which queries; not needed for a single one")
+    add(
+        "--methods",
+        type=names,
+        default=list(STANDARD),
+        metavar="NAME[,NAME…]",
+        help="retrievers (default: bm25,dense,hybrid,oracle), such as steelman, dense+mmr:0.9, hybrid+expansion, "
+        "dense+pap, dense+greedyplus; a wrong name lists all",
+    )
+    add(
+        "--k",
+        type=cutoffs(DEEPEST),
+        default=[5, 10, 20],
+        metavar="K[,K…]",
+        help="passages that count (default: 5,10,20)",
+    )
+    add("--out", type=Path, metavar="RECORDS", help="where the rankings are kept; those it has are not made again")
+    add("--published-precision", action="store_true", help="divide precision as BERDS' released code does")
+    common_options(
+        parser,
+        limit="only the first N questions of a seeded shuffle, of each set",
+        seed="seed of the shuffle and of the intervals",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ranks what is not ranked yet, then scores all of it. Raises InputError, SettingsError, ProviderDownError."""
+    began = time.perf_counter()
+    require_ir_measures()  # said before an hour's work, not after it
+    methods = named(args.methods)
+    sets = [replace(s, questions=shuffled(s.questions, args.limit, args.seed)) for s in load_sets(args.data, args.set)]
+    plan = Plan(sets, methods, args.k, args.limit, args.seed, args.published_precision, *_helpers(methods))
+    encoder, cache = open_encoder(), retrieval_cache()
+    spent = Spent(load=time.perf_counter() - began)
+    done = rank(plan, encoder, cache, args.out, spent)
+    report = scored(plan, done, encoder.name, spent)
+    report["seconds"]["total"] = time.perf_counter() - began
+    show(args.json, report, lambda: table(report))
+    return 0
+
+
+def _helpers(methods: dict[str, Method]) -> "tuple[PairJudge | None, Reranker | None]":
+    """The judge and the re-ranker where a method needs them. Raises SettingsError, ModelError."""
+    needs = {m.needs for m in methods.values()}
+    judge = open_judge("settings", 0.0, 0) if "judge" in needs else None
+    reranker = build_reranker(load_settings()) if "reranker" in needs else None
+    if "reranker" in needs and reranker is None:
+        raise SettingsError("re-ranking needs a cross-encoder. Name one: STEELMAN_RERANKER=MODEL (extra 'models').")
+    return judge, reranker
+
+
+def rank(plan: Plan, encoder: Encoder, cache: VectorCache, path: Path | None, spent: Spent) -> dict[str, Record]:
+    """The records by their key, those of the file and those that were missing in it.
+
+    Raises InputError for a file of something else, ProviderDownError for an encoder that cannot be reached.
+    """
+    total = sum(len(s.questions) for s in plan.sets) * len(plan.methods)
+    bar = progress(total=total, unit="search")
+    with Records(path, "retrieval", _identity(plan, encoder.name), _SHAPE) as records, bar:
+        for part in by_corpus(plan.sets):
+            with CorpusIndex(part[0].corpus, encoder, cache, plan.judge, plan.reranker) as index:
+                for one, name in itertools.product(part, plan.methods):
+                    began, made, before = time.perf_counter(), index.seconds, len(records.done)
+                    bar.set_description(f"{one.name} {name}")
+                    index.questions = one.questions
+                    for question, found in _missing(plan, one, name, index, records, bar):
+                        bar.update()
+                        records.add(plan.key(one, name, question), _record(one, name, question, found, index))
+                    took, indexed = time.perf_counter() - began, index.seconds - made
+                    spent.index += indexed
+                    spent.search.setdefault(one.name, {})[name] = took - indexed
+                    spent.searched.setdefault(one.name, {})[name] = len(records.done) - before
+    return records.done
+
+
+def _missing(
+    plan: Plan, one: RetrievalSet, name: str, index: CorpusIndex, records: Records, bar: "tqdm[Any]"
+) -> Iterator[tuple[GoldQuestion, Ranking | ProviderError]]:
+    """The questions without a record, and what the method finds for each."""
+    left = [q for q in one.questions if plan.key(one, name, q) not in records.done]
+    bar.update(len(one.questions) - len(left))
+    for batch in parts(left, _AT_ONCE):
+        yield from zip(batch, _found(plan.methods[name], index, batch), strict=True)
+
+
+def _found(method: Method, index: CorpusIndex, batch: Sequence[GoldQuestion]) -> list[Ranking | ProviderError]:
+    """The rankings of a batch; where it fails, the questions are asked one by one to find out which of them does."""
+    try:
+        return list(method.rank(index, batch, DEEPEST))
+    except ProviderDownError:
+        raise
+    except ProviderError as exc:
+        if len(batch) == 1:
+            return [exc]
+    return [found for question in batch for found in _found(method, index, [question])]
+
+
+def scored(plan: Plan, records: dict[str, Record], encoder: str, spent: Spent) -> Record:
+    """The report: metrics, intervals, union, what failed, configuration, seconds, machine."""
+    began = time.perf_counter()
+    metrics: Record = {}
+    intervals: Record = {}
+    items: Record = {}
+    union: Record = {}
+    failed: list[Record] = []
+    for one in plan.sets:
+        kept = {name: [records[plan.key(one, name, q)] for q in one.questions] for name in plan.methods}
+        scores = {n: _scores(plan, one, rows) for n, rows in kept.items()}
+        metrics[one.name] = {n: s.values for n, s in scores.items()}
+        intervals[one.name] = {n: s.intervals for n, s in scores.items()}
+        items[one.name] = {n: s.items for n, s in scores.items()}
+        pools = [set[str]().union(*(r.get("ids", ()) for r in rows)) for rows in zip(*kept.values(), strict=True)]
+        ceiling = union_scores(one.questions, pools, plan.seed)
+        union[one.name] = {**ceiling.values, "intervals": ceiling.intervals}
+        failed += [_named_failure(r) for rows in kept.values() for r in rows if "failed" in r]
+    spent.score = time.perf_counter() - began
+    return {
+        "suite": "retrieval",
+        "metrics": metrics,
+        "intervals": intervals,
+        "items": items,
+        "union": union,
+        "failed": failed,
+        "config": _config(plan, encoder),
+        "seconds": {"load": spent.load, "index": spent.index, "search": spent.search, "score": spent.score},
+        "searched": spent.searched,
+        "machine": {"cpus": os.cpu_count(), "peak_memory_mb": peak_memory()},
+    }
+
+
+def _scores(plan: Plan, one: RetrievalSet, rows: Sequence[Record]) -> Scores:
+    rankings = [[str(i) for i in row.get("ids", ())] for row in rows]
+    return score(one.questions, rankings, plan.cutoffs, plan.seed, plan.published)
+
+
+def _record(
+    one: RetrievalSet, name: str, question: GoldQuestion, found: Ranking | ProviderError, index: CorpusIndex
+) -> Record:
+    where: Record = {"set": one.name, "method": name, "qid": question.qid}
+    if isinstance(found, ProviderError):
+        return where | {"failed": str(found)}
+    return where | {"ids": [index.corpus[i].external_id for i in found]}
+
+
+def _named_failure(record: Record) -> Record:
+    return {part: record[part] for part in ("set", "method", "qid", "failed")}
+
+
+def _identity(plan: Plan, encoder: str) -> Record:
+    """What makes rankings comparable; records of another identity are refused. More methods may be added to them."""
+    sample = None if plan.limit is None else {"limit": plan.limit, "seed": plan.seed}
+    return {"sets": {s.name: s.digests for s in plan.sets}, "sample": sample, "encoder": encoder, "depth": DEEPEST}
+
+
+def _config(plan: Plan, encoder: str) -> Record:
+    sizes = {s.name: _sizes(s, plan.cutoffs) for s in plan.sets}
+    reading = "published" if plan.published else "divided by k"
+    knows = {name: method.knows for name, method in plan.methods.items()}
+    helpers = {part: model.name for part, model in (("judge", plan.judge), ("reranker", plan.reranker)) if model}
+    read = {"k": plan.cutoffs, "precision": reading, "seed": plan.seed}
+    return {**_identity(plan, encoder), "methods": knows, **helpers, **read, "sizes": sizes}
+
+
+def _sizes(one: RetrievalSet, cutoffs: Sequence[int]) -> Record:
+    counts = [len(q.perspectives) for q in one.questions]
+    return {
+        "questions": len(counts),
+        "passages": len(one.corpus),
+        "perspectives": sum(counts) / len(counts),
+        "two_sided": sum(q.sides is not None for q in one.questions),
+        "more_perspectives_than_k": {str(k): sum(m > k for m in counts) / len(counts) for k in cutoffs},
+    }
