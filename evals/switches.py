@@ -1,6 +1,6 @@
 """A copy of the grammar whose rules can be switched off one at a time; the grammar itself stays as it is.
 
-A rule is an `if` or `elif` statement inside a function of `tools/grammar`. What is switched off is still worked out, so
+A rule is an `if` or `elif` statement inside a function of `tools/language/grammar`. What is switched off is still worked out, so
 that names bound in the test stay bound, and then counts as False.
 """
 
@@ -159,4 +159,4 @@ def _apart(finder: MetaPathFinder) -> Iterator[None]:
         for name in [name for name in sys.modules if _ours(name)]:
             del sys.modules[name]
         sys.modules.update(before)
-        importlib.import_module("tools").grammar = before[_PACKAGE]  # type: ignore[attr-defined]
+        importlib.import_module("tools.language").grammar = before[_PACKAGE]  # type: ignore[attr-defined]

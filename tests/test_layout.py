@@ -71,3 +71,11 @@ def test_the_help_of_every_command_shows() -> None:
             main([command, "--help"])
         assert ended.value.code == 0
         assert callable(importlib.import_module(f"agent.commands.{command}").run)
+
+
+def test_the_grammar_is_used_through_its_package() -> None:
+    """Its modules are its own; tests of single rules may look inside."""
+    inner = "tools.language.grammar."
+    for file in modules():
+        if not file.is_relative_to(ROOT / "tools/language/grammar"):
+            assert [name for name in imported(file) if name.startswith(inner)] == [], file

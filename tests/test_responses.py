@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tools.responses.evidence import antecedent_added, find_evidence, likelihood, mended, ranked
+from tools.language.decontextualising import antecedent_added, decontextualised
+from tools.responses.evidence import find_evidence, likelihood, ranked
 from tools.responses.groups import (
     Group,
     by_kmeans,
@@ -221,7 +222,7 @@ def test_likely_evidence_supports_either_side() -> None:
     ],
 )
 def test_a_pronoun_is_followed_by_the_subject_before_it(before: str, sentence: str, shown: str) -> None:
-    found = mended(sentence, before, "A title")
+    found = decontextualised(sentence, before, "A title")
     assert found.text == shown
     assert f" [{found.added}]" in shown
 
@@ -245,16 +246,16 @@ def test_a_pronoun_is_followed_by_the_subject_before_it(before: str, sentence: s
     ],
 )
 def test_where_the_subject_is_not_surely_meant_the_title_is_put_in_front(before: str, sentence: str) -> None:
-    found = mended(sentence, before, " A title ")
+    found = decontextualised(sentence, before, " A title ")
     assert (found.text, found.added) == (f"[A title] {sentence}", "A title")
-    assert mended(sentence, before) == mended(sentence, before, "")
-    assert mended(sentence, before).text == sentence  # nothing to add
-    assert mended(sentence, before).added == ""
+    assert decontextualised(sentence, before) == decontextualised(sentence, before, "")
+    assert decontextualised(sentence, before).text == sentence  # nothing to add
+    assert decontextualised(sentence, before).added == ""
 
 
 def test_a_sentence_before_that_stands_alone_comes_before_the_title() -> None:
     before = "Night buses take nurses home from work in every large town."
-    found = mended("This saves them an hour a day.", before, "A title")
+    found = decontextualised("This saves them an hour a day.", before, "A title")
     assert (found.text, found.added) == (f"[{before}] This saves them an hour a day.", before)
 
 
@@ -273,7 +274,7 @@ def test_a_sentence_before_that_stands_alone_comes_before_the_title() -> None:
     ],
 )
 def test_what_leans_on_nothing_by_its_first_word_stays_as_it_is(sentence: str) -> None:
-    assert mended(sentence, "The night ferry runs twice.", "A title").text == sentence
+    assert decontextualised(sentence, "The night ferry runs twice.", "A title").text == sentence
 
 
 @pytest.mark.parametrize(
@@ -281,7 +282,7 @@ def test_what_leans_on_nothing_by_its_first_word_stays_as_it_is(sentence: str) -
 )
 @pytest.mark.parametrize("sentence", ["It costs much.", "“Their [sic] price fell.”", "This [one] is old."])
 def test_without_what_was_added_the_words_are_the_documents(before: str, sentence: str) -> None:
-    found = mended(sentence, before, "A title")
+    found = decontextualised(sentence, before, "A title")
     assert found.added
     assert re.sub(rf" ?\[{re.escape(found.added)}\]", "", found.text, count=1).strip() == sentence
 

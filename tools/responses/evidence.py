@@ -5,57 +5,17 @@ opens with a pronoun, or with 'this' or 'these', is then given what it leans on,
 added are never mixed with those of the document.
 """
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.language.grammar.boundary import head_noun
-from tools.language.grammar.clause import from_statement
-from tools.language.grammar.lexicon import Word, words_of
-from tools.language.grammar.word_classes import (
-    DETERMINERS,
-    DO,
-    PREPOSITIONS,
-    RELATIVES,
-    SUBJECT_PRONOUNS,
-    SUBORDINATORS,
-)
-from tools.language.standalone import leans_back, stands_alone
+from tools.language.decontextualising import Shown, decontextualised
 
 Floats = NDArray[np.floating]
 
 MOST = 3
-_LONGEST = 8  # words of a subject that is put in brackets
-_ENDS = re.compile(r"[.!?…:;][\"'”’)\]]*$")
-_PERSONAL = re.compile(r"^[\"'“‘(]?(it|its|they|their|them|he|she|his|her|him)(?=\W)", re.IGNORECASE)
-_POINTING = re.compile(
-    r"^[\"'“‘(]?(?:this(?!\s+(?:year|month|week|time|morning|evening|summer|winter|century)\b)|"
-    r"these(?!\s+days\b)|those(?!\s+who\b)|"
-    r"that(?=(?:'s|’s)|\s+(?:is|was|has|means|makes|would|could|can|will|should|may|might)\b))(?!\w)",
-    re.IGNORECASE,
-)
-_OPENING = re.compile(r"\w+")
-# An 'it' that only prepares a clause stands for nothing.
-_PREPARES = re.compile(
-    r"^[\"'“‘(]?it(?:'s|’s|\s+(?:is|was|would\s+be|seems))\s+(?:(?:not|also|often)\s+)?(?:no\s+\w+|an?\s+\w+|time|clear|"
-    r"true|obvious|(?:un)?likely|(?:im)?possible|important|essential|vital|necessary|easy|easier|hard|harder|difficult|"
-    r"good|better|best|bad|worse|right|wrong|(?:un)?fair)\s+(?:to|that|for|whether|if)\b",
-    re.IGNORECASE,
-)
-_PLURAL = frozenset("they their them".split())
-_PERSON = frozenset("he she his her him".split())
-_OWNING = frozenset("its their his".split())  # 'her' may be either, and is taken for the object
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A sentence as it is shown. `added` is what stands in its square brackets and is not of the sentence, or empty."""
-
-    text: str
-    added: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +49,9 @@ def find_evidence(
     relevance = vectors @ thesis
     chosen = [i for i in ranked(relevance, support, threshold) if i not in left_out][:most]
     return [
-        Evidence(i, float(relevance[i]), float(support[0, i]), mended(sentences[i], _before(sentences, i), title))
+        Evidence(i, float(relevance[i]), float(support[0, i]), decontextualised(sentences[i], before, title))
         for i in chosen
+        for before in [sentences[i - 1] if i else ""]
     ]
 
 
@@ -113,86 +74,3 @@ def likelihood(support: Floats) -> NDArray[np.float64]:
     The paper's regression is not told which side a sentence is on either. support: shape (sides, n).
     """
     return np.asarray(np.max(support, axis=0), np.float64)
-
-
-def mended(sentence: str, before: str = "", title: str = "") -> Shown:
-    """The sentence with what its opening word leans on, where it opens with a pronoun or with 'this' or 'these'.
-
-    before: the sentence before it, or empty. title: of the document, or empty. A personal pronoun is followed by the
-    subject of the sentence before, 'It [the night ferry] costs …', where that agrees with it and nothing else there
-    does. Else the sentence before is put in front, where it stands alone itself, and else the title. Where there is
-    none of these the sentence stays as it is. Which word a pronoun stands for is a guess by form.
-    """
-    personal = None if _PREPARES.match(sentence) else _PERSONAL.match(sentence)
-    if personal is None and not _POINTING.match(sentence):
-        return Shown(sentence)
-    following = sentence[personal.end() :] if personal else ""
-    if personal and following.startswith(" ") and (subject := _antecedent(personal[1].casefold(), before)):
-        return Shown(f"{sentence[: personal.end()]} [{subject}]{following}", subject)
-    context = before if stands_alone(before) else title.strip()
-    return Shown(f"[{context}] {sentence}", context) if context else Shown(sentence)
-
-
-def antecedent_added(sentence: str, before: str) -> str:
-    """The sentence with what its opening pronoun stands for in square brackets, or '' where that is not sure, or where
-    it leans on more than its first word."""
-    personal = None if _PREPARES.match(sentence) else _PERSONAL.match(sentence)
-    if personal is None or not sentence[personal.end() :].startswith(" "):
-        return ""
-    subject = _antecedent(personal[1].casefold(), before)
-    if not subject or leans_back(_OPENING.sub("Towns", sentence, count=1)):
-        return ""
-    return f"{sentence[: personal.end()]} [{subject}]{sentence[personal.end() :]}"
-
-
-def _before(sentences: Sequence[str], position: int) -> str:
-    return sentences[position - 1] if position else ""
-
-
-def _antecedent(pronoun: str, before: str) -> str:
-    """The subject of the sentence before as it is put in brackets, or '' where it is not surely what is meant."""
-    clause = from_statement(words_of(_ENDS.sub("", before)))
-    if clause is None:
-        return ""
-    subject = words_of(_without_lead(clause.subject))
-    rest = words_of(clause.rest)[clause.aux in DO :]  # after 'do' the rest begins with the verb
-    head = head_noun(subject)
-    if head is None or not _names_something(subject, head) or not _agrees(pronoun, subject, head):
-        return ""
-    others = subject[subject.index(head) + 1 :] + rest
-    if any(_could_be_meant(pronoun, word, head) for word in others):
-        return ""
-    text = " ".join(word.text for word in subject)
-    return text + ("'" if text.endswith("s") else "'s") if pronoun in _OWNING else text
-
-
-def _without_lead(subject: str) -> str:
-    """Without an introduction ('in 2019, …', 'however, …') and without a clause that is put in ('…, who …,')."""
-    first, comma, rest = subject.partition(", ")
-    opening = words_of(first)[:1]
-    leads = bool(opening) and (opening[0].core in PREPOSITIONS | SUBORDINATORS or opening[0].adverb)
-    return (rest if comma and leads else first).split(",")[0]
-
-
-def _names_something(subject: Sequence[Word], head: Word) -> bool:
-    """A noun phrase of a few words, whose noun is no pronoun and which is not quoted."""
-    named = head.noun and head.core not in SUBJECT_PRONOUNS | DETERMINERS | RELATIVES
-    return named and len(subject) <= _LONGEST and not re.search(r"[\"“”‘()\[\]]", " ".join(w.text for w in subject))
-
-
-def _agrees(pronoun: str, subject: Sequence[Word], head: Word) -> bool:
-    """In number; 'he' and 'she' stand for somebody named in full, and 'it' for no such name."""
-    if pronoun in _PERSON:
-        return _full_name(subject)
-    several = head.plural or any(word.core == "and" for word in subject)
-    return several if pronoun in _PLURAL else not several and not _full_name(subject)
-
-
-def _full_name(words: Sequence[Word]) -> bool:
-    return len(words) > 1 and all(word.text[0].isupper() for word in words)
-
-
-def _could_be_meant(pronoun: str, word: Word, head: Word) -> bool:
-    if pronoun in _PERSON:
-        return word.text[0].isupper()
-    return word.noun and word.plural == (pronoun in _PLURAL) and word.core != head.core

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from agent.state import FramingState, Perspective, asked_as
-from tools.language.grammar.clause import lower_first
+from tools.language.grammar import lower_first
 
 _FUNCTION_WORDS = frozenset(
     "a an the of to in on for and or is are was were be been being should would could will can may might must do does "
