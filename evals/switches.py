@@ -1,7 +1,7 @@
 """A copy of the grammar whose rules can be switched off one at a time; the grammar itself stays as it is.
 
-A rule is an `if` or `elif` statement inside a function of `tools/language/grammar`. What is switched off is still worked out, so
-that names bound in the test stay bound, and then counts as False.
+A rule is an `if` or `elif` statement inside a function of `tools/language/grammar`. What is switched off is still
+worked out, so that names bound in the test stay bound, and then counts as False.
 """
 
 import ast

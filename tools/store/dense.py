@@ -15,10 +15,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tools.disk import disk_errors, full_error
 from tools.errors import StoreDamagedError, StoreError
 from tools.inference.batching import parts
 from tools.passages import Passage
-from tools.store.database import full_error, translated
 from tools.store.store import EVERYTHING
 
 STAMP = "STAMP"
@@ -236,20 +236,20 @@ def index_error(name: str, folder: Path, exc: BaseException) -> StoreError:
 
 def read_stamp(folder: Path, main_file: Path) -> str | None:
     """The stamp of an index, or None when it was never made or has lost its main file."""
-    with translated(folder):
+    with disk_errors(folder):
         path = folder / STAMP
         return path.read_text() if path.exists() and main_file.exists() else None
 
 
 def write_stamp(folder: Path, stamp: str) -> None:
     """Written last, so that an index with a stamp is a whole one."""
-    with translated(folder):
+    with disk_errors(folder):
         (folder / STAMP).write_text(stamp)
 
 
 def empty(folder: Path) -> None:
     """An empty folder in the place of whatever was there."""
-    with translated(folder):
+    with disk_errors(folder):
         if folder.exists():
             shutil.rmtree(folder)
         folder.mkdir(parents=True)

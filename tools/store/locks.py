@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from tools.disk import disk_errors
 from tools.errors import StoreBusyError
-from tools.store.database import translated
 
 _POLL_SECONDS = 0.02
 
@@ -25,7 +25,7 @@ def index_lock(path: Path, *, exclusive: bool, timeout: float) -> Iterator[None]
     import portalocker
 
     give_up = time.monotonic() + timeout
-    with translated(path):
+    with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         gate, file = path.with_name(f"{path.name}.gate").open("a"), path.open("a")
     with gate, file:

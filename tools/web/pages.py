@@ -8,14 +8,15 @@ from urllib.parse import parse_qsl, unquote_plus, urlencode, urlsplit, urlunspli
 
 from tools.errors import SourceError
 from tools.ingest.documents import shortened
+from tools.ingest.encodings import decoded
 from tools.ingest.html import html_document
+from tools.ingest.html_tree import parse, schema_items, schema_types, shorten
 from tools.ingest.markdown import markdown_document
 from tools.ingest.pdf_apart import pdf_apart
 from tools.ingest.plain import text_document
 from tools.passages import SourceDocument
 from tools.web.fetch import FetchedPage
 from tools.web.hosts import host_of
-from tools.web.markup import decode, parse, schema_items, schema_types, shorten
 from tools.web.walls import wall
 
 LONGEST_TEXT = 300_000
@@ -150,3 +151,8 @@ def _last_part(url: str) -> str:
     parts = urlsplit(url)
     name = parts.path.rstrip("/").rpartition("/")[2]
     return re.sub(r"[_-]+", " ", name.rpartition(".")[0] or name).strip() or parts.netloc
+
+
+def decode(page: FetchedPage) -> str:
+    """The text of a page's data; what has no reading in its encoding becomes U+FFFD."""
+    return decoded(page.data, page.charset, markup="html" in page.content_type or "xml" in page.content_type).text

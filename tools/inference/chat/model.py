@@ -9,6 +9,7 @@ import asyncio
 import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel
@@ -92,7 +93,7 @@ class ChatModel:
         self._price: Price | None = (0.0, 0.0) if self.local else price
         self._temperature = temperature
         self._silence = silence
-        self._patience = None if self.local else Patience(model, self._price)
+        self._patience = None if self.local else Patience(model, partial(cost_of, self._price))
         self._form = vendor.form
         self._client: BaseChatModel | None = None
         self._http: Any = None

@@ -8,13 +8,14 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prompts.loader import Prompt, PromptError, as_data, load_prompt, read_prompt
 from tools.allowance import current
 from tools.errors import ProviderReplyError, SettingsError
-from tools.inference.chat.prices import Price
+from tools.inference.chat.prices import Price, cost_of
 from tools.inference.chat.replies import without_thoughts
 from tools.inference.judges.judge import Pair
 from tools.inference.judges.server import OtherFormError, ServerJudge
@@ -94,7 +95,7 @@ class ChatJudge(ServerJudge[AskedAs]):
             seconds=seconds,
             price=price,
         )
-        self._patience = None if is_local(url) else Patience(self.server, price)
+        self._patience = None if is_local(url) else Patience(self.server, partial(cost_of, price))
 
     async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: AskedAs) -> Sequence[float]:
         body = {"model": self.model, "messages": messages(self._prompt, pairs[0]), **form.options()}

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tools.disk import disk_errors
 from tools.errors import ModelError
 from tools.inference.onnx.bert import Head, build_bert
 from tools.inference.onnx.packed import files_of, load_weights
 from tools.inference.worker import give_way
-from tools.store.database import translated
 
 if TYPE_CHECKING:
     import onnx
@@ -112,7 +112,7 @@ def load_model(recipe: Recipe, cache_dir: Path, check: Callable[[OnnxModel], boo
     path = built(recipe, cache_dir, name)
     if path.exists() and (model := _open(path, recipe, check)):
         return model
-    with translated(path):
+    with disk_errors(path):
         _build(recipe, path)
     if model := _open(path, recipe, check):
         return model

@@ -109,7 +109,7 @@ def _negates(text: str) -> bool:
 @lru_cache(maxsize=_REMEMBERED)
 def stems(text: str) -> tuple[str, ...]:
     """The stems of a text's words in order, without stop words; the lexical index's own."""
-    from tools.store.lexical import analyzer
+    from tools.language.analysis import analyzer
 
     return tuple(analyzer().analyze(clean(text)))
 
