@@ -3,15 +3,17 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tools.disk import disk_errors, full_error
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError
+from tools.inference.batching import parts
 
 BUSY_SECONDS = 30
+_PART = 500  # parameters of a statement
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 # One script a version; a script, once released, is never edited. `PRAGMA user_version` counts the scripts applied.
@@ -175,6 +177,20 @@ class Database:
     def read(self) -> Iterator[sqlite3.Connection]:
         with translated(self.path), self.connection() as connection:
             yield connection
+
+    def rows(self, query: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
+        """All rows of a query."""
+        with self.read() as connection:
+            return connection.execute(query, values).fetchall()
+
+    def rows_of(self, query: str, ids: Sequence[int]) -> list[sqlite3.Row]:
+        """All rows of a query that ends with `IN`, for these ids; SQLite limits the parameters of a statement."""
+        with self.read() as connection:
+            return [
+                row
+                for part in parts(ids, _PART)
+                for row in connection.execute(f"{query} ({','.join('?' * len(part))})", part)
+            ]
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:

@@ -117,3 +117,8 @@ def journal(db: sqlite3.Connection, collection_id: int, ids: Sequence[int], op: 
 def halves(vectors: NDArray[np.float32]) -> bytes:
     """As vectors are stored: float16."""
     return vectors.astype(np.float16).tobytes()
+
+
+def floats(blob: bytes) -> NDArray[np.float32]:
+    """What `halves` stored, shape (n,)."""
+    return np.frombuffer(blob, np.float16).astype(np.float32)

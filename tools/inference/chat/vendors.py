@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
@@ -56,7 +57,7 @@ class Vendor:
 
     prefix: in front of a model's name; '' for any OpenAI-compatible server. package, module: LangChain's integration.
     url: its address unless another is set. key, address: the variables that hold its key ('' where it wants none) and
-    its address. headers: what it has to be sent besides the usual. errors: what its client raises. bad_key: words of a
+    its address. headers: what it has to be sent besides the usual. raises: the names of what its client raises. bad_key: words of a
     refusal that is about the key, whatever its status. adds_counts: whether the parts of a reply count tokens each for
     themselves.
     """
@@ -69,7 +70,7 @@ class Vendor:
     address: str
     listing: Listing
     build: Callable[[Asked], "BaseChatModel"]
-    errors: Callable[[], tuple[type[Exception], ...]]
+    raises: tuple[str, ...]
     options: Callable[[Form, type[BaseModel]], dict[str, Any]] = Form.options
     form: Form = field(default_factory=Form)
     headers: frozenset[str] = frozenset()
@@ -86,6 +87,10 @@ class Vendor:
     def named(self, model: str) -> str:
         """The model's whole name."""
         return f"{self.prefix}:{model}" if self.prefix else model
+
+    def errors(self) -> tuple[type[Exception], ...]:
+        """What its client raises; imports it."""
+        return tuple(resolve_name(name) for name in self.raises)
 
     def check(self) -> None:
         """Raises SettingsError when the integration is not installed. Nothing is imported."""
@@ -155,12 +160,6 @@ def _openai(asked: Asked) -> "BaseChatModel":
     )
 
 
-def _openai_errors() -> tuple[type[Exception], ...]:
-    import openai
-
-    return (openai.OpenAIError,)
-
-
 COMPATIBLE = Vendor(
     prefix="",
     package="langchain-openai",
@@ -170,7 +169,7 @@ COMPATIBLE = Vendor(
     address="OPENAI_BASE_URL",
     listing=Listing("/models", "data", "id", _bearer),
     build=_openai,
-    errors=_openai_errors,
+    raises=("openai.OpenAIError",),
     headers=frozenset({"authorization"}),
 )
 
@@ -188,13 +187,6 @@ def _anthropic(asked: Asked) -> "BaseChatModel":
         api_key=asked.key or _NO_KEY, base_url=asked.url, max_retries=0, http_client=client
     )
     return model
-
-
-def _anthropic_errors() -> tuple[type[Exception], ...]:
-    import anthropic
-    import httpx2
-
-    return anthropic.AnthropicError, httpx2.HTTPError, httpx2.StreamError
 
 
 def _anthropic_options(form: Form, shape: type[BaseModel]) -> dict[str, Any]:
@@ -215,12 +207,6 @@ def _ollama(asked: Asked) -> "BaseChatModel":
 
     own = {"transport": through(asked.http, httpx), "trust_env": False, "follow_redirects": False}
     return _init(asked, "ollama", base_url=asked.url, async_client_kwargs=own)
-
-
-def _ollama_errors() -> tuple[type[Exception], ...]:
-    import ollama
-
-    return ollama.ResponseError, ollama.RequestError, ConnectionError
 
 
 def _ollama_options(form: Form, shape: type[BaseModel]) -> dict[str, Any]:
@@ -244,13 +230,6 @@ def _google(asked: Asked) -> "BaseChatModel":
     return built
 
 
-def _google_errors() -> tuple[type[Exception], ...]:
-    from google.genai.errors import APIError, UnknownApiResponseError
-    from langchain_google_genai.chat_models import ChatGoogleGenerativeAIError
-
-    return APIError, UnknownApiResponseError, ChatGoogleGenerativeAIError
-
-
 def _google_options(form: Form, shape: type[BaseModel]) -> dict[str, Any]:
     schema = form.schema(shape)
     asked = {"response_json_schema": schema} if schema else {}
@@ -267,7 +246,7 @@ _VENDORS = (
         address="ANTHROPIC_BASE_URL",
         listing=Listing("/v1/models?limit=1000", "data", "id", _anthropic_headers),
         build=_anthropic,
-        errors=_anthropic_errors,
+        raises=("anthropic.AnthropicError", "httpx2.HTTPError", "httpx2.StreamError"),
         options=_anthropic_options,
         form=Form("bare_schema", counted=False, ladder=("bare_schema", "text")),
         headers=frozenset({"authorization", "anthropic-version"}),
@@ -283,7 +262,11 @@ _VENDORS = (
             "/v1beta/models?pageSize=1000", "models", "name", lambda key: {"x-goog-api-key": key} if key else {}
         ),
         build=_google,
-        errors=_google_errors,
+        raises=(
+            "google.genai.errors.APIError",
+            "google.genai.errors.UnknownApiResponseError",
+            "langchain_google_genai.chat_models.ChatGoogleGenerativeAIError",
+        ),
         options=_google_options,
         form=Form(counted=False),
         headers=frozenset({"x-goog-api-key"}),
@@ -299,7 +282,7 @@ _VENDORS = (
         address="OLLAMA_HOST",
         listing=Listing("/api/tags", "models", "name", lambda _: {}),
         build=_ollama,
-        errors=_ollama_errors,
+        raises=("ollama.ResponseError", "ollama.RequestError", "builtins.ConnectionError"),
         options=_ollama_options,
         form=Form(counted=False),
     ),
