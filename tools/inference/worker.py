@@ -25,7 +25,7 @@ _NICENESS = 10
 _TOGETHER = 64  # items of one model run; short, so that a new request never waits long
 
 
-def give_way() -> None:
+def lower_priority() -> None:
     """Lets this thread, and those that it starts from now on, work after all others of the process: whoever waits for
     something small, such as a page to be drawn or a run to be begun, is served first."""
     if sys.platform == "linux":  # where a thread has a niceness of its own

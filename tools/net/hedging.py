@@ -45,7 +45,7 @@ class Patience:
     def seconds(self) -> float:
         return max(LEAST_SILENCE, TIMES_SLOWEST * self.slowest)
 
-    def may_ask_again(self, waited: float) -> bool:
+    def may_send_second(self, waited: float) -> bool:
         """Whether a second request is sent after so many seconds of silence; it is counted and noted then.
 
         Not where the stage ends before even a reply as slow as the slowest so far would have begun.
@@ -57,7 +57,7 @@ class Patience:
         allowance.note("scope", said)
         return True
 
-    def count_lost(self, request: "httpx.Request") -> None:
+    def count_cancelled(self, request: "httpx.Request") -> None:
         """Counts the tokens of a request that was cancelled: about four characters of the prompt each, and no reply."""
         given = _characters(json.loads(request.content)) // 4
         current().add_tokens(given, 0, self.cost(given, 0))
@@ -98,13 +98,13 @@ async def _race(inner: "httpx.AsyncBaseTransport", request: "httpx.Request", pat
     racers = [asyncio.create_task(_begun(inner, request, patience))]
     try:
         done, _ = await asyncio.wait(racers, timeout=waited)
-        if not done and patience.may_ask_again(waited):
+        if not done and patience.may_send_second(waited):
             racers.append(asyncio.create_task(_begun(inner, request, patience)))
         kept = await _first_to_come(racers)
     finally:
         # The caller counts one of the two. The other one is counted here, unless it failed: failures cost nothing.
         if len(racers) > 1 and not any(map(_failed, racers)):
-            patience.count_lost(request)
+            patience.count_cancelled(request)
         await _end(racers, kept)
     return kept.result()
 

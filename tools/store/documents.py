@@ -85,10 +85,10 @@ def insert_document(db: sqlite3.Connection, collection_id: int, document: Prepar
             (cursor.lastrowid, position, passage.text, *where),
         )
         ids.append(cast(int, row.lastrowid))
-    blobs = [(i, halves(v)) for i, v in zip(ids, document.vectors, strict=True)]
+    blobs = [(i, to_half(v)) for i, v in zip(ids, document.vectors, strict=True)]
     db.executemany("INSERT INTO vectors (passage_id, vector) VALUES (?, ?)", blobs)
     if document.sentences:
-        rows = [(i, len(v), halves(v)) for i, v in zip(ids, document.sentences, strict=True)]
+        rows = [(i, len(v), to_half(v)) for i, v in zip(ids, document.sentences, strict=True)]
         db.executemany("INSERT INTO sentence_vectors VALUES (?, ?, ?)", rows)
     journal(db, collection_id, ids, "add")
     return len(ids)
@@ -114,11 +114,11 @@ def journal(db: sqlite3.Connection, collection_id: int, ids: Sequence[int], op: 
     db.executemany("INSERT INTO journal (collection_id, passage_id, op) VALUES (?, ?, ?)", rows)
 
 
-def halves(vectors: NDArray[np.float32]) -> bytes:
+def to_half(vectors: NDArray[np.float32]) -> bytes:
     """As vectors are stored: float16."""
     return vectors.astype(np.float16).tobytes()
 
 
-def floats(blob: bytes) -> NDArray[np.float32]:
-    """What `halves` stored, shape (n,)."""
+def from_half(blob: bytes) -> NDArray[np.float32]:
+    """What `to_half` stored, shape (n,)."""
     return np.frombuffer(blob, np.float16).astype(np.float32)

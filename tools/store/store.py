@@ -18,11 +18,11 @@ from tools.store.documents import (
     KnownDocument,
     PreparedDocument,
     adopt_document,
-    floats,
-    halves,
+    from_half,
     insert_document,
     journal,
     remove_document,
+    to_half,
 )
 from tools.store.web_passages import WebPassages
 
@@ -216,7 +216,7 @@ class Store:
         rows = self._db.rows_of(
             "SELECT passage_id, vector FROM vectors WHERE passage_id IN", [i for i in wanted if i > 0]
         )
-        return self.web.vectors(i for i in wanted if i < 0) | {row[0]: floats(row[1]) for row in rows}
+        return self.web.vectors(i for i in wanted if i < 0) | {row[0]: from_half(row[1]) for row in rows}
 
     def sentence_vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
         """For each passage the vectors of its sentences, (sentences, dimensions), a row for each of `split_sentences`.
@@ -224,7 +224,7 @@ class Store:
         A passage of which none are stored, such as one of the web, is left out.
         """
         rows = self._db.rows_of("SELECT * FROM sentence_vectors WHERE passage_id IN", list(ids))
-        return {number: floats(blob).reshape(count, -1 if count else 0) for number, count, blob in rows}
+        return {number: from_half(blob).reshape(count, -1 if count else 0) for number, count, blob in rows}
 
     def without_sentences(self, encoder: str, after: int, limit: int) -> list[Passage]:
         """Up to `limit` passages with ids above `after` that this encoder indexed, but not their sentences."""
@@ -239,7 +239,7 @@ class Store:
             SELECT p.id, ?, ? FROM {_JOINED} WHERE p.id = ? AND c.encoder = ?
         """
         with self._db.write() as db:
-            db.executemany(query, [(len(v), halves(v), i, encoder) for i, v in vectors.items()])
+            db.executemany(query, [(len(v), to_half(v), i, encoder) for i, v in vectors.items()])
 
     def scan(self, after: int, limit: int) -> list[tuple[int, Passage]]:
         """Up to `limit` passages of all collections with ids above `after`, each with its collection's id."""
@@ -250,7 +250,7 @@ class Store:
     def replace_vectors(self, vectors: dict[int, NDArray[np.float32]]) -> None:
         """Other vectors for stored passages; one that was deleted in the meantime stays deleted."""
         with self._db.write() as db:
-            rows = [(halves(v), i) for i, v in vectors.items()]
+            rows = [(to_half(v), i) for i, v in vectors.items()]
             db.executemany("UPDATE vectors SET vector = ? WHERE passage_id = ?", rows)
 
     def set_encoder(self, encoder: str) -> None:

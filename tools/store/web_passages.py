@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tools.language.copies import copy_groups
 from tools.passages import Passage, PassageText, SourceDocument
 from tools.store.database import Database
-from tools.store.documents import floats, halves
+from tools.store.documents import from_half, to_half
 
 WEB = "web"
 """What stands for a collection with passages from the web."""
@@ -39,7 +39,7 @@ class WebPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredPages:
     """The ids of the passages that were given, by the address of their page, and how many pages the run had not read
     before."""
 
@@ -54,19 +54,19 @@ class WebPassages:
         self._db = database
         self._putting = threading.Lock()  # finding copies takes long, and other runs write meanwhile
 
-    def put(self, run_id: str, pages: Sequence[WebPage]) -> Kept:
+    def put(self, run_id: str, pages: Sequence[WebPage]) -> StoredPages:
         """Keeps what the run has not kept yet of these pages, each with the page of the run that it is a copy of.
 
         A copy shares at least half of the shorter text's 4-word shingles (tools.language.copies), whatever its site.
         """
         if not pages:
-            return Kept({}, 0)
+            return StoredPages({}, 0)
         pages = list({p.source.external_id: p for p in pages}.values())
         with self._putting:
             originals = self._originals(run_id, pages)
             with self._db.write() as db:
                 ids = {p.source.external_id: _insert(db, run_id, p, originals) for p in pages}
-        return Kept(ids, len(originals))
+        return StoredPages(ids, len(originals))
 
     def _originals(self, run_id: str, pages: Sequence[WebPage]) -> dict[str, str]:
         """For each page that is new to the run the address of the one that it is a copy of, or nothing."""
@@ -85,7 +85,7 @@ class WebPassages:
         return {row["id"]: _passage(row) for row in self._rows(ids)}
 
     def vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
-        return {row["id"]: floats(row["vector"]) for row in self._rows(ids)}
+        return {row["id"]: from_half(row["vector"]) for row in self._rows(ids)}
 
     def forget(self, run_id: str) -> None:
         """Removes everything that the run read."""
@@ -115,7 +115,7 @@ def _insert(db: sqlite3.Connection, run_id: str, page: WebPage, originals: dict[
             row = db.execute(
                 "INSERT INTO web_passages (document_id, position, text, vector, section, form, page, last_page)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (document, position, passage.text, halves(vector), *where),
+                (document, position, passage.text, to_half(vector), *where),
             )
             ids[passage.text] = cast(int, row.lastrowid)
     return [-ids[text] for text in dict.fromkeys(p.text for p in page.passages)]

@@ -100,7 +100,7 @@ def with_sites(query: str, domains: Sequence[str], longest: int) -> str:
     return f"{clause} {cut_query(query, longest - len(clause) - 1)}"
 
 
-def usable_key(name: str, key: str) -> str:
+def checked_key(name: str, key: str) -> str:
     """The key without blanks around it; raises SettingsError where it could not be sent as a header."""
     key = key.strip()
     if not key or not key.isascii() or not key.isprintable() or " " in key:

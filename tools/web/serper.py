@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tools.web.engines import PAGE, WebResult, read_results, usable_key
+from tools.web.engines import PAGE, WebResult, checked_key, read_results
 from tools.web.paged import PagedEngine
 
 
@@ -17,7 +17,7 @@ class Serper(PagedEngine):
     title = "Serper"
 
     def __init__(self, key: str, address: str = "https://google.serper.dev", seconds: float = 20.0) -> None:
-        super().__init__(address, seconds, {"X-API-KEY": usable_key("Serper", key)})
+        super().__init__(address, seconds, {"X-API-KEY": checked_key("Serper", key)})
 
     async def _page(self, client: Any, query: str, page: int) -> list[WebResult]:
         reply = await self._fetch(client, "POST", "/search", {"q": query, "num": PAGE, "page": page})

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from tools.errors import SettingsError
-from tools.inference.chat.bridge import through
+from tools.inference.chat.bridge import client_transport
 from tools.inference.chat.forms import Form
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _NO_KEY = "none"  # the clients want one; a server of one's own ignores it
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ClientOptions:
     """What a model is built of. `seconds`: the longest silence of its server."""
 
     model: str
@@ -57,9 +57,9 @@ class Vendor:
 
     prefix: in front of a model's name; '' for any OpenAI-compatible server. package, module: LangChain's integration.
     url: its address unless another is set. key, address: the variables that hold its key ('' where it wants none) and
-    its address. headers: what it has to be sent besides the usual. raises: the names of what its client raises. bad_key: words of a
-    refusal that is about the key, whatever its status. adds_counts: whether the parts of a reply count tokens each for
-    themselves.
+    its address. headers: what it has to be sent besides the usual. raises: the names of what its client raises.
+    bad_key: words of a refusal that is about the key, whatever its status. adds_counts: whether the parts of a reply
+    count tokens each for themselves.
     """
 
     prefix: str
@@ -69,7 +69,7 @@ class Vendor:
     key: str
     address: str
     listing: Listing
-    build: Callable[[Asked], "BaseChatModel"]
+    build: Callable[[ClientOptions], "BaseChatModel"]
     raises: tuple[str, ...]
     options: Callable[[Form, type[BaseModel]], dict[str, Any]] = Form.options
     form: Form = field(default_factory=Form)
@@ -124,7 +124,7 @@ class Vendor:
         return self.prefix == "anthropic" and name.startswith(f"{bare}-") and name[len(bare) + 1 :].isdigit()
 
 
-def _init(asked: Asked, provider: str, **options: Any) -> "BaseChatModel":
+def _init(asked: ClientOptions, provider: str, **options: Any) -> "BaseChatModel":
     from langchain.chat_models import init_chat_model
 
     if asked.temperature is not None:
@@ -140,7 +140,7 @@ def _bearer(key: str) -> dict[str, str]:
 # --- any OpenAI-compatible server
 
 
-def _openai(asked: Asked) -> "BaseChatModel":
+def _openai(asked: ClientOptions) -> "BaseChatModel":
     import openai
     from pydantic import SecretStr
 
@@ -176,13 +176,13 @@ COMPATIBLE = Vendor(
 # --- Anthropic
 
 
-def _anthropic(asked: Asked) -> "BaseChatModel":
+def _anthropic(asked: ClientOptions) -> "BaseChatModel":
     """Its integration has no parameter for the client, but keeps it on the model."""
     import anthropic
     import httpx2
 
     model = _init(asked, "anthropic", base_url=_NOWHERE, api_key=_NO_KEY, max_retries=0)
-    client = httpx2.AsyncClient(transport=through(asked.http, httpx2), trust_env=False)
+    client = httpx2.AsyncClient(transport=client_transport(asked.http, httpx2), trust_env=False)
     vars(model)["_async_client"] = anthropic.AsyncAnthropic(
         api_key=asked.key or _NO_KEY, base_url=asked.url, max_retries=0, http_client=client
     )
@@ -202,10 +202,10 @@ def _anthropic_headers(key: str) -> dict[str, str]:
 # --- Ollama
 
 
-def _ollama(asked: Asked) -> "BaseChatModel":
+def _ollama(asked: ClientOptions) -> "BaseChatModel":
     import httpx
 
-    own = {"transport": through(asked.http, httpx), "trust_env": False, "follow_redirects": False}
+    own = {"transport": client_transport(asked.http, httpx), "trust_env": False, "follow_redirects": False}
     return _init(asked, "ollama", base_url=asked.url, async_client_kwargs=own)
 
 
@@ -217,7 +217,7 @@ def _ollama_options(form: Form, shape: type[BaseModel]) -> dict[str, Any]:
 # --- Google's Gemini
 
 
-def _google(asked: Asked) -> "BaseChatModel":
+def _google(asked: ClientOptions) -> "BaseChatModel":
     """The client that it makes is replaced by one that was given ours; it is the model's public field."""
     from google import genai
     from google.genai import types

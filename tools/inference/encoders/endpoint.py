@@ -14,7 +14,7 @@ from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
 from tools.inference.batching import parts
 from tools.net.http import fetch_json, is_local, open_client
 
-_AT_ONCE = 4  # requests under way together
+_MOST_CONCURRENT = 4  # requests under way together
 
 
 class EndpointEncoder:
@@ -104,7 +104,7 @@ def post_all(url: str, bodies: Sequence[Any], key: str, name: str, seconds: floa
 
 
 async def _post_all(url: str, bodies: Sequence[Any], key: str, name: str, seconds: float) -> list[Any]:
-    free = asyncio.Semaphore(_AT_ONCE)
+    free = asyncio.Semaphore(_MOST_CONCURRENT)
     async with open_client({"authorization": f"Bearer {key}"} if key else {}, seconds) as client:
 
         async def post(body: Any) -> Any:
