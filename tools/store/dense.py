@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -179,7 +179,7 @@ class DenseIndex(ChromaIndex):
             return self._client
 
     def _errors(self) -> AbstractContextManager[None]:
-        return _ChromaErrors(self._folder)
+        return _chroma_errors(self._folder)
 
     def _name(self, collection_id: int) -> str:
         return f"collection-{collection_id}"
@@ -205,22 +205,17 @@ def silence_telemetry() -> None:
     logging.getLogger("chromadb.telemetry").setLevel(logging.CRITICAL)
 
 
-class _ChromaErrors(AbstractContextManager[None]):
+@contextlib.contextmanager
+def _chroma_errors(folder: Path) -> Iterator[None]:
     """Chroma's failures as an error that says what to do next."""
+    from chromadb.errors import ChromaError
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: object) -> None:
-        if exc is None or isinstance(exc, StoreError):
-            return
-        from chromadb.errors import ChromaError
-
-        if isinstance(exc, ChromaError | sqlite3.DatabaseError | OSError | ValueError | RuntimeError):
-            raise index_error("dense", self._folder, exc) from exc
+    try:
+        yield
+    except StoreError:
+        raise
+    except (ChromaError, sqlite3.DatabaseError, OSError, ValueError, RuntimeError) as exc:
+        raise index_error("dense", folder, exc) from exc
 
 
 def index_error(name: str, folder: Path, exc: BaseException) -> StoreError:

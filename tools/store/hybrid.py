@@ -127,13 +127,13 @@ class HybridSearch:
         """Lets go of the dense index's files or connections; the next use opens them again."""
         self.dense.close()
 
-    def refresh(self, progress: Progress | None = None) -> None:
+    def refresh(self, progress: Progress = lambda *_: None) -> None:
         """Brings both indexes up to date with the store; makes them where they are missing."""
         with index_lock(self._lock, exclusive=True, timeout=_LOCK_SECONDS):
             for projection in self._projections():
                 self._bring_up_to_date(projection, progress)
 
-    def rebuild(self, progress: Progress | None = None) -> None:
+    def rebuild(self, progress: Progress = lambda *_: None) -> None:
         """Makes both indexes again from the store; vectors of another encoder are computed again first.
 
         Passages that have no vectors of their sentences get them at last, when the indexes can be searched again.
@@ -194,7 +194,7 @@ class HybridSearch:
         self._store.set_projection(projection.name, stamp, self._store.last_seq(), rebuilt_to=0)
         projection.clear(stamp)
 
-    def _bring_up_to_date(self, projection: Projection, progress: Progress | None) -> None:
+    def _bring_up_to_date(self, projection: Projection, progress: Progress) -> None:
         row = self._store.projection(projection.name)
         if row is None or projection.stamp() != row["stamp"]:
             self._begin_rebuild(projection)
@@ -203,7 +203,7 @@ class HybridSearch:
         self._finish_rebuild(projection, progress)
         self._apply_journal(projection, progress)
 
-    def _finish_rebuild(self, projection: Projection, progress: Progress | None) -> None:
+    def _finish_rebuild(self, projection: Projection, progress: Progress) -> None:
         while (row := self._store.projection(projection.name)) is not None and row["rebuilt_to"] is not None:
             batch = self._store.scan(row["rebuilt_to"], _BATCH)
             if batch:
@@ -211,10 +211,10 @@ class HybridSearch:
                 projection.apply([(c, p, vectors[p.id]) for c, p in batch if p.id in vectors], [])
             reached = batch[-1][1].id if batch else None
             self._record(projection, row["stamp"], row["applied_seq"], reached)
-            if progress and batch:
+            if batch:
                 progress(projection.name, len(batch))
 
-    def _apply_journal(self, projection: Projection, progress: Progress | None) -> None:
+    def _apply_journal(self, projection: Projection, progress: Progress) -> None:
         row = self._store.projection(projection.name)
         assert row is not None  # _bring_up_to_date made it
         applied = row["applied_seq"]
@@ -224,8 +224,7 @@ class HybridSearch:
             projection.apply(adds, removes)
             applied = changes[-1].seq
             self._record(projection, row["stamp"], applied, None)
-            if progress:
-                progress(projection.name, len(changes))
+            progress(projection.name, len(changes))
 
     def _record(self, projection: Projection, stamp: str, applied: int, rebuilt_to: int | None) -> None:
         """How far the index is, known to be in this process's memory too."""
@@ -237,7 +236,7 @@ class HybridSearch:
         passages, vectors = self._store.passages(collections), self._store.vectors(collections)
         return [(collections[i], p, vectors[i]) for i, p in sorted(passages.items()) if i in vectors]
 
-    def _reencode(self, progress: Progress | None) -> None:
+    def _reencode(self, progress: Progress) -> None:
         made_by, unfinished = self._store.encoders(), f"{self.encoder.name} (unfinished)"
         if made_by <= {self.encoder.name}:
             return
@@ -252,18 +251,16 @@ class HybridSearch:
             self._store.replace_vectors({p.id: v for (_, p), v in zip(batch, vectors, strict=True)})
             reached = batch[-1][1].id
             self._store.set_note(_REENCODED_UP_TO, str(reached))
-            if progress:
-                progress("vectors", len(batch))
+            progress("vectors", len(batch))
         self._store.set_encoder(self.encoder.name)
 
-    def _encode_sentences(self, progress: Progress | None) -> None:
+    def _encode_sentences(self, progress: Progress) -> None:
         reached = 0
         while batch := self._store.without_sentences(self.encoder.name, reached, _BATCH):
             _, vectors = encode_with_sentences(self.encoder, [], [split_sentences(p.text) for p in batch])
             self._store.keep_sentence_vectors(self.encoder.name, {p.id: v for p, v in zip(batch, vectors, strict=True)})
             reached = batch[-1].id
-            if progress:
-                progress("sentences", len(batch))
+            progress("sentences", len(batch))
 
 
 def passage_text(title: str, text: str, section: str = "") -> str:

@@ -110,20 +110,17 @@ class ChatModel:
             raise ProviderDownError(f"{self.name} was not asked, since {self.address} has failed in this run already.")
         if current().offline and not self.local:
             raise ProviderDownError(f"{self.name} was not asked, since nothing is to leave this machine.")
-        asked = f"{user}\n\n{_AS_JSON}{described(shape)}"
-        try:
-            return read_reply(await self._reply(_messages(system, asked), shape), shape)
-        except _RefusedError:
-            raise
-        except ProviderReplyError as exc:
-            # In the same turn: some models' templates know no two turns of one speaker in a row.
-            asked = f"{asked}\n\n{_REPEATED.format(problem=str(exc).rstrip('.'))}"
-        try:
-            return read_reply(await self._reply(_messages(system, asked), shape), shape)
-        except _RefusedError:
-            raise
-        except ProviderReplyError as exc:
-            raise ProviderReplyError(f"{self.name} did not give what it was asked for: {exc}") from exc
+        first = asked = f"{user}\n\n{_AS_JSON}{described(shape)}"
+        while True:
+            try:
+                return read_reply(await self._reply(_messages(system, asked), shape), shape)
+            except _RefusedError:
+                raise
+            except ProviderReplyError as exc:
+                if asked != first:
+                    raise ProviderReplyError(f"{self.name} did not give what it was asked for: {exc}") from exc
+                # In the same turn: some models' templates know no two turns of one speaker in a row.
+                asked = f"{first}\n\n{_REPEATED.format(problem=str(exc).rstrip('.'))}"
 
     async def aclose(self) -> None:
         if self._http is not None:
