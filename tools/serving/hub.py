@@ -105,7 +105,7 @@ def choose(files: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
 def describe(download: Download, gpu: float | None) -> str:
     """What a download would be, in lines for a terminal.
 
-    gpu: bytes of its memory, 0 where that cannot be told; None without a GPU.
+    gpu: bytes of its memory, 0 where that is not known; None without a GPU.
     """
     from huggingface_hub import constants
 

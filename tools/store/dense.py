@@ -59,7 +59,7 @@ class DenseProjection(Projection, Protocol):
         ...
 
     def close(self) -> None:
-        """Lets go of files and connections; the next use opens them again."""
+        """Releases files and connections; the next use opens them again."""
         ...
 
 
@@ -164,7 +164,7 @@ class DenseIndex(ChromaIndex):
                 self._client = None
 
     def close(self) -> None:
-        """As `reopen`: there is nothing else to let go of."""
+        """As `reopen`: there is nothing else to release."""
         self.reopen()
 
     def _open(self) -> Any:

@@ -124,7 +124,7 @@ class HybridSearch:
             return dict(self.lexical.search(text, ids, k))
 
     def close(self) -> None:
-        """Lets go of the dense index's files or connections; the next use opens them again."""
+        """Releases the dense index's files or connections; the next use opens them again."""
         self.dense.close()
 
     def refresh(self, progress: Progress = lambda *_: None) -> None:

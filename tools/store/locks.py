@@ -18,7 +18,7 @@ _POLL_SECONDS = 0.02
 
 @contextmanager
 def index_lock(path: Path, *, exclusive: bool, timeout: float) -> Iterator[None]:
-    """Holds the lock file; the system lets go of it when the process ends, however it ends.
+    """Holds the lock file; the system releases it when the process ends, however it ends.
 
     Raises StoreBusyError when other processes hold it for longer than `timeout` seconds.
     """

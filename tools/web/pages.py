@@ -78,10 +78,10 @@ def hint_of(page: FetchedPage) -> str:
     tree = parse(decode(page))
     if tree is None:
         return ""
-    told = set(schema_types(tree, schema_items(tree)))
+    declared = set(schema_types(tree, schema_items(tree)))
     if tree.xpath("boolean(//meta[@name='citation_journal_title' or @name='citation_doi'])"):
-        told.add("ScholarlyArticle")  # the tags that scholarly search engines ask publishers for
-    found = next((name for name in _TELLING_TYPES if name in told), "")
+        declared.add("ScholarlyArticle")  # the tags that scholarly search engines ask publishers for
+    found = next((name for name in _TELLING_TYPES if name in declared), "")
     return found or str(tree.xpath("string(//meta[@property='og:type']/@content)")).strip()[:40]
 
 

@@ -247,7 +247,8 @@ class ChatModel:
     def _said(self, exc: Exception) -> str:
         """A server's words, without the key that some say back."""
         said = server_words(exc)
-        return _short(said.replace(self._key, "…") if self._key else said)
+        shown = said.replace(self._key, "…") if self._key else said
+        return " ".join(shown.split())[:200]
 
 
 def _messages(system: str, user: str) -> list[tuple[str, str]]:
@@ -256,10 +257,6 @@ def _messages(system: str, user: str) -> list[tuple[str, str]]:
 
 def _text_of(chunk: "BaseMessage") -> str:
     return chunk.content if isinstance(chunk.content, str) else str(chunk.text)
-
-
-def _short(text: str) -> str:
-    return " ".join(text.split())[:200]
 
 
 async def models_at(url: str, key: str = "", vendor: Vendor = COMPATIBLE) -> list[str]:

@@ -21,8 +21,8 @@ class EndpointEncoder:
     """Unit vectors from an embeddings address.
 
     url: up to and without `/embeddings`, as in http://127.0.0.1:8000/v1. key: sent as a bearer token. query_prompt and
-    document_prompt: put before every query and document, for a model that was trained so. dimensions: what the model
-    gives; asked for once where it is not told. batch: texts of one request. seconds: the longest silence of the server.
+    document_prompt: put before every query and document, for a model that was trained so. dimensions: of the model's
+    vectors; asked for once where None. batch: texts of one request. seconds: the longest silence of the server.
 
     The server's name for the model stands for its weights: another model under the same name is not noticed.
 
@@ -50,8 +50,8 @@ class EndpointEncoder:
         self._batch = batch
         self._seconds = seconds
         self._asking = threading.Lock()
-        told = "\x1f".join((model, query_prompt, document_prompt, str(dimensions or "")))
-        self.name = f"endpoint-{model}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+        settings = "\x1f".join((model, query_prompt, document_prompt, str(dimensions or "")))
+        self.name = f"endpoint-{model}-{hashlib.sha256(settings.encode()).hexdigest()[:12]}"
 
     @property
     def dimensions(self) -> int:

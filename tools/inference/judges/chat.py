@@ -121,8 +121,8 @@ def messages(prompt: Prompt, pair: Pair) -> list[dict[str, str]]:
     if prompt.digest in {load_prompt(name).digest for name in PROMPTS}:
         values = {name: as_data(name, text) for name, text in values.items()}
     system, user = prompt.render(**values)
-    told = [{"role": "system", "content": system}] if system else []
-    return [*told, {"role": "user", "content": user}]
+    system_message = [{"role": "system", "content": system}] if system else []
+    return [*system_message, {"role": "user", "content": user}]
 
 
 def read_judge_prompt(path: Path) -> Prompt:
@@ -146,7 +146,7 @@ def _checked(prompt: Prompt) -> Prompt:
 
 
 def from_logprobs(logprobs: Any) -> float | None:
-    """P(Yes) / (P(Yes) + P(No)) at the answer's first token; None where it cannot be told."""
+    """P(Yes) / (P(Yes) + P(No)) at the answer's first token; None where it is not known."""
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
     rows = [t for t in tokens if isinstance(t, dict)] if isinstance(tokens, list) else []
     row = _answer_token(rows)

@@ -160,8 +160,8 @@ def load_judge(cache_dir: Path) -> EmbeddedJudge:
         raise ModelError(
             f"the judge's files in {FOLDER} cannot be read ({exc}). Restore them from the project."
         ) from exc
-    told = hashlib.sha256(f"{calibration!r} {reading}".encode()).hexdigest()[:4]
-    name = f"embedded-judge-{recipe.fingerprint()}-{told}"
+    digest = hashlib.sha256(f"{calibration!r} {reading}".encode()).hexdigest()[:4]
+    name = f"embedded-judge-{recipe.fingerprint()}-{digest}"
     return EmbeddedJudge(model, name, calibration, closer)
 
 

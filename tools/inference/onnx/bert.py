@@ -97,7 +97,7 @@ def build_bert(weights: "Weights", heads: int, head: Head, tell: "Sequence[str]"
     x = _embeddings(graph)
     mask = graph.op("Cast", "mask", to=TensorProto.INT32)
     relative = _relative(graph)
-    last = _layers(weights) - 1
+    last = max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
     for layer in range(last + 1):
         asking = _first(graph, x) if layer == last and head == "classifier" else x
         bias = relative and (_first_rows(graph, relative) if asking != x else relative)
@@ -109,18 +109,14 @@ def build_bert(weights: "Weights", heads: int, head: Head, tell: "Sequence[str]"
         helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", "length"]) for n in ("ids", "mask", "types")
     ]
     outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", "width"])]
-    for told in tell:
-        graph.nodes.append(helper.make_node("Identity", [graph.inputs[told]], [f"{told}.input"]))
-        outputs.append(helper.make_tensor_value_info(f"{told}.input", TensorProto.FLOAT, None))
+    for layer_name in tell:
+        graph.nodes.append(helper.make_node("Identity", [graph.inputs[layer_name]], [f"{layer_name}.input"]))
+        outputs.append(helper.make_tensor_value_info(f"{layer_name}.input", TensorProto.FLOAT, None))
     body = helper.make_graph(graph.nodes, "bert", inputs, outputs, graph.constants)
     # The pinned IR version keeps the file readable for runtimes older than the onnx package that wrote it.
     return helper.make_model(
         body, opset_imports=[helper.make_opsetid("", _OPSET), helper.make_opsetid(_RUNTIME, 1)], ir_version=10
     )
-
-
-def _layers(weights: "Weights") -> int:
-    return 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
 
 
 def buckets(length: int) -> "NDArray[np.int64]":

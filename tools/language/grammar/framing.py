@@ -99,7 +99,7 @@ def frame(question: str) -> Framing:
 
 
 def _taken(reading: Reading, text: str) -> Framing:
-    """The framing of what was read; where a pronoun has no certain referent, all of the text stands in."""
+    """The framing of what was read; where a pronoun has no certain referent, all of the text is asked instead."""
     title, body = after_title(reading.text)
     if title and _VERDICT.match(body):
         return answered(worth(title), "polar")
