@@ -111,7 +111,7 @@ class Models:
             chosen = [texts[i] for i in wanted]
             if hasattr(encoder, "address"):  # a server's work is not for this process's worker to wait for
                 return compute(chosen)
-            return self.worker.run(space, compute, chosen)
+            return self.worker.run(compute, chosen)
 
         def rows() -> NDArray[
             np.float32
@@ -241,7 +241,7 @@ class _Own(_Cached):
             part = pairs[done : done + size]
             try:
                 async with asyncio.timeout(None if math.isinf(seconds) else max(0.0, give_up - began)):
-                    made = await self.worker.arun((self.name, score), score, part)
+                    made = await self.worker.arun(score, part)
             except TimeoutError:
                 break
             scores[done : done + len(part)] = made.reshape(len(part), width)

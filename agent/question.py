@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 from tools.errors import QuestionError
-from tools.language.grammar.lexicon import is_noun_by_ending, is_word
+from tools.language.grammar import is_noun_by_ending, is_word
 
 LONGEST = 4000
 """Characters of a question at most."""

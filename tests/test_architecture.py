@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from evals.suites import architecture
 from evals.__main__ import main
+from evals.suites import architecture
 from evals.suites.architecture import FLOORS, PICTURE, ROOT, floor, main_line, opening, ordered, stage_edges
 
 TOUR = (ROOT / "docs" / "tour.md").read_text()

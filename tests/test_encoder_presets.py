@@ -19,7 +19,7 @@ from agent.__main__ import main
 from agent.providers.build import build_encoder
 from agent.settings import load_settings
 from tools.errors import ModelError
-from tools.inference.encoders.presets import ENCODERS, RERANKERS, meant
+from tools.inference.encoders.presets import ENCODERS, RERANKERS, suggestion
 from tools.inference.encoders.reranker import Reranker
 from tools.inference.encoders.transformers import TransformersEncoder, find_model
 
@@ -85,10 +85,11 @@ def test_a_name_that_is_none_is_answered_with_the_nearest(cached: Place) -> None
     cached("somebody/other")
     with pytest.raises(ModelError, match=r"no folder 'Contreiver'.*Did you mean 'contriever'\? The presets are: contr"):
         find_model("Contreiver", ENCODERS)
-    assert meant("tart", ENCODERS).startswith("Did you mean 'tart-dual'? ")
-    assert meant("word2vec", ENCODERS).startswith("The presets are: contriever, dpr, ")
-    assert meant("bge-reranker", RERANKERS) == "Did you mean 'bge-reranker-large'? The presets are: bge-reranker-large."
-    assert meant("facebook/contriever", ENCODERS) == meant("./contriever", ENCODERS) == ""
+    assert suggestion("tart", ENCODERS).startswith("Did you mean 'tart-dual'? ")
+    assert suggestion("word2vec", ENCODERS).startswith("The presets are: contriever, dpr, ")
+    named = "Did you mean 'bge-reranker-large'? The presets are: bge-reranker-large."
+    assert suggestion("bge-reranker", RERANKERS) == named
+    assert suggestion("facebook/contriever", ENCODERS) == suggestion("./contriever", ENCODERS) == ""
 
 
 @slow

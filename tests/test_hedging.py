@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import httpx
@@ -14,6 +15,7 @@ from silent_server import ANOTHER_CAME, NEVER, OTHERS_ENDED, SilentServer, Turn
 
 from tools.allowance import Allowance, using
 from tools.inference.chat.model import ChatModel
+from tools.inference.chat.prices import cost_of
 from tools.inference.judges.chat import ChatJudge
 from tools.inference.judges.judge import Pair
 from tools.net import hedging
@@ -119,7 +121,7 @@ async def test_a_body_that_began_may_pause(server: ModelServer) -> None:
 
 
 async def test_the_lost_request_has_its_price() -> None:
-    allowance, priced = Allowance(), Patience("test-model", (2e6, 1e9))
+    allowance, priced = Allowance(), Patience("test-model", partial(cost_of, (2e6, 1e9)))
     await said_by(SILENT[0], Turn("second"), allowance=allowance, patience=priced)
     assert (allowance.cost, allowance.unpriced) == (GIVEN * 2.0, 0)
 

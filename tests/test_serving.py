@@ -22,7 +22,7 @@ from vllm_server import alive, free_port
 from agent.settings import load_settings
 from tools.errors import ModelError, SettingsError
 from tools.serving.__main__ import BAD_INPUT, OK, main
-from tools.serving.hub import CPU_MODEL, GPU_MODEL, Offer, choose, describe, find_folder, known
+from tools.serving.hub import CPU_MODEL, GPU_MODEL, Download, choose, describe, find_folder, known
 from tools.serving.models import LocalModel, env_lines, mark_judge, read_model
 from tools.serving.vllm import build_command, build_environment, find_python, gpu_memory, has_gpu, running
 
@@ -177,7 +177,7 @@ def test_a_gpu_that_is_too_small_is_told(gpu: float, said: str) -> None:
 
 
 def test_of_another_model_nothing_is_made_up() -> None:
-    told = describe(Offer("some/model"), 24e9)
+    told = describe(Download("some/model"), 24e9)
     assert told.count("told with DOWNLOAD=1") == 3
     assert " GB from" not in told
 

@@ -15,7 +15,7 @@ from agent.runs.service import Runs
 from agent.runs.warming import warm_up
 from agent.settings import Settings
 from tools.errors import RunError
-from tools.inference.worker import give_way
+from tools.inference.worker import lower_priority
 
 __all__ = ["instant_template", "settings"]
 
@@ -153,7 +153,7 @@ async def test_the_runs_threads_give_way_and_the_desk_does_not(settings: Setting
     async with door(settings) as runs:
         assert await asyncio.to_thread(niceness) == max(10, before)
         assert await runs.at_desk(niceness) == before
-    thread = threading.Thread(target=give_way)
+    thread = threading.Thread(target=lower_priority)
     thread.start()
     thread.join()
     assert niceness() == before
@@ -161,9 +161,9 @@ async def test_the_runs_threads_give_way_and_the_desk_does_not(settings: Setting
 
 NICER = """
 import os, threading
-from tools.inference.worker import give_way
+from tools.inference.worker import lower_priority
 def work():
-    give_way()
+    lower_priority()
     print(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
 
 os.nice(15)

@@ -11,9 +11,9 @@ import pytest
 from web_server import LOGIN_WALL, WebServer, article, open_fetcher, pdf
 
 from tools.errors import SourceError
+from tools.ingest.html_tree import parse, schema_items, shorten
 from tools.web.fetch import FetchedPage
-from tools.web.markup import decode, parse, schema_items, shorten
-from tools.web.pages import FEWEST_WORDS, LONGEST_TEXT, hint_of, normalise_url, read_page
+from tools.web.pages import FEWEST_WORDS, LONGEST_TEXT, decode, hint_of, normalise_url, read_page
 from tools.web.walls import wall
 
 URL = "https://gazette.example/harbour"

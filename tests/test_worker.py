@@ -1,4 +1,4 @@
-"""The worker: merging, order, errors and cancelling."""
+"""The worker: order, parts, errors and cancelling."""
 
 import asyncio
 import threading
@@ -36,7 +36,7 @@ class Doubles:
         """Occupies the worker until `go` is set."""
         self.go.clear()
         self.begun.clear()
-        thread = threading.Thread(target=worker.run, args=("held", self, [0]))
+        thread = threading.Thread(target=worker.run, args=(self, [0]))
         thread.start()
         assert self.begun.wait(10)
         return thread
@@ -45,52 +45,41 @@ class Doubles:
 def waiting(worker: Worker, number: int) -> None:
     """Returns once so many requests are queued."""
     until = time.monotonic() + 10
-    while worker._queue.qsize() < number:
+    while worker._thread._work_queue.qsize() < number:
         assert time.monotonic() < until
         time.sleep(0.005)
 
 
 def test_rows_in_the_order_of_the_items() -> None:
-    rows = Worker().run("a", Doubles(), [3, 1, 2])
+    rows = Worker().run(Doubles(), [3, 1, 2])
     assert rows.tolist() == [[6, 3], [2, 1], [4, 2]]
 
 
 def test_no_items() -> None:
-    assert Worker().run("a", Doubles(), []).shape == (0, 2)
-    assert asyncio.run(Worker().arun("a", Doubles(), [])).shape == (0, 2)
+    assert Worker().run(Doubles(), []).shape == (0, 2)
+    assert asyncio.run(Worker().arun(Doubles(), [])).shape == (0, 2)
 
 
-def test_waiting_requests_of_one_key_run_together() -> None:
+def test_what_waits_is_computed_in_its_order_and_each_request_alone() -> None:
     worker, model = Worker(), Doubles()
     held = model.hold(worker)
     with ThreadPoolExecutor(8) as pool:
-        futures = [pool.submit(worker.run, "a", model, [i, i + 100]) for i in range(8)]
-        waiting(worker, 8)
+        futures = []
+        for i in range(8):
+            futures.append(pool.submit(worker.run, model, [i, i + 100]))
+            waiting(worker, i + 1)
         model.go.set()
         assert [f.result()[:, 1].tolist() for f in futures] == [[i, i + 100] for i in range(8)]
     held.join()
-    assert len(model.batches) == 2
-    assert sorted(model.batches[1]) == [*range(8), *range(100, 108)]
-
-
-def test_requests_of_different_keys_run_apart() -> None:
-    worker, model = Worker(), Doubles()
-    held = model.hold(worker)
-    with ThreadPoolExecutor(6) as pool:
-        futures = [pool.submit(worker.run, f"key{i % 2}", model, [i]) for i in range(6)]
-        waiting(worker, 6)
-        model.go.set()
-        assert [f.result()[0, 1] for f in futures] == [*range(6)]
-    held.join()
-    assert all(len({i % 2 for i in batch}) == 1 for batch in model.batches)
+    assert model.batches == [[0], *([i, i + 100] for i in range(8))]
 
 
 def test_a_large_request_is_run_in_parts_so_that_others_need_not_wait() -> None:
     worker, model = Worker(), Doubles()
-    assert worker.run("a", model, range(1000))[:, 1].tolist() == list(range(1000))
+    assert worker.run(model, range(1000))[:, 1].tolist() == list(range(1000))
     assert max(len(b) for b in model.batches) <= 128
     model.batches.clear()
-    assert asyncio.run(worker.arun("a", model, range(1000)))[:, 1].tolist() == list(range(1000))
+    assert asyncio.run(worker.arun(model, range(1000)))[:, 1].tolist() == list(range(1000))
     assert max(len(b) for b in model.batches) <= 128
 
 
@@ -98,7 +87,7 @@ def test_an_error_reaches_only_whose_item_it_was() -> None:
     worker, model = Worker(), Doubles()
     held = model.hold(worker)
     with ThreadPoolExecutor(4) as pool:
-        futures = [pool.submit(worker.run, "a", model, [i]) for i in (1, -2, 3, -4)]
+        futures = [pool.submit(worker.run, model, [i]) for i in (1, -2, 3, -4)]
         waiting(worker, 4)
         model.go.set()
         assert futures[0].result().tolist() == [[2, 1]]
@@ -108,22 +97,22 @@ def test_an_error_reaches_only_whose_item_it_was() -> None:
         with pytest.raises(ValueError, match=r"\[-4\]"):
             futures[3].result()
     held.join()
-    assert worker.run("a", model, [5]).tolist() == [[10, 5]]
+    assert worker.run(model, [5]).tolist() == [[10, 5]]
 
 
 @pytest.mark.parametrize("wrong", [np.zeros((1, 2), np.float32), None])
 def test_a_model_that_returns_something_else_stops_nobody_else(wrong: Any) -> None:
     worker = Worker()
     with pytest.raises((ModelError, TypeError)):
-        worker.run("bad", lambda items: wrong, [1, 2])
-    assert worker.run("a", Doubles(), [1]).tolist() == [[2, 1]]
+        worker.run(lambda items: wrong, [1, 2])
+    assert worker.run(Doubles(), [1]).tolist() == [[2, 1]]
 
 
 async def test_a_cancelled_request_is_never_computed() -> None:
     worker, model = Worker(), Doubles()
     held = model.hold(worker)
-    kept = asyncio.create_task(worker.arun("a", model, [1]))
-    dropped = asyncio.create_task(worker.arun("a", model, [7]))
+    kept = asyncio.create_task(worker.arun(model, [1]))
+    dropped = asyncio.create_task(worker.arun(model, [7]))
     await asyncio.to_thread(waiting, worker, 2)
     dropped.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -137,7 +126,7 @@ async def test_a_cancelled_request_is_never_computed() -> None:
 async def test_the_event_loop_runs_on_while_the_model_works() -> None:
     worker, model = Worker(), Doubles()
     held = model.hold(worker)
-    tasks = [asyncio.create_task(worker.arun("a", model, items)) for items in ([1], [])]
+    tasks = [asyncio.create_task(worker.arun(model, items)) for items in ([1], [])]
     for _ in range(5):
         await asyncio.sleep(0.01)
     assert not any(t.done() for t in tasks)
@@ -149,5 +138,5 @@ async def test_the_event_loop_runs_on_while_the_model_works() -> None:
 def test_more_threads_than_may_wait() -> None:
     worker, model = Worker(), Doubles()
     with ThreadPoolExecutor(40) as pool:
-        results = list(pool.map(lambda i: worker.run(i % 3, model, [i, i + 1]), range(1500)))
+        results = list(pool.map(lambda i: worker.run(model, [i, i + 1]), range(1500)))
     assert [r[:, 1].tolist() for r in results] == [[i, i + 1] for i in range(1500)]

@@ -1,1 +1,13 @@
-"""What the agent uses on the world: sources, the store, search, the encoder and the judges."""
+"""What the agent works with: language, models, the store, search and the web.
+
+A package imports only what stands before it here (`tests/test_layout.py` checks it), and any of them the modules of
+`tools` itself (errors, allowance, passages, disk):
+
+1. net: requests over HTTP, with retries and second requests.
+2. language: English text: sentences, grammar, grounding.
+3. inference: chat models, encoders, judges, and the worker that runs the embedded ones.
+4. store: documents, passages and vectors in SQLite, and the indexes over them.
+5. ingest: readers of files, and what makes documents of them.
+6. web: search engines, and the pages that they find.
+7. diversity, responses, serving: selection of passages, answers of one document, local model servers.
+"""

@@ -15,7 +15,7 @@ from agent.runs.open import open_runs, usual_options
 from agent.runs.service import Runs
 from agent.runs.store import Event, RunRow, Thread
 from agent.settings import Settings
-from tools.inference.worker import give_way
+from tools.inference.worker import lower_priority
 from tools.passages import Passage
 
 T = TypeVar("T")
@@ -92,7 +92,7 @@ class Door:
         self._loop.close()
 
     def _turn(self) -> None:
-        give_way()  # the runs' threads, models included, to those that draw the page
+        lower_priority()  # the runs' threads, models included, to those that draw the page
         self._loop.run_forever()
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from agent.answer.model import Outcome
 from agent.state import STAND_INS, Coverage, Perspective, RunState, Stance, Target, in_case
 from tools.language.counts import count
-from tools.language.grammar.clause import lower_first
+from tools.language.grammar import lower_first
 
 _LOOKED_AT = 9  # of the passages that lean to a side, those that documents are named from
 SETTLED_PASSAGES, SETTLED_SOURCES, SETTLED_RATIO = 8, 4, 8

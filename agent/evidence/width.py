@@ -16,7 +16,7 @@ from agent.evidence.sentences import Reading, read_sides
 from agent.inference import Models
 from agent.seams import Brief
 from agent.state import FramingState, Perspective
-from tools.language.grammar.width import Narrow, narrowed
+from tools.language.grammar import Narrow, narrowed
 
 _EMPTY = frozenset("better worse more most less many much good that this with from than very".split())
 _SPEAKS_OF = 0.4  # cosine of a sentence to the effect from which it speaks of it in other words

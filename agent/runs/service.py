@@ -33,7 +33,7 @@ from agent.settings import Settings
 from agent.state import RunState
 from agent.tracing import Traced, langsmith_of, run_span, set_up_tracing
 from tools.errors import RunAbandonedError, RunCancelledError, RunError, SteelmanError, StoreError, UnknownRunError
-from tools.inference.worker import give_way
+from tools.inference.worker import lower_priority
 from tools.store.database import Database, translated
 from tools.store.store import Store, check_encoder
 
@@ -70,7 +70,7 @@ class Runs:
 
     async def __aenter__(self) -> "Runs":
         # Providers may hang; the loop's few default threads must not all wait for them.
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "steelman", give_way))
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "steelman", lower_priority))
         async with AsyncExitStack() as opening:
             await asyncio.to_thread(set_up_tracing)
             self._desk = opening.enter_context(ThreadPoolExecutor(1, "steelman-runs"))

@@ -8,10 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evals.datasets.cases import SIDES, Case, Side
-from tools.language.grammar import frame
-from tools.language.grammar.boundary import head_noun
-from tools.language.grammar.inflect import is_gerund
-from tools.language.grammar.lexicon import is_name, words_of
+from tools.language.grammar import frame, head_noun, is_gerund, is_name, words_of
 from tools.passages import SourceDocument
 
 PLAIN, MISSING, NEUTRAL = "plain", "missing", "neutral"

@@ -43,7 +43,7 @@ class InstantEncoder:
 class InstantJudge:
     """Supports whatever it is asked about."""
 
-    name = "instant-judge"  # the worker tells models apart by their names
+    name = "instant-judge"
     threshold = 0.5
     sentence_threshold = 0.5
 

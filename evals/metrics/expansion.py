@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.metrics.ratio import Ratio
-from tools.language.grammar import Framing
-from tools.language.grammar.negation import same_polarity
-from tools.language.grammar.tidying import tidy
+from tools.language.grammar import Framing, same_polarity, tidy
 
 CLOSE = 0.9
 MEASURES = ("exact", "close", "wrong_polarity", "nearest_opposite", "no_claim")

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from evals.metrics.expansion import CLOSE, folded
 from evals.metrics.ratio import Ratio
-from tools.language.grammar import Framing
-from tools.language.grammar.negation import same_polarity
+from tools.language.grammar import Framing, same_polarity
 
 SIDED = ("polar", "claim")
 

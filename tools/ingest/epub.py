@@ -9,12 +9,12 @@ from typing import Any
 
 from tools.ingest.documents import document_of_file
 from tools.ingest.encodings import decoded
+from tools.ingest.html_tree import parse
 from tools.ingest.markup import blocks_of
 from tools.ingest.packed import Package, attr, child, local, opened, own_title, parsed, resolved
 from tools.ingest.raised import write_raised
 from tools.ingest.tidy import drop_mark, is_mark
 from tools.passages import Block, SourceDocument
-from tools.web.markup import parse
 
 _MIMETYPES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,30});")

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 from tools.errors import SourceError
 from tools.ingest.documents import document_of_blocks, read_decoded
 from tools.ingest.furniture import main_part, without_furniture, words_in
+from tools.ingest.html_tree import parse, shorten
 from tools.ingest.markup import SILENT, blocks_of
 from tools.ingest.packed import own_title
 from tools.ingest.raised import write_raised
 from tools.ingest.tidy import tidied
 from tools.passages import Block, SourceDocument
-from tools.web.markup import parse, shorten
 
 _FAR_LESS = 0.6  # of the words that stand in the page's main part: whatever took no more has missed its text
 _AS_MUCH = 0.9  # of the words that the extraction found, in blocks that are taken in its place

@@ -9,12 +9,12 @@ from typing import Any
 
 from tools.errors import SourceError
 from tools.ingest.documents import document_of_blocks, read_decoded, title_of
+from tools.ingest.html_tree import parse
 from tools.ingest.markup import blocks_of
 from tools.ingest.plain import prose
 from tools.ingest.raised import write_raised
 from tools.ingest.tidy import tidied
 from tools.passages import SourceDocument
-from tools.web.markup import parse
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 _MOST_BRACKETS = 2_000  # in one paragraph; the time that a parser takes grows with their square

@@ -4,16 +4,12 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from tools.language.word_lists import ENGLISH_MARKERS
+
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
 _WORD = re.compile(r"[^\W\d_]+")
-# What English prose cannot be written without, and no other language writes: Danish has 'for', 'at', 'have' and 'is',
-# Dutch 'of', 'was', 'had' and 'he'.
-_COMMON = frozenset(
-    "the and that this with which would their they them been has who there when were should could these those what "
-    "than because not you your from it its about into through while where whether does did how".split()
-)
 _NAMES = {
     "ar": "Arabic",
     "bg": "Bulgarian",
@@ -90,7 +86,7 @@ def language_of(text: str) -> str:
     words = _WORD.findall(_sample(text).casefold())
     if not words:
         return ""
-    common = [w for w in words if w in _COMMON]
+    common = [w for w in words if w in ENGLISH_MARKERS]
     if len(common) >= _ENGLISH * len(words) and len(set(common)) >= min(_FEWEST_COMMON, len(words) // 8):
         return "en"
     likely = _of_script("".join(words))

@@ -8,13 +8,12 @@ References, page numbers and addresses in a sentence are no reason to refuse it.
 import re
 from dataclasses import dataclass
 
-from tools.language.grammar.finite import finite_verb
-from tools.language.grammar.lexicon import words_of
+from tools.language.decontextualising import antecedent_added
+from tools.language.grammar import finite_verb, words_of
 from tools.language.prose import is_heading, without_mark
 from tools.language.sentences import split_sentences
 from tools.language.standalone import is_prose, leans_back
 from tools.passages import Passage
-from tools.responses.evidence import antecedent_added
 
 SHORTEST, LONGEST, LONGEST_PAIR = 6, 60, 75
 """Words of a sentence, and of two together, that may be quoted."""

@@ -14,12 +14,11 @@ the same work twice: whoever opens a client leaves the `Patience` out then.
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tools.allowance import current
-from tools.inference.chat.prices import Price, cost_of
 
 if TYPE_CHECKING:
     import httpx
@@ -34,18 +33,19 @@ TIMES_SLOWEST = 3.0
 class Patience:
     """How long the silence of one model is borne, and what a second request to it costs.
 
-    name: of the model, for the note. price: of its tokens. slowest: seconds from a request to the first byte of the
+    name: of the model, for the note. cost: US dollars of so many tokens given and made, None where the price is not
+    known. slowest: seconds from a request to the first byte of the
     slowest reply that came so far; kept by whoever owns the model, longer than any connection.
     """
 
     name: str
-    price: Price | None = None
+    cost: Callable[[int, int], float | None] = lambda given, made: None
     slowest: float = 0.0
 
     def seconds(self) -> float:
         return max(LEAST_SILENCE, TIMES_SLOWEST * self.slowest)
 
-    def may_ask_again(self, waited: float) -> bool:
+    def may_send_second(self, waited: float) -> bool:
         """Whether a second request is sent after so many seconds of silence; it is counted and noted then.
 
         Not where the stage ends before even a reply as slow as the slowest so far would have begun.
@@ -57,10 +57,10 @@ class Patience:
         allowance.note("scope", said)
         return True
 
-    def count_lost(self, request: "httpx.Request") -> None:
+    def count_cancelled(self, request: "httpx.Request") -> None:
         """Counts the tokens of a request that was cancelled: about four characters of the prompt each, and no reply."""
         given = _characters(json.loads(request.content)) // 4
-        current().add_tokens(given, 0, cost_of(self.price, given, 0))
+        current().add_tokens(given, 0, self.cost(given, 0))
 
 
 _NO_PROMPT = frozenset(("response_format", "output_config", "format", "generationConfig", "tools", "model", "role"))
@@ -98,13 +98,13 @@ async def _race(inner: "httpx.AsyncBaseTransport", request: "httpx.Request", pat
     racers = [asyncio.create_task(_begun(inner, request, patience))]
     try:
         done, _ = await asyncio.wait(racers, timeout=waited)
-        if not done and patience.may_ask_again(waited):
+        if not done and patience.may_send_second(waited):
             racers.append(asyncio.create_task(_begun(inner, request, patience)))
         kept = await _first_to_come(racers)
     finally:
         # The caller counts one of the two. The other one is counted here, unless it failed: failures cost nothing.
         if len(racers) > 1 and not any(map(_failed, racers)):
-            patience.count_lost(request)
+            patience.count_cancelled(request)
         await _end(racers, kept)
     return kept.result()
 

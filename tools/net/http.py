@@ -23,7 +23,7 @@ from tools.net.hedging import Patience, hedged
 if TYPE_CHECKING:
     import httpx
 
-AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Statuses after which the same request may succeed."""
 LARGEST_REPLY = 20_000_000
 """Bytes of one reply at most."""
@@ -74,7 +74,7 @@ def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
                     response = await inner.handle_async_request(request)
                     response.stream = _bounded(response.stream)
                     request.extensions[_ANSWERED] = True
-                    if response.status_code not in AGAIN:
+                    if response.status_code not in RETRYABLE:
                         return await _plain(response, request)
                     pause = _retry_after(response.headers.get("retry-after", ""), pause)
                     if not _worth_waiting(pause, again):

@@ -21,7 +21,7 @@ _READ = (".json", ".txt", ".model", ".jinja", ".tiktoken")
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Download:
     """A download before it is made. licence: as the hub tells it. weights, rest: bytes, 0 where the hub was not asked.
     files: their names."""
 
@@ -35,8 +35,8 @@ class Offer:
 _KNOWN = {
     # Two bytes for each parameter, as counted from the configurations: 36 layers and an embedding of 151,936 x 2,560;
     # 28 layers and one of 151,936 x 1,536.
-    GPU_MODEL: Offer(GPU_MODEL, "Apache-2.0", 2 * 4_022_468_096),
-    CPU_MODEL: Offer(CPU_MODEL, "Apache-2.0", 2 * 1_543_714_304),
+    GPU_MODEL: Download(GPU_MODEL, "Apache-2.0", 2 * 4_022_468_096),
+    CPU_MODEL: Download(CPU_MODEL, "Apache-2.0", 2 * 1_543_714_304),
 }
 
 
@@ -72,12 +72,12 @@ def _is_whole(folder: Path) -> bool:
     return any(file.exists() for kind in ("*.safetensors", "*.bin") for file in folder.glob(kind))
 
 
-def known(source: str) -> Offer:
+def known(source: str) -> Download:
     """What can be said of a download without asking the hub."""
-    return _KNOWN.get(source, Offer(source))
+    return _KNOWN.get(source, Download(source))
 
 
-def look_up(source: str) -> Offer:
+def look_up(source: str) -> Download:
     """What a download would be, by the hub. Raises SettingsError."""
     from huggingface_hub import HfApi
 
@@ -90,7 +90,7 @@ def look_up(source: str) -> Offer:
         raise SettingsError(f"{source} has no weights that vLLM reads (*.safetensors, *.bin). Check MODEL.")
     licence = (info.card_data.get("license") if info.card_data else "") or ""
     said = licence if isinstance(licence, str) else ", ".join(licence)
-    return Offer(source, said, sum(weights.values()), sum(rest.values()), (*weights, *rest))
+    return Download(source, said, sum(weights.values()), sum(rest.values()), (*weights, *rest))
 
 
 def choose(files: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
@@ -102,29 +102,32 @@ def choose(files: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
     return weights, {name: size for name, size in top.items() if name.endswith(_READ)}
 
 
-def describe(offer: Offer, gpu: float | None) -> str:
+def describe(download: Download, gpu: float | None) -> str:
     """What a download would be, in lines for a terminal.
 
-    gpu: bytes of its memory, 0 where that cannot be told; None without a GPU.
+    gpu: bytes of its memory, 0 where that is not known; None without a GPU.
     """
     from huggingface_hub import constants
 
-    about = "" if offer.files else "about "
-    size = f"{about}{_gigabytes(offer.weights + offer.rest)} from {constants.ENDPOINT}" if offer.weights else ""
+    about = "" if download.files else "about "
+    size = f"{about}{_gigabytes(download.weights + download.rest)} from {constants.ENDPOINT}"
     rows = (
-        ("licence", offer.licence or ("not told by the hub" if offer.files else "")),
-        ("download", size),
+        ("licence", download.licence or ("not told by the hub" if download.files else "")),
+        ("download", size if download.weights else ""),
         ("to", f"{constants.HF_HUB_CACHE} ({_gigabytes(_free(Path(constants.HF_HUB_CACHE)))} free)"),
-        ("needs", _needs(offer, gpu) if offer.weights else ""),
+        ("needs", _needs(download, gpu) if download.weights else ""),
     )
     later = "told with DOWNLOAD=1, before anything is fetched"
     return "\n".join(
-        [f"The model {offer.source} is not on this machine.", *(f"  {name:<9} {said or later}" for name, said in rows)]
+        [
+            f"The model {download.source} is not on this machine.",
+            *(f"  {name:<9} {said or later}" for name, said in rows),
+        ]
     )
 
 
-def _needs(offer: Offer, gpu: float | None) -> str:
-    wanted = offer.weights + _BESIDE
+def _needs(download: Download, gpu: float | None) -> str:
+    wanted = download.weights + _BESIDE
     if gpu is None:
         return f"about {_gigabytes(wanted)} of memory: there is no GPU, and without one it is slow"
     wanted /= GPU_SHARE
@@ -134,21 +137,21 @@ def _needs(offer: Offer, gpu: float | None) -> str:
     return f"{here}; this one has {_gigabytes(gpu)}{', which is too little' if gpu < wanted else ''}"
 
 
-def fetch(offer: Offer) -> Path:
+def fetch(download: Download) -> Path:
     """Downloads it; what is there already is kept. Returns the folder. Raises SettingsError, ModelError."""
     from huggingface_hub import constants, snapshot_download
 
     cache, again = Path(constants.HF_HUB_CACHE), "Try again: it goes on where it was."
-    begun = (cache / f"models--{offer.source.replace('/', '--')}" / "blobs").glob("*")
-    missing = offer.weights + offer.rest - sum(file.stat().st_size for file in begun)
+    begun = (cache / f"models--{download.source.replace('/', '--')}" / "blobs").glob("*")
+    missing = download.weights + download.rest - sum(file.stat().st_size for file in begun)
     if (free := _free(cache)) < missing:
         raise SettingsError(f"{cache} has room for {_gigabytes(free)} only. Free some, or set HF_HOME to another disk.")
     try:
-        folder = Path(snapshot_download(offer.source, allow_patterns=list(offer.files)))
+        folder = Path(snapshot_download(download.source, allow_patterns=list(download.files)))
     except _failures() as exc:
-        raise ModelError(f"{offer.source} could not be downloaded ({_first(exc)}). {again}") from exc
+        raise ModelError(f"{download.source} could not be downloaded ({_first(exc)}). {again}") from exc
     if not _is_whole(folder):
-        raise ModelError(f"{offer.source} was not downloaded whole. {again}")
+        raise ModelError(f"{download.source} was not downloaded whole. {again}")
     return folder
 
 

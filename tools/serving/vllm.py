@@ -43,7 +43,7 @@ def has_gpu() -> bool:
 
 
 def gpu_memory() -> float:
-    """Bytes of the first GPU, which is the one that vLLM takes; 0 where it cannot be told."""
+    """Bytes of the first GPU, which is the one that vLLM takes; 0 where it is not known."""
     asked = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
     try:
         said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout

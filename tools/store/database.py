@@ -1,17 +1,19 @@
 """The SQLite file that is the truth about everything stored: its schema, its migrations and its connections."""
 
-import errno
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.errors import StoreBusyError, StoreDamagedError, StoreError, StoreFullError
+from tools.disk import disk_errors, full_error
+from tools.errors import StoreBusyError, StoreDamagedError, StoreError
+from tools.inference.batching import parts
 
 BUSY_SECONDS = 30
+_PART = 500  # parameters of a statement
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 # One script a version; a script, once released, is never edited. `PRAGMA user_version` counts the scripts applied.
@@ -176,6 +178,20 @@ class Database:
         with translated(self.path), self.connection() as connection:
             yield connection
 
+    def rows(self, query: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
+        """All rows of a query."""
+        with self.read() as connection:
+            return connection.execute(query, values).fetchall()
+
+    def rows_of(self, query: str, ids: Sequence[int]) -> list[sqlite3.Row]:
+        """All rows of a query that ends with `IN`, for these ids; SQLite limits the parameters of a statement."""
+        with self.read() as connection:
+            return [
+                row
+                for part in parts(ids, _PART)
+                for row in connection.execute(f"{query} ({','.join('?' * len(part))})", part)
+            ]
+
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """A transaction that takes the write lock at once, so that it never fails half-way for want of it."""
@@ -225,13 +241,12 @@ class Database:
 def translated(path: Path) -> Iterator[None]:
     """Turns SQLite's and the disk's failures into errors that say what to do next."""
     try:
-        yield
+        with disk_errors(path):
+            yield
     except sqlite3.ProgrammingError:
         raise  # a mistake in the calling code says nothing about the file
     except sqlite3.DatabaseError as exc:
         raise _store_error(exc, path) from exc
-    except OSError as exc:
-        raise _disk_error(exc, path) from exc
 
 
 def _to_wal(connection: sqlite3.Connection) -> None:
@@ -274,13 +289,3 @@ def _store_error(exc: sqlite3.DatabaseError, path: Path) -> StoreError:
     return StoreDamagedError(
         f"{path} cannot be read as a database ({exc}). Move the file away and ingest again, or restore a copy of it."
     )
-
-
-def _disk_error(exc: OSError, path: Path) -> StoreError:
-    if exc.errno in (errno.ENOSPC, errno.EDQUOT):
-        return full_error(path)
-    return StoreError(f"{path} cannot be used ({exc.strerror}). Set STEELMAN_DATA_DIR to a folder that you can write.")
-
-
-def full_error(path: Path) -> StoreFullError:
-    return StoreFullError(f"the disk with {path} is full. Free some room and run the same command again; it goes on.")

@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,10 +15,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tools.disk import disk_errors, full_error
 from tools.errors import StoreDamagedError, StoreError
 from tools.inference.batching import parts
 from tools.passages import Passage
-from tools.store.database import full_error, translated
 from tools.store.store import EVERYTHING
 
 STAMP = "STAMP"
@@ -59,7 +59,7 @@ class DenseProjection(Projection, Protocol):
         ...
 
     def close(self) -> None:
-        """Lets go of files and connections; the next use opens them again."""
+        """Releases files and connections; the next use opens them again."""
         ...
 
 
@@ -164,7 +164,7 @@ class DenseIndex(ChromaIndex):
                 self._client = None
 
     def close(self) -> None:
-        """As `reopen`: there is nothing else to let go of."""
+        """As `reopen`: there is nothing else to release."""
         self.reopen()
 
     def _open(self) -> Any:
@@ -179,7 +179,7 @@ class DenseIndex(ChromaIndex):
             return self._client
 
     def _errors(self) -> AbstractContextManager[None]:
-        return _ChromaErrors(self._folder)
+        return _chroma_errors(self._folder)
 
     def _name(self, collection_id: int) -> str:
         return f"collection-{collection_id}"
@@ -205,22 +205,17 @@ def silence_telemetry() -> None:
     logging.getLogger("chromadb.telemetry").setLevel(logging.CRITICAL)
 
 
-class _ChromaErrors(AbstractContextManager[None]):
+@contextlib.contextmanager
+def _chroma_errors(folder: Path) -> Iterator[None]:
     """Chroma's failures as an error that says what to do next."""
+    from chromadb.errors import ChromaError
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: object) -> None:
-        if exc is None or isinstance(exc, StoreError):
-            return
-        from chromadb.errors import ChromaError
-
-        if isinstance(exc, ChromaError | sqlite3.DatabaseError | OSError | ValueError | RuntimeError):
-            raise index_error("dense", self._folder, exc) from exc
+    try:
+        yield
+    except StoreError:
+        raise
+    except (ChromaError, sqlite3.DatabaseError, OSError, ValueError, RuntimeError) as exc:
+        raise index_error("dense", folder, exc) from exc
 
 
 def index_error(name: str, folder: Path, exc: BaseException) -> StoreError:
@@ -236,20 +231,20 @@ def index_error(name: str, folder: Path, exc: BaseException) -> StoreError:
 
 def read_stamp(folder: Path, main_file: Path) -> str | None:
     """The stamp of an index, or None when it was never made or has lost its main file."""
-    with translated(folder):
+    with disk_errors(folder):
         path = folder / STAMP
         return path.read_text() if path.exists() and main_file.exists() else None
 
 
 def write_stamp(folder: Path, stamp: str) -> None:
     """Written last, so that an index with a stamp is a whole one."""
-    with translated(folder):
+    with disk_errors(folder):
         (folder / STAMP).write_text(stamp)
 
 
 def empty(folder: Path) -> None:
     """An empty folder in the place of whatever was there."""
-    with translated(folder):
+    with disk_errors(folder):
         if folder.exists():
             shutil.rmtree(folder)
         folder.mkdir(parents=True)

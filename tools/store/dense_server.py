@@ -65,7 +65,7 @@ class DenseServer(ChromaIndex):
         """Nothing of the index is held here; the server knows what another process wrote."""
 
     def close(self) -> None:
-        """Lets go of the connections; the next use opens them again."""
+        """Releases the connections; the next use opens them again."""
         with self._opening:
             if self._client is not None:
                 self._client._server._session.close()  # `close` leaves it open

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.passages import Passage, PassageForm, PassageText, SourceDocument, SourceKind
+from tools.passages import PassageText, SourceDocument
 
 READING = 1
 """The version of the readers: raised when they get so much more out of files that reading these again is worth it."""
@@ -103,10 +103,10 @@ def insert_document(db: sqlite3.Connection, collection_id: int, document: Prepar
             (cursor.lastrowid, position, passage.text, *where),
         )
         ids.append(cast(int, row.lastrowid))
-    blobs = [(i, halves(v)) for i, v in zip(ids, document.vectors, strict=True)]
+    blobs = [(i, to_half(v)) for i, v in zip(ids, document.vectors, strict=True)]
     db.executemany("INSERT INTO vectors (passage_id, vector) VALUES (?, ?)", blobs)
     if document.sentences:
-        rows = [(i, len(v), halves(v)) for i, v in zip(ids, document.sentences, strict=True)]
+        rows = [(i, len(v), to_half(v)) for i, v in zip(ids, document.sentences, strict=True)]
         db.executemany("INSERT INTO sentence_vectors VALUES (?, ?, ?)", rows)
     journal(db, collection_id, ids, "add")
     return len(ids)
@@ -151,37 +151,17 @@ def texts_of(db: sqlite3.Connection, collection_id: int, identity: str) -> list[
     return [text for (text,) in db.execute(query, (collection_id, identity))]
 
 
-def passage_of(row: Sequence[object]) -> Passage:
-    """The passage in a row of the columns id, document, collection, text, title, url, publisher, kind, date, position,
-    section, form, page, last_page, language, external_id."""
-    number, document, collection, text, title, url, publisher, kind, date, position = row[:10]
-    section, form, page, last_page, language, key = row[10:]
-    return Passage(
-        id=cast(int, number),
-        document_id=str(document),
-        collection=str(collection),
-        text=str(text),
-        title=str(title),
-        url=str(url),
-        publisher=str(publisher),
-        kind=cast(SourceKind, kind),
-        date=str(date),
-        position=cast(int, position),
-        section=str(section),
-        form=cast(PassageForm, form),
-        page=cast(int, page),
-        last_page=cast(int, last_page),
-        language=str(language),
-        key="" if key == document else str(key),
-    )
-
-
 def journal(db: sqlite3.Connection, collection_id: int, ids: Sequence[int], op: str) -> None:
     """Tells the indexes of passages that they have to add or to remove."""
     rows = [(collection_id, i, op) for i in ids]
     db.executemany("INSERT INTO journal (collection_id, passage_id, op) VALUES (?, ?, ?)", rows)
 
 
-def halves(vectors: NDArray[np.float32]) -> bytes:
+def to_half(vectors: NDArray[np.float32]) -> bytes:
     """As vectors are stored: float16."""
     return vectors.astype(np.float16).tobytes()
+
+
+def from_half(blob: bytes) -> NDArray[np.float32]:
+    """What `to_half` stored, shape (n,)."""
+    return np.frombuffer(blob, np.float16).astype(np.float32)

@@ -24,11 +24,11 @@ from tools.store.store import Store, check_encoder
 
 _BATCH = 1000
 _RRF_K = 60
-_WORDS_TOLD = 500
+_MOST_WORD_SCORES = 500
 _COPIES = 3  # hits with one text at most: enough to tell that there are copies
 _DEEPER = 5
 _LOCK_SECONDS = 60.0
-_REACHED = "encoded again up to"
+_REENCODED_UP_TO = "encoded again up to"
 """The note of the last passage that has a vector of the encoder to come."""
 
 Progress = Callable[[str, int], None]
@@ -91,8 +91,8 @@ class HybridSearch:
         if k < 1:
             return []
         hits = self._found(text, vector, ids, k)
-        if (thinned := self._thinned(hits)) != hits:  # copies stand where other passages might: look for those
-            thinned = self._thinned(self._found(text, vector, ids, _DEEPER * k))[:k]
+        if (thinned := self._without_copies(hits)) != hits:  # copies stand where other passages might: look for those
+            thinned = self._without_copies(self._found(text, vector, ids, _DEEPER * k))[:k]
         return thinned
 
     def _found(self, text: str, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int) -> list[Hit]:
@@ -104,7 +104,7 @@ class HybridSearch:
         # A passage that was deleted since the indexes were read has no vector any more and is no hit.
         return [Hit(i, score, float(stored[i] @ vector)) for i, score in fused if i in stored]
 
-    def _thinned(self, hits: Sequence[Hit]) -> list[Hit]:
+    def _without_copies(self, hits: Sequence[Hit]) -> list[Hit]:
         """The hits without what would be more than a few copies of one text."""
         passages = self._store.passages(h.passage_id for h in hits)
         seen = Counter[str]()
@@ -116,7 +116,7 @@ class HybridSearch:
                 kept.append(hit)
         return kept
 
-    def word_scores(self, text: str, collections: Sequence[str], k: int = _WORDS_TOLD) -> dict[int, float]:
+    def word_scores(self, text: str, collections: Sequence[str], k: int = _MOST_WORD_SCORES) -> dict[int, float]:
         """BM25 scores of the k passages that a text's words fit best, by id. Raises as `search`, but for the dense
         index."""
         ids = self._collection_ids(collections)
@@ -124,16 +124,16 @@ class HybridSearch:
             return dict(self.lexical.search(text, ids, k))
 
     def close(self) -> None:
-        """Lets go of the dense index's files or connections; the next use opens them again."""
+        """Releases the dense index's files or connections; the next use opens them again."""
         self.dense.close()
 
-    def refresh(self, progress: Progress | None = None) -> None:
+    def refresh(self, progress: Progress = lambda *_: None) -> None:
         """Brings both indexes up to date with the store; makes them where they are missing."""
         with index_lock(self._lock, exclusive=True, timeout=_LOCK_SECONDS):
             for projection in self._projections():
                 self._bring_up_to_date(projection, progress)
 
-    def rebuild(self, progress: Progress | None = None) -> None:
+    def rebuild(self, progress: Progress = lambda *_: None) -> None:
         """Makes both indexes again from the store; vectors of another encoder are computed again first.
 
         Passages that have no vectors of their sentences get them at last, when the indexes can be searched again.
@@ -142,7 +142,7 @@ class HybridSearch:
             # Begun first: were the process to end on the way, no index would still hold the old vectors.
             for projection in self._projections():
                 self._begin_rebuild(projection)
-            self._encode_again(progress)
+            self._reencode(progress)
             for projection in self._projections():
                 self._bring_up_to_date(projection, progress)
         if self.keeps_sentences:
@@ -194,7 +194,7 @@ class HybridSearch:
         self._store.set_projection(projection.name, stamp, self._store.last_seq(), rebuilt_to=0)
         projection.clear(stamp)
 
-    def _bring_up_to_date(self, projection: Projection, progress: Progress | None) -> None:
+    def _bring_up_to_date(self, projection: Projection, progress: Progress) -> None:
         row = self._store.projection(projection.name)
         if row is None or projection.stamp() != row["stamp"]:
             self._begin_rebuild(projection)
@@ -203,7 +203,7 @@ class HybridSearch:
         self._finish_rebuild(projection, progress)
         self._apply_journal(projection, progress)
 
-    def _finish_rebuild(self, projection: Projection, progress: Progress | None) -> None:
+    def _finish_rebuild(self, projection: Projection, progress: Progress) -> None:
         while (row := self._store.projection(projection.name)) is not None and row["rebuilt_to"] is not None:
             batch = self._store.scan(row["rebuilt_to"], _BATCH)
             if batch:
@@ -211,10 +211,10 @@ class HybridSearch:
                 projection.apply([(c, p, vectors[p.id]) for c, p in batch if p.id in vectors], [])
             reached = batch[-1][1].id if batch else None
             self._record(projection, row["stamp"], row["applied_seq"], reached)
-            if progress and batch:
+            if batch:
                 progress(projection.name, len(batch))
 
-    def _apply_journal(self, projection: Projection, progress: Progress | None) -> None:
+    def _apply_journal(self, projection: Projection, progress: Progress) -> None:
         row = self._store.projection(projection.name)
         assert row is not None  # _bring_up_to_date made it
         applied = row["applied_seq"]
@@ -224,8 +224,7 @@ class HybridSearch:
             projection.apply(adds, removes)
             applied = changes[-1].seq
             self._record(projection, row["stamp"], applied, None)
-            if progress:
-                progress(projection.name, len(changes))
+            progress(projection.name, len(changes))
 
     def _record(self, projection: Projection, stamp: str, applied: int, rebuilt_to: int | None) -> None:
         """How far the index is, known to be in this process's memory too."""
@@ -237,33 +236,31 @@ class HybridSearch:
         passages, vectors = self._store.passages(collections), self._store.vectors(collections)
         return [(collections[i], p, vectors[i]) for i, p in sorted(passages.items()) if i in vectors]
 
-    def _encode_again(self, progress: Progress | None) -> None:
+    def _reencode(self, progress: Progress) -> None:
         made_by, unfinished = self._store.encoders(), f"{self.encoder.name} (unfinished)"
         if made_by <= {self.encoder.name}:
             return
         if not made_by <= {self.encoder.name, unfinished}:  # else an earlier process was stopped on the way
-            self._store.set_note(_REACHED, "0")
+            self._store.set_note(_REENCODED_UP_TO, "0")
             # Until all are done, the vectors are a mixture that no encoder may search.
             self._store.set_encoder(unfinished)
-        reached = int(self._store.note(_REACHED))
+        reached = int(self._store.note(_REENCODED_UP_TO))
         while batch := self._store.scan(reached, _BATCH):
             texts = [passage_text(p.title, p.text, p.section) for _, p in batch]
             vectors = self.encoder.encode(texts)
             self._store.replace_vectors({p.id: v for (_, p), v in zip(batch, vectors, strict=True)})
             reached = batch[-1][1].id
-            self._store.set_note(_REACHED, str(reached))
-            if progress:
-                progress("vectors", len(batch))
+            self._store.set_note(_REENCODED_UP_TO, str(reached))
+            progress("vectors", len(batch))
         self._store.set_encoder(self.encoder.name)
 
-    def _encode_sentences(self, progress: Progress | None) -> None:
+    def _encode_sentences(self, progress: Progress) -> None:
         reached = 0
         while batch := self._store.without_sentences(self.encoder.name, reached, _BATCH):
             _, vectors = encode_with_sentences(self.encoder, [], [split_sentences(p.text) for p in batch])
             self._store.keep_sentence_vectors(self.encoder.name, {p.id: v for p, v in zip(batch, vectors, strict=True)})
             reached = batch[-1].id
-            if progress:
-                progress("sentences", len(batch))
+            progress("sentences", len(batch))
 
 
 def passage_text(title: str, text: str, section: str = "") -> str:

@@ -5,11 +5,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tools.language.analysis import analyzer
 from tools.store.dense import Entry, empty, index_error, read_stamp, write_stamp
 from tools.store.store import EVERYTHING
 
 if TYPE_CHECKING:
-    from tantivy import Index, Query, Schema, TextAnalyzer
+    from tantivy import Index, Query, Schema
 
 _ANALYZER = "english"
 _WRITER_BYTES = 30_000_000
@@ -94,17 +95,6 @@ class LexicalIndex:
                 raise index_error("lexical", self._folder, exc) from exc
             self._index.register_tokenizer(_ANALYZER, analyzer())
         return self._index
-
-
-@cache
-def analyzer() -> "TextAnalyzer":
-    """Lower case, no accents, no stop words, Snowball's English stems; the same for texts and queries."""
-    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
-
-    builder = TextAnalyzerBuilder(Tokenizer.simple())
-    for step in (Filter.lowercase(), Filter.ascii_fold(), Filter.stopword("english"), Filter.stemmer("english")):
-        builder = builder.filter(step)
-    return builder.build()
 
 
 @cache

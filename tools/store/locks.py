@@ -10,22 +10,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from tools.disk import disk_errors
 from tools.errors import StoreBusyError
-from tools.store.database import translated
 
 _POLL_SECONDS = 0.02
 
 
 @contextmanager
 def index_lock(path: Path, *, exclusive: bool, timeout: float) -> Iterator[None]:
-    """Holds the lock file; the system lets go of it when the process ends, however it ends.
+    """Holds the lock file; the system releases it when the process ends, however it ends.
 
     Raises StoreBusyError when other processes hold it for longer than `timeout` seconds.
     """
     import portalocker
 
     give_up = time.monotonic() + timeout
-    with translated(path):
+    with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         gate, file = path.with_name(f"{path.name}.gate").open("a"), path.open("a")
     with gate, file:

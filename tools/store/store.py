@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.errors import AmbiguousDocumentError, EncoderMismatchError, UnknownCollectionError
-from tools.inference.batching import parts
 from tools.passages import Passage, SourceDocument
 from tools.store.database import Database
 from tools.store.documents import (
@@ -20,13 +19,13 @@ from tools.store.documents import (
     adopt_document,
     documents_before,
     find_document,
-    halves,
+    from_half,
     insert_document,
     journal,
     origins_of,
-    passage_of,
     remove_document,
     texts_of,
+    to_half,
 )
 from tools.store.web_passages import WebPassages
 
@@ -37,15 +36,16 @@ EVERYTHING = 0
 """Stands for all passages of a collection where the journal removes them: a line for each would take minutes."""
 
 _NAMED = 3
-_PART = 500  # SQLite limits the number of parameters of a statement
 
 _JOINED = "passages p JOIN documents d ON d.id = p.document_id JOIN collections c ON c.id = d.collection_id"
 _SHOWN = "CASE d.shown_id WHEN '' THEN d.external_id ELSE d.shown_id END"
 _PASSAGE = f"""
-    SELECT p.id, {_SHOWN} AS document, c.name, p.text, d.title, d.url, d.publisher, d.kind, d.date, p.position,
-        p.section, p.form, p.page, p.last_page, d.language, d.external_id
+    SELECT p.id, {_SHOWN}, c.name, p.text, d.title, d.url, d.publisher, d.kind, d.date, p.position, '',
+        p.section, p.form, p.page, p.last_page, d.language,
+        CASE WHEN d.shown_id IN ('', d.external_id) THEN '' ELSE d.external_id END
     FROM {_JOINED}
 """
+"""The fields of a `Passage` in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +83,19 @@ class Store:
             LEFT JOIN documents d ON d.collection_id = c.id LEFT JOIN passages p ON p.document_id = d.id
             GROUP BY c.id ORDER BY c.name
         """
-        with self._db.read() as db:
-            return [CollectionInfo(**dict(row)) for row in db.execute(query)]
+        return [CollectionInfo(*row) for row in self._db.rows(query)]
 
     def encoders(self) -> set[str]:
         """What the collections were indexed with."""
-        with self._db.read() as db:
-            return {row["encoder"] for row in db.execute("SELECT DISTINCT encoder FROM collections")}
+        return {row["encoder"] for row in self._db.rows("SELECT DISTINCT encoder FROM collections")}
 
     def collection(self, name: str) -> tuple[int, str]:
         """The id and the encoder of a collection; raises UnknownCollectionError, which names the ones there are."""
-        with self._db.read() as db:
-            row = db.execute("SELECT id, encoder FROM collections WHERE name = ?", (name,)).fetchone()
-            if row is not None:
-                return int(row["id"]), str(row["encoder"])
-            names = [r["name"] for r in db.execute("SELECT name FROM collections ORDER BY name")]
+        rows = self._db.rows("SELECT name, id, encoder FROM collections ORDER BY name")
+        for row in rows:
+            if row["name"] == name:
+                return row["id"], row["encoder"]
+        names = [row["name"] for row in rows]
         known = f"There are: {', '.join(names)}." if names else "There is none yet."
         raise UnknownCollectionError(
             f"there is no collection '{name}'. {known} "
@@ -105,8 +103,7 @@ class Store:
         )
 
     def has_collection(self, name: str) -> bool:
-        with self._db.read() as db:
-            return db.execute("SELECT 1 FROM collections WHERE name = ?", (name,)).fetchone() is not None
+        return bool(self._db.rows("SELECT 1 FROM collections WHERE name = ?", (name,)))
 
     def ensure_collection(self, name: str, encoder: str) -> int:
         """The collection's id, made if need be. Raises EncoderMismatchError when another encoder filled it."""
@@ -135,8 +132,7 @@ class Store:
         """What is stored, by identity, for telling what an ingest need not do again."""
         columns = "external_id, content_hash, origin, reading, language, shown_id"
         query = f"SELECT {columns} FROM documents WHERE collection_id = ?"
-        with self._db.read() as db:
-            return {key: KnownDocument(*known) for key, *known in db.execute(query, (collection_id,))}
+        return {key: KnownDocument(*known) for key, *known in self._db.rows(query, (collection_id,))}
 
     def adopt(self, collection_id: int, documents: Sequence[tuple[str, SourceDocument]]) -> None:
         """Gives stored documents of the same content, each by its identity so far, that which they are known by now."""
@@ -192,8 +188,7 @@ class Store:
             FROM documents d LEFT JOIN passages p ON p.document_id = d.id
             WHERE d.collection_id = ? GROUP BY d.id ORDER BY d.id LIMIT ? OFFSET ?
         """
-        with self._db.read() as db:
-            return db.execute(query, (collection_id, limit, offset)).fetchall()
+        return self._db.rows(query, (collection_id, limit, offset))
 
     def delete_document(self, name: str, document: str, number: int | None = None) -> int:
         """Removes the document of this identity or name; returns the number of passages removed, 0 when there was none.
@@ -221,44 +216,29 @@ class Store:
     def passages(self, ids: Iterable[int]) -> dict[int, Passage]:
         """The passages of these ids, those of the web among them; an id that is gone is left out."""
         wanted = list(ids)
-        found = self.web.passages(i for i in wanted if i < 0)
-        with self._db.read() as db:
-            for part in parts([i for i in wanted if i > 0], _PART):
-                marks = ",".join("?" * len(part))
-                for row in db.execute(f"{_PASSAGE} WHERE p.id IN ({marks})", part):
-                    found[row[0]] = passage_of(row)
-        return found
+        rows = self._db.rows_of(f"{_PASSAGE} WHERE p.id IN", [i for i in wanted if i > 0])
+        return self.web.passages(i for i in wanted if i < 0) | {row[0]: Passage(*row) for row in rows}
 
     def vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
         wanted = list(ids)
-        found = self.web.vectors(i for i in wanted if i < 0)
-        with self._db.read() as db:
-            for part in parts([i for i in wanted if i > 0], _PART):
-                marks = ",".join("?" * len(part))
-                for row in db.execute(f"SELECT passage_id, vector FROM vectors WHERE passage_id IN ({marks})", part):
-                    found[row[0]] = np.frombuffer(row[1], dtype=np.float16).astype(np.float32)
-        return found
+        rows = self._db.rows_of(
+            "SELECT passage_id, vector FROM vectors WHERE passage_id IN", [i for i in wanted if i > 0]
+        )
+        return self.web.vectors(i for i in wanted if i < 0) | {row[0]: from_half(row[1]) for row in rows}
 
     def sentence_vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
         """For each passage the vectors of its sentences, (sentences, dimensions), a row for each of `split_sentences`.
 
         A passage of which none are stored, such as one of the web, is left out.
         """
-        found: dict[int, NDArray[np.float32]] = {}
-        with self._db.read() as db:
-            for part in parts(list(ids), _PART):
-                query = f"SELECT * FROM sentence_vectors WHERE passage_id IN ({','.join('?' * len(part))})"
-                for number, count, blob in db.execute(query, part):
-                    width = len(blob) // np.dtype(np.float16).itemsize // max(1, count)
-                    found[number] = np.frombuffer(blob, np.float16).astype(np.float32).reshape(count, width)
-        return found
+        rows = self._db.rows_of("SELECT * FROM sentence_vectors WHERE passage_id IN", list(ids))
+        return {number: from_half(blob).reshape(count, -1 if count else 0) for number, count, blob in rows}
 
     def without_sentences(self, encoder: str, after: int, limit: int) -> list[Passage]:
         """Up to `limit` passages with ids above `after` that this encoder indexed, but not their sentences."""
         missing = "NOT EXISTS (SELECT 1 FROM sentence_vectors s WHERE s.passage_id = p.id)"
         query = f"{_PASSAGE} WHERE p.id > ? AND c.encoder = ? AND {missing} ORDER BY p.id LIMIT ?"
-        with self._db.read() as db:
-            return [passage_of(row) for row in db.execute(query, (after, encoder, limit))]
+        return [Passage(*row) for row in self._db.rows(query, (after, encoder, limit))]
 
     def keep_sentence_vectors(self, encoder: str, vectors: dict[int, NDArray[np.float32]]) -> None:
         """Stores the vectors of passages' sentences; nothing for one that is gone or that another encoder indexed."""
@@ -267,19 +247,18 @@ class Store:
             SELECT p.id, ?, ? FROM {_JOINED} WHERE p.id = ? AND c.encoder = ?
         """
         with self._db.write() as db:
-            db.executemany(query, [(len(v), halves(v), i, encoder) for i, v in vectors.items()])
+            db.executemany(query, [(len(v), to_half(v), i, encoder) for i, v in vectors.items()])
 
     def scan(self, after: int, limit: int) -> list[tuple[int, Passage]]:
         """Up to `limit` passages of all collections with ids above `after`, each with its collection's id."""
-        columns = _PASSAGE.replace("SELECT p.id", "SELECT d.collection_id AS cid, p.id")
+        columns = _PASSAGE.replace("SELECT p.id", "SELECT d.collection_id, p.id")
         query = f"{columns} WHERE p.id > ? ORDER BY p.id LIMIT ?"
-        with self._db.read() as db:
-            return [(row["cid"], passage_of(row[1:])) for row in db.execute(query, (after, limit))]
+        return [(collection, Passage(*row)) for collection, *row in self._db.rows(query, (after, limit))]
 
     def replace_vectors(self, vectors: dict[int, NDArray[np.float32]]) -> None:
         """Other vectors for stored passages; one that was deleted in the meantime stays deleted."""
         with self._db.write() as db:
-            rows = [(halves(v), i) for i, v in vectors.items()]
+            rows = [(to_half(v), i) for i, v in vectors.items()]
             db.executemany("UPDATE vectors SET vector = ? WHERE passage_id = ?", rows)
 
     def set_encoder(self, encoder: str) -> None:
@@ -292,9 +271,8 @@ class Store:
 
     def note(self, key: str) -> str:
         """What was noted under the key; empty when nothing was."""
-        with self._db.read() as db:
-            row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-            return str(row["value"]) if row else ""
+        rows = self._db.rows("SELECT value FROM meta WHERE key = ?", (key,))
+        return str(rows[0]["value"]) if rows else ""
 
     def set_note(self, key: str, value: str) -> None:
         with self._db.write() as db:
@@ -311,21 +289,15 @@ class Store:
     # The journal
 
     def last_seq(self) -> int:
-        with self._db.read() as db:
-            return int(
-                db.execute("SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'journal'), 0)").fetchone()[0]
-            )
+        return sum(row["seq"] for row in self._db.rows("SELECT seq FROM sqlite_sequence WHERE name = 'journal'"))
 
     def changes(self, after: int, limit: int) -> list[Change]:
-        with self._db.read() as db:
-            rows = db.execute("SELECT * FROM journal WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit))
-            return [Change(r["seq"], r["collection_id"], r["passage_id"], r["op"]) for r in rows]
+        query = "SELECT seq, collection_id, passage_id, op FROM journal WHERE seq > ? ORDER BY seq LIMIT ?"
+        return [Change(*row) for row in self._db.rows(query, (after, limit))]
 
     def projection(self, name: str) -> sqlite3.Row | None:
         """The row of stamp, applied_seq and rebuilt_to of an index, or None before it was first made."""
-        with self._db.read() as db:
-            row: sqlite3.Row | None = db.execute("SELECT * FROM projections WHERE name = ?", (name,)).fetchone()
-            return row
+        return next(iter(self._db.rows("SELECT * FROM projections WHERE name = ?", (name,))), None)
 
     def set_projection(self, name: str, stamp: str, applied_seq: int, rebuilt_to: int | None) -> None:
         """Records how far an index is; lines of the journal that every index has applied are dropped."""

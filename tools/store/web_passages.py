@@ -2,29 +2,31 @@
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.inference.batching import parts
 from tools.language.copies import copy_groups
-from tools.passages import Passage, PassageForm, PassageText, SourceDocument, SourceKind
+from tools.passages import Passage, PassageText, SourceDocument
 from tools.store.database import Database
+from tools.store.documents import from_half, to_half
 
 WEB = "web"
 """What stands for a collection with passages from the web."""
-_PART = 500
 _COMPARED = 20_000  # characters of a page that are kept, to find its copies
 
-_ROW = """
-    SELECT -p.id AS id, d.url, p.text, d.title, d.publisher, d.kind, d.date, p.position, p.vector,
-        d.original, COALESCE(o.publisher, '') AS first, p.section, p.form, p.page, p.last_page, d.language
+_ROW = f"""
+    SELECT -p.id AS id, d.url, '{WEB}', p.text, d.title, d.url, d.publisher, d.kind, d.date, p.position,
+        d.original, p.section, p.form, p.page, p.last_page, d.language, '',
+        COALESCE(o.publisher, '') AS first, p.vector
     FROM web_passages p JOIN web_documents d ON d.id = p.document_id
     LEFT JOIN web_documents o ON o.run_id = d.run_id AND o.url = d.original
+    WHERE p.id IN
 """
+"""The fields of a `Passage` in their order, the publisher of what it is a copy of, and its vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class WebPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredPages:
     """The ids of the passages that were given, by the address of their page, and how many pages the run had not read
     before."""
 
@@ -52,26 +54,23 @@ class WebPassages:
         self._db = database
         self._putting = threading.Lock()  # finding copies takes long, and other runs write meanwhile
 
-    def put(self, run_id: str, pages: Sequence[WebPage]) -> Kept:
+    def put(self, run_id: str, pages: Sequence[WebPage]) -> StoredPages:
         """Keeps what the run has not kept yet of these pages, each with the page of the run that it is a copy of.
 
         A copy shares at least half of the shorter text's 4-word shingles (tools.language.copies), whatever its site.
         """
         if not pages:
-            return Kept({}, 0)
+            return StoredPages({}, 0)
         pages = list({p.source.external_id: p for p in pages}.values())
         with self._putting:
             originals = self._originals(run_id, pages)
             with self._db.write() as db:
                 ids = {p.source.external_id: _insert(db, run_id, p, originals) for p in pages}
-        return Kept(ids, len(originals))
+        return StoredPages(ids, len(originals))
 
     def _originals(self, run_id: str, pages: Sequence[WebPage]) -> dict[str, str]:
         """For each page that is new to the run the address of the one that it is a copy of, or nothing."""
-        with self._db.read() as db:
-            known = db.execute(
-                "SELECT url, original, text FROM web_documents WHERE run_id = ? ORDER BY id", (run_id,)
-            ).fetchall()
+        known = self._db.rows("SELECT url, original, text FROM web_documents WHERE run_id = ? ORDER BY id", (run_id,))
         before = {r["url"] for r in known}
         fresh = [p.source for p in pages if p.source.external_id not in before]
         firsts = [*(r["original"] or r["url"] for r in known), *(d.external_id for d in fresh)]
@@ -86,20 +85,15 @@ class WebPassages:
         return {row["id"]: _passage(row) for row in self._rows(ids)}
 
     def vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
-        return {row["id"]: np.frombuffer(row["vector"], np.float16).astype(np.float32) for row in self._rows(ids)}
+        return {row["id"]: from_half(row["vector"]) for row in self._rows(ids)}
 
     def forget(self, run_id: str) -> None:
         """Removes everything that the run read."""
         with self._putting, self._db.write() as db:
             db.execute("DELETE FROM web_documents WHERE run_id = ?", (run_id,))
 
-    def _rows(self, ids: Iterable[int]) -> Iterator[sqlite3.Row]:
-        wanted = [-i for i in ids]
-        if not wanted:
-            return
-        with self._db.read() as db:
-            for part in parts(wanted, _PART):
-                yield from db.execute(f"{_ROW} WHERE p.id IN ({','.join('?' * len(part))})", part).fetchall()
+    def _rows(self, ids: Iterable[int]) -> list[sqlite3.Row]:
+        return self._db.rows_of(_ROW, [-i for i in ids])
 
 
 def _insert(db: sqlite3.Connection, run_id: str, page: WebPage, originals: dict[str, str]) -> list[int]:
@@ -121,28 +115,12 @@ def _insert(db: sqlite3.Connection, run_id: str, page: WebPage, originals: dict[
             row = db.execute(
                 "INSERT INTO web_passages (document_id, position, text, vector, section, form, page, last_page)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (document, position, passage.text, vector.astype(np.float16).tobytes(), *where),
+                (document, position, passage.text, to_half(vector), *where),
             )
             ids[passage.text] = cast(int, row.lastrowid)
     return [-ids[text] for text in dict.fromkeys(p.text for p in page.passages)]
 
 
 def _passage(row: sqlite3.Row) -> Passage:
-    return Passage(
-        id=row["id"],
-        document_id=row["url"],
-        collection=WEB,
-        text=row["text"],
-        title=row["title"],
-        url=row["url"],
-        publisher=row["publisher"],
-        kind=cast(SourceKind, row["kind"]),
-        date=row["date"],
-        position=row["position"],
-        original=row["first"].casefold() or row["original"],
-        section=row["section"],
-        form=cast(PassageForm, row["form"]),
-        page=row["page"],
-        last_page=row["last_page"],
-        language=row["language"],
-    )
+    passage = Passage(*row[:-2])
+    return replace(passage, original=row["first"].casefold() or passage.original)

@@ -2,15 +2,16 @@
 
 import asyncio
 import math
-from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from tools.allowance import current
 from tools.errors import ProviderDownError, ProviderReplyError
 from tools.net.http import LARGEST_REPLY
-from tools.web.engines import WebResult, begin_call, gather_pages, read_results, with_sites, within
+from tools.web.engines import WebResult, read_results
 from tools.web.hosts import host_of
+from tools.web.paged import PagedEngine
 
 if TYPE_CHECKING:
     from ddgs.base import BaseSearchEngine
@@ -20,28 +21,24 @@ _BLOCKED = (202, 403, 418, 429)
 _ADVICE = "Wait some minutes, or set TAVILY_API_KEY for a search that is not limited like that."
 
 
-class DuckDuckGo:
+class DuckDuckGo(PagedEngine):
     """DuckDuckGo's results, a request for every ten or so. seconds: what one request may take."""
 
     name = "duckduckgo"
+    title = "DuckDuckGo"
     longest_query = 490
     most_results = 30
+    patience = 1.0
 
     def __init__(self, address: str = "https://html.duckduckgo.com", seconds: float = 10.0) -> None:
-        self.address = address.rstrip("/")
-        self._seconds = seconds
+        super().__init__(address, seconds)
 
-    async def search(self, query: str, limit: int, domains: Sequence[str] = ()) -> list[WebResult]:
-        limit = max(1, min(limit, self.most_results))
-        text = with_sites(query, domains, self.longest_query)
+    def _client(self) -> AbstractAsyncContextManager[Any]:
+        return nullcontext()  # `ddgs` has one of its own
 
-        async def ask(page: int) -> list[WebResult]:
-            begin_call("DuckDuckGo", self.address)
-            seconds = max(1, math.ceil(min(self._seconds, current().seconds_left())))
-            async with within("DuckDuckGo", self._seconds):
-                return await asyncio.to_thread(self._ask, text, page, seconds)
-
-        return await gather_pages("DuckDuckGo", ask, limit, domains)
+    async def _page(self, client: Any, query: str, page: int) -> list[WebResult]:
+        seconds = max(1, math.ceil(min(self._seconds, current().seconds_left())))
+        return await asyncio.to_thread(self._ask, query, page, seconds)
 
     def _ask(self, query: str, page: int, seconds: int) -> list[WebResult]:
         from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException

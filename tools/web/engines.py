@@ -12,6 +12,7 @@ from urllib.parse import urldefrag, urlsplit
 
 from tools.allowance import current
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SettingsError
+from tools.language.word_lists import QUERY_FILLERS
 from tools.net.http import is_local
 from tools.web.hosts import covers, host_of
 
@@ -22,13 +23,6 @@ _LONGEST_TITLE, _LONGEST_SNIPPET, _LONGEST_URL = 300, 4_000, 2_000
 _RELATIVE = re.compile(r"\b(ago|yesterday|today)\b", re.IGNORECASE)
 _YEAR = re.compile(r"\b(19|20)\d\d\b")
 _AMBIGUOUS = re.compile(r"[\d./-]*\d[./]\d+[./]\d{4}")  # 03/04/2021: March or April
-# Negations are not among them: they turn a query round.
-_FUNCTION_WORDS = frozenset(
-    """a about also am an and any are as at be because been being but by can could did do does doing for from had has
-    have having he her here him his how i if in into is it its just may me might more most must my of on or our ours
-    own she should so some such than that the their them then there these they this those to too us very was we were
-    what when where whether which while who whom whose why will with would you your""".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +68,7 @@ def cut_query(query: str, longest: int) -> str:
     for at in range(len(words) - 1, -1, -1):
         if len(" ".join(words)) <= longest:
             break
-        if words[at].casefold().strip(".,;:!?()'\"") in _FUNCTION_WORDS:
+        if words[at].casefold().strip(".,;:!?()'\"") in QUERY_FILLERS:
             del words[at]
     text = " ".join(words)
     if len(text) > longest:
@@ -106,7 +100,7 @@ def with_sites(query: str, domains: Sequence[str], longest: int) -> str:
     return f"{clause} {cut_query(query, longest - len(clause) - 1)}"
 
 
-def usable_key(name: str, key: str) -> str:
+def checked_key(name: str, key: str) -> str:
     """The key without blanks around it; raises SettingsError where it could not be sent as a header."""
     key = key.strip()
     if not key or not key.isascii() or not key.isprintable() or " " in key:

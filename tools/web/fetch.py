@@ -26,7 +26,7 @@ _HEADERS: dict[str | bytes, str | bytes] = {
 }
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = frozenset({"text/plain", "text/markdown", "text/x-markdown", "text/xml", "application/xml"})
-_UNTOLD = frozenset(
+_UNDECLARED = frozenset(
     {"", "application/octet-stream", "binary/octet-stream", "application/x-download", "unknown/unknown"}
 )
 _PDF = "application/pdf"
@@ -166,8 +166,8 @@ class PageFetcher:
     async def _read(self, address: str, response: "httpcore.Response", headers: dict[str, str]) -> FetchedPage:
         if not 200 <= response.status < 300:
             raise _failure(address, _STATUSES.get(response.status, f"status {response.status}"))
-        told, charset = _told_type(headers.get("content-type", ""))
-        _check_type(address, told)
+        declared, charset = _declared_type(headers.get("content-type", ""))
+        _check_type(address, declared)
         length = headers.get("content-length", "")
         too_large = f"too large (over {self._largest / 1e6:g} MB)"
         if length.isdecimal() and len(length) < 20 and int(length) > self._largest:
@@ -181,7 +181,7 @@ class PageFetcher:
                     raise _failure(address, too_large)
         if not data:
             raise _failure(address, "empty")
-        return FetchedPage(address, _real_type(address, told, data), bytes(data), charset)
+        return FetchedPage(address, _real_type(address, declared, data), bytes(data), charset)
 
 
 def _failure(address: str, why: str) -> SourceError:
@@ -205,36 +205,38 @@ def _redirect(location: str) -> str:
         return location
 
 
-def _told_type(header: str) -> tuple[str, str]:
+def _declared_type(header: str) -> tuple[str, str]:
     match = _CONTENT_TYPE.match(header[:300])
     return ((match[1] or "").lower(), (match[2] or "").lower()) if match else ("", "")
 
 
-def _check_type(address: str, told: str) -> None:
+def _check_type(address: str, declared: str) -> None:
     """Refuses what is no page before it is downloaded."""
-    if told in READABLE or told in _UNTOLD:
+    if declared in READABLE or declared in _UNDECLARED:
         return
-    family = told.partition("/")[0]
-    what = {"video": "a video", "audio": "a sound recording", "image": "an image"}.get(family, f"no page but {told}")
+    family = declared.partition("/")[0]
+    what = {"video": "a video", "audio": "a sound recording", "image": "an image"}.get(
+        family, f"no page but {declared}"
+    )
     raise _failure(address, f"is {what}")
 
 
-def _real_type(address: str, told: str, data: bytes | bytearray) -> str:
-    """What the data is by its first bytes; what the server told counts where these do not say."""
+def _real_type(address: str, declared: str, data: bytes | bytearray) -> str:
+    """What the data is by its first bytes; what the server declares counts where these do not say."""
     start = bytes(data[:_SNIFFED]).removeprefix(b"\xef\xbb\xbf")
-    if start.lstrip().startswith(b"%PDF-") or (told == _PDF and b"%PDF-" in start):
+    if start.lstrip().startswith(b"%PDF-") or (declared == _PDF and b"%PDF-" in start):
         return _PDF
     wide = start.startswith((b"\xff\xfe", b"\xfe\xff"))
     if b"\x00" in start and not wide:
         raise _failure(address, "is no page but binary data")
-    if told in _HTML:
-        return told
+    if declared in _HTML:
+        return declared
     if _HTML_START.match(start):
         return "text/html"
-    if told == _PDF:
+    if declared == _PDF:
         raise _failure(address, "is told to be a PDF and is none")
-    if told in _TEXT:
-        return told
+    if declared in _TEXT:
+        return declared
     return "application/xml" if _XML_START.match(start) else "text/plain"
 
 

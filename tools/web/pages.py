@@ -8,14 +8,15 @@ from urllib.parse import parse_qsl, unquote_plus, urlencode, urlsplit, urlunspli
 
 from tools.errors import SourceError
 from tools.ingest.documents import shortened
+from tools.ingest.encodings import decoded
 from tools.ingest.html import html_document
+from tools.ingest.html_tree import parse, schema_items, schema_types, shorten
 from tools.ingest.markdown import markdown_document
 from tools.ingest.pdf_apart import pdf_apart
 from tools.ingest.plain import text_document
 from tools.passages import SourceDocument
 from tools.web.fetch import FetchedPage
 from tools.web.hosts import host_of
-from tools.web.markup import decode, parse, schema_items, schema_types, shorten
 from tools.web.walls import wall
 
 LONGEST_TEXT = 300_000
@@ -77,10 +78,10 @@ def hint_of(page: FetchedPage) -> str:
     tree = parse(decode(page))
     if tree is None:
         return ""
-    told = set(schema_types(tree, schema_items(tree)))
+    declared = set(schema_types(tree, schema_items(tree)))
     if tree.xpath("boolean(//meta[@name='citation_journal_title' or @name='citation_doi'])"):
-        told.add("ScholarlyArticle")  # the tags that scholarly search engines ask publishers for
-    found = next((name for name in _TELLING_TYPES if name in told), "")
+        declared.add("ScholarlyArticle")  # the tags that scholarly search engines ask publishers for
+    found = next((name for name in _TELLING_TYPES if name in declared), "")
     return found or str(tree.xpath("string(//meta[@property='og:type']/@content)")).strip()[:40]
 
 
@@ -150,3 +151,8 @@ def _last_part(url: str) -> str:
     parts = urlsplit(url)
     name = parts.path.rstrip("/").rpartition("/")[2]
     return re.sub(r"[_-]+", " ", name.rpartition(".")[0] or name).strip() or parts.netloc
+
+
+def decode(page: FetchedPage) -> str:
+    """The text of a page's data; what has no reading in its encoding becomes U+FFFD."""
+    return decoded(page.data, page.charset, markup="html" in page.content_type or "xml" in page.content_type).text

@@ -5,7 +5,7 @@ from typing import Any
 
 from tools.errors import ProviderDownError, ProviderReplyError
 from tools.net.http import open_client, status_error
-from tools.web.engines import WebResult, askable, begin_call, cut_query, read_results, tidy, usable_key, within
+from tools.web.engines import WebResult, askable, begin_call, checked_key, cut_query, read_results, tidy, within
 
 _MOST_DOMAINS = 300
 """What Tavily reads of `include_domains`."""
@@ -21,7 +21,7 @@ class Tavily:
 
     def __init__(self, key: str, address: str = "https://api.tavily.com", seconds: float = 20.0) -> None:
         self.address = address.rstrip("/")
-        self._key = usable_key("Tavily", key)
+        self._key = checked_key("Tavily", key)
         self._seconds = seconds
 
     async def search(self, query: str, limit: int, domains: Sequence[str] = ()) -> list[WebResult]:
@@ -60,11 +60,11 @@ class Tavily:
         except InvalidAPIKeyError as exc:
             raise status_error("Tavily", 401) from exc
         except UsageLimitExceededError as exc:
-            raise ProviderDownError(f"Tavily allows no more requests now (status 429{_said(exc)}).") from exc
+            raise ProviderDownError(f"Tavily allows no more requests now (status 429{_reason(exc)}).") from exc
         except ForbiddenError as exc:
-            raise ProviderDownError(f"Tavily refuses the request{_said(exc)}. {_PLAN}") from exc
+            raise ProviderDownError(f"Tavily refuses the request{_reason(exc)}. {_PLAN}") from exc
         except BadRequestError as exc:
-            raise ProviderReplyError(f"Tavily does not accept the query{_said(exc)}.") from exc
+            raise ProviderReplyError(f"Tavily does not accept the query{_reason(exc)}.") from exc
         except (TavilyTimeoutError, httpx.TimeoutException) as exc:
             raise ProviderDownError("Tavily did not answer in time.") from exc
         except httpx.HTTPStatusError as exc:
@@ -75,6 +75,6 @@ class Tavily:
             raise ProviderReplyError("Tavily answered with something that is not its JSON.") from exc
 
 
-def _said(exc: Exception) -> str:
+def _reason(exc: Exception) -> str:
     said = " ".join(str(exc).split())[:200].rstrip(".")
     return f": {said}" if said else ""

@@ -1,4 +1,4 @@
-"""Pages that ask for something instead of showing their text, told by their words."""
+"""Pages that ask for something instead of showing their text, recognised by their words."""
 
 import re
 from typing import Literal

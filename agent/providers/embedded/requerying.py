@@ -4,15 +4,11 @@ import re
 from collections.abc import Sequence
 
 from agent.state import FramingState, Perspective, asked_as
-from tools.language.grammar.clause import lower_first
+from tools.language.grammar import lower_first
+from tools.language.word_lists import KEYWORD_STOP_WORDS, NEGATORS
 
-_FUNCTION_WORDS = frozenset(
-    "a an the of to in on for and or is are was were be been being should would could will can may might must do does "
-    "did not no it its this that these those by with as at from than then there their they who which what how so such "
-    "have has had more most very into about over under only all any some".split()
-)
 _REASON = re.compile(r",? (?:because|since|so that|as long as)\b", re.IGNORECASE)
-_DENIALS = frozenset("not no never cannot nothing nobody none neither nor without".split())
+_DENIALS = NEGATORS | {"nor", "without"}
 _ANGLES: tuple[str, ...] = ("evidence that {statement}", "reasons why {statement}", "{keywords}")
 _ASKED = ("arguments: {statement}", "{keywords}")
 """Of a question that stands in for a statement."""
@@ -41,4 +37,4 @@ class EmbeddedRequerier:
 def keywords(statement: str) -> str:
     """The statement's content words in their order, and what denies them."""
     words = re.findall(r"[\w'-]+", statement)
-    return " ".join(w for w in words if w.lower() in _DENIALS or w.lower() not in _FUNCTION_WORDS)
+    return " ".join(w for w in words if w.lower() in _DENIALS or w.lower() not in KEYWORD_STOP_WORDS)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import httpx
 
-_OURS = (b"accept-encoding", b"user-agent", b"host", b"content-length", b"transfer-encoding")
+_OWN_HEADERS = (b"accept-encoding", b"user-agent", b"host", b"content-length", b"transfer-encoding")
 
 
-def through(client: "httpx.AsyncClient", library: ModuleType) -> Any:
+def client_transport(client: "httpx.AsyncClient", library: ModuleType) -> Any:
     """A transport for clients of `library` (httpx, or httpx2 which is its fork) that hands each request to `client`.
 
     What fails on the way is raised as `client` raises it. Closing the transport leaves `client` open.
@@ -29,7 +29,7 @@ def through(client: "httpx.AsyncClient", library: ModuleType) -> Any:
 
     class Through(library.AsyncBaseTransport):  # type: ignore[misc, name-defined]
         async def handle_async_request(self, request: Any) -> Any:
-            headers = [(name, value) for name, value in request.headers.raw if name.lower() not in _OURS]
+            headers = [(name, value) for name, value in request.headers.raw if name.lower() not in _OWN_HEADERS]
             sent = client.build_request(
                 request.method, str(request.url), headers=headers, content=await request.aread() or None
             )

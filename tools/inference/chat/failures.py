@@ -18,7 +18,7 @@ def status_of(exc: BaseException) -> int | None:
     return next((status for one in _causes(exc) if (status := _status(one)) is not None), None)
 
 
-def words_of(exc: BaseException) -> str:
+def server_words(exc: BaseException) -> str:
     """The server's own words where there are any, else the error's."""
     for one in _causes(exc):
         said = _message(getattr(one, "body", None)) or _message(getattr(one, "error", None))
@@ -27,23 +27,23 @@ def words_of(exc: BaseException) -> str:
     return str(exc)
 
 
-def lost(exc: BaseException) -> "httpx.HTTPError | httpx.InvalidURL | None":
+def connection_failure(exc: BaseException) -> "httpx.HTTPError | httpx.InvalidURL | None":
     """The failure of the connection that an error is, or came from."""
     import httpx
 
     return next((one for one in _causes(exc) if isinstance(one, httpx.HTTPError | httpx.InvalidURL)), None)
 
 
-def limit_passed(exc: BaseException) -> ProviderReplyError | None:
+def limit_error(exc: BaseException) -> ProviderReplyError | None:
     """The limit that the reply was stopped at, where a client took that for a failure of the connection."""
     return next((one for one in _causes(exc) if isinstance(one, ProviderReplyError)), None)
 
 
-def had_begun(exc: BaseException) -> bool:
+def reply_had_begun(exc: BaseException) -> bool:
     """Whether the server was at work on a reply, for which it may count tokens, when the error came."""
     if status_of(exc) is not None:
         return False
-    failure = lost(exc)
+    failure = connection_failure(exc)
     return failure is None or answered(failure)
 
 

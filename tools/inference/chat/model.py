@@ -9,17 +9,18 @@ import asyncio
 import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel
 
 from tools.allowance import current
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
-from tools.inference.chat.failures import had_begun, limit_passed, lost, status_of, words_of
+from tools.inference.chat.failures import connection_failure, limit_error, reply_had_begun, server_words, status_of
 from tools.inference.chat.forms import Form, described
 from tools.inference.chat.prices import Price, cost_of
 from tools.inference.chat.replies import read_reply
-from tools.inference.chat.vendors import COMPATIBLE, OPENAI, Asked, Vendor
+from tools.inference.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
 from tools.net.hedging import Patience
 from tools.net.http import (
     check_address,
@@ -42,7 +43,7 @@ _ACCOUNT = frozenset({"openai-organization", "openai-project"})
 LARGEST_TEXT = 100_000
 """Characters of one reply at most."""
 _AS_JSON = "Answer with one JSON object and nothing else. It has to fit this JSON schema:\n"
-_AGAIN = (
+_REPEATED = (
     "You were asked this before, and your answer could not be used: {problem}. Answer again, with one JSON object of "
     "the required shape and nothing else."
 )
@@ -92,7 +93,7 @@ class ChatModel:
         self._price: Price | None = (0.0, 0.0) if self.local else price
         self._temperature = temperature
         self._silence = silence
-        self._patience = None if self.local else Patience(model, self._price)
+        self._patience = None if self.local else Patience(model, partial(cost_of, self._price))
         self._form = vendor.form
         self._client: BaseChatModel | None = None
         self._http: Any = None
@@ -109,20 +110,17 @@ class ChatModel:
             raise ProviderDownError(f"{self.name} was not asked, since {self.address} has failed in this run already.")
         if current().offline and not self.local:
             raise ProviderDownError(f"{self.name} was not asked, since nothing is to leave this machine.")
-        asked = f"{user}\n\n{_AS_JSON}{described(shape)}"
-        try:
-            return read_reply(await self._reply(_told(system, asked), shape), shape)
-        except _RefusedError:
-            raise
-        except ProviderReplyError as exc:
-            # In the same turn: some models' templates know no two turns of one speaker in a row.
-            asked = f"{asked}\n\n{_AGAIN.format(problem=str(exc).rstrip('.'))}"
-        try:
-            return read_reply(await self._reply(_told(system, asked), shape), shape)
-        except _RefusedError:
-            raise
-        except ProviderReplyError as exc:
-            raise ProviderReplyError(f"{self.name} did not give what it was asked for: {exc}") from exc
+        first = asked = f"{user}\n\n{_AS_JSON}{described(shape)}"
+        while True:
+            try:
+                return read_reply(await self._reply(_messages(system, asked), shape), shape)
+            except _RefusedError:
+                raise
+            except ProviderReplyError as exc:
+                if asked != first:
+                    raise ProviderReplyError(f"{self.name} did not give what it was asked for: {exc}") from exc
+                # In the same turn: some models' templates know no two turns of one speaker in a row.
+                asked = f"{first}\n\n{_REPEATED.format(problem=str(exc).rstrip('.'))}"
 
     async def aclose(self) -> None:
         if self._http is not None:
@@ -141,14 +139,14 @@ class ChatModel:
         """Whether the model is one of those that its server lists."""
         return self._vendor.offers(self._model, listed)
 
-    async def _reply(self, told: Sequence[tuple[str, str]], shape: type[BaseModel]) -> str:
+    async def _reply(self, messages: Sequence[tuple[str, str]], shape: type[BaseModel]) -> str:
         """The text of one reply, by the best way that the server knows."""
         form = self._form
         while True:
             current().begin_call()
             try:
                 async with self._failures():
-                    text = await self._stream(told, shape, form)
+                    text = await self._stream(messages, shape, form)
             except _DislikedError as exc:
                 lower = form.lower(exc.words) if exc.status in _ABOUT_FORM else None
                 if lower is None:
@@ -158,11 +156,11 @@ class ChatModel:
                 self._form = form  # what was no use in any form was not refused for its form
                 return text
 
-    async def _stream(self, told: Sequence[tuple[str, str]], shape: type[BaseModel], form: Form) -> str:
+    async def _stream(self, messages: Sequence[tuple[str, str]], shape: type[BaseModel], form: Form) -> str:
         made, given, written, allowance = "", 0, 0, current()
         served = True
         try:
-            async with aclosing(self._chunks(told, self._vendor.options(form, shape))) as chunks:
+            async with aclosing(self._chunks(messages, self._vendor.options(form, shape))) as chunks:
                 async for chunk in chunks:
                     made += _text_of(chunk)
                     given, written = self._vendor.count(getattr(chunk, "usage_metadata", None), given, written)
@@ -172,18 +170,18 @@ class ChatModel:
                         raise DeadlineError("the time for it was used up.")
                     allowance.tell(len(made))
         except self._raised() as exc:
-            served = bool(made) or had_begun(exc)
+            served = bool(made) or reply_had_begun(exc)
             raise
         finally:
             if served:  # a server that does not count leaves an estimate: about four characters a token
-                given, written = given or sum(len(t) for _, t in told) // 4, written or len(made) // 4
+                given, written = given or sum(len(t) for _, t in messages) // 4, written or len(made) // 4
                 allowance.add_tokens(given, written, cost_of(self._price, given, written))
         return made
 
     def _chunks(
-        self, told: Sequence[tuple[str, str]], options: dict[str, Any]
+        self, messages: Sequence[tuple[str, str]], options: dict[str, Any]
     ) -> "AsyncGenerator[AIMessageChunk, None]":
-        return cast("AsyncGenerator[AIMessageChunk, None]", self._open().astream(list(told), **options))
+        return cast("AsyncGenerator[AIMessageChunk, None]", self._open().astream(list(messages), **options))
 
     def _open(self) -> "BaseChatModel":
         if self._client is None:
@@ -193,7 +191,7 @@ class ChatModel:
             self._http = self._http or open_client(seconds=self._silence, patience=self._patience)
             self._http.event_hooks = {"request": [self._only_ours]}
             self._client = self._vendor.build(
-                Asked(self._model, self._url, self._key, self._temperature, self._silence, self._http)
+                ClientOptions(self._model, self._url, self._key, self._temperature, self._silence, self._http)
             )
         return self._client
 
@@ -234,9 +232,9 @@ class ChatModel:
             if status in (401, 403):
                 current().down.add(self.address)
             return status_error(here, status, said, self._vendor.key)
-        if stopped := limit_passed(exc):
+        if stopped := limit_error(exc):
             return stopped
-        failure = lost(exc)
+        failure = connection_failure(exc)
         if isinstance(failure, httpx.TimeoutException):
             return ProviderDownError(f"{here} did not answer in time.")
         if failure is None:
@@ -248,20 +246,17 @@ class ChatModel:
 
     def _said(self, exc: Exception) -> str:
         """A server's words, without the key that some say back."""
-        said = words_of(exc)
-        return _short(said.replace(self._key, "…") if self._key else said)
+        said = server_words(exc)
+        shown = said.replace(self._key, "…") if self._key else said
+        return " ".join(shown.split())[:200]
 
 
-def _told(system: str, user: str) -> list[tuple[str, str]]:
+def _messages(system: str, user: str) -> list[tuple[str, str]]:
     return [*([("system", system)] if system else []), ("user", user)]
 
 
 def _text_of(chunk: "BaseMessage") -> str:
     return chunk.content if isinstance(chunk.content, str) else str(chunk.text)
-
-
-def _short(text: str) -> str:
-    return " ".join(text.split())[:200]
 
 
 async def models_at(url: str, key: str = "", vendor: Vendor = COMPATIBLE) -> list[str]:

@@ -11,12 +11,13 @@ import importlib
 import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from tools.errors import SettingsError
-from tools.inference.chat.bridge import through
+from tools.inference.chat.bridge import client_transport
 from tools.inference.chat.forms import Form
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _NO_KEY = "none"  # the clients want one; a server of one's own ignores it
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ClientOptions:
     """What a model is built of. `seconds`: the longest silence of its server."""
 
     model: str
@@ -56,9 +57,9 @@ class Vendor:
 
     prefix: in front of a model's name; '' for any OpenAI-compatible server. package, module: LangChain's integration.
     url: its address unless another is set. key, address: the variables that hold its key ('' where it wants none) and
-    its address. headers: what it has to be sent besides the usual. errors: what its client raises. bad_key: words of a
-    refusal that is about the key, whatever its status. adds_counts: whether the parts of a reply count tokens each for
-    themselves.
+    its address. headers: what it has to be sent besides the usual. raises: the names of what its client raises.
+    bad_key: words of a refusal that is about the key, whatever its status. adds_counts: whether the parts of a reply
+    count tokens each for themselves.
     """
 
     prefix: str
@@ -68,8 +69,8 @@ class Vendor:
     key: str
     address: str
     listing: Listing
-    build: Callable[[Asked], "BaseChatModel"]
-    errors: Callable[[], tuple[type[Exception], ...]]
+    build: Callable[[ClientOptions], "BaseChatModel"]
+    raises: tuple[str, ...]
     options: Callable[[Form, type[BaseModel]], dict[str, Any]] = Form.options
     form: Form = field(default_factory=Form)
     headers: frozenset[str] = frozenset()
@@ -86,6 +87,10 @@ class Vendor:
     def named(self, model: str) -> str:
         """The model's whole name."""
         return f"{self.prefix}:{model}" if self.prefix else model
+
+    def errors(self) -> tuple[type[Exception], ...]:
+        """What its client raises; imports it."""
+        return tuple(resolve_name(name) for name in self.raises)
 
     def check(self) -> None:
         """Raises SettingsError when the integration is not installed. Nothing is imported."""
@@ -119,7 +124,7 @@ class Vendor:
         return self.prefix == "anthropic" and name.startswith(f"{bare}-") and name[len(bare) + 1 :].isdigit()
 
 
-def _init(asked: Asked, provider: str, **options: Any) -> "BaseChatModel":
+def _init(asked: ClientOptions, provider: str, **options: Any) -> "BaseChatModel":
     from langchain.chat_models import init_chat_model
 
     if asked.temperature is not None:
@@ -135,7 +140,7 @@ def _bearer(key: str) -> dict[str, str]:
 # --- any OpenAI-compatible server
 
 
-def _openai(asked: Asked) -> "BaseChatModel":
+def _openai(asked: ClientOptions) -> "BaseChatModel":
     import openai
     from pydantic import SecretStr
 
@@ -155,12 +160,6 @@ def _openai(asked: Asked) -> "BaseChatModel":
     )
 
 
-def _openai_errors() -> tuple[type[Exception], ...]:
-    import openai
-
-    return (openai.OpenAIError,)
-
-
 COMPATIBLE = Vendor(
     prefix="",
     package="langchain-openai",
@@ -170,31 +169,24 @@ COMPATIBLE = Vendor(
     address="OPENAI_BASE_URL",
     listing=Listing("/models", "data", "id", _bearer),
     build=_openai,
-    errors=_openai_errors,
+    raises=("openai.OpenAIError",),
     headers=frozenset({"authorization"}),
 )
 
 # --- Anthropic
 
 
-def _anthropic(asked: Asked) -> "BaseChatModel":
+def _anthropic(asked: ClientOptions) -> "BaseChatModel":
     """Its integration has no parameter for the client, but keeps it on the model."""
     import anthropic
     import httpx2
 
     model = _init(asked, "anthropic", base_url=_NOWHERE, api_key=_NO_KEY, max_retries=0)
-    client = httpx2.AsyncClient(transport=through(asked.http, httpx2), trust_env=False)
+    client = httpx2.AsyncClient(transport=client_transport(asked.http, httpx2), trust_env=False)
     vars(model)["_async_client"] = anthropic.AsyncAnthropic(
         api_key=asked.key or _NO_KEY, base_url=asked.url, max_retries=0, http_client=client
     )
     return model
-
-
-def _anthropic_errors() -> tuple[type[Exception], ...]:
-    import anthropic
-    import httpx2
-
-    return anthropic.AnthropicError, httpx2.HTTPError, httpx2.StreamError
 
 
 def _anthropic_options(form: Form, shape: type[BaseModel]) -> dict[str, Any]:
@@ -210,17 +202,11 @@ def _anthropic_headers(key: str) -> dict[str, str]:
 # --- Ollama
 
 
-def _ollama(asked: Asked) -> "BaseChatModel":
+def _ollama(asked: ClientOptions) -> "BaseChatModel":
     import httpx
 
-    own = {"transport": through(asked.http, httpx), "trust_env": False, "follow_redirects": False}
+    own = {"transport": client_transport(asked.http, httpx), "trust_env": False, "follow_redirects": False}
     return _init(asked, "ollama", base_url=asked.url, async_client_kwargs=own)
-
-
-def _ollama_errors() -> tuple[type[Exception], ...]:
-    import ollama
-
-    return ollama.ResponseError, ollama.RequestError, ConnectionError
 
 
 def _ollama_options(form: Form, shape: type[BaseModel]) -> dict[str, Any]:
@@ -231,7 +217,7 @@ def _ollama_options(form: Form, shape: type[BaseModel]) -> dict[str, Any]:
 # --- Google's Gemini
 
 
-def _google(asked: Asked) -> "BaseChatModel":
+def _google(asked: ClientOptions) -> "BaseChatModel":
     """The client that it makes is replaced by one that was given ours; it is the model's public field."""
     from google import genai
     from google.genai import types
@@ -242,13 +228,6 @@ def _google(asked: Asked) -> "BaseChatModel":
     model.client = genai.Client(vertexai=False, api_key=asked.key or _NO_KEY, http_options=options)
     built: BaseChatModel = model
     return built
-
-
-def _google_errors() -> tuple[type[Exception], ...]:
-    from google.genai.errors import APIError, UnknownApiResponseError
-    from langchain_google_genai.chat_models import ChatGoogleGenerativeAIError
-
-    return APIError, UnknownApiResponseError, ChatGoogleGenerativeAIError
 
 
 def _google_options(form: Form, shape: type[BaseModel]) -> dict[str, Any]:
@@ -267,7 +246,7 @@ _VENDORS = (
         address="ANTHROPIC_BASE_URL",
         listing=Listing("/v1/models?limit=1000", "data", "id", _anthropic_headers),
         build=_anthropic,
-        errors=_anthropic_errors,
+        raises=("anthropic.AnthropicError", "httpx2.HTTPError", "httpx2.StreamError"),
         options=_anthropic_options,
         form=Form("bare_schema", counted=False, ladder=("bare_schema", "text")),
         headers=frozenset({"authorization", "anthropic-version"}),
@@ -283,7 +262,11 @@ _VENDORS = (
             "/v1beta/models?pageSize=1000", "models", "name", lambda key: {"x-goog-api-key": key} if key else {}
         ),
         build=_google,
-        errors=_google_errors,
+        raises=(
+            "google.genai.errors.APIError",
+            "google.genai.errors.UnknownApiResponseError",
+            "langchain_google_genai.chat_models.ChatGoogleGenerativeAIError",
+        ),
         options=_google_options,
         form=Form(counted=False),
         headers=frozenset({"x-goog-api-key"}),
@@ -299,7 +282,7 @@ _VENDORS = (
         address="OLLAMA_HOST",
         listing=Listing("/api/tags", "models", "name", lambda _: {}),
         build=_ollama,
-        errors=_ollama_errors,
+        raises=("ollama.ResponseError", "ollama.RequestError", "builtins.ConnectionError"),
         options=_ollama_options,
         form=Form(counted=False),
     ),

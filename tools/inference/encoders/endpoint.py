@@ -14,15 +14,15 @@ from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
 from tools.inference.batching import parts
 from tools.net.http import fetch_json, is_local, open_client
 
-_AT_ONCE = 4  # requests under way together
+_MOST_CONCURRENT = 4  # requests under way together
 
 
 class EndpointEncoder:
     """Unit vectors from an embeddings address.
 
     url: up to and without `/embeddings`, as in http://127.0.0.1:8000/v1. key: sent as a bearer token. query_prompt and
-    document_prompt: put before every query and document, for a model that was trained so. dimensions: what the model
-    gives; asked for once where it is not told. batch: texts of one request. seconds: the longest silence of the server.
+    document_prompt: put before every query and document, for a model that was trained so. dimensions: of the model's
+    vectors; asked for once where None. batch: texts of one request. seconds: the longest silence of the server.
 
     The server's name for the model stands for its weights: another model under the same name is not noticed.
 
@@ -50,8 +50,8 @@ class EndpointEncoder:
         self._batch = batch
         self._seconds = seconds
         self._asking = threading.Lock()
-        told = "\x1f".join((model, query_prompt, document_prompt, str(dimensions or "")))
-        self.name = f"endpoint-{model}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+        settings = "\x1f".join((model, query_prompt, document_prompt, str(dimensions or "")))
+        self.name = f"endpoint-{model}-{hashlib.sha256(settings.encode()).hexdigest()[:12]}"
 
     @property
     def dimensions(self) -> int:
@@ -104,7 +104,7 @@ def post_all(url: str, bodies: Sequence[Any], key: str, name: str, seconds: floa
 
 
 async def _post_all(url: str, bodies: Sequence[Any], key: str, name: str, seconds: float) -> list[Any]:
-    free = asyncio.Semaphore(_AT_ONCE)
+    free = asyncio.Semaphore(_MOST_CONCURRENT)
     async with open_client({"authorization": f"Bearer {key}"} if key else {}, seconds) as client:
 
         async def post(body: Any) -> Any:

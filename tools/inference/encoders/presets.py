@@ -85,7 +85,7 @@ RERANKERS = {
 }
 
 
-def meant(name: str, presets: Collection[str]) -> str:
+def suggestion(name: str, presets: Collection[str]) -> str:
     """What may have been meant by a name that is none of the presets; empty for a path and for OWNER/MODEL."""
     if not presets or "/" in name:
         return ""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.errors import ModelError, SettingsError
-from tools.inference.encoders.presets import ENCODERS, Pooling, meant
+from tools.inference.encoders.presets import ENCODERS, Pooling, suggestion
 
 _SAMPLED = 1 << 20
 _MATTERS = frozenset({".safetensors", ".bin", ".json", ".txt", ".model"})  # weights, settings and vocabularies
@@ -168,7 +168,7 @@ def find_model(model: str, presets: Collection[str] = (), revision: str = "") ->
         how = "Check the path." if model.startswith(("/", ".", "~")) else f"Download it: `hf download {named}`."
         at = f" at the revision {revision}" if revision else ""
         said = f"there is no folder '{model}', and no model of that name{at} on this machine."
-        raise ModelError(" ".join(filter(None, (said, meant(model, presets), how)))) from exc
+        raise ModelError(" ".join(filter(None, (said, suggestion(model, presets), how)))) from exc
 
 
 def fingerprint(folder: Path) -> str:

@@ -28,11 +28,11 @@ TOGETHER = 20
 """Passages of a call at most."""
 _CHARACTERS = 24_000  # of the passages of a call at most
 _SIDES = 8  # statements of a call at most
-_AT_ONCE = 8  # calls
-_TWICE = 2
+_MOST_CONCURRENT = 8  # calls
+_ATTEMPTS = 2
 _SUPPORT = {"clear": 0.95, "weak": 0.65}
 _NOTHING = 0.05
-_SAID = {"yes": 0.95, "partly": 0.3, "no": 0.05}
+_PROBABILITY = {"yes": 0.95, "partly": 0.3, "no": 0.05}
 _NONE = "none"
 _LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"
 _random = SystemRandom()
@@ -71,11 +71,11 @@ class CheckedClaims(BaseModel):
 class BatchJudge:
     """Any chat model; belongs to the event loop that first uses it, as its ChatModel does."""
 
-    def __init__(self, model: ChatModel, threshold: float = 0.5, concurrency: int = _AT_ONCE) -> None:
-        """concurrency: calls at once, of which there are never more than _AT_ONCE."""
+    def __init__(self, model: ChatModel, threshold: float = 0.5, concurrency: int = _MOST_CONCURRENT) -> None:
+        """concurrency: calls at once, of which there are never more than _MOST_CONCURRENT."""
         self.model = model
         self.threshold = self.sentence_threshold = threshold
-        self._at_once = min(concurrency, _AT_ONCE)
+        self._concurrency = min(concurrency, _MOST_CONCURRENT)
         self.address = model.address
         prompts = "".join(load_prompt(name).digest for name in ("judge_batch", "check"))
         self.name = f"batch-judge-{model.name}-{sha256(f'{prompts}{model.address}'.encode()).hexdigest()[:8]}"
@@ -107,7 +107,7 @@ class BatchJudge:
             found[places.get((statement, text), [])] = support
 
         calls = [partial(self._judge, call, take) for call in _calls(pairs)]
-        await _within(seconds, calls, self._at_once)
+        await _within(seconds, calls, self._concurrency)
         return found
 
     async def check(self, side: str, claims: Sequence[ClaimCheck], seconds: float = math.inf) -> Floats:
@@ -115,12 +115,12 @@ class BatchJudge:
         without an answer. Raises as `support`."""
         found = np.full((len(claims), 2), np.nan, np.float32)
         calls = [partial(self._check, side, claims, part, found) for part in parts(range(len(claims)), TOGETHER)]
-        await _within(seconds, calls, self._at_once)
+        await _within(seconds, calls, self._concurrency)
         return found
 
     async def _judge(self, call: "_Call", take: Callable[[str, str, float], None]) -> None:
         missing = list(call.texts)
-        for _ in range(_TWICE):
+        for _ in range(_ATTEMPTS):
             if not missing:
                 return
             sides, texts = _labelled(call.statements, "S"), _labelled(missing, "P")
@@ -140,7 +140,7 @@ class BatchJudge:
 
     async def _check(self, side: str, claims: Sequence[ClaimCheck], places: Iterable[int], found: Floats) -> None:
         missing = list(places)
-        for _ in range(_TWICE):
+        for _ in range(_ATTEMPTS):
             if not missing:
                 return
             passages = _labelled(dict.fromkeys(text for i in missing for text in claims[i].passages), "P")
@@ -158,7 +158,7 @@ class BatchJudge:
             )
             for one in (await self.model.ask(system, user, CheckedClaims)).claims:
                 if one.claim in asked:
-                    found[asked[one.claim]] = _SAID[one.said], _SAID[one.serves]
+                    found[asked[one.claim]] = _PROBABILITY[one.said], _PROBABILITY[one.serves]
             missing = [i for i in missing if np.isnan(found[i]).any()]
 
 
@@ -203,9 +203,9 @@ def _labels(count: int, kind: str) -> list[str]:
     return _random.sample(letters, count)
 
 
-async def _within(seconds: float, calls: Sequence[Callable[[], Awaitable[None]]], at_once: int) -> None:
+async def _within(seconds: float, calls: Sequence[Callable[[], Awaitable[None]]], concurrency: int) -> None:
     """All the calls, some at a time, until the seconds are over; the first failure ends them all."""
-    turn = asyncio.Semaphore(at_once)
+    turn = asyncio.Semaphore(concurrency)
 
     async def one(call: Callable[[], Awaitable[None]]) -> None:
         async with turn:

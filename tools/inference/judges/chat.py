@@ -8,13 +8,14 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prompts.loader import Prompt, PromptError, as_data, load_prompt, read_prompt
 from tools.allowance import current
 from tools.errors import ProviderReplyError, SettingsError
-from tools.inference.chat.prices import Price
+from tools.inference.chat.prices import Price, cost_of
 from tools.inference.chat.replies import without_thoughts
 from tools.inference.judges.judge import Pair
 from tools.inference.judges.server import OtherFormError, ServerJudge
@@ -30,11 +31,11 @@ _VARIABLES = ("passage", "statement")
 _AROUND = " \n\t\r▁ĠĊ*_\"'`.,:;!"  # what may stand around the word, tokenizers' own marks of a space among it
 _VERDICT = re.compile(r"(yes|no)\b", re.IGNORECASE)
 _THOUGHTS = 2048  # tokens for a model that cannot be kept from thinking
-_LEAST = 0.05  # probability of Yes and No together, below which the model was about to say something else
+_LEAST_MASS = 0.05  # probability of Yes and No together, below which the model was about to say something else
 
 
 @dataclass(frozen=True, slots=True)
-class AskedAs:
+class RequestForm:
     """A form of the request. alternatives: log-probabilities of so many tokens, 0 for none. tokens: the longest answer.
     quick: models that think first are told not to. recent: for models that know neither temperature nor max_tokens."""
 
@@ -51,17 +52,17 @@ class AskedAs:
         return {"temperature": 0, "max_tokens": self.tokens, **offered, **quick}
 
 
-class ChatJudge(ServerJudge[AskedAs]):
+class ChatJudge(ServerJudge[RequestForm]):
     """Any OpenAI-compatible chat model. `url` is the address up to and including /v1."""
 
     forms = (
-        AskedAs(20),
-        AskedAs(20, quick=True),
-        AskedAs(5),
-        AskedAs(5, _THOUGHTS),
-        AskedAs(0),
-        AskedAs(0, _THOUGHTS),
-        AskedAs(0, _THOUGHTS, recent=True),
+        RequestForm(20),
+        RequestForm(20, quick=True),
+        RequestForm(5),
+        RequestForm(5, _THOUGHTS),
+        RequestForm(0),
+        RequestForm(0, _THOUGHTS),
+        RequestForm(0, _THOUGHTS, recent=True),
     )
 
     def __init__(
@@ -94,9 +95,9 @@ class ChatJudge(ServerJudge[AskedAs]):
             seconds=seconds,
             price=price,
         )
-        self._patience = None if is_local(url) else Patience(self.server, price)
+        self._patience = None if is_local(url) else Patience(self.server, partial(cost_of, price))
 
-    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: AskedAs) -> Sequence[float]:
+    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: RequestForm) -> Sequence[float]:
         body = {"model": self.model, "messages": messages(self._prompt, pairs[0]), **form.options()}
         reply = await self._post(client, f"{self.address}/chat/completions", body)
         choice = _choice(reply, self.server)
@@ -120,8 +121,8 @@ def messages(prompt: Prompt, pair: Pair) -> list[dict[str, str]]:
     if prompt.digest in {load_prompt(name).digest for name in PROMPTS}:
         values = {name: as_data(name, text) for name, text in values.items()}
     system, user = prompt.render(**values)
-    told = [{"role": "system", "content": system}] if system else []
-    return [*told, {"role": "user", "content": user}]
+    system_message = [{"role": "system", "content": system}] if system else []
+    return [*system_message, {"role": "user", "content": user}]
 
 
 def read_judge_prompt(path: Path) -> Prompt:
@@ -145,7 +146,7 @@ def _checked(prompt: Prompt) -> Prompt:
 
 
 def from_logprobs(logprobs: Any) -> float | None:
-    """P(Yes) / (P(Yes) + P(No)) at the answer's first token; None where it cannot be told."""
+    """P(Yes) / (P(Yes) + P(No)) at the answer's first token; None where it is not known."""
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
     rows = [t for t in tokens if isinstance(t, dict)] if isinstance(tokens, list) else []
     row = _answer_token(rows)
@@ -157,7 +158,7 @@ def from_logprobs(logprobs: Any) -> float | None:
         if word in mass:
             mass[word] += math.exp(logprob)
     both = mass["yes"] + mass["no"]
-    return mass["yes"] / both if both >= _LEAST else None
+    return mass["yes"] / both if both >= _LEAST_MASS else None
 
 
 def from_text(text: str) -> float:

@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from tools.errors import ModelError
 from tools.inference.judges.judge import Pair
 from tools.inference.onnx.model import OnnxModel, Recipe, built, load_model
-from tools.inference.worker import give_way
+from tools.inference.worker import lower_priority
 
 FOLDER = Path(__file__).parents[2] / "weights" / "close_judge"
 MAX_LENGTH = 160
@@ -58,7 +59,7 @@ def close_recipe(folder: Path | None = None) -> Recipe:
 def load_close_model(cache_dir: Path) -> OnnxModel:
     """The model, built into `cache_dir` on first use. Raises ModelError when its files cannot be used."""
     try:
-        return load_model(close_recipe(), cache_dir, _agrees, NAME)
+        return load_model(close_recipe(), cache_dir, partial(agrees, folder=FOLDER), NAME)
     except (OSError, ValueError, TypeError, KeyError) as exc:
         raise ModelError(
             f"the judge's files in {FOLDER} cannot be read ({exc}). Restore them from the project."
@@ -71,7 +72,7 @@ def loading(cache_dir: Path) -> Callable[[], OnnxModel]:
     if not (FOLDER.is_dir() and built(close_recipe(), cache_dir, NAME).exists()):
         model = load_close_model(cache_dir)
         return lambda: model
-    threads = ThreadPoolExecutor(1, "steelman-close-judge", give_way)
+    threads = ThreadPoolExecutor(1, "steelman-close-judge", lower_priority)
     coming = threads.submit(load_close_model, cache_dir)
     threads.shutdown(wait=False)
     return coming.result
@@ -92,7 +93,8 @@ def close_logits(model: OnnxModel, pairs: Sequence[Pair]) -> NDArray[np.float32]
     return model.run(asked).reshape(len(pairs), 2)
 
 
-def _agrees(model: OnnxModel) -> bool:
-    rows = json.loads((FOLDER / "reference.json").read_text(encoding="utf-8"))
+def agrees(model: OnnxModel, folder: Path) -> bool:
+    """Whether the model computes, within _AGREES, the fp32 probabilities of the folder's `reference.json`."""
+    rows = json.loads((folder / "reference.json").read_text(encoding="utf-8"))
     got = 1 / (1 + np.exp(-model.run([(row["statement"], row["text"]) for row in rows])))
     return bool(np.abs(got - np.array([row["probabilities"] for row in rows])).max() <= _AGREES)

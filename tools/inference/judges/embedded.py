@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from tools.errors import ModelError
 from tools.inference.encoders.encoder import minilm_recipe
-from tools.inference.judges.close import as_read, close_logits, fingerprint, loading
+from tools.inference.judges.close import agrees, as_read, close_logits, fingerprint, loading
 from tools.inference.judges.judge import Pair
 from tools.inference.judges.windows import strongest, windowed
 from tools.inference.onnx.model import OnnxModel, Recipe, load_model
@@ -28,7 +29,6 @@ FOLDER = Path(__file__).parents[2] / "weights" / "judge"
 MAX_LENGTH = 192
 """Tokens of a pair that are read: enough for a statement and what `windows` leaves in one piece."""
 _WORTH_ASKING_TWICE = 0.1  # below it a text supports nothing, whatever the contrary statement would say
-_AGREES = 0.2  # largest difference to the stored fp32 probabilities; a wrong build is off by far more
 _SURE = 1 - 1e-6
 
 _WORD = re.compile(r"\w+(?:'\w+)?")
@@ -93,7 +93,7 @@ class EmbeddedJudge:
         logits = self.logits([(p.statement, p.text) for p in parts])
         slope, _, offset = self._calibration.alone
         scores = sigmoid(np.asarray(logits * slope + offset, np.float32))
-        return np.stack([strongest(scores[:, i], places, len(pairs)) for i in range(len(ANSWERS))], axis=1)
+        return strongest(scores, places, len(pairs))
 
     def closely(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         """As `stances`, by both models: a regression on the logits that each has for a side.
@@ -114,7 +114,7 @@ class EmbeddedJudge:
             said, sides = _words(p.text), [_words(p.statement), _words(p.contrary)]
             if said and said in sides:
                 scores[i] = [float(side == said) for side in sides]
-        return np.stack([strongest(scores[:, i], places, len(pairs)) for i in range(len(ANSWERS))], axis=1)
+        return strongest(scores, places, len(pairs))
 
     def logits(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """Of support and of opposition, shape (n, 2), of (statement, text) pairs, each cut at MAX_LENGTH tokens."""
@@ -154,14 +154,14 @@ def load_judge(cache_dir: Path) -> EmbeddedJudge:
     """The judge, built into `cache_dir` on first use. Raises ModelError when its weights cannot be used."""
     recipe = judge_recipe()
     try:
-        model = load_model(recipe, cache_dir, _agrees, "judge")
+        model = load_model(recipe, cache_dir, partial(agrees, folder=FOLDER), "judge")
         calibration, closer, reading = read_calibration(), loading(cache_dir), fingerprint()
     except (OSError, ValueError, TypeError, KeyError) as exc:
         raise ModelError(
             f"the judge's files in {FOLDER} cannot be read ({exc}). Restore them from the project."
         ) from exc
-    told = hashlib.sha256(f"{calibration!r} {reading}".encode()).hexdigest()[:4]
-    name = f"embedded-judge-{recipe.fingerprint()}-{told}"
+    digest = hashlib.sha256(f"{calibration!r} {reading}".encode()).hexdigest()[:4]
+    name = f"embedded-judge-{recipe.fingerprint()}-{digest}"
     return EmbeddedJudge(model, name, calibration, closer)
 
 
@@ -177,9 +177,3 @@ def read_calibration() -> Calibration:
 def sigmoid(logits: NDArray[np.float32]) -> NDArray[np.float32]:
     """1 / (1 + exp(-x)), each by itself."""
     return np.asarray(1 / (1 + np.exp(-np.clip(logits, -60, 60))), np.float32)
-
-
-def _agrees(model: OnnxModel) -> bool:
-    reference = json.loads((FOLDER / "reference.json").read_text())
-    got = sigmoid(model.run([(row["statement"], row["text"]) for row in reference]))
-    return bool(np.abs(got - np.array([row["probabilities"] for row in reference])).max() <= _AGREES)

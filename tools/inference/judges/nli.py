@@ -70,8 +70,7 @@ class NliJudge:
         too; the second is NaN where there is none.
         """
         parts, places = windowed(pairs)
-        scores = self._both(parts)
-        return np.stack([strongest(scores[:, i], places, len(pairs)) for i in range(2)], axis=1)
+        return strongest(self._both(parts), places, len(pairs))
 
     def _both(self, parts: Sequence[Pair]) -> NDArray[np.float32]:
         stated = [(p.text, p.statement) for p in parts]

@@ -181,7 +181,7 @@ class ServerJudge(ABC, Generic[Form]):
         """Asks for the first pairs in one form after the other until the server takes one, which is remembered."""
         for tried, part in enumerate(progress.parts, 1):
             try:
-                scores, self._form = await self._ask_somehow(client, [progress.pairs[i] for i in part])
+                scores, self._form = await self._ask_any_form(client, [progress.pairs[i] for i in part])
                 progress.take(part, scores)
                 return self._form
             except BudgetError as exc:
@@ -193,7 +193,7 @@ class ServerJudge(ABC, Generic[Form]):
                     raise
         return None
 
-    async def _ask_somehow(self, client: "httpx.AsyncClient", pairs: Sequence[Pair]) -> tuple[Sequence[float], Form]:
+    async def _ask_any_form(self, client: "httpx.AsyncClient", pairs: Sequence[Pair]) -> tuple[Sequence[float], Form]:
         refused: OtherFormError | None = None
         for form in self.forms:
             try:

@@ -42,8 +42,11 @@ def windowed(pairs: Sequence[Pair]) -> tuple[list[Pair], list[int]]:
 
 
 def strongest(scores: NDArray[np.float32], places: Sequence[int], count: int) -> NDArray[np.float32]:
-    """The highest score of each of `count` pairs over its windows, shape (count,); NaN where one of them has none."""
-    best = np.full(count, -np.inf, np.float32)
+    """The highest score of each of `count` pairs over its windows; NaN where one of them has none.
+
+    scores: a row a window, shape (windows,) or (windows, k); the result has the same with `count` rows.
+    """
+    best = np.full((count, *scores.shape[1:]), -np.inf, np.float32)
     with np.errstate(invalid="ignore"):  # NaN is meant to stay
         np.maximum.at(best, np.asarray(places, np.intp), scores)
     return best

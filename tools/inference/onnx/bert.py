@@ -55,6 +55,12 @@ class _Graph:
         self.constants.append(numpy_helper.from_array(value, name))
         return name
 
+    def numbers(self, *values: int) -> str:
+        """A constant of whole numbers, shape (n,)."""
+        import numpy as np
+
+        return self.constant(np.array(values, np.int64))
+
     def weight(self, name: str) -> str:
         return self.constant(self.weights[name])
 
@@ -91,7 +97,7 @@ def build_bert(weights: "Weights", heads: int, head: Head, tell: "Sequence[str]"
     x = _embeddings(graph)
     mask = graph.op("Cast", "mask", to=TensorProto.INT32)
     relative = _relative(graph)
-    last = _layers(weights) - 1
+    last = max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
     for layer in range(last + 1):
         asking = _first(graph, x) if layer == last and head == "classifier" else x
         bias = relative and (_first_rows(graph, relative) if asking != x else relative)
@@ -103,18 +109,14 @@ def build_bert(weights: "Weights", heads: int, head: Head, tell: "Sequence[str]"
         helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", "length"]) for n in ("ids", "mask", "types")
     ]
     outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", "width"])]
-    for told in tell:
-        graph.nodes.append(helper.make_node("Identity", [graph.inputs[told]], [f"{told}.input"]))
-        outputs.append(helper.make_tensor_value_info(f"{told}.input", TensorProto.FLOAT, None))
+    for layer_name in tell:
+        graph.nodes.append(helper.make_node("Identity", [graph.inputs[layer_name]], [f"{layer_name}.input"]))
+        outputs.append(helper.make_tensor_value_info(f"{layer_name}.input", TensorProto.FLOAT, None))
     body = helper.make_graph(graph.nodes, "bert", inputs, outputs, graph.constants)
     # The pinned IR version keeps the file readable for runtimes older than the onnx package that wrote it.
     return helper.make_model(
         body, opset_imports=[helper.make_opsetid("", _OPSET), helper.make_opsetid(_RUNTIME, 1)], ir_version=10
     )
-
-
-def _layers(weights: "Weights") -> int:
-    return 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
 
 
 def buckets(length: int) -> "NDArray[np.int64]":
@@ -131,12 +133,10 @@ def buckets(length: int) -> "NDArray[np.int64]":
 
 
 def _embeddings(graph: _Graph) -> str:
-    import numpy as np
-
     words = graph.op("Gather", graph.weight("embeddings.word_embeddings.weight"), "ids")
     types = graph.op("Gather", graph.weight("embeddings.token_type_embeddings.weight"), "types")
     length = graph.op("Shape", "ids", start=1, end=2)
-    zero, one = graph.constant(np.array([0])), graph.constant(np.array([1]))
+    zero, one = graph.numbers(0), graph.numbers(1)
     positions = graph.op("Slice", graph.weight("embeddings.position_embeddings.weight"), zero, length, zero, one)
     total = graph.op("Add", graph.op("Add", words, types), positions)
     return graph.layer_norm(total, "embeddings.LayerNorm")
@@ -144,31 +144,25 @@ def _embeddings(graph: _Graph) -> str:
 
 def _first(graph: _Graph, x: str) -> str:
     """The first token of every row, (batch, 1, width)."""
-    import numpy as np
-
-    zero, one = graph.constant(np.array([0])), graph.constant(np.array([1]))
+    zero, one = graph.numbers(0), graph.numbers(1)
     return str(graph.op("Slice", x, zero, one, one, one))
 
 
 def _relative(graph: _Graph) -> str:
     """The bias of the attention by relative position, (1, heads, length, length); empty for a model that has none."""
-    import numpy as np
-
     if "relative.weight" not in graph.weights:
         return ""
     longest = len(graph.weights["embeddings.position_embeddings.weight"])
     table = graph.weights["relative.weight"][buckets(longest)].transpose(2, 0, 1)[None].copy()
     length = graph.op("Shape", "ids", start=1, end=2)
-    zero, ends = graph.constant(np.array([0, 0])), graph.op("Concat", length, length, axis=0)
-    return str(graph.op("Slice", graph.constant(table), zero, ends, graph.constant(np.array([2, 3]))))
+    zero, ends = graph.numbers(0, 0), graph.op("Concat", length, length, axis=0)
+    return str(graph.op("Slice", graph.constant(table), zero, ends, graph.numbers(2, 3)))
 
 
 def _first_rows(graph: _Graph, relative: str) -> str:
     """The same of the first token alone, (1, heads, 1, length)."""
-    import numpy as np
-
-    zero, one = graph.constant(np.array([0])), graph.constant(np.array([1]))
-    return str(graph.op("Slice", relative, zero, one, graph.constant(np.array([2]))))
+    zero, one = graph.numbers(0), graph.numbers(1)
+    return str(graph.op("Slice", relative, zero, one, graph.numbers(2)))
 
 
 def _layer(graph: _Graph, asking: str, x: str, mask: str, relative: str, prefix: str, heads: int) -> str:
@@ -197,13 +191,12 @@ def _attention(graph: _Graph, asking: str, x: str, mask: str, relative: str, pre
 
 
 def _mean_pool(graph: _Graph, x: str) -> str:
-    import numpy as np
     from onnx import TensorProto
 
     mask = graph.op("Cast", "mask", to=TensorProto.FLOAT)
-    weighted = graph.op("Mul", x, graph.op("Unsqueeze", mask, graph.constant(np.array([2]))))
+    weighted = graph.op("Mul", x, graph.op("Unsqueeze", mask, graph.numbers(2)))
     # The mean's divisor cancels out in the normalisation, so the sum is enough.
-    total = graph.op("ReduceSum", weighted, graph.constant(np.array([1])), keepdims=0)
+    total = graph.op("ReduceSum", weighted, graph.numbers(1), keepdims=0)
     return str(graph.op("LpNormalization", total, axis=-1, p=2))
 
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tools.disk import disk_errors
 from tools.errors import ModelError
 from tools.inference.onnx.bert import Head, build_bert
 from tools.inference.onnx.packed import files_of, load_weights
-from tools.inference.worker import give_way
-from tools.store.database import translated
+from tools.inference.worker import lower_priority
 
 if TYPE_CHECKING:
     import onnx
@@ -79,7 +79,7 @@ class OnnxModel:
         self._tokenizer = tokenizer
         self._tokenizer.enable_truncation(max_length, strategy="longest_first")
         self._tokenizer.no_padding()
-        self._threads = ThreadPoolExecutor(_processors(), "steelman-onnx", give_way)
+        self._threads = ThreadPoolExecutor(_processors(), "steelman-onnx", lower_priority)
 
     def run(self, texts: Sequence[Text]) -> NDArray[np.float32]:
         """The model's output, (n, width) float32, a row a text or text pair, in the order given."""
@@ -112,7 +112,7 @@ def load_model(recipe: Recipe, cache_dir: Path, check: Callable[[OnnxModel], boo
     path = built(recipe, cache_dir, name)
     if path.exists() and (model := _open(path, recipe, check)):
         return model
-    with translated(path):
+    with disk_errors(path):
         _build(recipe, path)
     if model := _open(path, recipe, check):
         return model

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tools.language.grammar.boundary import head_noun, takes_are
+from tools.language.grammar.boundary import copula, head_noun, takes_are
 from tools.language.grammar.clause import Clause, from_question, is_counted, lower_first
 from tools.language.grammar.framed import Framing, sentence
 from tools.language.grammar.inflect import is_gerund, is_participle, verb_strength
@@ -67,7 +67,7 @@ def named_choice(title: str, body: str) -> Framing | None:
     parts = _parts(body.rstrip(" ?.!"))
     if not parts or any(words_of(part)[0].core in AUXILIARIES for part in parts) or re.match(r"wh|how", body, re.I):
         return None
-    be = "are" if takes_are(words_of(title)) else "is"
+    be = copula(title)
     thing = lower_first(title)
     clauses = [Clause(thing, be, with_article(part)) for part in parts]
     neutral = sentence(f"{be} {thing} {' or '.join(c.rest for c in clauses)}")
@@ -194,12 +194,11 @@ def with_article(part: str, always: bool = False) -> str:
 
 
 def _preferred(item: str, others: list[str], how: str) -> str:
-    verb = "are" if takes_are(words_of(item)) else "is"
     comparative = re.search(r"(?:er|worse|preferable|^more \w+|^less \w+)$", how) is not None
     names = all(re.search(r"(?:^|\s)[A-Z]", one) for one in (item, *others))
     other = others[0] if names else lower_first(others[0])
     than = f" {'to' if how == 'preferable' else 'than'} {other}" if comparative and len(others) == 1 else ""
-    return f"{item[:1].upper()}{item[1:]} {verb} {how}{than}."
+    return f"{item[:1].upper()}{item[1:]} {copula(item)} {how}{than}."
 
 
 def _compared_subjects(clause: Clause) -> tuple[str, ...]:
@@ -207,7 +206,7 @@ def _compared_subjects(clause: Clause) -> tuple[str, ...]:
     parts, rest = _OR.split(clause.subject), clause.rest.strip(" ?.")
     if clause.aux not in BE or len(parts) != 2 or not _MORE.fullmatch(rest):
         return ()
-    return tuple(sentence(f"{part} {'are' if takes_are(words_of(part)) else 'is'} {rest}", ".") for part in parts)
+    return tuple(sentence(f"{part} {copula(part)} {rest}", ".") for part in parts)
 
 
 def _completed(clause: Clause, first: list[Word], second: list[Word], start: int) -> tuple[list[Word], list[Word]]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tools.language.grammar.inflect import base_form, is_gerund, is_participle, verb_strength
-from tools.language.grammar.lexicon import Word
+from tools.language.grammar.lexicon import Word, words_of
 from tools.language.grammar.word_classes import (
     AUXILIARIES,
     CONJUNCTIONS,
@@ -122,6 +122,11 @@ def takes_are(phrase: Sequence[Word]) -> bool:
         or head.core in ("people", "police")
         or (head.plural and not head.core.endswith("ics") and head.core not in _SINGULAR)
     )
+
+
+def copula(phrase: str) -> str:
+    """'is' or 'are', as a noun phrase takes it."""
+    return "are" if takes_are(words_of(phrase)) else "is"
 
 
 def head_noun(subject: Sequence[Word]) -> Word | None:

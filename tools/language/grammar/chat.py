@@ -1,6 +1,6 @@
 """Careless typing: what hangs on at a question's beginning and end and says nothing of the matter ('tho', 'or what').
 
-A story around a question is left as it is: of such a text no statement is made, and the question stands in as it was
+A story around a question is left as it is: of such a text no statement is made, and the question is taken as it was
 asked.
 """
 

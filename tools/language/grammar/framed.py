@@ -13,7 +13,7 @@ class Framing:
     """What a question asks.
 
     `claim` and `negation` are sentences. They are empty where there are no two sides, and also for a form 'polar' or
-    'claim' of which no statement can be made with certainty: `neutral` then stands in for them, and its sides are Yes
+    'claim' of which no statement can be made with certainty: `neutral` then replaces them, and its sides are Yes
     and No. A 'choice' has statements as `alternatives`, or else their names as `options`.
     """
 

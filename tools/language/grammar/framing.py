@@ -17,7 +17,7 @@ from tools.language.grammar.alternatives import (
     with_article,
 )
 from tools.language.grammar.asked import answered, quoted, shown
-from tools.language.grammar.boundary import takes_are
+from tools.language.grammar.boundary import copula
 from tools.language.grammar.clause import Clause, from_question, from_statement, lower_first
 from tools.language.grammar.facts import asks_for_fact
 from tools.language.grammar.finite import finite_verb
@@ -99,7 +99,7 @@ def frame(question: str) -> Framing:
 
 
 def _taken(reading: Reading, text: str) -> Framing:
-    """The framing of what was read; where a pronoun has no certain referent, all of the text stands in."""
+    """The framing of what was read; where a pronoun has no certain referent, all of the text is asked instead."""
     title, body = after_title(reading.text)
     if title and _VERDICT.match(body):
         return answered(worth(title), "polar")
@@ -313,7 +313,7 @@ def _titled(title: str, body: str) -> Framing | None:
     """'Open source: the best way to develop software?' asks whether the one is the other."""
     predicate = with_article(body.rstrip(" ?.!"))
     words = words_of(predicate)
-    clause = Clause(lower_first(title), "are" if takes_are(words_of(title)) else "is", predicate)
+    clause = Clause(lower_first(title), copula(title), predicate)
     asks = words[0].core in AUXILIARIES or any(WH.match(word.core) for word in words)
     if asks or not predicates(words) or not sound(clause):
         return None

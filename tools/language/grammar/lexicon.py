@@ -5,6 +5,7 @@ context rules are made for statements, while questions put the verb before its s
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -148,6 +149,6 @@ def words_of(sentence: str) -> list[Word]:
     return found
 
 
-def join(words: list[Word]) -> str:
+def join(words: Sequence[Word]) -> str:
     """The text of the words again."""
     return " ".join(word.text for word in words)

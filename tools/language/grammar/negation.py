@@ -5,8 +5,9 @@ import re
 from tools.language.grammar.clause import from_statement
 from tools.language.grammar.lexicon import lookup, words_of
 from tools.language.grammar.tidying import tidy
+from tools.language.word_lists import NEGATORS
 
-_NEGATORS = frozenset("not never no cannot neither without nobody nothing none hardly".split())
+_NEGATORS = NEGATORS | {"without", "hardly"}
 _PREFIX = re.compile(r"(?:un|in|im|ir|il|dis|non-?)(?=[a-z]{4})")
 
 

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from tools.language.grammar.boundary import takes_are
+from tools.language.grammar.boundary import copula
 from tools.language.grammar.clause import Clause
 from tools.language.grammar.lexicon import join, words_of
 
@@ -103,8 +103,7 @@ def rating(clause: Clause) -> Clause:
     match = _RATED.match(clause.rest) if clause.subject.lower() == "you" else None
     if not match:
         return clause
-    aux = "are" if takes_are(words_of(match["what"])) else "is"
-    return replace(clause, subject=match["what"], aux=aux, rest=match["how"])
+    return replace(clause, subject=match["what"], aux=copula(match["what"]), rest=match["how"])
 
 
 def _house(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Whether what the grammar made of a question can stand for it; where not, the question itself stands in.
+"""Whether what the grammar made of a question can stand for it; where not, the question itself is asked.
 
 A statement that is printed above a side has to be one that somebody might write, about nothing but what was asked. So
 each test here errs towards 'not sure', and what is not sure is shown as it was typed.
@@ -58,8 +58,8 @@ _DOUBTFUL = (_IDIOM, _REQUEST, _TWICE_DENIED, _JOINED_ON, _UNDENIED, _OF_NOTHING
 
 
 def trusted(found: Framing, question: str, reading: Reading) -> Framing:
-    """The framing where it is sure; else its question stands in: that of a frame ('Discuss.') without it, any other as
-    it was typed."""
+    """The framing where it is sure; else its question as a fallback: that of a frame ('Discuss.') without it, any
+    other as it was typed."""
     if found.form == "open" and is_quoted(found.neutral):
         return replace(found, neutral=sentence(question))
     if found.form not in _SIDED or _is_sure(found, question, reading):

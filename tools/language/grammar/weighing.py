@@ -7,7 +7,7 @@ However it leans, it asks one thing: is it good or bad?
 import re
 from collections.abc import Sequence
 
-from tools.language.grammar.boundary import head_noun, takes_are
+from tools.language.grammar.boundary import copula, head_noun, takes_are
 from tools.language.grammar.clause import Clause, lower_first
 from tools.language.grammar.finite import finite_verb
 from tools.language.grammar.inflect import base_form, is_gerund, is_participle, participle
@@ -105,7 +105,7 @@ def thing_is_good(thing: str) -> Clause:
     """'X is a good thing', 'Xs are a good thing'."""
     if re.match(r"(?:effects?|influence|impacts?|costs?|role|use|future|ethics|state|rise|value) of |right to ", thing):
         thing = f"the {thing}"
-    return Clause(lower_first(thing), "are" if takes_are(words_of(thing)) else "is", "a good thing")
+    return Clause(lower_first(thing), copula(thing), "a good thing")
 
 
 def _policy(words: Sequence[Word]) -> Clause | None:

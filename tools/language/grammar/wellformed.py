@@ -1,6 +1,6 @@
 """The check before anything is searched: is this a clause of which statement and denial can be made with certainty?
 
-Where it is not, the question itself stands in for them, and its sides are Yes and No. So each test here errs towards
+Where it is not, the question itself replaces them, and its sides are Yes and No. So each test here errs towards
 'not certain'.
 """
 

@@ -15,6 +15,7 @@ from tools.language.grounding.facts import missing_facts
 from tools.language.grounding.intrusions import intrusions
 from tools.language.grounding.wording import denied_plainly, objections, stems
 from tools.language.sentences import split_sentences
+from tools.language.word_lists import LIGHT_WORDS
 
 __all__ = [
     "EVIDENCE",
@@ -45,13 +46,6 @@ _FURTHER = re.compile(
 )
 _A_CLAUSE = 3  # content words; a shorter one says too little to be looked for
 _KNOWN = 0.4  # share of a clause's content words that the passage has
-_LIGHT = frozenset(
-    "can could may might must shall should will would do does did has have had be been being am was were than then so "
-    "more most very also only even just when where who whom whose which what how why while because since though "
-    "although he she his her him its our we you your my me us i from over under up down out about after before between "
-    "against within without through during each other some any own same too yet both either neither nor here "
-    "there".split()
-)
 
 
 def content_overlap(claim: str, passage: str) -> float:
@@ -116,4 +110,4 @@ def is_grounded(
 
 
 def _content(text: str) -> frozenset[str]:
-    return frozenset(stems(" ".join(w for w in text.split() if w.lower() not in _LIGHT)))
+    return frozenset(stems(" ".join(w for w in text.split() if w.lower() not in LIGHT_WORDS)))

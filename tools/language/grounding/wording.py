@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from tools.language.sentences import clean, split_sentences
+from tools.language.word_lists import NEGATORS
 
 _ABSOLUTE = (
     "all every everyone everybody everywhere each always whole entire entirely complete completely total totally any "
@@ -18,9 +19,8 @@ _ABSOLUTE = (
     "inevitably impossible",
 )
 _NOT_ONE = re.compile(r"\bnot a single\b|\bno \w+ ever\b|\bat all\b")
-_NEGATORS = frozenset(
-    "not no never cannot nobody none nothing nor neither hardly rarely seldom few little barely stop stops stopped "
-    "fail fails failed refuse refuses refused".split()
+_NEGATORS = NEGATORS | frozenset(
+    "nor hardly rarely seldom few little barely stop stops stopped fail fails failed refuse refuses refused".split()
 )
 _A_CLAUSE = 3  # stems; a shorter clause is too little to be denied
 _AUXILIARIES = frozenset(
@@ -102,14 +102,18 @@ def denied_plainly(claim: str, passage: str, evidence: Sequence[str]) -> bool:
 
 
 def _negates(text: str) -> bool:
-    words = re.findall(r"[a-z']+", re.sub(r"n't\b", " not", text.lower().replace("’", "'").replace("no one", "nobody")))
-    return bool((_NEGATORS | {"without"}) & set(words))
+    return bool((_NEGATORS | {"without"}) & set(re.findall(r"[a-z']+", _written_out(text.replace("’", "'")))))
+
+
+def _written_out(text: str) -> str:
+    """In lower case, each negator a word of its own."""
+    return re.sub(r"n't\b", " not", text.lower().replace("no one", "nobody"))
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def stems(text: str) -> tuple[str, ...]:
     """The stems of a text's words in order, without stop words; the lexical index's own."""
-    from tools.store.lexical import analyzer
+    from tools.language.analysis import analyzer
 
     return tuple(analyzer().analyze(clean(text)))
 
@@ -171,9 +175,8 @@ def _alike(words: frozenset[str], others: frozenset[str]) -> bool:
 @lru_cache(maxsize=_REMEMBERED)
 def _clauses(sentence: str) -> tuple[tuple[frozenset[str], bool], ...]:
     """Each clause's stems with whether an odd number of words negates it."""
-    text = re.sub(r"n't\b", " not", sentence.lower().replace("no one", "nobody")).replace("not only", "")
     found = []
-    for clause in _CLAUSE_END.split(text):
+    for clause in _CLAUSE_END.split(_written_out(sentence).replace("not only", "")):
         words = re.findall(r"[a-z']+", clause)
         kept = frozenset(stems(" ".join(w for w in words if w not in _NEGATORS))) - _AUXILIARIES
         if kept:

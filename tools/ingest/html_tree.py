@@ -9,9 +9,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tools.ingest.encodings import decoded
-from tools.web.fetch import FetchedPage
-
 _MOST_ELEMENTS = 15_000
 _DEEPEST = 80  # levels
 _MOST_CHARACTERS = 1_000_000
@@ -27,11 +24,6 @@ _INVALID = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _INVALID_REFERENCE = re.compile(
     r"&#(?:0*(?:[0-8]|1[124-9]|2\d|3[01]|6553[45])(?!\d)|x0*(?:[0-8bcef]|1[\da-f]|fff[ef])(?![\da-f]));?", re.IGNORECASE
 )
-
-
-def decode(page: FetchedPage) -> str:
-    """The text of a page's data; what has no reading in its encoding becomes U+FFFD."""
-    return decoded(page.data, page.charset, markup="html" in page.content_type or "xml" in page.content_type).text
 
 
 def parse(html: str) -> Any:
