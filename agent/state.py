@@ -5,13 +5,26 @@ Each field says which node writes it and how concurrent writes merge. Reducers a
 
 import operator
 from collections.abc import Sequence
-from typing import Annotated, Literal, NotRequired
+from typing import Annotated, Literal, NotRequired, TypeVar
 
 from typing_extensions import TypedDict  # of typing's, before Python 3.12, LangGraph can make no schema
 
+from tools.budget import NoteKind
+
+T = TypeVar("T")
+
 Stance = Literal["supports", "opposes", "other"]
-Status = Literal["supported", "thin", "leaning", "not_found"]
+Form = Literal["polar", "claim", "choice", "open", "plain", "counter", "none"]
+"""What a text asks for: whether something is so, what speaks for a claim, which of several, anything; a fact, what
+contradicts a claim, or nothing."""
+CoverageStatus = Literal["supported", "thin", "leaning", "not_found"]
+"""'leaning': what was found may speak for the perspective, and does not surely."""
+Role = Literal["thesis", "case", "plain", "crux"]
 Tier = Literal["case", "leaning"]
+Check = Literal["source", "side"]
+"""The two checks that a claim can fail: that its passages say it, and that it serves its perspective."""
+OF_NO_PERSPECTIVE: tuple[Role, ...] = ("plain", "crux")
+"""The roles of claims that stand under no perspective."""
 
 
 class Perspective(TypedDict):
@@ -61,7 +74,7 @@ class FramingState(TypedDict):
     neutral form of the question as it was asked.
     """
 
-    form: str
+    form: Form
     neutral: str
     claim: str
     negation: str
@@ -72,21 +85,16 @@ class FramingState(TypedDict):
     aspect: NotRequired[str]
 
 
-class Standing(TypedDict):
-    """A side's evidence in numbers, and what they amount to."""
-
-    status: Status
-    passages: int
-    sources: int
-
-
-class Coverage(Standing):
-    """How well one side is covered: the passages on it, copies counted once, and who stands behind them.
+class Coverage(TypedDict):
+    """How well one perspective is covered: the passages on it, copies counted once, and their independent sources.
 
     Until they are read these are the passages above the judge's threshold; then those that hold words which are sure
-    enough for the side's case. `leaning` are passages that hold words which may speak for it, and none that surely do.
+    enough for its case. `leaning` are passages that hold words which may speak for it, and none that surely do.
     """
 
+    status: CoverageStatus
+    passages: int
+    sources: int
     strongest: float
     ids: list[int]
     copies: int
@@ -107,7 +115,7 @@ class Claim(TypedDict):
     text: str
     passages: list[int]
     support: float
-    role: Literal["thesis", "case", "plain", "crux"]
+    role: Role
     tier: NotRequired[Tier]
     written: NotRequired[bool]
     evidence: NotRequired[list[str]]
@@ -157,7 +165,7 @@ class Dropped(TypedDict):
 
     perspective: str
     text: str
-    check: Literal["source", "side"]
+    check: Check
 
 
 class Reason(TypedDict):
@@ -177,17 +185,12 @@ class Failure(TypedDict):
 
     stage: str
     message: str
-    kind: NotRequired[Literal["failed", "degraded", "scope"]]
+    kind: NotRequired[NoteKind]
 
 
-def merge_lists(left: dict[str, list[str]], right: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Joins lists key by key, keeping the first of equal items."""
-    return {k: list(dict.fromkeys([*left.get(k, []), *right.get(k, [])])) for k in {**left, **right}}
-
-
-def merge_found(left: dict[str, list[int]], right: dict[str, list[int]]) -> dict[str, list[int]]:
-    """Joins ranked lists of passage ids key by key: what was found first stays in front."""
-    return {k: list(dict.fromkeys([*left.get(k, []), *right.get(k, [])])) for k in {**left, **right}}
+def merge_lists(left: dict[str, list[T]], right: dict[str, list[T]]) -> dict[str, list[T]]:
+    """Joins lists key by key, each item once: what came first stays in front."""
+    return {k: merge_distinct(left.get(k, []), right.get(k, [])) for k in {**left, **right}}
 
 
 def merge_scores(left: dict[str, dict[int, float]], right: dict[str, dict[int, float]]) -> dict[str, dict[int, float]]:
@@ -216,12 +219,7 @@ def add_numbers(left: dict[str, float], right: dict[str, float]) -> dict[str, fl
     return {k: left.get(k, 0) + right.get(k, 0) for k in {**left, **right}}
 
 
-def merge_names(left: dict[str, str], right: dict[str, str]) -> dict[str, str]:
-    """The newer name of each."""
-    return {**left, **right}
-
-
-def merge_distinct(left: list[str], right: list[str]) -> list[str]:
+def merge_distinct(left: list[T], right: list[T]) -> list[T]:
     """Both, each once."""
     return list(dict.fromkeys([*left, *right]))
 
@@ -229,14 +227,14 @@ def merge_distinct(left: list[str], right: list[str]) -> list[str]:
 class RunState(TypedDict, total=False):
     """The state of a run."""
 
-    question: str  # the door
-    earlier: list[str]  # the door: neutral questions asked before in the thread, oldest first
-    against: Target  # the door: what the question wants argued against, where it asks for that
+    question: str  # given
+    earlier: list[str]  # given: neutral questions asked before in the thread, oldest first
+    against: Target  # given: what the question wants argued against, where it asks for that
     framing: FramingState  # frame
     perspectives: list[Perspective]  # expand; review may replace them
     first_pass: list[int]  # expand: what a search for the bare question found
     queries: Annotated[dict[str, list[str]], merge_lists]  # retrieve: per perspective, as tried
-    found: Annotated[dict[str, list[int]], merge_found]  # retrieve: per perspective, best first
+    found: Annotated[dict[str, list[int]], merge_lists]  # retrieve: per perspective, best first
     support: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: per perspective and passage
     unjudged: int  # judge: pairs that the budget or the deadline left out
     coverage: dict[str, Coverage]  # judge; select keeps what is on a focus, verify counts the passages of its claims
@@ -256,9 +254,9 @@ class RunState(TypedDict, total=False):
     judge: str  # judge, write, verify: the judge in force; empty for the first one
     scored_by: str  # judge: whose scores `support` holds
     threshold: float  # judge: the probability from which it took a passage for support
-    served: Annotated[dict[str, str], merge_names]  # every node: which provider did the stage
-    unread: Annotated[dict[str, str], merge_names]  # retrieve: web pages that could not be read, and why
-    foreign: Annotated[dict[str, str], merge_names]  # retrieve, lookup: documents left out, and their language
+    served: Annotated[dict[str, str], operator.or_]  # every node: which provider did the stage
+    unread: Annotated[dict[str, str], operator.or_]  # retrieve: web pages that could not be read, and why
+    foreign: Annotated[dict[str, str], operator.or_]  # retrieve, lookup: documents left out, and their language
     down: Annotated[list[str], merge_distinct]  # every node: providers that failed and are not asked again
 
 

@@ -107,7 +107,7 @@ async def test_what_is_invented_does_not_reach_the_answer(server: ModelServer) -
 async def test_a_follow_up_is_framed_with_the_threads_question_and_who_watches_sees_it_read(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.nodes.stage._TELL_SECONDS", 0.0)
+    monkeypatch.setattr("agent.nodes.stage._REPORT_SECONDS", 0.0)
     server.on("earlier_question", {**FRAMED, "focus": "fines"})
     server.on(STAGES["frame"], FRAMED).on(STAGES["expand"], SIDES).on(STAGES["write"], case_of)
     async with Runs(settings(server)) as runs:

@@ -67,7 +67,7 @@ class Reading:
         return Quote(text=unit.text, shown=shown, passage=unit.passage.id, support=float(self.sure[at]))
 
 
-async def read_sides(
+async def read_perspectives(
     models: Models, briefs: Sequence[Brief], seconds: float = math.inf, *, judged: bool = True
 ) -> list[Reading]:
     """A reading for each brief. Sides that are contrary to each other are read together, each over the passages of

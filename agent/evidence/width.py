@@ -12,7 +12,7 @@ import snowballstemmer  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from agent.evidence.aspects import speaking_of
-from agent.evidence.sentences import Reading, read_sides
+from agent.evidence.sentences import Reading, read_perspectives
 from agent.inference import Models
 from agent.seams import Brief
 from agent.state import FramingState, Perspective
@@ -42,7 +42,7 @@ async def at_its_width(
     if len(facing) != 2 or unread or any(map(_shows, facing)):
         return list(briefs), own
     wider = [_widened(brief, narrow) for brief in briefs]
-    read = await read_sides(models, wider, seconds)
+    read = await read_perspectives(models, wider, seconds)
     answers = any(_shows(r) for brief, r in zip(wider, read, strict=True) if "narrow" in brief.framing)
     return (wider, read) if answers else (list(briefs), own)
 

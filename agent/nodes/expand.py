@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
+from agent.deadlines import in_time
 from agent.evidence.eligible import eligible
-from agent.nodes.stage import Stage, in_time, report, timed
+from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
 from agent.seams import Providers
 from agent.state import Failure, Perspective, RunState, neutral_query

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import time
 from collections.abc import Sequence
 from typing import cast
 
@@ -11,24 +10,23 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 from numpy.typing import NDArray
 
-from agent.evidence.pool import nearness
+from agent.deadlines import time_left
+from agent.evidence.coverage import ENOUGH_PASSAGES, coverage_by_judge, not_outweighed, originals_of
+from agent.evidence.pool import nearness_to
 from agent.inference import RunJudge
 from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
-from agent.routing import time_left
+from agent.providers.fallback import judge_replaced
 from agent.seams import Providers
-from agent.state import Coverage, Failure, Perspective, RunState, Standing, Status, contrary_statements, merge_scores
-from tools.allowance import current
+from agent.state import Perspective, RunState, contrary_statements, merge_scores
+from tools.budget import current_log
 from tools.diversity.coverage import pairs_to_judge
 from tools.errors import JudgeError, ProviderDownError
 from tools.inference.judges.judge import Pair
-from tools.language.copies import copy_groups
 from tools.language.prose import prose
 from tools.net.http import is_local
 from tools.passages import Passage
 
-ENOUGH_PASSAGES = 2
-ENOUGH_SOURCES = 2
 _LIKELY = 0.5  # how likely the nearest passage supports its side, before it is judged
 _LEAST = 0.01  # the same of one that is not near at all, so that its turn comes too
 KEPT_FOR_LATER = 0.25
@@ -42,7 +40,7 @@ def node(providers: Providers) -> Stage[RunState]:
         try:
             return await _judged(providers, state, runtime, name)
         except JudgeError as exc:
-            update = replaced(providers, exc)
+            update = judge_replaced(providers, exc)
             fresh = await _judged(providers, state, runtime, update["judge"])
             return RunState(**{**fresh, **update})
 
@@ -65,13 +63,17 @@ async def _judged(providers: Providers, state: RunState, runtime: Runtime[RunOpt
     fresh = await _score(judge, state, pairs, passages, options)
     support = merge_scores(known, fresh)
     coverage = {
-        p["id"]: covered(
-            leaning(support.get(p["id"], {}), support.get(p["contrary"], {})), judge.threshold, passages, originals
+        p["id"]: coverage_by_judge(
+            not_outweighed(support.get(p["id"], {}), support.get(p["contrary"], {})),
+            judge.threshold,
+            passages,
+            originals,
         )
         for p in sides
     }
-    for side in sides:
-        report(runtime, "judged", side=side["id"], **_seen(coverage[side["id"]]))
+    for side, found in coverage.items():
+        counted = {"status": found["status"], "passages": found["passages"], "sources": found["sources"]}
+        report(runtime, "judged", side=side, **counted)
     judged = sum(len(s) for s in fresh.values())
     return RunState(
         support=cast(dict[str, dict[int, float]], Overwrite(fresh)) if afresh else fresh,
@@ -89,18 +91,9 @@ def _in_force(providers: Providers, state: RunState, options: RunOptions) -> str
     """The name of the judge to ask; a distant one is not asked where nothing may leave this machine."""
     remote, name = providers.models.remote_judge, state.get("judge", "")
     if remote is not None and not name and not options.web and not is_local(remote.address):
-        current().note("scope", f"The judge {remote.name} was not asked, since nothing was to leave this machine.")
+        current_log().note("scope", f"The judge {remote.name} was not asked, since nothing was to leave this machine.")
         return providers.models.own_judge.name
     return name
-
-
-def replaced(providers: Providers, failure: JudgeError) -> RunState:
-    """The run goes on with the embedded judge, and says so; raises the failure where nothing may stand in."""
-    if providers.models.judge_required:
-        raise failure
-    said = f"{str(failure).rstrip('.')}. The embedded judge scored everything again."
-    degraded = Failure(stage="judge", message=said[0].upper() + said[1:], kind="degraded")
-    return RunState(judge=providers.models.own_judge.name, failures=[degraded])
 
 
 def _check_web(providers: Providers, state: RunState) -> None:
@@ -109,12 +102,6 @@ def _check_web(providers: Providers, state: RunState) -> None:
     if providers.web and providers.web.required and counts.get("web_failed") and not counts.get("web_answered"):
         said = next((f["message"] for f in state["failures"] if f["stage"] == "web"), "")
         raise ProviderDownError(f"{said} Mend it and ask again, or unset STEELMAN_WEB.")
-
-
-def originals_of(passages: dict[int, Passage]) -> dict[int, int]:
-    """Passage id to the id of the passage that it is a copy of; copies are judged and counted as one."""
-    ids = sorted(passages)
-    return {ids[i]: ids[group] for i, group in enumerate(copy_groups([passages[i].text for i in ids]))}
 
 
 def _wanted(
@@ -151,7 +138,7 @@ async def _worth_most(
 ) -> list[tuple[str, int]]:
     statements = {p["id"]: p["statement"] for p in state["perspectives"]}
     ids = list(dict.fromkeys(i for w in wanted.values() for i in w))
-    near = await nearness(providers, [statements[side] for side in wanted], ids) if ids else {}
+    near = await nearness_to(providers, [statements[side] for side in wanted], ids) if ids else {}
     return worth_most(wanted, known, near, budget)
 
 
@@ -193,44 +180,9 @@ async def _score(
     contrary = contrary_statements(state)
     question = state["framing"]["neutral"]
     asked = [Pair(statements[s], prose(passages[i].text), contrary[s], question) for s, i in pairs]
-    values = await judge.support(asked, time_left(options, "judge", time.time()))
+    values = await judge.support(asked, time_left(options, "judge"))
     scores: dict[str, dict[int, float]] = {}
     for (side, passage), value in zip(pairs, values, strict=True):
         if not math.isnan(value):
             scores.setdefault(side, {})[passage] = float(value)
     return scores
-
-
-def leaning(support: dict[int, float], contrary: dict[int, float]) -> dict[int, float]:
-    """The passages that support a side at least as much as they support the side that says the opposite."""
-    return {i: s for i, s in support.items() if s >= contrary.get(i, 0.0)}
-
-
-def covered(
-    support: dict[int, float], threshold: float, passages: dict[int, Passage], originals: dict[int, int]
-) -> Coverage:
-    """How well a side is covered by its passages at or above the threshold, copies counted once."""
-    above = sorted((i for i, s in support.items() if s >= threshold and i in passages), key=lambda i: (-support[i], i))
-    best: dict[int, int] = {}
-    for i in above:
-        best.setdefault(originals.get(i, i), i)
-    ids = list(best.values())
-    sources = {passages[i].source for i in ids}
-    return Coverage(
-        **standing(len(ids), len(sources)),
-        leaning=[],
-        strongest=max((support[i] for i in ids), default=0.0),
-        ids=ids,
-        copies=sum(first in best for first in originals.values()) - len(ids),
-    )
-
-
-def standing(passages: int, sources: int, leaning: int = 0) -> Standing:
-    """What so many passages from so many independent sources amount to, and so many that merely lean to the side."""
-    enough = passages >= ENOUGH_PASSAGES and sources >= ENOUGH_SOURCES
-    status: Status = "supported" if enough else "thin" if passages else "leaning" if leaning else "not_found"
-    return Standing(status=status, passages=passages, sources=sources)
-
-
-def _seen(coverage: Coverage) -> dict[str, object]:
-    return {"status": coverage["status"], "passages": coverage["passages"], "sources": coverage["sources"]}

@@ -4,7 +4,8 @@ import asyncio
 
 from langgraph.runtime import Runtime
 
-from agent.nodes.stage import Stage, in_time, report, timed
+from agent.deadlines import in_time
+from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
 from agent.seams import Providers
 from agent.state import Failure, RunState

@@ -2,20 +2,19 @@
 
 import asyncio
 import math
-import time
 from dataclasses import dataclass, field
 
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
+from agent.deadlines import in_time, time_left
 from agent.evidence.eligible import eligible
-from agent.nodes.stage import Stage, in_time, report, timed
+from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
 from agent.providers.websearch import WebFound
-from agent.routing import searching_time_left
 from agent.seams import Providers
 from agent.state import BranchState, Failure, RunState
-from tools.allowance import current
+from tools.budget import current_log
 from tools.errors import DeadlineError, ProviderError, SteelmanError
 from tools.store.hybrid import Hit, fuse
 
@@ -78,7 +77,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     ]
     online = asyncio.create_task(_search_web(providers, state, options))
     try:
-        rankings, problems = await _collect(searches, searching_time_left(options, time.time()))
+        rankings, problems = await _collect(searches, time_left(options, "search"))
         web = await _web_in_time(online, options)
     finally:
         online.cancel()
@@ -108,7 +107,7 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
     first = math.floor(left * _FIRST_PAGES / share) if options.max_rounds and not read else 0
     if (pages := first or math.floor(left / share)) < 1:
         if options.pages and not read:
-            current().note("scope", f"Too few pages ({options.pages}) for {share} sides: the web was not searched.")
+            current_log().note("scope", f"Too few pages ({options.pages}) for {share} sides: the web was not searched.")
         return None
     run_id = str(get_config().get("configurable", {}).get("thread_id", ""))
     return await providers.web.find(run_id, _new(state), pages, options.pool, options.domains)

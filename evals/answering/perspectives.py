@@ -14,7 +14,7 @@ from agent.settings import load_settings
 from evals.answering.asking import in_force, providers_of
 from evals.metrics.expansion import Found, GoldRow, match
 from evals.records import Record, Records, Shape
-from tools.allowance import Allowance, using
+from tools.budget import Budget, using
 from tools.errors import SteelmanError
 
 _SHAPE = Shape(always=dict.fromkeys(("predicted", "cosines"), (list,)) | {"close": (int,)})
@@ -66,7 +66,7 @@ async def _ask(
 async def _one(row: GoldRow, providers: Providers, turn: asyncio.Semaphore) -> Found:
     async with turn:
         try:
-            with using(Allowance()):
+            with using(Budget()):
                 framing = await providers.framer.frame(row.question, [])
                 sides = await providers.expander.expand(framing, [])
         except SteelmanError as exc:

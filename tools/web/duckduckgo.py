@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-from tools.allowance import current
+from tools.budget import current_budget
 from tools.errors import ProviderDownError, ProviderReplyError
 from tools.net.http import LARGEST_REPLY
 from tools.web.engines import WebResult, begin_call, gather_pages, read_results, with_sites, within
@@ -37,7 +37,7 @@ class DuckDuckGo:
 
         async def ask(page: int) -> list[WebResult]:
             begin_call("DuckDuckGo", self.address)
-            seconds = max(1, math.ceil(min(self._seconds, current().seconds_left())))
+            seconds = max(1, math.ceil(min(self._seconds, current_budget().seconds_left())))
             async with within("DuckDuckGo", self._seconds):
                 return await asyncio.to_thread(self._ask, text, page, seconds)
 
