@@ -41,7 +41,7 @@ def test_intervals_are_joined() -> None:
 
 @pytest.mark.parametrize(
     ("reducer", "values"),
-    [(merge_lists, LISTS), (LISTS), (merge_scores, SCORES), (add_numbers, NUMBERS)],
+    [(merge_lists, LISTS), (merge_scores, SCORES), (add_numbers, NUMBERS)],
 )
 @given(data=st.data())
 def test_reducers_are_associative_and_leave_their_arguments_alone(
