@@ -11,15 +11,15 @@ from agent.state import BranchState, RunState, neutral_query
 
 
 def after_frame(state: RunState) -> Literal["expand", "lookup"]:
-    """A question without sides is looked up; any other is expanded."""
+    """A question without perspectives is looked up; any other is expanded."""
     return "lookup" if state["framing"]["form"] == "plain" else "expand"
 
 
 def to_branches(state: RunState) -> list[Send]:
-    """One retrieve branch for each perspective, or, after a requery, for each side with new queries.
+    """One retrieve branch for each perspective, or, after a requery, for each perspective with new queries.
 
-    Beside its own statement a side has the neutral form, which was searched before there were sides; what its opposing
-    form finds is the other side's and is judged for both.
+    Beside its own statement a perspective has the neutral form, which was searched before there were perspectives; what
+    its opposing form finds is the other perspective's and is judged for both.
     """
     planned = state.get("planned")
     branches = [
@@ -53,11 +53,11 @@ def _searched(state: RunState) -> dict[str, list[int]]:
 
 
 def _opening(statement: str, state: RunState) -> list[str]:
-    """A side's first queries. What answers a claim best speaks of the same point, and so is near to its words."""
+    """A perspective's first queries. What answers a claim best speaks of the same point, and is near to its words."""
     focus = state.get("framing", {}).get("focus", "")
     first = f"{statement} {focus}".strip()
     against = state.get("against")
-    if against and against["text"] == against["statement"]:  # a whole side has no point of its own
+    if against and against["text"] == against["statement"]:  # a whole perspective has no point of its own
         return [statement]
     return [first, focus] if against else [first]
 
@@ -68,7 +68,7 @@ def after_expand(state: RunState) -> list[Send] | Literal["write"]:
 
 
 def after_judge(state: RunState, runtime: Runtime[RunOptions]) -> Literal["requery", "select"]:
-    """Searches again while a side is uncovered, rounds are left and the time for searching is not used up."""
+    """Searches again while a perspective is uncovered, rounds are left and the time for searching is not used up."""
     uncovered = [p for p in state["perspectives"] if state["coverage"][p["id"]]["status"] != "supported"]
     options = options_of(runtime)
     late = time_left(options, "search") <= 0

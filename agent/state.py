@@ -28,7 +28,7 @@ OF_NO_PERSPECTIVE: tuple[Role, ...] = ("plain", "crux")
 
 
 class Perspective(TypedDict):
-    """One side. `contrary` is the id of the side that says the opposite, or empty."""
+    """One perspective. `contrary` is the id of the perspective that says the opposite, or empty."""
 
     id: str
     name: str
@@ -39,8 +39,8 @@ class Perspective(TypedDict):
 
 
 STAND_INS = ("Yes", "No")
-"""Names of the sides of a question that stands in for the statement that it could not be made into; their statements
-are 'Yes: …?' and 'No: …?'."""
+"""Names of the perspectives of a question that stands in for the statement that it could not be made into; their
+statements are 'Yes: …?' and 'No: …?'."""
 
 
 def asked_as(statement: str) -> str:
@@ -49,11 +49,11 @@ def asked_as(statement: str) -> str:
 
 
 class Target(TypedDict):
-    """What a follow-up wants argued against: a claim of the thread's latest answer, or a whole side of it.
+    """What a follow-up wants argued against: a claim of the thread's latest answer, or a whole perspective of it.
 
-    `question` is that answer's; `number` is the citation's by which the claim was named, 0 for a side. `side`,
-    `statement` and `stance` are of the side that it stands under; `contrary` is the side that says the opposite, None
-    where the answer has none.
+    `question` is that answer's; `number` is the citation's by which the claim was named, 0 for a perspective. `side`,
+    `statement` and `stance` are of the perspective that it stands under; `contrary` is the perspective that says the
+    opposite, None where the answer has none.
     """
 
     question: str
@@ -102,13 +102,13 @@ class Coverage(TypedDict):
 
 
 class Claim(TypedDict):
-    """A finished sentence with the passages that it stands on. `support` is the judge's for the side it serves.
+    """A finished sentence with the passages that it stands on. `support` is the judge's for the perspective it serves.
 
     Claims of the `role` 'crux', which says what the dispute turns on, and 'plain', which answers a question without
-    sides, stand under no perspective. A `written` claim is a model's own sentence; any other stands in its passage word
-    for word. `evidence`, which verify fills in for a written claim, are the words of each cited passage that say it.
-    `shown` is the text with what it leans on in square brackets, empty or missing where it stands alone. Of the `tier`
-    'leaning' it may speak for the side, and is no part of its case.
+    perspectives, stand under no perspective. A `written` claim is a model's own sentence; any other stands in its
+    passage word for word. `evidence`, which verify fills in for a written claim, are the words of each cited passage
+    that say it. `shown` is the text with what it leans on in square brackets, empty or missing where it stands alone.
+    Of the `tier` 'leaning' it may speak for the perspective, and is no part of its case.
     """
 
     perspective: str
@@ -132,13 +132,13 @@ A_CASE = 2
 
 
 def in_case(claim: Claim) -> bool:
-    """Whether the claim is of its side's case."""
+    """Whether the claim is of its perspective's case."""
     return claim.get("tier", "case") == "case"
 
 
 class Quote(TypedDict):
     """A sentence that stands in its passage word for word. `shown` is the same with what it leans on in square
-    brackets, empty where it stands alone. `support` is the judge's for the side it serves."""
+    brackets, empty where it stands alone. `support` is the judge's for the perspective it serves."""
 
     text: str
     shown: str
@@ -147,7 +147,7 @@ class Quote(TypedDict):
 
 
 class Response(TypedDict):
-    """What one document answers for a side. Responses of the same `group` of a side are near each other."""
+    """What one document answers for a perspective. Responses of the same `group` of a perspective are near each other."""
 
     perspective: str
     group: int
@@ -169,8 +169,8 @@ class Dropped(TypedDict):
 
 
 class Reason(TypedDict):
-    """Why a passage was chosen: by how much it raised the chance that a side is covered, how likely it speaks to the
-    question, how many points it makes first, whether its source is new. `gain` is all of it together."""
+    """Why a passage was chosen: by how much it raised the chance that a perspective is covered, how likely it speaks to
+    the question, how many points it makes first, whether its source is new. `gain` is all of it together."""
 
     passage: int
     gain: float
@@ -242,7 +242,7 @@ class RunState(TypedDict, total=False):
     planned: dict[str, list[str]]  # requery: the queries that the next retrieve is to try
     chosen: dict[str, list[int]]  # select: per perspective, the passages to write from
     reasons: list[Reason]  # select: in the order of the choice, why passages were chosen
-    responses: list[Response]  # write: side by side, the groups of a side with the most sources behind them first
+    responses: list[Response]  # write: side by side, the groups of a perspective with the most sources behind them first
     drafts: list[Claim]  # write
     spares: list[Claim]  # write: next best claims, for repair
     quotations: list[Claim]  # write: what the sources would be quoted with, where a model writes
@@ -261,7 +261,7 @@ class RunState(TypedDict, total=False):
 
 
 def contrary_statements(state: RunState) -> dict[str, str]:
-    """What each side is opposed to: its contrary's statement, or what the whole run argues against; else empty."""
+    """What each perspective is opposed to: its contrary's statement, or what the whole run argues against; else empty."""
     statements = {p["id"]: p["statement"] for p in state.get("perspectives", [])}
     against = state["against"]["statement"] if "against" in state else ""
     return {p["id"]: statements.get(p["contrary"], against) for p in state.get("perspectives", [])}

@@ -1,7 +1,7 @@
-"""What a dispute turns on, in one sentence that stands above the sides and cites both.
+"""What a dispute turns on, in one sentence that stands above the perspectives and cites both.
 
 A chat model writes it from both sides' passages, and it is verified as every written claim is. Without a model, or
-where what it wrote does not hold, the sentence names the points that claims of both sides speak to.
+where what it wrote does not hold, the sentence names the points that claims of both perspectives speak to.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,8 +19,8 @@ def opposed(perspectives: Sequence[Perspective]) -> tuple[Perspective, Perspecti
 
 
 def with_crux(state: RunState, claims: Sequence[Claim]) -> list[Claim]:
-    """The claims with one sentence on what the dispute turns on, where both sides have a case: the one that was written
-    and held, else the points that both cases speak to."""
+    """The claims with one sentence on what the dispute turns on, where both perspectives have a case: the one that was
+    written and held, else the points that both cases speak to."""
     perspectives = state.get("perspectives", [])
     written = [c for c in claims if c["role"] == "crux"]
     rest = [c for c in claims if c["role"] != "crux"]
@@ -33,8 +33,8 @@ def with_crux(state: RunState, claims: Sequence[Claim]) -> list[Claim]:
 
 
 def shared_points(perspectives: Sequence[Perspective], claims: Sequence[Claim], question: str) -> Claim | None:
-    """The sentence that names what claims of both cases speak to, citing one of each side for each point; None where
-    there is no such point beside what the question itself is about."""
+    """The sentence that names what claims of both cases speak to, citing one of each perspective for each point; None
+    where there is no such point beside what the question itself is about."""
     if (pair := opposed(perspectives)) is None:
         return None
     mine, theirs = ([c for c in claims if c["perspective"] == p["id"] and in_case(c)] for p in pair)

@@ -74,7 +74,7 @@ async def _readings(models: Models, claims: Sequence[Claim], passages: dict[int,
 
 def _held(claim: Claim, holding: Sequence[_Reading]) -> Claim | None:
     """The claim with the passages that say it; one that stands in them word for word is a quotation. A crux is said by
-    passages of both sides together, or not at all."""
+    passages of both perspectives together, or not at all."""
     together = [list(r.passages) for r in holding if len(r.passages) > 1]
     alone = [r.passages[0] for r in holding if len(r.passages) == 1] if claim["role"] != "crux" else []
     if not alone and not together:

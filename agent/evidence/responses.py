@@ -1,4 +1,4 @@
-"""What each document answers for a side: its thesis, the evidence for it, and which theses are near each other.
+"""What each document answers for a perspective: its thesis, the evidence for it, and which theses are near each other.
 
 The parts are those of a multi-perspective search engine (`tools/responses/`); here they are given what a run knows.
 """
@@ -21,7 +21,7 @@ _WEIGHTS = Weights(place=0.0)  # a few passages do not show where a sentence sta
 
 
 def respond(brief: Brief, reading: Reading) -> list[Response]:
-    """A response of each document that holds a sentence which may be quoted for the side.
+    """A response of each document that holds a sentence which may be quoted for the perspective.
 
     Groups with more independent sources come first, of equals those with the surer thesis; in a group the response
     that is nearest to the others.
@@ -34,12 +34,12 @@ def respond(brief: Brief, reading: Reading) -> list[Response]:
 
 
 def apart(responses: Sequence[Response], drafts: Sequence[Claim]) -> list[Response]:
-    """The responses with every sentence under one side only: that of the draft that it is, or else the one that it
-    supports most. A response without its thesis is none."""
+    """The responses with every sentence under one perspective only: that of the draft that it is, or else the one that
+    it supports most. A response without its thesis is none."""
     owner = {c["text"]: c["perspective"] for c in drafts}
     said = [(q, r["perspective"]) for r in responses for q in quotes_of(r)]
-    for quote, side in sorted(said, key=lambda pair: -pair[0]["support"]):
-        owner.setdefault(quote["text"], side)
+    for quote, perspective in sorted(said, key=lambda pair: -pair[0]["support"]):
+        owner.setdefault(quote["text"], perspective)
 
     def kept(response: Response) -> Response:
         mine = [q for q in response["evidence"] if owner[q["text"]] == response["perspective"]]

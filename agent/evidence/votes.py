@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def accepts(verdict: tuple[float, float]) -> bool:
-    """Whether a judge finds a claim in its passages and takes it for its side's; not where it gave no answer."""
+    """Whether a judge finds a claim in its passages and takes it for its perspective's; not where it gave no answer."""
     return min(verdict) >= SAID and not np.isnan(verdict).any()
 
 

@@ -1,4 +1,4 @@
-"""Judge: (side, passage) pairs within the budget, and from them how well each side is covered."""
+"""Judge: (perspective, passage) pairs within the budget, and from them how well each perspective is covered."""
 
 import asyncio
 import math
@@ -27,7 +27,7 @@ from tools.language.prose import prose
 from tools.net.http import is_local
 from tools.passages import Passage
 
-_LIKELY = 0.5  # how likely the nearest passage supports its side, before it is judged
+_LIKELY = 0.5  # how likely the nearest passage supports its perspective, before it is judged
 _LEAST = 0.01  # the same of one that is not near at all, so that its turn comes too
 KEPT_FOR_LATER = 0.25
 """The share of the pair budget that is kept while another search may follow, so that what it finds can be judged."""
@@ -49,13 +49,13 @@ def node(providers: Providers) -> Stage[RunState]:
 
 async def _judged(providers: Providers, state: RunState, runtime: Runtime[RunOptions], name: str) -> RunState:
     """What the judge of that name makes of the passages; scores of another judge are left behind."""
-    sides, options, judge = state["perspectives"], options_of(runtime), providers.models.judge(name)
+    perspectives, options, judge = state["perspectives"], options_of(runtime), providers.models.judge(name)
     afresh = state.get("scored_by", name) != name
     known = {} if afresh else state.get("support", {})
     passages = await asyncio.to_thread(providers.store.passages, {i for ids in state["found"].values() for i in ids})
     originals = originals_of(passages)
-    wanted = _wanted(sides, state["found"], known, originals)
-    searched = [p for p in sides if afresh or p["id"] in (state.get("planned") or wanted)]
+    wanted = _wanted(perspectives, state["found"], known, originals)
+    searched = [p for p in perspectives if afresh or p["id"] in (state.get("planned") or wanted)]
     concerned = {i for p in searched for i in (p["id"], p["contrary"])}
     spent = 0 if afresh else int(state.get("counts", {}).get("pairs", 0))
     budget = pair_budget(options, state.get("round", 0), spent)
@@ -69,11 +69,11 @@ async def _judged(providers: Providers, state: RunState, runtime: Runtime[RunOpt
             passages,
             originals,
         )
-        for p in sides
+        for p in perspectives
     }
-    for side, found in coverage.items():
+    for perspective, found in coverage.items():
         counted = {"status": found["status"], "passages": found["passages"], "sources": found["sources"]}
-        report(runtime, "judged", side=side, **counted)
+        report(runtime, "judged", side=perspective, **counted)
     judged = sum(len(s) for s in fresh.values())
     return RunState(
         support=cast(dict[str, dict[int, float]], Overwrite(fresh)) if afresh else fresh,
@@ -105,21 +105,22 @@ def _check_web(providers: Providers, state: RunState) -> None:
 
 
 def _wanted(
-    sides: Sequence[Perspective],
+    perspectives: Sequence[Perspective],
     found: dict[str, list[int]],
     judged: dict[str, dict[int, float]],
     originals: dict[int, int],
 ) -> dict[str, list[int]]:
-    """For each side the passages still to judge: its own finds first, then what the other sides found, rank by rank."""
+    """For each perspective the passages still to judge: its own finds first, then what the other perspectives found,
+    rank by rank."""
     wanted: dict[str, list[int]] = {}
-    for side in sides:
-        own = found.get(side["id"], [])
-        others = [found.get(o["id"], []) for o in sides if o["id"] != side["id"]]
+    for perspective in perspectives:
+        own = found.get(perspective["id"], [])
+        others = [found.get(o["id"], []) for o in perspectives if o["id"] != perspective["id"]]
         longest = max((len(o) for o in others), default=0)
         mixed = [o[rank] for rank in range(longest) for o in others if rank < len(o)]
         firsts = [originals[i] for i in [*own, *mixed] if i in originals]
-        known = {originals.get(i, i) for i in judged.get(side["id"], {})}
-        wanted[side["id"]] = [i for i in dict.fromkeys(firsts) if i not in known]
+        known = {originals.get(i, i) for i in judged.get(perspective["id"], {})}
+        wanted[perspective["id"]] = [i for i in dict.fromkeys(firsts) if i not in known]
     return wanted
 
 
@@ -138,7 +139,7 @@ async def _worth_most(
 ) -> list[tuple[str, int]]:
     statements = {p["id"]: p["statement"] for p in state["perspectives"]}
     ids = list(dict.fromkeys(i for w in wanted.values() for i in w))
-    near = await nearness_to(providers, [statements[side] for side in wanted], ids) if ids else {}
+    near = await nearness_to(providers, [statements[p] for p in wanted], ids) if ids else {}
     return worth_most(wanted, known, near, budget)
 
 
@@ -148,24 +149,26 @@ def worth_most(
     near: dict[int, NDArray[np.float32]],
     budget: int,
 ) -> list[tuple[str, int]]:
-    """The (side, passage) pairs within the budget whose verdicts can change most, best first (`pairs_to_judge`).
+    """The (perspective, passage) pairs within the budget whose verdicts can change most, best first (`pairs_to_judge`).
 
-    wanted: for each side the passages that may be judged, in the order in which they were found. known: what was judged
-    before. near: each passage's cosines to the sides, in the order of `wanted`; what is nearer is likelier to support.
+    wanted: for each perspective the passages that may be judged, in the order in which they were found. known: what was
+    judged before. near: each passage's cosines to the perspectives, in the order of `wanted`; what is nearer is
+    likelier to support.
     """
-    sides = list(wanted)
-    ids = list(dict.fromkeys(i for side in sides for i in (*wanted[side], *known.get(side, {}))))
+    perspectives = list(wanted)
+    ids = list(dict.fromkeys(i for p in perspectives for i in (*wanted[p], *known.get(p, {}))))
     column = {i: n for n, i in enumerate(ids)}
-    support = np.zeros((len(sides), len(ids)))  # what may not be judged is as good as judged, and supports nothing
+    # What may not be judged is as good as judged, and supports nothing.
+    support = np.zeros((len(perspectives), len(ids)))
     expected = np.zeros_like(support)
-    for row, side in enumerate(sides):
-        for i, value in known.get(side, {}).items():
+    for row, perspective in enumerate(perspectives):
+        for i, value in known.get(perspective, {}).items():
             support[row, column[i]] = value
-        for i in wanted[side]:
+        for i in wanted[perspective]:
             support[row, column[i]] = np.nan
             expected[row, column[i]] = max(_LEAST, float(near[i][row])) if i in near else _LEAST
     expected *= _LIKELY / max(_LIKELY, float(expected.max(initial=0.0)))
-    return [(sides[row], ids[n]) for row, n in pairs_to_judge(support, expected, budget, ENOUGH_PASSAGES)]
+    return [(perspectives[row], ids[n]) for row, n in pairs_to_judge(support, expected, budget, ENOUGH_PASSAGES)]
 
 
 async def _score(
@@ -175,14 +178,14 @@ async def _score(
     passages: dict[int, Passage],
     options: RunOptions,
 ) -> dict[str, dict[int, float]]:
-    """Support by side and passage, as far as the deadline allows; what is left stays unjudged and is counted."""
+    """Support by perspective and passage, as far as the deadline allows; what is left stays unjudged and is counted."""
     statements = {p["id"]: p["statement"] for p in state["perspectives"]}
     contrary = contrary_statements(state)
     question = state["framing"]["neutral"]
     asked = [Pair(statements[s], prose(passages[i].text), contrary[s], question) for s, i in pairs]
     values = await judge.support(asked, time_left(options, "judge"))
     scores: dict[str, dict[int, float]] = {}
-    for (side, passage), value in zip(pairs, values, strict=True):
+    for (perspective, passage), value in zip(pairs, values, strict=True):
         if not math.isnan(value):
-            scores.setdefault(side, {})[passage] = float(value)
+            scores.setdefault(perspective, {})[passage] = float(value)
     return scores

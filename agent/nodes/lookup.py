@@ -1,4 +1,4 @@
-"""Lookup: a question of fact has no sides; the sources' plain sentences on it are all that there is to show."""
+"""Lookup: a question of fact has no perspectives; the sources' plain sentences on it are all that there is to show."""
 
 import asyncio
 

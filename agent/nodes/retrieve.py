@@ -37,22 +37,23 @@ class _Found:
 
 def node(providers: Providers) -> Stage[BranchState]:
     async def retrieve(state: BranchState, runtime: Runtime[RunOptions]) -> RunState:
-        side, queries = state["perspective"], state["queries"]
-        report(runtime, "searching", side=side["id"], queries=queries)
+        perspective, queries = state["perspective"], state["queries"]
+        report(runtime, "searching", side=perspective["id"], queries=queries)
         found = _Found()
         try:
             found = await _search(providers, state, options_of(runtime))
         except SteelmanError as exc:
             found.problems = [exc]
-        report(runtime, "found", side=side["id"], passages=len(found.ids), pages=found.web.pages if found.web else 0)
+        pages = found.web.pages if found.web else 0
+        report(runtime, "found", side=perspective["id"], passages=len(found.ids), pages=pages)
         failures = [
-            Failure(stage="search", message=f"A search for '{side['name']}' failed: {problem}")
+            Failure(stage="search", message=f"A search for '{perspective['name']}' failed: {problem}")
             for problem in dict.fromkeys(map(str, found.problems))
         ]
         return RunState(
-            queries={side["id"]: queries},
-            found={side["id"]: found.ids},
-            failures=[*failures, *_web_failures(providers, found.web, side["name"])],
+            queries={perspective["id"]: queries},
+            found={perspective["id"]: found.ids},
+            failures=[*failures, *_web_failures(providers, found.web, perspective["name"])],
             unread=found.web.unread if found.web else {},
             foreign=found.foreign,
             counts=_web_counts(found.web),
@@ -130,13 +131,13 @@ async def _reranked(providers: Providers, statement: str, ids: list[int]) -> lis
     return [held[n] for n in sorted(range(len(held)), key=lambda n: (-float(scores[n]), n))]
 
 
-def _web_failures(providers: Providers, web: WebFound | None, side: str) -> list[Failure]:
+def _web_failures(providers: Providers, web: WebFound | None, perspective: str) -> list[Failure]:
     if web is None or providers.web is None:
         return []
     said = (f"The web search failed: {problem}" for problem in web.problems)
     failures = [Failure(stage="web", message=message, kind="degraded") for message in dict.fromkeys(said)]
     if web.answered and not (web.problems or web.pages or web.unread):
-        nothing = f"{providers.web.engine.name.capitalize()} found no page for '{side}'."
+        nothing = f"{providers.web.engine.name.capitalize()} found no page for '{perspective}'."
         failures.append(Failure(stage="web", message=nothing, kind="scope"))
     return failures
 

@@ -1,5 +1,6 @@
-"""Select: for each side a few passages to write from, those that support it first, in the order of the selection that
-the run's options name; the usual one covers all sides, says something new and asks many sources (`tools/diversity`)."""
+"""Select: for each perspective a few passages to write from, those that support it first, in the order of the selection
+that the run's options name; the usual one covers all perspectives, says something new and asks many sources
+(`tools/diversity`)."""
 
 import asyncio
 from collections import Counter
@@ -79,7 +80,7 @@ def _distinct(passages: dict[int, Passage], state: RunState) -> dict[int, Passag
 
 
 def _counters(state: RunState, perspective: str, ids: Sequence[int], nearness: dict[int, float]) -> list[int]:
-    """The passages that argue best against the point that a follow-up names; those that support the side first."""
+    """The passages that argue best against what a follow-up names; those that support the perspective first."""
     supporting, support = state["coverage"][perspective]["ids"], state["support"].get(perspective, {})
     rank = {i: counter_rank(support.get(i, UNJUDGED), nearness.get(i, 0.0)) for i in ids}
     return sorted(ids, key=lambda i: (i not in supporting, -rank[i]))
@@ -96,12 +97,12 @@ async def _nearness(providers: Providers, focus: str, ids: list[int]) -> dict[in
 
 def _reason(ids: Sequence[int], choice: Choice, state: RunState, pool: Pool) -> Reason:
     """Why a passage was chosen; of a selection that gives no reasons, that it was."""
-    sides = [p["id"] for p in state["perspectives"]]
-    points = {p for p in choice.perspectives if p >= len(sides)}
+    perspectives = [p["id"] for p in state["perspectives"]]
+    points = {p for p in choice.perspectives if p >= len(perspectives)}
     return Reason(
         passage=ids[choice.position],
         gain=choice.gain,
-        sides={sides[p]: raised for p, raised in choice.perspectives.items() if p < len(sides)},
+        sides={perspectives[p]: raised for p, raised in choice.perspectives.items() if p < len(perspectives)},
         relevance=choice.relevance,
         points=sum(choice.perspectives[p] >= _MAKES_POINT for p in points),
         new_source=choice.new_source,
