@@ -52,10 +52,10 @@ class RunOptions:
     passages that were chosen. earlier: what a conversation that is kept elsewhere asked before, oldest first.
     max_rounds: searches again for uncovered perspectives. max_pairs: (perspective, passage) pairs judged at most. pool:
     passages kept for each perspective and search. deadline_seconds: the run ends in an answer from what was found by
-    then; deadline_at is that moment in seconds since the epoch, set by the door each time the run begins or goes on (0:
-    none). pages: web pages read at most. domains: search the web only there. max_calls, max_tokens, max_cost: what the
-    run may spend: calls to models and searches, the models' tokens, their price in US dollars; past it the embedded
-    providers do the rest. selection: how passages are chosen, one of `tools.diversity.names`.
+    then; deadline_at is that moment in seconds since the epoch, set by the run service each time the run begins or goes
+    on (0: none). pages: web pages read at most. domains: search the web only there. max_calls, max_tokens, max_cost:
+    what the run may spend: calls to models and searches, the models' tokens, their price in US dollars; past it the
+    embedded providers do the rest. selection: how passages are chosen, one of `tools.diversity.names`.
     """
 
     collections: tuple[str, ...] = field(default=(SAMPLES,))

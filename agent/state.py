@@ -19,6 +19,8 @@ Form = Literal["polar", "claim", "choice", "open", "plain", "counter", "none"]
 contradicts a claim, or nothing."""
 CoverageStatus = Literal["supported", "thin", "leaning", "not_found"]
 """'leaning': what was found may speak for the perspective, and does not surely."""
+StageName = Literal["frame", "expand", "lookup", "search", "web", "again", "judge", "select", "write", "verify"]
+"""The stages as they are stored, in the answer's timings and providers: 'search' is retrieve, 'again' requery."""
 Role = Literal["thesis", "case", "plain", "crux"]
 Tier = Literal["case", "leaning"]
 Check = Literal["source", "side"]
@@ -147,7 +149,7 @@ class Quote(TypedDict):
 
 
 class Response(TypedDict):
-    """What one document answers for a perspective. Responses of the same `group` of a perspective are near each other."""
+    """What one document answers for a perspective. Its responses of the same `group` are near each other."""
 
     perspective: str
     group: int
@@ -183,7 +185,7 @@ class Reason(TypedDict):
 class Failure(TypedDict):
     """Something that did not work, or was done in another way than asked, and that the answer tells of."""
 
-    stage: str
+    stage: StageName
     message: str
     kind: NotRequired[NoteKind]
 
@@ -242,7 +244,7 @@ class RunState(TypedDict, total=False):
     planned: dict[str, list[str]]  # requery: the queries that the next retrieve is to try
     chosen: dict[str, list[int]]  # select: per perspective, the passages to write from
     reasons: list[Reason]  # select: in the order of the choice, why passages were chosen
-    responses: list[Response]  # write: side by side, the groups of a perspective with the most sources behind them first
+    responses: list[Response]  # write: by perspective, the groups with the most independent sources first
     drafts: list[Claim]  # write
     spares: list[Claim]  # write: next best claims, for repair
     quotations: list[Claim]  # write: what the sources would be quoted with, where a model writes
@@ -261,7 +263,7 @@ class RunState(TypedDict, total=False):
 
 
 def contrary_statements(state: RunState) -> dict[str, str]:
-    """What each perspective is opposed to: its contrary's statement, or what the whole run argues against; else empty."""
+    """What each perspective opposes: its contrary's statement, or what the whole run argues against; else empty."""
     statements = {p["id"]: p["statement"] for p in state.get("perspectives", [])}
     against = state["against"]["statement"] if "against" in state else ""
     return {p["id"]: statements.get(p["contrary"], against) for p in state.get("perspectives", [])}

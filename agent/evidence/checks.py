@@ -65,22 +65,22 @@ class ClaimChecks:
 
     async def _verdicts(self, claims: Sequence[Claim]) -> "list[Claim | Check]":
         """Each claim as it holds, or the check that it failed."""
-        judged = self.judge.checks_claims
+        judged, models = self.judge.checks_claims, self.providers.models
         spares = self.spares_of(claims) if judged else []
         cited = {i for c in (*claims, *spares) for i in c["passages"]}
         passages = await asyncio.to_thread(self.providers.store.passages, cited)
         written = [c for c in claims if c.get("written")]
         checked = await self.checked([*written, *spares], passages) if judged else {}
-        said = {text: verdict[0] for (_, text), verdict in checked.items()} if judged else None
         to_judge = [
             c
             for c in claims
             if c["role"] not in OF_NO_PERSPECTIVE and c["passages"] and not (c.get("written") and key_of(c) in checked)
         ]
         grounded, serving = await asyncio.gather(
-            ground(self.providers.models, written, passages, said), self._serving(to_judge)
+            ground(models, written, passages, {text: found for (_, text), (found, _) in checked.items()}),
+            self._serving(to_judge),
         )
-        serving |= {key: said_it for key, (said_it, serves_it) in checked.items() if serves_it >= SAID}
+        serving |= {key: found for key, (found, serving_it) in checked.items() if serving_it >= SAID}
         return [_verdict(c, grounded[c["text"]] if c.get("written") else _quoted(c, passages), serving) for c in claims]
 
     def spares_of(self, claims: Sequence[Claim]) -> list[Claim]:
@@ -106,7 +106,7 @@ class ClaimChecks:
                 ClaimCheck(c["text"], tuple(passages[i].text for i in c["passages"] if i in passages)) for c in asked
             ]
             scores = await self.judge.check(statements.get(perspective, ""), checks, _CHECKING * self.seconds())
-            return [(float(said), float(serving) if perspective in statements else 1.0) for said, serving in scores]
+            return [(float(found), float(serving) if perspective in statements else 1.0) for found, serving in scores]
 
         async def of(perspective: str) -> None:
             mine = [c for c in unasked if c["perspective"] == perspective]
@@ -139,7 +139,10 @@ class ClaimChecks:
                 scores, serving = stances[:, 0], serves(stances)
             else:
                 scores = await self._support(reader, perspective, mine, texts)
-                serving = (scores >= reader.sentence_threshold) | _own_words(perspective, mine)
+                own = np.array(
+                    [c["text"] == perspective["statement"] for c in mine], bool
+                )  # it was mined from a source
+                serving = own | (scores >= reader.sentence_threshold)
             found.update((key_of(c), float(s)) for c, s, yes in zip(mine, scores, serving, strict=True) if yes)
 
         await asyncio.gather(*map(of, self.state.get("perspectives", [])))
@@ -155,11 +158,6 @@ class ClaimChecks:
         support = np.nan_to_num(await reader.support(pairs, self.seconds()))
         scores = [side_score(float(s), judged.get(c["passages"][0])) for c, s in zip(claims, support, strict=True)]
         return np.array(scores, np.float64)
-
-
-def _own_words(perspective: Perspective, claims: Sequence[Claim]) -> NDArray[np.bool_]:
-    """Which claims are the very statement of the perspective, as where that was mined from a source, (n,)."""
-    return np.array([c["text"] == perspective["statement"] for c in claims], bool)
 
 
 def _verdict(claim: Claim, held: Claim | None, serving: dict[Key, float]) -> "Claim | Check":

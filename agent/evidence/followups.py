@@ -8,13 +8,16 @@ of; the run that follows searches for the perspective that contradicts what was 
 import re
 from collections.abc import Sequence
 
-from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation, Countered, Quotation
+from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Countered
 from agent.evidence.aspects import aspects_of
 from agent.evidence.wordings import NUMBERED, SEVERAL, SIDE, argued_with, bare_name, ordinal, refers
 from agent.state import Perspective, RunState, Target
 from tools.errors import QuestionError
 
 _MOST = 4
+_NO_ANSWER = (
+    "there is no earlier answer in this thread. Ask a question first, then follow up with a number of its answer."
+)
 
 
 def counter_rank(support: float, nearness: float) -> float:
@@ -47,7 +50,8 @@ def resolve(question: str, answers: Sequence[Answer]) -> Target | None:
     if not refers(what):
         return None
     if not cased:
-        raise QuestionError(f"'{what}' stands for nothing yet: {_missing(answers)}")
+        missing = "no answer of this thread makes a case that could be argued against." if answers else _NO_ANSWER
+        raise QuestionError(f"'{what}' stands for nothing yet: {missing}")
     numbers = _numbers_in_words(cased[0])
     if SEVERAL.fullmatch(what):
         raise QuestionError(f"one claim at a time can be argued against, not {what}. {numbers}")
@@ -62,14 +66,6 @@ def _named(answer: Answer, what: str) -> Target | None:
     match = SIDE.fullmatch(what)
     perspective = _perspective_of_name(answer, what) or (_perspective(answer, match) if match else None)
     return _target(answer, perspective, 0, perspective.statement, "") if perspective else None
-
-
-def _missing(answers: Sequence[Answer]) -> str:
-    if answers:
-        return "no answer of this thread makes a case that could be argued against."
-    return (
-        "there is no earlier answer in this thread. Ask a question first, then follow up with a number of its answer."
-    )
 
 
 # Numbers
@@ -96,8 +92,7 @@ def _number(answer: Answer, match: re.Match[str]) -> int:
 
 
 def _claim_target(answer: Answer, number: int) -> Target | None:
-    found = _claim_of(answer, number)
-    if found is None:
+    if (found := _claim_of(answer, number)) is None:
         return None
     perspective, claim = found
     source = next((c for c in answer.citations if c.number == number), None)
@@ -118,12 +113,8 @@ def _claim_of(answer: Answer, number: int) -> tuple[AnswerPerspective, AnswerCla
 def _support(answer: Answer, claim: AnswerClaim) -> float:
     """The judge's probability for the claim, or of the strongest words that it stands on."""
     cited = [c for c in answer.citations if c.number in claim.citations]
-    words = [(q.quote, q.support or 0.0) for c in cited for q in _quotations(c)]
+    words = [(c.quote, c.support or 0.0) for c in cited] + [(q.quote, q.support or 0.0) for c in cited for q in c.more]
     return max([s for quote, s in words if quote == claim.text] or [s for _, s in words], default=0.0)
-
-
-def _quotations(citation: Citation) -> tuple[Citation | Quotation, ...]:
-    return (citation, *citation.more)
 
 
 # Perspectives
@@ -182,13 +173,13 @@ def suggestions(answer: Answer, texts: Sequence[str], asked: Sequence[str] = ())
 
     `texts` are the passages that the run found, `asked` the thread's questions so far. None without perspectives.
     """
-    if not any(s.claims for s in answer.perspectives):
+    claims = [c.text for s in answer.perspectives for c in s.claims]
+    if not claims:
         return []
     known = [answer.question, answer.neutral_question, *asked]
-    said = [c.text for s in answer.perspectives for c in s.claims]
     # Numbers begin anew with each answer: the same words ask for something else.
     offered = [f"Strongest counter-argument to {n}?" for n in _worth_countering(answer)]
-    offered += [f"What about {aspect}?" for aspect in aspects_of(texts, said, known)]
+    offered += [f"What about {aspect}?" for aspect in aspects_of(texts, claims, known)]
     return offered[:_MOST]
 
 
@@ -200,13 +191,8 @@ def _worth_countering(answer: Answer) -> list[int]:
         cased = answer.against is not None or any(
             any(c.tier == "case" for c in s.claims) for s in answer.perspectives if facing and s.name == facing["name"]
         )
-        own = [n for n in _numbered(answer) if (found := _claim_of(answer, n)) and found[0].id == perspective.id]
+        claims = ((n, _claim_of(answer, n)) for n in _numbered(answer))
+        own = {n: _support(answer, found[1]) for n, found in claims if found and found[0].id == perspective.id}
         if facing and cased and own:
-            numbers.append(max(own, key=lambda n: (_support(answer, _claim_at(answer, n)), -n)))
+            numbers.append(max(own, key=lambda n: (own[n], -n)))
     return numbers[:2]
-
-
-def _claim_at(answer: Answer, number: int) -> AnswerClaim:
-    found = _claim_of(answer, number)
-    assert found is not None  # the number is of a claim
-    return found[1]

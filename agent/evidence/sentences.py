@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from agent.state import Perspective, Quote, asked_as
 from tools.inference.judges.judge import UNJUDGED, Pair, side_score
 from tools.inference.judges.quoting import AGAINST_ITSELF, GROUNDS, context, grounds_of, leanings, sureness, tiers
 from tools.language.quotable import Unit, units
-from tools.passages import Passage, Sentence
+from tools.passages import Sentence
 
 ABOUT = 0.35
 """Cosine to the perspective's statement or to the question from which words are about it."""
@@ -38,14 +39,14 @@ _UNCLEAR = 0.7  # of the rank of words that a reader has to guess at
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The n quotable parts of a perspective's passages, in their order.
+    """The n quotable parts of a side's passages, in their order.
 
-    features: the leanings of each, of its passage and of its document, in log odds, (n, 3). grounds: what tells whether
-    it speaks to the dispute, (n, GROUNDS); see `tools.inference.judges.quoting`. sure: how surely it does, and argues
-    for the perspective, (n,), NaN where that is not known. about: whether it speaks of what is asked, (n,). closely:
+    features: the leanings of each, of its passage and of its document, in log odds, (n, 3). grounds: what tells
+    whether it speaks to the dispute, (n, GROUNDS); see `tools.inference.judges.quoting`. sure: how surely it does, and
+    argues for the side, (n,), NaN where that is not known. about: whether it speaks of what is asked, (n,). closely:
     whether it was read as closely as what is shown has to be, (n,). case, leaning: whether it is sure enough for the
-    perspective's case, or for what may speak for it, (n,); never both. rank: how good a quotation it makes, (n,).
-    vectors: unit, (n, dimensions). question: (dimensions,).
+    side's case, or for what may speak for it, (n,); never both. rank: how good a quotation it makes, (n,). vectors:
+    unit, (n, dimensions). question: (dimensions,).
     """
 
     units: list[Unit]
@@ -78,12 +79,14 @@ async def read_perspectives(
     for here, brief in enumerate(briefs):
         if any(here in d.places for d in disputes):
             continue
-        there = next((i for i, b in enumerate(briefs) if i > here and _opposed(brief, b)), None)
-        places = [here] if there is None else [here, there]
-        facing = [briefs[i] for i in places]
-        found = _units(facing)
+        facing = (i for i, b in enumerate(briefs) if i > here and b.perspective["statement"] == brief.contrary != "")
+        places = [here, *islice(facing, 1)]
+        passages = {p.id: p for i in places for p in briefs[i].passages}
+        found = [unit for passage in passages.values() for unit in units(passage)]
         stances = await _stances(brief, found, end - time.monotonic()) if judged else _of_passages(brief, found)
-        disputes.append(_Dispute(places, await _views(models, facing, found), stances))
+        vectors = await _vectors(models, found)
+        views = [await _view(models, briefs[i], found, vectors) for i in places]
+        disputes.append(_Dispute(places, views, stances))
     readings = {place: made for d in disputes for place, made in zip(d.places, d.readings(), strict=True)}
     for number, dispute in enumerate(disputes):
         first = dispute.views[0].brief
@@ -91,15 +94,6 @@ async def read_perspectives(
             share = _CLOSER * (end - time.monotonic()) / (len(disputes) - number)
             readings |= zip(dispute.places, await _closer(dispute, share), strict=True)
     return [readings[i] for i in range(len(briefs))]
-
-
-def _opposed(one: Brief, other: Brief) -> bool:
-    return bool(one.contrary) and one.contrary == other.perspective["statement"]
-
-
-def _units(briefs: Sequence[Brief]) -> list[Unit]:
-    passages: dict[int, Passage] = {p.id: p for brief in briefs for p in brief.passages}
-    return [unit for passage in passages.values() for unit in units(passage)]
 
 
 async def _stances(brief: Brief, found: Sequence[Unit], seconds: float) -> NDArray[np.float64]:
@@ -229,11 +223,6 @@ class _Dispute:
         """One a perspective; closely: which parts were read so, where not all that is read counts."""
         read = np.ones(len(self.stances), bool) if closely is None else closely
         return [_reading(view, self.stances, read, turned=i > 0) for i, view in enumerate(self.views)]
-
-
-async def _views(models: Models, briefs: Sequence[Brief], found: list[Unit]) -> list[_View]:
-    vectors = await _vectors(models, found)
-    return [await _view(models, brief, found, vectors) for brief in briefs]
 
 
 async def _view(models: Models, brief: Brief, found: list[Unit], vectors: NDArray[np.float32]) -> _View:

@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import cast
 
 import numpy as np
@@ -29,8 +30,8 @@ from tools.passages import Passage
 
 _LIKELY = 0.5  # how likely the nearest passage supports its perspective, before it is judged
 _LEAST = 0.01  # the same of one that is not near at all, so that its turn comes too
-KEPT_FOR_LATER = 0.25
-"""The share of the pair budget that is kept while another search may follow, so that what it finds can be judged."""
+RESERVED = 0.25
+"""The share of the pair budget that is reserved while another search may follow, for what that finds."""
 
 
 def node(providers: Providers) -> Stage[RunState]:
@@ -100,8 +101,8 @@ def _check_web(providers: Providers, state: RunState) -> None:
     """Raises ProviderDownError when the search engine that the user named has answered no query at all."""
     counts = state.get("counts", {})
     if providers.web and providers.web.required and counts.get("web_failed") and not counts.get("web_answered"):
-        said = next((f["message"] for f in state["failures"] if f["stage"] == "web"), "")
-        raise ProviderDownError(f"{said} Mend it and ask again, or unset STEELMAN_WEB.")
+        problem = next((f["message"] for f in state["failures"] if f["stage"] == "web"), "")
+        raise ProviderDownError(f"{problem} Mend it and ask again, or unset STEELMAN_WEB.")
 
 
 def _wanted(
@@ -116,8 +117,7 @@ def _wanted(
     for perspective in perspectives:
         own = found.get(perspective["id"], [])
         others = [found.get(o["id"], []) for o in perspectives if o["id"] != perspective["id"]]
-        longest = max((len(o) for o in others), default=0)
-        mixed = [o[rank] for rank in range(longest) for o in others if rank < len(o)]
+        mixed = [i for rank in zip_longest(*others) for i in rank if i is not None]
         firsts = [originals[i] for i in [*own, *mixed] if i in originals]
         known = {originals.get(i, i) for i in judged.get(perspective["id"], {})}
         wanted[perspective["id"]] = [i for i in dict.fromkeys(firsts) if i not in known]
@@ -125,9 +125,9 @@ def _wanted(
 
 
 def pair_budget(options: RunOptions, done_rounds: int, spent: int) -> int:
-    """Pairs that may be judged now: each search that may still follow keeps its part of the share that is kept."""
+    """Pairs that may be judged now: each search that may still follow has its part of the share that is reserved."""
     to_come = (options.max_rounds - done_rounds) / options.max_rounds if options.max_rounds else 0.0
-    return max(0, options.max_pairs - spent - round(KEPT_FOR_LATER * to_come * options.max_pairs))
+    return max(0, options.max_pairs - spent - round(RESERVED * to_come * options.max_pairs))
 
 
 async def _worth_most(

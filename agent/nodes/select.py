@@ -62,7 +62,7 @@ def node(providers: Providers) -> Stage[RunState]:
 async def _speaking(
     providers: Providers, focus: str, passages: dict[int, Passage]
 ) -> tuple[Collection[int], list[Failure]]:
-    """The passages that speak of what a follow-up asks about; where none does those nearest to it, which is told."""
+    """The passages that speak of what a follow-up asks about; where none does those nearest to it, and a note."""
     words = speaking_of(focus)
     if speaking := {i for i, p in passages.items() if words.search(p.text)}:
         return speaking, []

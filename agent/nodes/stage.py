@@ -8,13 +8,13 @@ from langgraph.runtime import Runtime
 
 from agent.deadlines import Part, ends_at
 from agent.options import RunOptions, options_of
-from agent.state import Failure, RunState
+from agent.state import Failure, RunState, StageName
 from agent.tracing import stage_span
 from tools.budget import SECOND_REQUESTS, Budget, StageLog, using
 
 S = TypeVar("S", bound=Mapping[str, Any])
 Stage = Callable[[S, Runtime[RunOptions]], Awaitable[RunState]]
-_PARTS: dict[str, Part] = {
+_PARTS: dict[StageName, Part] = {
     "frame": "frame",
     "expand": "expand",
     "lookup": "write",
@@ -33,7 +33,7 @@ def report(runtime: Runtime[RunOptions], kind: str, **data: Any) -> None:
     runtime.stream_writer({"kind": kind, **data})
 
 
-def timed(name: str, stage: Stage[S]) -> Stage[S]:
+def timed(name: StageName, stage: Stage[S]) -> Stage[S]:
     """The stage with its start reported, its interval recorded under `name`, and its budget and log put in force.
 
     What was spent of the budget, and what the log has to tell, becomes part of the stage's update.
@@ -68,7 +68,7 @@ def budget_of(state: Mapping[str, Any], options: RunOptions, part: Part) -> Budg
     )
 
 
-def with_log(update: RunState, name: str, budget: Budget, log: StageLog) -> RunState:
+def with_log(update: RunState, name: StageName, budget: Budget, log: StageLog) -> RunState:
     """The stage's update with what was spent, who served it, who is down, and what the answer has to tell."""
     update["counts"] = update.get("counts", {}) | budget.spent()
     update["served"] = update.get("served", {}) | log.served
@@ -78,7 +78,7 @@ def with_log(update: RunState, name: str, budget: Budget, log: StageLog) -> RunS
     return update
 
 
-def _reply_reporter(runtime: Runtime[RunOptions], name: str) -> Callable[[int], None]:
+def _reply_reporter(runtime: Runtime[RunOptions], name: StageName) -> Callable[[int], None]:
     """Reports now and then how much of a reply has come."""
     reported = time.monotonic()
 

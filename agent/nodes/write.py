@@ -51,7 +51,9 @@ def node(providers: Providers) -> Stage[RunState]:
         writing_crux = asyncio.create_task(_crux(providers, state, options))
         try:
             written = await _written(providers, state, options)
-            crux = await _soon(writing_crux)
+            crux: list[Claim] = []
+            with suppress(TimeoutError):  # the cases do not wait for it
+                crux = await asyncio.wait_for(writing_crux, _CRUX_SECONDS)
         except JudgeError as exc:
             return judge_replaced(providers, exc)
         finally:
@@ -87,14 +89,6 @@ async def _crux(providers: Providers, state: RunState, options: RunOptions) -> l
         if claim := await in_time(options, "write", providers.crux.crux(one, other)):
             return [claim]
     return []
-
-
-async def _soon(writing_crux: "asyncio.Task[list[Claim]]") -> list[Claim]:
-    """What is written on what the dispute turns on; nothing where the cases would have to wait for it."""
-    try:
-        return await asyncio.wait_for(writing_crux, _CRUX_SECONDS)
-    except TimeoutError:
-        return []
 
 
 async def _written(providers: Providers, state: RunState, options: RunOptions) -> _Written:
