@@ -139,10 +139,8 @@ class ClaimChecks:
                 scores, serving = stances[:, 0], serves(stances)
             else:
                 scores = await self._support(reader, perspective, mine, texts)
-                own = np.array(
-                    [c["text"] == perspective["statement"] for c in mine], bool
-                )  # it was mined from a source
-                serving = own | (scores >= reader.sentence_threshold)
+                mined = np.array([c["text"] == perspective["statement"] for c in mine], bool)  # a source's own words
+                serving = mined | (scores >= reader.sentence_threshold)
             found.update((key_of(c), float(s)) for c, s, yes in zip(mine, scores, serving, strict=True) if yes)
 
         await asyncio.gather(*map(of, self.state.get("perspectives", [])))
