@@ -299,6 +299,15 @@ async def test_a_hang_of_a_named_provider_is_an_error_in_time(server: ModelServe
     assert time.monotonic() - began < SECONDS + 1
 
 
+@pytest.mark.usefixtures("library")
+async def test_a_failed_model_is_named_where_its_fallback_finds_no_question(server: ModelServer) -> None:
+    server.on("", Reply("no such thing", status=404))
+    async with Runs(settings(server)) as runs:
+        run_id = await runs.start("Go on please", RunOptions.of(deadline_seconds=20))
+        with pytest.raises(RunError, match="status 404.*could not read the question"):
+            await runs.answer(run_id)
+
+
 # --- the command line -------------------------------------------------------------------------------------------------
 
 Cli = Callable[..., "tuple[int, str, str]"]

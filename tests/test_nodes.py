@@ -1,21 +1,25 @@
 """The pure parts of the stages: budgets, coverage, room, verification, review."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langgraph.runtime import Runtime
 
 from agent.evidence.coverage import coverage_by_judge, not_outweighed, with_cited
 from agent.evidence.entailment import verbatim
 from agent.evidence.room import comparable_room, in_room, once
+from agent.nodes import frame
 from agent.nodes.judge import pair_budget, worth_most
 from agent.nodes.review import reviewed
 from agent.nodes.select import independent_first
 from agent.options import RunOptions
-from agent.state import Claim, Coverage, Tier
-from tools.errors import InputError
+from agent.state import Claim, Coverage, FramingState, RunState, Tier
+from tools.budget import current_log
+from tools.errors import InputError, QuestionError
 from tools.passages import Passage
 
 
@@ -237,3 +241,14 @@ def test_branches_share_what_is_left_of_the_budget() -> None:
     assert (branch.max_calls, branch.max_tokens) == (2, 200)
     assert branch.max_cost == pytest.approx(0.1)
     assert budget_of({"counts": spent}, options, "write").max_calls == 6
+
+
+async def test_what_another_noted_in_the_log_decides_nothing() -> None:
+    class Noting:
+        async def frame(self, question: str, earlier: Any) -> FramingState:
+            current_log().note("degraded", "Something else was replaced.")
+            return FramingState(form="none", neutral="", claim="", negation="", alternatives=[], topic="", focus="")
+
+    providers: Any = SimpleNamespace(framer=Noting())
+    with pytest.raises(QuestionError, match="neither a question nor a claim"):
+        await frame.node(providers)(RunState(question="Go on"), Runtime(context=RunOptions()))
