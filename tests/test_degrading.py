@@ -304,7 +304,7 @@ async def test_a_failed_model_is_named_where_its_fallback_finds_no_question(serv
     server.on("", Reply("no such thing", status=404))
     async with Runs(settings(server)) as runs:
         run_id = await runs.start("Go on please", RunOptions.of(deadline_seconds=20))
-        with pytest.raises(RunError, match="status 404.*could not read the question"):
+        with pytest.raises(RunError, match=r"status 404.*could not read the question"):
             await runs.answer(run_id)
 
 
