@@ -8,7 +8,7 @@
              retrieve ─▶ judge ──(all covered, or no rounds left)──▶ select ─▶ write ─▶ verify ─▶ end
                 ▲          │
                 │          ▼
-                └────── requery   (uncovered sides only)
+                └────── requery   (uncovered perspectives only)
 
     A run of which nothing is to be written ends after select.
     write and verify go back to judge when the run's judge failed on them: its replacement scores everything again.

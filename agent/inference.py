@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.allowance import current
+from tools.budget import current_log
 from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder
@@ -268,7 +268,7 @@ class _Remote(_Cached):
         try:
             return await self._judge.check(side, claims, seconds * self._patience)
         except (BudgetError, DeadlineError) as exc:
-            current().note("scope", f"Not every claim was checked by {self.name}: {exc}")
+            current_log().note("scope", f"Not every claim was checked by {self.name}: {exc}")
             return np.full((len(claims), 2), np.nan, np.float32)
         except ProviderError as exc:
             raise JudgeError(f"the judge failed: {exc}") from exc

@@ -48,14 +48,14 @@ class RunOptions:
     """The options of one run.
 
     collections: where to look; more than one is searched as one. web: whether the live web is searched too. review:
-    stop after the sides are planned, so that a person can edit them. writing: without it the run ends with the passages
-    that were chosen. earlier: what a conversation that is kept elsewhere asked before, oldest first. max_rounds:
-    searches again for uncovered sides. max_pairs: (perspective, passage) pairs judged at most. pool: passages kept for
-    each perspective and search. deadline_seconds: the run ends in an answer from what was found by then; deadline_at is
-    that moment in seconds since the epoch, set by the door each time the run begins or goes on (0: none). pages: web
-    pages read at most. domains: search the web only there. max_calls, max_tokens, max_cost: what the run may spend:
-    calls to models and searches, the models' tokens, their price in US dollars; past it the embedded providers do the
-    rest. selection: how passages are chosen, one of `tools.diversity.names`.
+    stop after the perspectives are planned, so that a person can edit them. writing: without it the run ends with the
+    passages that were chosen. earlier: what a conversation that is kept elsewhere asked before, oldest first.
+    max_rounds: searches again for uncovered perspectives. max_pairs: (perspective, passage) pairs judged at most. pool:
+    passages kept for each perspective and search. deadline_seconds: the run ends in an answer from what was found by
+    then; deadline_at is that moment in seconds since the epoch, set by the run service each time the run begins or goes
+    on (0: none). pages: web pages read at most. domains: search the web only there. max_calls, max_tokens, max_cost:
+    what the run may spend: calls to models and searches, the models' tokens, their price in US dollars; past it the
+    embedded providers do the rest. selection: how passages are chosen, one of `tools.diversity.names`.
     """
 
     collections: tuple[str, ...] = field(default=(SAMPLES,))

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 
+from agent.state import Form
 from tools.errors import QuestionError
 from tools.language.grammar import is_noun_by_ending, is_word
 
@@ -45,7 +46,7 @@ def check_question(text: str, *, english_only: bool = True) -> str:
     return question
 
 
-def check_form(form: str, question: str) -> None:
+def check_form(form: Form, question: str) -> None:
     """Raises QuestionError for what is neither a question nor a claim."""
     if form == "none":
         raise QuestionError(f"'{_short(question)}' is neither a question nor a claim. {_EXAMPLE}")

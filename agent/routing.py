@@ -1,39 +1,25 @@
 """Where the graph goes next: pure functions of the state."""
 
-import math
-import time
 from typing import Literal
 
 from langgraph.runtime import Runtime
 from langgraph.types import Send
 
+from agent.deadlines import time_left
 from agent.options import RunOptions, options_of
 from agent.state import BranchState, RunState, neutral_query
 
-KEPT_FOR_WRITING = 0.25
-"""The share of a run's time that searching may not use, so that a slow search still ends in an answer."""
-Part = Literal["frame", "expand", "search", "judge", "write", "verify"]
-"""The parts of a run that each have to end while there is time for the next ones."""
-_KEPT: dict[Part, float] = {
-    "frame": 0.8,
-    "expand": 0.55,
-    "search": KEPT_FOR_WRITING,
-    "judge": 0.15,
-    "write": 0.05,
-    "verify": 0.0,
-}
-
 
 def after_frame(state: RunState) -> Literal["expand", "lookup"]:
-    """A question without sides is looked up; any other is expanded."""
+    """A question without perspectives is looked up; any other is expanded."""
     return "lookup" if state["framing"]["form"] == "plain" else "expand"
 
 
 def to_branches(state: RunState) -> list[Send]:
-    """One retrieve branch for each perspective, or, after a requery, for each side with new queries.
+    """One retrieve branch for each perspective, or, after a requery, for each perspective with new queries.
 
-    Beside its own statement a side has the neutral form, which was searched before there were sides; what its opposing
-    form finds is the other side's and is judged for both.
+    Beside its own statement a perspective has the neutral form, which was searched before there were perspectives; what
+    its opposing form finds is the other perspective's and is judged for both.
     """
     planned = state.get("planned")
     branches = [
@@ -67,11 +53,11 @@ def _searched(state: RunState) -> dict[str, list[int]]:
 
 
 def _opening(statement: str, state: RunState) -> list[str]:
-    """A side's first queries. What answers a claim best speaks of the same point, and so is near to its words."""
+    """A perspective's first queries. What answers a claim best speaks of the same point, and is near to its words."""
     focus = state.get("framing", {}).get("focus", "")
     first = f"{statement} {focus}".strip()
     against = state.get("against")
-    if against and against["text"] == against["statement"]:  # a whole side has no point of its own
+    if against and against["text"] == against["statement"]:  # a whole perspective has no point of its own
         return [statement]
     return [first, focus] if against else [first]
 
@@ -82,10 +68,10 @@ def after_expand(state: RunState) -> list[Send] | Literal["write"]:
 
 
 def after_judge(state: RunState, runtime: Runtime[RunOptions]) -> Literal["requery", "select"]:
-    """Searches again while a side is uncovered, rounds are left and the time for searching is not used up."""
+    """Searches again while a perspective is uncovered, rounds are left and the time for searching is not used up."""
     uncovered = [p for p in state["perspectives"] if state["coverage"][p["id"]]["status"] != "supported"]
     options = options_of(runtime)
-    late = searching_time_left(options, time.time()) <= 0
+    late = time_left(options, "search") <= 0
     return "requery" if uncovered and state.get("round", 0) < options.max_rounds and not late else "select"
 
 
@@ -111,18 +97,3 @@ def _judge_changed(state: RunState) -> bool:
 def after_requery(state: RunState) -> list[Send] | Literal["select"]:
     """Nothing new to look for means that the search is over."""
     return to_branches(state) or "select"
-
-
-def searching_time_left(options: RunOptions, now: float) -> float:
-    """Seconds until searching has to end, so that what follows keeps its share; infinite without a deadline."""
-    return time_left(options, "search", now)
-
-
-def time_left(options: RunOptions, part: Part, now: float) -> float:
-    """Seconds until the part has to end; each one ends before the next, so that what was found is still written up."""
-    return ends_at(options, part) - now
-
-
-def ends_at(options: RunOptions, part: Part) -> float:
-    """When the part has to end, in seconds since the epoch; infinite without a deadline."""
-    return options.deadline_at - _KEPT[part] * options.deadline_seconds if options.deadline_at else math.inf

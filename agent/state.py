@@ -5,17 +5,32 @@ Each field says which node writes it and how concurrent writes merge. Reducers a
 
 import operator
 from collections.abc import Sequence
-from typing import Annotated, Literal, NotRequired
+from typing import Annotated, Literal, NotRequired, TypeVar
 
 from typing_extensions import TypedDict  # of typing's, before Python 3.12, LangGraph can make no schema
 
+from tools.budget import NoteKind
+
+T = TypeVar("T")
+
 Stance = Literal["supports", "opposes", "other"]
-Status = Literal["supported", "thin", "leaning", "not_found"]
+Form = Literal["polar", "claim", "choice", "open", "plain", "counter", "none"]
+"""What a text asks for: whether something is so, what speaks for a claim, which of several, anything; a fact, what
+contradicts a claim, or nothing."""
+CoverageStatus = Literal["supported", "thin", "leaning", "not_found"]
+"""'leaning': what was found may speak for the perspective, and does not surely."""
+StageName = Literal["frame", "expand", "lookup", "search", "web", "again", "judge", "select", "write", "verify"]
+"""The stages as they are stored, in the answer's timings and providers: 'search' is retrieve, 'again' requery."""
+Role = Literal["thesis", "case", "plain", "crux"]
 Tier = Literal["case", "leaning"]
+Check = Literal["source", "side"]
+"""The two checks that a claim can fail: that its passages say it, and that it serves its perspective."""
+OF_NO_PERSPECTIVE: tuple[Role, ...] = ("plain", "crux")
+"""The roles of claims that stand under no perspective."""
 
 
 class Perspective(TypedDict):
-    """One side. `contrary` is the id of the side that says the opposite, or empty."""
+    """One perspective. `contrary` is the id of the perspective that says the opposite, or empty."""
 
     id: str
     name: str
@@ -26,8 +41,8 @@ class Perspective(TypedDict):
 
 
 STAND_INS = ("Yes", "No")
-"""Names of the sides of a question that stands in for the statement that it could not be made into; their statements
-are 'Yes: …?' and 'No: …?'."""
+"""Names of the perspectives of a question that stands in for the statement that it could not be made into; their
+statements are 'Yes: …?' and 'No: …?'."""
 
 
 def asked_as(statement: str) -> str:
@@ -36,11 +51,11 @@ def asked_as(statement: str) -> str:
 
 
 class Target(TypedDict):
-    """What a follow-up wants argued against: a claim of the thread's latest answer, or a whole side of it.
+    """What a follow-up wants argued against: a claim of the thread's latest answer, or a whole perspective of it.
 
-    `question` is that answer's; `number` is the citation's by which the claim was named, 0 for a side. `side`,
-    `statement` and `stance` are of the side that it stands under; `contrary` is the side that says the opposite, None
-    where the answer has none.
+    `question` is that answer's; `number` is the citation's by which the claim was named, 0 for a perspective. `side`,
+    `statement` and `stance` are of the perspective that it stands under; `contrary` is the perspective that says the
+    opposite, None where the answer has none.
     """
 
     question: str
@@ -61,7 +76,7 @@ class FramingState(TypedDict):
     neutral form of the question as it was asked.
     """
 
-    form: str
+    form: Form
     neutral: str
     claim: str
     negation: str
@@ -72,21 +87,16 @@ class FramingState(TypedDict):
     aspect: NotRequired[str]
 
 
-class Standing(TypedDict):
-    """A side's evidence in numbers, and what they amount to."""
-
-    status: Status
-    passages: int
-    sources: int
-
-
-class Coverage(Standing):
-    """How well one side is covered: the passages on it, copies counted once, and who stands behind them.
+class Coverage(TypedDict):
+    """How well one perspective is covered: the passages on it, copies counted once, and their independent sources.
 
     Until they are read these are the passages above the judge's threshold; then those that hold words which are sure
-    enough for the side's case. `leaning` are passages that hold words which may speak for it, and none that surely do.
+    enough for its case. `leaning` are passages that hold words which may speak for it, and none that surely do.
     """
 
+    status: CoverageStatus
+    passages: int
+    sources: int
     strongest: float
     ids: list[int]
     copies: int
@@ -94,20 +104,20 @@ class Coverage(Standing):
 
 
 class Claim(TypedDict):
-    """A finished sentence with the passages that it stands on. `support` is the judge's for the side it serves.
+    """A finished sentence with the passages that it stands on. `support` is the judge's for the perspective it serves.
 
     Claims of the `role` 'crux', which says what the dispute turns on, and 'plain', which answers a question without
-    sides, stand under no perspective. A `written` claim is a model's own sentence; any other stands in its passage word
-    for word. `evidence`, which verify fills in for a written claim, are the words of each cited passage that say it.
-    `shown` is the text with what it leans on in square brackets, empty or missing where it stands alone. Of the `tier`
-    'leaning' it may speak for the side, and is no part of its case.
+    perspectives, stand under no perspective. A `written` claim is a model's own sentence; any other stands in its
+    passage word for word. `evidence`, which verify fills in for a written claim, are the words of each cited passage
+    that say it. `shown` is the text with what it leans on in square brackets, empty or missing where it stands alone.
+    Of the `tier` 'leaning' it may speak for the perspective, and is no part of its case.
     """
 
     perspective: str
     text: str
     passages: list[int]
     support: float
-    role: Literal["thesis", "case", "plain", "crux"]
+    role: Role
     tier: NotRequired[Tier]
     written: NotRequired[bool]
     evidence: NotRequired[list[str]]
@@ -124,13 +134,13 @@ A_CASE = 2
 
 
 def in_case(claim: Claim) -> bool:
-    """Whether the claim is of its side's case."""
+    """Whether the claim is of its perspective's case."""
     return claim.get("tier", "case") == "case"
 
 
 class Quote(TypedDict):
     """A sentence that stands in its passage word for word. `shown` is the same with what it leans on in square
-    brackets, empty where it stands alone. `support` is the judge's for the side it serves."""
+    brackets, empty where it stands alone. `support` is the judge's for the perspective it serves."""
 
     text: str
     shown: str
@@ -139,7 +149,7 @@ class Quote(TypedDict):
 
 
 class Response(TypedDict):
-    """What one document answers for a side. Responses of the same `group` of a side are near each other."""
+    """What one document answers for a perspective. Its responses of the same `group` are near each other."""
 
     perspective: str
     group: int
@@ -157,12 +167,12 @@ class Dropped(TypedDict):
 
     perspective: str
     text: str
-    check: Literal["source", "side"]
+    check: Check
 
 
 class Reason(TypedDict):
-    """Why a passage was chosen: by how much it raised the chance that a side is covered, how likely it speaks to the
-    question, how many points it makes first, whether its source is new. `gain` is all of it together."""
+    """Why a passage was chosen: by how much it raised the chance that a perspective is covered, how likely it speaks to
+    the question, how many points it makes first, whether its source is new. `gain` is all of it together."""
 
     passage: int
     gain: float
@@ -175,19 +185,14 @@ class Reason(TypedDict):
 class Failure(TypedDict):
     """Something that did not work, or was done in another way than asked, and that the answer tells of."""
 
-    stage: str
+    stage: StageName
     message: str
-    kind: NotRequired[Literal["failed", "degraded", "scope"]]
+    kind: NotRequired[NoteKind]
 
 
-def merge_lists(left: dict[str, list[str]], right: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Joins lists key by key, keeping the first of equal items."""
-    return {k: list(dict.fromkeys([*left.get(k, []), *right.get(k, [])])) for k in {**left, **right}}
-
-
-def merge_found(left: dict[str, list[int]], right: dict[str, list[int]]) -> dict[str, list[int]]:
-    """Joins ranked lists of passage ids key by key: what was found first stays in front."""
-    return {k: list(dict.fromkeys([*left.get(k, []), *right.get(k, [])])) for k in {**left, **right}}
+def merge_lists(left: dict[str, list[T]], right: dict[str, list[T]]) -> dict[str, list[T]]:
+    """Joins lists key by key, each item once: what came first stays in front."""
+    return {k: merge_distinct(left.get(k, []), right.get(k, [])) for k in {**left, **right}}
 
 
 def merge_scores(left: dict[str, dict[int, float]], right: dict[str, dict[int, float]]) -> dict[str, dict[int, float]]:
@@ -216,12 +221,7 @@ def add_numbers(left: dict[str, float], right: dict[str, float]) -> dict[str, fl
     return {k: left.get(k, 0) + right.get(k, 0) for k in {**left, **right}}
 
 
-def merge_names(left: dict[str, str], right: dict[str, str]) -> dict[str, str]:
-    """The newer name of each."""
-    return {**left, **right}
-
-
-def merge_distinct(left: list[str], right: list[str]) -> list[str]:
+def merge_distinct(left: list[T], right: list[T]) -> list[T]:
     """Both, each once."""
     return list(dict.fromkeys([*left, *right]))
 
@@ -229,14 +229,14 @@ def merge_distinct(left: list[str], right: list[str]) -> list[str]:
 class RunState(TypedDict, total=False):
     """The state of a run."""
 
-    question: str  # the door
-    earlier: list[str]  # the door: neutral questions asked before in the thread, oldest first
-    against: Target  # the door: what the question wants argued against, where it asks for that
+    question: str  # given
+    earlier: list[str]  # given: neutral questions asked before in the thread, oldest first
+    against: Target  # given: what the question wants argued against, where it asks for that
     framing: FramingState  # frame
     perspectives: list[Perspective]  # expand; review may replace them
     first_pass: list[int]  # expand: what a search for the bare question found
     queries: Annotated[dict[str, list[str]], merge_lists]  # retrieve: per perspective, as tried
-    found: Annotated[dict[str, list[int]], merge_found]  # retrieve: per perspective, best first
+    found: Annotated[dict[str, list[int]], merge_lists]  # retrieve: per perspective, best first
     support: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: per perspective and passage
     unjudged: int  # judge: pairs that the budget or the deadline left out
     coverage: dict[str, Coverage]  # judge; select keeps what is on a focus, verify counts the passages of its claims
@@ -244,7 +244,7 @@ class RunState(TypedDict, total=False):
     planned: dict[str, list[str]]  # requery: the queries that the next retrieve is to try
     chosen: dict[str, list[int]]  # select: per perspective, the passages to write from
     reasons: list[Reason]  # select: in the order of the choice, why passages were chosen
-    responses: list[Response]  # write: side by side, the groups of a side with the most sources behind them first
+    responses: list[Response]  # write: by perspective, the groups with the most independent sources first
     drafts: list[Claim]  # write
     spares: list[Claim]  # write: next best claims, for repair
     quotations: list[Claim]  # write: what the sources would be quoted with, where a model writes
@@ -256,14 +256,14 @@ class RunState(TypedDict, total=False):
     judge: str  # judge, write, verify: the judge in force; empty for the first one
     scored_by: str  # judge: whose scores `support` holds
     threshold: float  # judge: the probability from which it took a passage for support
-    served: Annotated[dict[str, str], merge_names]  # every node: which provider did the stage
-    unread: Annotated[dict[str, str], merge_names]  # retrieve: web pages that could not be read, and why
-    foreign: Annotated[dict[str, str], merge_names]  # retrieve, lookup: documents left out, and their language
+    served: Annotated[dict[str, str], operator.or_]  # every node: which provider did the stage
+    unread: Annotated[dict[str, str], operator.or_]  # retrieve: web pages that could not be read, and why
+    foreign: Annotated[dict[str, str], operator.or_]  # retrieve, lookup: documents left out, and their language
     down: Annotated[list[str], merge_distinct]  # every node: providers that failed and are not asked again
 
 
 def contrary_statements(state: RunState) -> dict[str, str]:
-    """What each side is opposed to: its contrary's statement, or what the whole run argues against; else empty."""
+    """What each perspective opposes: its contrary's statement, or what the whole run argues against; else empty."""
     statements = {p["id"]: p["statement"] for p in state.get("perspectives", [])}
     against = state["against"]["statement"] if "against" in state else ""
     return {p["id"]: statements.get(p["contrary"], against) for p in state.get("perspectives", [])}

@@ -13,11 +13,11 @@ from agent.answer.assemble import assemble
 from agent.answer.model import Answer, strength
 from agent.answer.render.words import source_line
 from agent.answer.summary import is_settled, summarise
-from agent.state import Claim, Coverage, FramingState, RunState, Status, Tier
+from agent.state import Claim, Coverage, CoverageStatus, FramingState, RunState, Tier
 from tools.passages import Passage
 
 FRAMING = FramingState(
-    form="yes_no", neutral="Should towns build bridges?", claim="", negation="", alternatives=[], topic="", focus=""
+    form="polar", neutral="Should towns build bridges?", claim="", negation="", alternatives=[], topic="", focus=""
 )
 
 
@@ -168,7 +168,7 @@ def test_notes_tell_what_was_dropped_unjudged_and_unequal() -> None:
         ("not_found", 0, 0, 0, "none"),
     ],
 )
-def test_words_for_evidence(status: Status, passages: int, sources: int, shown: int, word: str) -> None:
+def test_words_for_evidence(status: CoverageStatus, passages: int, sources: int, shown: int, word: str) -> None:
     assert strength(status, passages, sources, shown) == word
 
 

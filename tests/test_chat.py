@@ -11,7 +11,7 @@ import pytest
 from model_server import ModelServer, Reply
 from pydantic import BaseModel, Field
 
-from tools.allowance import Allowance, using
+from tools.budget import Budget, StageLog, using
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
 from tools.inference.chat.model import LARGEST_TEXT, ChatModel, models_at
 from tools.inference.chat.prices import Price
@@ -159,11 +159,11 @@ async def test_a_request_that_is_refused_in_every_form_leaves_nothing_learned(se
 )
 async def test_what_is_too_long_is_asked_once(server: ModelServer, reply: Reply) -> None:
     server.on("", reply)
-    allowance = Allowance()
-    with using(allowance), pytest.raises(ProviderReplyError, match="refused the request"):
+    budget, log = Budget(), StageLog()
+    with using(budget, log), pytest.raises(ProviderReplyError, match="refused the request"):
         await ask(server)
     assert len(server.requests) == 1
-    assert (allowance.input_tokens, allowance.output_tokens, allowance.down) == (0, 0, set())
+    assert (budget.input_tokens, budget.output_tokens, log.down) == (0, 0, set())
 
 
 @pytest.mark.parametrize(
@@ -257,26 +257,26 @@ def test_reading_junk_takes_no_time(junk: str) -> None:
 # --- tokens and money -------------------------------------------------------------------------------------------------
 
 
-async def spent(server: ModelServer, **options: Any) -> Allowance:
-    allowance = Allowance()
-    with using(allowance):
+async def spent(server: ModelServer, **options: Any) -> Budget:
+    budget = Budget()
+    with using(budget):
         await ask(server, **options)
-    return allowance
+    return budget
 
 
 async def test_tokens_are_those_that_the_server_counts(server: ModelServer) -> None:
     server.on("", Reply("no", usage=(10, 2)), Reply(GOOD, usage=(20, 5)))
-    allowance = await spent(server)
-    assert (allowance.calls, allowance.input_tokens, allowance.output_tokens) == (2, 30, 7)
-    assert (allowance.cost, allowance.unpriced) == (0.0, 0)  # a model on this machine costs nothing
+    budget = await spent(server)
+    assert (budget.calls, budget.input_tokens, budget.output_tokens) == (2, 30, 7)
+    assert (budget.cost, budget.unpriced) == (0.0, 0)  # a model on this machine costs nothing
 
 
 async def test_tokens_are_estimated_where_the_server_does_not_count() -> None:
     with ModelServer(no_stream_options=True) as server:
         server.on("", GOOD)
-        allowance = await spent(server)
+        budget = await spent(server)
         sent = sum(len(m["content"]) for m in server.requests[-1].body["messages"])
-    assert (allowance.calls, allowance.input_tokens, allowance.output_tokens) == (2, sent // 4, len(TEXT) // 4)
+    assert (budget.calls, budget.input_tokens, budget.output_tokens) == (2, sent // 4, len(TEXT) // 4)
 
 
 @pytest.mark.parametrize(("price", "cost", "unpriced"), [((2.0, 10.0), 0.0025, 0), (None, 0.0, 1)])
@@ -285,28 +285,28 @@ async def test_the_price_of_a_distant_model(
 ) -> None:
     server.on("", Reply(GOOD, usage=(1000, 50)))
     monkeypatch.setattr("tools.inference.chat.model.is_local", lambda _: False)
-    allowance = await spent(server, price=price)
-    assert allowance.cost == pytest.approx(cost)
-    assert allowance.unpriced == unpriced
+    budget = await spent(server, price=price)
+    assert budget.cost == pytest.approx(cost)
+    assert budget.unpriced == unpriced
 
 
 async def test_a_server_that_owes_tokens_gives_none_back(server: ModelServer) -> None:
     server.on("", Reply(GOOD, usage=(-1000, -1000)))
-    allowance = await spent(server)
-    assert allowance.input_tokens >= 0
-    assert allowance.output_tokens >= 0
+    budget = await spent(server)
+    assert budget.input_tokens >= 0
+    assert budget.output_tokens >= 0
 
 
 @pytest.mark.parametrize("limit", [{"max_calls": 0}, {"max_tokens": 0}, {"max_cost": 0.0}])
 async def test_nothing_is_asked_after_the_budget_is_used_up(server: ModelServer, limit: dict[str, float]) -> None:
-    with using(Allowance(**limit)), pytest.raises(BudgetError, match="budget of"):  # type: ignore[arg-type]
+    with using(Budget(**limit)), pytest.raises(BudgetError, match="budget of"):  # type: ignore[arg-type]
         await ask(server)
     assert server.requests == []
 
 
 async def test_the_second_question_is_counted_too(server: ModelServer) -> None:
     server.on("", "no", times=1)
-    with using(Allowance(max_calls=1)), pytest.raises(BudgetError):
+    with using(Budget(max_calls=1)), pytest.raises(BudgetError):
         await ask(server)
     assert len(server.requests) == 1
 
@@ -314,7 +314,7 @@ async def test_the_second_question_is_counted_too(server: ModelServer) -> None:
 async def test_who_watches_hears_how_much_has_come(server: ModelServer) -> None:
     server.on("", GOOD)
     told: list[int] = []
-    with using(Allowance(tell=told.append)):
+    with using(Budget(), StageLog(on_reply=told.append)):
         await ask(server)
     assert told == sorted(told)
     assert told[-1] == len(TEXT)
@@ -323,21 +323,21 @@ async def test_who_watches_hears_how_much_has_come(server: ModelServer) -> None:
 # --- a server's bad day -----------------------------------------------------------------------------------------------
 
 
-async def failed(server: ModelServer, allowance: Allowance | None = None, **options: Any) -> ProviderError:
-    with using(allowance or Allowance()), pytest.raises(ProviderError) as caught:
+async def failed(server: ModelServer, budget: Budget | None = None, **options: Any) -> ProviderError:
+    with using(budget or Budget()), pytest.raises(ProviderError) as caught:
         await asyncio.wait_for(ask(server, **options), 20)
     return caught.value
 
 
 async def test_a_wrong_key_is_named_and_not_repeated() -> None:
     with ModelServer(key="another") as server:
-        allowance = Allowance()
-        error = await failed(server, allowance, key=KEY)
+        budget = Budget()
+        error = await failed(server, budget, key=KEY)
         assert isinstance(error, ProviderDownError)
         assert "refused the key" in str(error)
         assert ".env" in str(error)
         assert len(server.requests) == 1
-        assert allowance.input_tokens == allowance.cost == 0
+        assert budget.input_tokens == budget.cost == 0
 
 
 @pytest.mark.parametrize(
@@ -364,14 +364,14 @@ async def test_a_server_that_fails_is_down(server: ModelServer, reply: Reply, sa
 async def test_a_server_that_is_off_is_down_for_every_model_at_its_address() -> None:
     with ModelServer() as server:
         url = server.url
-    allowance = Allowance()
+    budget = Budget()
     async with model(url) as chat, model(url) as other:
-        with using(allowance):
+        with using(budget):
             with pytest.raises(ProviderDownError, match="cannot be reached"):
                 await chat.ask("", "Which items?", Shelf)
             with pytest.raises(ProviderDownError, match="has failed in this run already"):
                 await other.ask("", "Which items?", Shelf)
-    assert (allowance.calls, allowance.input_tokens, allowance.unpriced) == (1, 0, 0)
+    assert (budget.calls, budget.input_tokens, budget.unpriced) == (1, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -385,9 +385,9 @@ async def test_an_address_that_is_none_is_down(url: str) -> None:
 
 async def test_one_bad_moment_is_forgiven(server: ModelServer) -> None:
     server.on("", Reply("busy", status=503), Reply(raw=b"", cut=True), GOOD)
-    allowance = await spent(server)
+    budget = await spent(server)
     assert len(server.requests) == 3
-    assert allowance.calls == 1
+    assert budget.calls == 1
 
 
 async def test_a_connection_that_is_cut_before_a_reply_is_no_reply(server: ModelServer) -> None:
@@ -398,7 +398,7 @@ async def test_a_connection_that_is_cut_before_a_reply_is_no_reply(server: Model
 
 async def test_retry_after_is_waited_for(server: ModelServer) -> None:
     server.on("", Reply("slow down", status=429, headers={"Retry-After": "0.4"}), GOOD)
-    with using(Allowance(deadline_at=time.time() + 5)):
+    with using(Budget(deadline_at=time.time() + 5)):
         await ask(server)
     first, second = server.requests
     assert 0.4 <= second.at - first.at < 1.5
@@ -408,7 +408,7 @@ async def test_retry_after_is_waited_for(server: ModelServer) -> None:
 async def test_retry_after_beyond_the_deadline_is_given_up_at_once(server: ModelServer, wait: str) -> None:
     server.on("", Reply("slow down", status=429, headers={"Retry-After": wait}))
     began = time.monotonic()
-    error = await failed(server, Allowance(deadline_at=time.time() + 3))
+    error = await failed(server, Budget(deadline_at=time.time() + 3))
     assert isinstance(error, ProviderDownError)
     assert time.monotonic() - began < 1.5
     assert len(server.requests) == 1
@@ -472,7 +472,7 @@ async def test_a_hang_ends_with_the_silence_that_is_allowed(
 async def test_a_reply_that_drips_ends_with_the_deadline(server: ModelServer, reply: Reply) -> None:
     server.on("", reply)
     began = time.monotonic()
-    with using(Allowance(deadline_at=time.time() + 0.5)), pytest.raises((DeadlineError, ProviderError, TimeoutError)):
+    with using(Budget(deadline_at=time.time() + 0.5)), pytest.raises((DeadlineError, ProviderError, TimeoutError)):
         async with asyncio.timeout(1.5):  # the stage's own, for a server that says nothing more
             await ask(server)
     assert time.monotonic() - began < 2

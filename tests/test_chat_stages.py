@@ -12,8 +12,8 @@ from model_server import ModelServer, Reply
 from providers import ScriptedJudge
 
 from agent.evidence.entailment import ground
+from agent.evidence.room import once
 from agent.inference import Models
-from agent.nodes.write import once
 from agent.providers.chat.expanding import MOST_SIDES, ChatExpander
 from agent.providers.chat.framing import ChatFramer
 from agent.providers.chat.requerying import MOST_QUERIES, ChatRequerier

@@ -107,7 +107,7 @@ async def test_what_is_invented_does_not_reach_the_answer(server: ModelServer) -
 async def test_a_follow_up_is_framed_with_the_threads_question_and_who_watches_sees_it_read(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.nodes.stage._TELL_SECONDS", 0.0)
+    monkeypatch.setattr("agent.nodes.stage._REPORT_SECONDS", 0.0)
     server.on("earlier_question", {**FRAMED, "focus": "fines"})
     server.on(STAGES["frame"], FRAMED).on(STAGES["expand"], SIDES).on(STAGES["write"], case_of)
     async with Runs(settings(server)) as runs:
@@ -297,6 +297,15 @@ async def test_a_hang_of_a_named_provider_is_an_error_in_time(server: ModelServe
         with pytest.raises(RunError, match="test-model did not answer in time"):
             await asyncio.wait_for(runs.answer(run_id), SECONDS + 5)
     assert time.monotonic() - began < SECONDS + 1
+
+
+@pytest.mark.usefixtures("library")
+async def test_a_failed_model_is_named_where_its_fallback_finds_no_question(server: ModelServer) -> None:
+    server.on("", Reply("no such thing", status=404))
+    async with Runs(settings(server)) as runs:
+        run_id = await runs.start("Go on please", RunOptions.of(deadline_seconds=20))
+        with pytest.raises(RunError, match=r"status 404.*could not read the question"):
+            await runs.answer(run_id)
 
 
 # --- the command line -------------------------------------------------------------------------------------------------

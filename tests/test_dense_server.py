@@ -15,7 +15,7 @@ from chroma_server import ChromaServer, chroma_server, free_port
 from conftest import Spawn
 from toys import House, ToyEncoder
 
-from tools.allowance import Allowance, using
+from tools.budget import Budget, using
 from tools.errors import ProviderDownError, SettingsError
 from tools.passages import Passage, SourceDocument
 from tools.store.dense_server import DenseServer
@@ -336,7 +336,7 @@ def test_the_token_is_sent() -> None:
 
 
 def test_an_offline_run_asks_only_this_machine() -> None:
-    with using(Allowance(offline=True)), pytest.raises(ProviderDownError, match="stays offline"):
+    with using(Budget(offline=True)), pytest.raises(ProviderDownError, match="stays offline"):
         DenseServer("http://chroma.example:8000", "x").stamp()
 
 

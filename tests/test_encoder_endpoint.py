@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tools.allowance import Allowance, using
+from tools.budget import Budget, using
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderReplyError
 from tools.inference.encoders.endpoint import EndpointEncoder
 
@@ -180,22 +180,22 @@ def test_refusals(status: int, says: str) -> None:
 def test_nothing_there() -> None:
     with serving(lengths) as server:
         gone = server.url
-    with pytest.raises(ProviderDownError, match="cannot be reached"), using(Allowance(deadline_at=time.time() + 0.3)):
+    with pytest.raises(ProviderDownError, match="cannot be reached"), using(Budget(deadline_at=time.time() + 0.3)):
         EndpointEncoder(gone, "small").encode(["a"])
 
 
 def test_what_a_run_may_spend_is_counted() -> None:
-    with serving(lengths) as server, using(Allowance()) as allowance:
+    with serving(lengths) as server, using(Budget()) as budget:
         EndpointEncoder(server.url, "small", batch=1).encode(["a", "b"])
-        assert (allowance.calls, allowance.input_tokens, allowance.unpriced) == (2, 14, 0)
-        allowance.max_calls = 2
+        assert (budget.calls, budget.input_tokens, budget.unpriced) == (2, 14, 0)
+        budget.max_calls = 2
         with pytest.raises(BudgetError):
             EndpointEncoder(server.url, "small").encode(["a"])
         assert len(server.bodies) == 2
 
 
 def test_an_offline_run_asks_only_this_machine() -> None:
-    with serving(lengths) as server, using(Allowance(offline=True)):
+    with serving(lengths) as server, using(Budget(offline=True)):
         assert EndpointEncoder(server.url, "small").encode(["a"]).shape == (1, 2)
         with pytest.raises(ProviderDownError, match="stays offline"):
             EndpointEncoder("http://models.example/v1", "small").encode(["a"])
@@ -208,7 +208,7 @@ def test_the_deadline_holds() -> None:
         waiting.wait(5)
         return data([1, 2])
 
-    with serving(late) as server, using(Allowance(deadline_at=time.time() + 0.3)):
+    with serving(late) as server, using(Budget(deadline_at=time.time() + 0.3)):
         with pytest.raises(DeadlineError):
             EndpointEncoder(server.url, "small").encode(["a"])
         waiting.set()

@@ -30,10 +30,10 @@ from agent.answer.render.markdown import to_markdown
 from agent.answer.render.terminal import to_terminal
 from agent.answer.render.word import to_docx
 from agent.evidence.aspects import aspects_of, speaking_of
+from agent.evidence.coverage import coverage_on_focus
 from agent.evidence.followups import counter_rank, resolve, suggestions
 from agent.evidence.wordings import argued_with, refers
 from agent.inference import Models
-from agent.nodes.select import on_focus
 from agent.options import RunOptions
 from agent.providers.embedded.expanding import denied
 from agent.providers.embedded.requerying import EmbeddedRequerier
@@ -41,7 +41,7 @@ from agent.providers.embedded.writing import EmbeddedWriter
 from agent.runs.service import Runs
 from agent.seams import Brief
 from agent.settings import Settings, load_settings
-from agent.state import Coverage, FramingState, RunState, Target, contrary_statements
+from agent.state import Coverage, Form, FramingState, RunState, Target, contrary_statements
 from tools.errors import QuestionError
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import MiniLM
@@ -350,7 +350,7 @@ async def test_the_next_queries_are_about_the_claim() -> None:
     assert sum("Ferries stop when river freezes" in q for q in made) >= 2
 
 
-def counter_framing(point: str, form: str = "counter") -> FramingState:
+def counter_framing(point: str, form: Form = "counter") -> FramingState:
     return FramingState(
         form=form, neutral=BRIDGES, claim=PRO.statement, negation="", alternatives=[], topic="bridges", focus=point
     )
@@ -395,9 +395,9 @@ async def test_of_what_a_follow_up_asks_about_only_sentences_on_it_are_quoted(en
 def test_a_ledger_on_a_focus_counts_what_speaks_of_it() -> None:
     passages = {n: Passage(n, f"d{n}", "mine", "…", publisher=f"P{n % 2}") for n in range(1, 6)}
     coverage = Coverage(status="supported", passages=4, sources=2, strongest=0.9, ids=[1, 2, 3, 4], copies=1)
-    kept = on_focus(coverage, {2, 4, 5}, {1: 0.9, 2: 0.8, 4: 0.7}, passages)
+    kept = coverage_on_focus(coverage, {2, 4, 5}, {1: 0.9, 2: 0.8, 4: 0.7}, passages)
     assert kept == Coverage(status="thin", passages=2, sources=1, strongest=0.8, ids=[2, 4], copies=0, leaning=[])
-    assert on_focus(coverage, {5}, {}, passages)["status"] == "not_found"
+    assert coverage_on_focus(coverage, {5}, {}, passages)["status"] == "not_found"
 
 
 # --- through the door -------------------------------------------------------------------------------------------------

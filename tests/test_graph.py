@@ -368,7 +368,7 @@ class WaitingJudge:
 
 
 async def test_a_side_is_told_as_soon_as_its_claims_are_checked(settings: Settings) -> None:
-    from agent.nodes.verify import _Checker
+    from agent.evidence.checks import ClaimChecks
 
     may, told = asyncio.Event(), list[str]()
     async with door(settings) as runs:
@@ -378,11 +378,11 @@ async def test_a_side_is_told_as_soon_as_its_claims_are_checked(settings: Settin
         ]
         state = RunState(perspectives=[{**side(n), "statement": f"Side {n}."} for n in (1, 2)])
         judge: Any = WaitingJudge(may)
-        checker = _Checker(runs.providers, state, judge, lambda: 9.0, 4)
+        checker = ClaimChecks(runs.providers, state, judge, lambda: 9.0)
 
         def checked(held: list[Claim], _: list[Any]) -> None:
             told.extend(c["perspective"] for c in held)
             may.set()
 
-        await asyncio.wait_for(checker.sift_sides(claims, checked), 5)
+        await asyncio.wait_for(checker.sift_perspectives(claims, checked), 5)
     assert told == ["p1", "p2"]

@@ -13,7 +13,7 @@ from model_server import ModelServer, Reply
 from pydantic import BaseModel
 from silent_server import ANOTHER_CAME, NEVER, OTHERS_ENDED, SilentServer, Turn
 
-from tools.allowance import Allowance, using
+from tools.budget import Budget, StageLog, using
 from tools.inference.chat.model import ChatModel
 from tools.inference.chat.prices import cost_of
 from tools.inference.judges.chat import ChatJudge
@@ -58,11 +58,11 @@ async def ask(server: SilentServer, client: httpx.AsyncClient) -> str:
 
 
 async def said_by(
-    *turns: Turn, allowance: Allowance | None = None, patience: Patience | None = None
+    *turns: Turn, budget: Budget | None = None, log: StageLog | None = None, patience: Patience | None = None
 ) -> tuple[str, list[bool]]:
     """The reply, and of which requests the connection was closed before they were answered. No connection is open then,
     though the client is."""
-    with using(allowance or Allowance()), SilentServer(*turns) as server:
+    with using(budget or Budget(), log), SilentServer(*turns) as server:
         async with client_with(patience) as client:
             said = await ask(server, client)
             await server.settled()
@@ -74,19 +74,19 @@ async def said_by(
 
 @pytest.mark.usefixtures("patient")
 async def test_a_reply_in_time_is_all_that_is_asked_for() -> None:
-    allowance = Allowance()
-    assert await said_by(Turn("in time", head=0.1, body=0.1), allowance=allowance) == ("in time", [False])
-    assert (allowance.calls, allowance.input_tokens, allowance.notes) == (0, 0, [])  # the caller counts its own
+    budget, log = Budget(), StageLog()
+    assert await said_by(Turn("in time", head=0.1, body=0.1), budget=budget, log=log) == ("in time", [False])
+    assert (budget.calls, budget.input_tokens, log.notes) == (0, 0, [])  # the caller counts its own
 
 
 @pytest.mark.parametrize("silent", SILENT)
 async def test_a_silent_request_gets_a_second_which_wins(silent: Turn) -> None:
-    allowance = Allowance()
-    assert await said_by(silent, Turn("second"), allowance=allowance) == ("second", [True, False])
-    assert (allowance.calls, allowance.second_requests) == (1, 1)
-    assert (allowance.input_tokens, allowance.output_tokens, allowance.unpriced) == (GIVEN, 0, 1)
+    budget, log = Budget(), StageLog()
+    assert await said_by(silent, Turn("second"), budget=budget, log=log) == ("second", [True, False])
+    assert (budget.calls, budget.second_requests) == (1, 1)
+    assert (budget.input_tokens, budget.output_tokens, budget.unpriced) == (GIVEN, 0, 1)
     said = "test-model had sent nothing for 0.1 seconds, so a second request was sent to it."
-    assert allowance.notes == [("scope", said)]
+    assert log.notes == [("scope", said)]
 
 
 async def test_the_second_is_the_same_request_and_waits_for_the_silence() -> None:
@@ -102,9 +102,9 @@ async def test_the_second_is_the_same_request_and_waits_for_the_silence() -> Non
 @pytest.mark.parametrize("late", [Turn("first", head=ANOTHER_CAME), Turn("first", body=ANOTHER_CAME)])
 @pytest.mark.parametrize("silent", SILENT)
 async def test_the_first_may_still_win(late: Turn, silent: Turn) -> None:
-    allowance = Allowance()
-    assert await said_by(late, silent, allowance=allowance) == ("first", [False, True])
-    assert (allowance.calls, allowance.second_requests, allowance.input_tokens) == (1, 1, GIVEN)
+    budget = Budget()
+    assert await said_by(late, silent, budget=budget) == ("first", [False, True])
+    assert (budget.calls, budget.second_requests, budget.input_tokens) == (1, 1, GIVEN)
 
 
 async def test_a_reply_without_a_body_is_a_reply() -> None:
@@ -121,9 +121,9 @@ async def test_a_body_that_began_may_pause(server: ModelServer) -> None:
 
 
 async def test_the_lost_request_has_its_price() -> None:
-    allowance, priced = Allowance(), Patience("test-model", partial(cost_of, (2e6, 1e9)))
-    await said_by(SILENT[0], Turn("second"), allowance=allowance, patience=priced)
-    assert (allowance.cost, allowance.unpriced) == (GIVEN * 2.0, 0)
+    budget, priced = Budget(), Patience("test-model", partial(cost_of, (2e6, 1e9)))
+    await said_by(SILENT[0], Turn("second"), budget=budget, patience=priced)
+    assert (budget.cost, budget.unpriced) == (GIVEN * 2.0, 0)
 
 
 # --- failures ---------------------------------------------------------------------------------------------------------
@@ -133,10 +133,10 @@ FAILURES = [{"status": 0}, {"status": 503}, {"status": 400}, {"cut": True}]
 
 @pytest.mark.parametrize("failing", FAILURES)
 async def test_where_the_first_fails_the_second_goes_on(failing: dict[str, Any]) -> None:
-    allowance = Allowance()
+    budget = Budget()
     turns = Turn("x", **{"head": ANOTHER_CAME, **failing}), Turn("second", body=OTHERS_ENDED)
-    assert await said_by(*turns, allowance=allowance) == ("second", [False, False])
-    assert (allowance.calls, allowance.input_tokens) == (1, 0)  # a failure costs no tokens
+    assert await said_by(*turns, budget=budget) == ("second", [False, False])
+    assert (budget.calls, budget.input_tokens) == (1, 0)  # a failure costs no tokens
 
 
 @pytest.mark.parametrize("failing", FAILURES)
@@ -146,10 +146,10 @@ async def test_where_the_second_fails_the_first_goes_on(failing: dict[str, Any])
 
 @pytest.mark.parametrize("failing", FAILURES[:2])
 async def test_what_both_failed_at_is_tried_again_as_one(failing: dict[str, Any]) -> None:
-    allowance = Allowance()
+    budget = Budget()
     both = Turn("x", head=OTHERS_ENDED, **failing), Turn("x", **failing)
-    assert (await said_by(*both, Turn("again"), allowance=allowance))[0] == "again"
-    assert (allowance.calls, allowance.second_requests, allowance.input_tokens) == (1, 1, 0)
+    assert (await said_by(*both, Turn("again"), budget=budget))[0] == "again"
+    assert (budget.calls, budget.second_requests, budget.input_tokens) == (1, 1, 0)
 
 
 async def test_the_failure_of_both_is_given_on() -> None:
@@ -173,27 +173,27 @@ async def test_a_refusal_is_not_waited_for_to_its_end() -> None:
 
 async def test_a_pause_that_the_server_asks_for_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hedging, "LEAST_SILENCE", 0.6)
-    allowance = Allowance()
+    budget = Budget()
     busy = Turn("busy", status=503, headers="Retry-After: 0.8\r\n")
-    assert (await said_by(busy, Turn("again"), allowance=allowance))[0] == "again"
-    assert allowance.second_requests == 0
+    assert (await said_by(busy, Turn("again"), budget=budget))[0] == "again"
+    assert budget.second_requests == 0
 
 
 # --- when none is sent ------------------------------------------------------------------------------------------------
 
 
 async def test_a_run_sends_two_at_most() -> None:
-    allowance = Allowance()
+    budget = Budget()
     for sent in (1, 2):
-        await said_by(SILENT[1], Turn("second"), allowance=allowance)
-        assert (allowance.calls, allowance.second_requests) == (sent, sent)
-    assert await said_by(Turn("late", body=0.3), allowance=allowance) == ("late", [False])
-    assert (allowance.calls, allowance.second_requests) == (2, 2)
+        await said_by(SILENT[1], Turn("second"), budget=budget)
+        assert (budget.calls, budget.second_requests) == (sent, sent)
+    assert await said_by(Turn("late", body=0.3), budget=budget) == ("late", [False])
+    assert (budget.calls, budget.second_requests) == (2, 2)
 
 
 async def test_calls_that_are_silent_at_once_share_the_two() -> None:
     late = [Turn("late", body=0.6)] * 4
-    with using(Allowance()), SilentServer(*late, Turn("second"), Turn("second")) as server:
+    with using(Budget()), SilentServer(*late, Turn("second"), Turn("second")) as server:
         async with client_with() as client:
             said = await asyncio.gather(*(ask(server, client) for _ in late))
     assert sorted(said) == ["late", "late", "second", "second"]
@@ -202,29 +202,29 @@ async def test_calls_that_are_silent_at_once_share_the_two() -> None:
 
 @pytest.mark.parametrize("used_up", [{"max_calls": 1, "calls": 1}, {"max_tokens": 5, "input_tokens": 5}])
 async def test_none_is_sent_where_the_budget_is_used_up(used_up: dict[str, int]) -> None:
-    allowance = Allowance(**used_up)  # type: ignore[arg-type]
-    assert await said_by(Turn("late", body=0.3), allowance=allowance) == ("late", [False])
-    assert (allowance.second_requests, allowance.notes) == (0, [])
+    budget, log = Budget(**used_up), StageLog()  # type: ignore[arg-type]
+    assert await said_by(Turn("late", body=0.3), budget=budget, log=log) == ("late", [False])
+    assert (budget.second_requests, log.notes) == (0, [])
 
 
 async def test_none_is_sent_that_would_come_after_the_deadline() -> None:
     late = Turn("late", body=0.7)
-    soon = Allowance(deadline_at=time.time() + 0.55)  # 0.1 s are left when 0.45 s were waited
-    assert await said_by(late, allowance=soon, patience=Patience("m", slowest=0.15)) == ("late", [False])
-    later = Allowance(deadline_at=time.time() + 5)
-    said, left = await said_by(SILENT[0], Turn("second"), allowance=later, patience=Patience("m", slowest=0.15))
+    soon = Budget(deadline_at=time.time() + 0.55)  # 0.1 s are left when 0.45 s were waited
+    assert await said_by(late, budget=soon, patience=Patience("m", slowest=0.15)) == ("late", [False])
+    later = Budget(deadline_at=time.time() + 5)
+    said, left = await said_by(SILENT[0], Turn("second"), budget=later, patience=Patience("m", slowest=0.15))
     assert (said, left) == ("second", [True, False])
 
 
 def test_what_earlier_stages_sent_counts_for_the_run() -> None:
-    from agent.nodes.stage import _with_spending, allowance_of
+    from agent.nodes.stage import budget_of, with_log
     from agent.options import RunOptions
     from agent.state import RunState
 
     def left(**state: Any) -> float:
-        return allowance_of(state, RunOptions(), "write").max_second_requests
+        return budget_of(state, RunOptions(), "write").max_second_requests
 
-    spent = _with_spending(RunState(), "frame", Allowance(calls=3, second_requests=1))["counts"]
+    spent = with_log(RunState(), "frame", Budget(calls=3, second_requests=1), StageLog())["counts"]
     assert (left(), left(counts=spent), left(counts={"second_requests": 2.0})) == (2, 1, 0)
     assert (left(share=2), left(share=3), left(share=2, counts=spent)) == (1, 0, 0)  # two in all, not one a branch
 
@@ -261,9 +261,9 @@ async def test_refusals_say_nothing_of_how_slow_a_model_is() -> None:
 # --- cancelled from outside -------------------------------------------------------------------------------------------
 
 
-async def cancelled(server: SilentServer, requests: int) -> Allowance:
+async def cancelled(server: SilentServer, requests: int) -> Budget:
     """What was spent by a call that is cancelled when so many requests have come. No task and no connection is left."""
-    with using(Allowance()) as allowance:
+    with using(Budget()) as budget:
         async with client_with() as client:
             call = asyncio.create_task(ask(server, client))
             await server.came(requests)
@@ -273,7 +273,7 @@ async def cancelled(server: SilentServer, requests: int) -> Allowance:
                 await call
             assert asyncio.all_tasks() == {asyncio.current_task()}
             await server.settled()
-    return allowance
+    return budget
 
 
 @pytest.mark.parametrize("silent", SILENT)
@@ -363,22 +363,22 @@ async def shelf_of(model: ChatModel) -> list[str]:
 
 async def test_a_chat_model_elsewhere_is_asked_twice(server: ModelServer) -> None:
     server.on("", Reply(hang=True), Reply({"items": ["a"]}, usage=(50, 7)))
-    allowance = Allowance()
-    with using(allowance):
+    budget, log = Budget(), StageLog()
+    with using(budget, log):
         assert await shelf_of(ChatModel("test-model", url=elsewhere(server.url), price=(1e6, 1e6))) == ["a"]
     prompt = sum(len(m["content"]) for m in server.requests[0].body["messages"])
-    assert (allowance.calls, allowance.second_requests) == (2, 1)
-    assert (allowance.input_tokens, allowance.output_tokens) == (50 + prompt // 4, 7)
-    assert allowance.cost == allowance.input_tokens + allowance.output_tokens
-    assert "test-model had sent nothing" in allowance.notes[0][1]
+    assert (budget.calls, budget.second_requests) == (2, 1)
+    assert (budget.input_tokens, budget.output_tokens) == (50 + prompt // 4, 7)
+    assert budget.cost == budget.input_tokens + budget.output_tokens
+    assert "test-model had sent nothing" in log.notes[0][1]
 
 
 async def test_a_chat_model_on_this_machine_is_waited_for(server: ModelServer) -> None:
     server.on("", Reply({"items": ["a"]}, delay=0.3))
-    allowance = Allowance()
-    with using(allowance):
+    budget = Budget()
+    with using(budget):
         assert await shelf_of(ChatModel("test-model", url=server.url)) == ["a"]
-    assert (len(server.requests), allowance.calls, allowance.second_requests) == (1, 1, 0)
+    assert (len(server.requests), budget.calls, budget.second_requests) == (1, 1, 0)
 
 
 async def test_a_chat_model_remembers_how_slow_it_is_when_its_connections_are_closed(
@@ -396,9 +396,9 @@ async def test_a_chat_model_remembers_how_slow_it_is_when_its_connections_are_cl
 async def test_a_chat_judge_elsewhere_is_asked_twice(server: ModelServer) -> None:
     server.on("", Reply(hang=True), "Yes")
     judge = ChatJudge(url=elsewhere(server.url), model="m")
-    with using(Allowance()) as allowance:
+    with using(Budget()) as budget:
         assert (await judge.support([Pair("s", "t")])).tolist() == [1.0]
-    assert (len(server.requests), allowance.calls, allowance.second_requests) == (2, 2, 1)
+    assert (len(server.requests), budget.calls, budget.second_requests) == (2, 2, 1)
 
 
 async def test_a_chat_judge_on_this_machine_is_waited_for(server: ModelServer) -> None:

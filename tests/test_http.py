@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from model_server import ModelServer, Reply
 
-from tools.allowance import Allowance, sooner, using
+from tools.budget import Budget, sooner, using
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
 from tools.net import http
 from tools.net.http import check_address, fetch_json, is_local, open_client, status_error, without_login
@@ -18,11 +18,11 @@ KEY = "tvly-very-secret-123"
 
 async def fetch(
     server: ModelServer,
-    allowance: Allowance | None = None,
+    budget: Budget | None = None,
     seconds: float = 5.0,
     headers: dict[str, str] | None = None,
 ) -> Any:
-    with using(allowance or Allowance()):
+    with using(budget or Budget()):
         async with open_client(headers, seconds) as client:
             return await fetch_json(client, "POST", f"{server.root}/search", name="Finder", body={"q": "bridges"})
 
@@ -86,15 +86,15 @@ async def test_nobody_waits_longer_than_what_comes_after_allows(server: ModelSer
     server.on("", Reply("busy", status=429, headers={"Retry-After": "2"}), path="/search")
     began = time.monotonic()
     with sooner(0.5), pytest.raises(ProviderDownError, match="429"):
-        await fetch(server, Allowance(deadline_at=time.time() + 10))
+        await fetch(server, Budget(deadline_at=time.time() + 10))
     assert time.monotonic() - began < 1
-    assert 9 < Allowance(deadline_at=time.time() + 10).seconds_left() <= 10
+    assert 9 < Budget(deadline_at=time.time() + 10).seconds_left() <= 10
 
 
 async def test_no_pause_outlasts_the_stage(server: ModelServer) -> None:
     server.on("", Reply("busy", status=503), path="/search")
     with pytest.raises(ProviderDownError, match="503"):
-        await fetch(server, Allowance(deadline_at=time.time() + 0.2))
+        await fetch(server, Budget(deadline_at=time.time() + 0.2))
     assert len(server.requests) == 1
 
 
@@ -123,7 +123,7 @@ async def test_silence_ends(server: ModelServer, monkeypatch: pytest.MonkeyPatch
 async def test_a_drip_ends_with_the_deadline(server: ModelServer) -> None:
     server.on("", Reply([1, 2, 3, 4, 5, 6], drip=0.2), path="/search")
     with pytest.raises(DeadlineError):
-        await fetch(server, Allowance(deadline_at=time.time() + 0.3))
+        await fetch(server, Budget(deadline_at=time.time() + 0.3))
 
 
 @pytest.mark.parametrize("raw", [b"", b"<html>", b"{", b"\xff\xfe", b"[" * 100_000, b"1" * 5000, b"[1]]"])

@@ -15,7 +15,7 @@ import pytest
 from model_server import ModelServer, Reply
 
 from prompts.loader import load_prompt, read_prompt
-from tools.allowance import Allowance, using
+from tools.budget import Budget, StageLog, using
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError, SettingsError
 from tools.inference.judges.chat import ChatJudge, from_logprobs, from_text, read_judge_prompt
 from tools.inference.judges.judge import Pair
@@ -127,13 +127,13 @@ async def test_a_server_that_offers_fewer_alternatives_is_asked_for_fewer() -> N
 
 @pytest.mark.parametrize("refuses", [True, False], ids=["refused", "left out"])
 async def test_without_log_probabilities_the_verdict_counts_and_a_note_says_so(refuses: bool) -> None:
-    with ModelServer(no_logprobs=refuses) as server, using(Allowance()) as allowance:
+    with ModelServer(no_logprobs=refuses) as server, using(Budget(), log := StageLog()):
         server.on("101", "No.").on("", "Yes")
         judge = chat(server)
         name = judge.name
         assert (await judge.support(pairs(3))).tolist() == [1, 0, 1]
-    assert [kind for kind, _ in allowance.notes] == ["scope"]
-    assert "gives no probabilities" in allowance.notes[0][1]
+    assert [kind for kind, _ in log.notes] == ["scope"]
+    assert "gives no probabilities" in log.notes[0][1]
     assert judge.name == name  # a run goes by it from beginning to end
 
 
@@ -334,10 +334,10 @@ async def test_what_is_late_is_nan_and_the_rest_is_kept(server: ModelServer) -> 
 
 async def test_the_stages_deadline_counts_too(server: ModelServer) -> None:
     server.on("", YES, Reply(hang=True))
-    with using(Allowance(deadline_at=time.time() + 1)):
+    with using(Budget(deadline_at=time.time() + 1)):
         got = await chat(server, concurrency=1).support(pairs(4), seconds=60)
     assert got == pytest.approx([0.9, math.nan, math.nan, math.nan], nan_ok=True)
-    with using(Allowance(deadline_at=time.time() - 1)):
+    with using(Budget(deadline_at=time.time() - 1)):
         assert np.isnan(await chat(server).support(pairs(2))).all()
     assert np.isnan(await chat(server).support(pairs(2), seconds=0)).all()
     assert len(server.requests) == 2
@@ -366,27 +366,27 @@ async def test_a_silent_server_is_down(server: ModelServer, quick_retries: None)
 async def test_calls_and_tokens_are_counted(server: ModelServer) -> None:
     server.on("", Reply("Yes", usage=(100, 2)))
     server.on("", scored_by_number, path="/score")
-    with using(Allowance()) as allowance:
+    with using(Budget()) as budget:
         await chat(server).support(pairs(3))
-        assert (allowance.calls, allowance.input_tokens, allowance.output_tokens) == (3, 300, 6)
+        assert (budget.calls, budget.input_tokens, budget.output_tokens) == (3, 300, 6)
         await scores(server).support(pairs(3))
-    assert (allowance.calls, allowance.input_tokens) == (4, 310)
-    assert (allowance.cost, allowance.unpriced) == (0, 0)  # on this machine
+    assert (budget.calls, budget.input_tokens) == (4, 310)
+    assert (budget.cost, budget.unpriced) == (0, 0)  # on this machine
 
 
 async def test_a_used_up_budget_leaves_the_rest_unjudged(server: ModelServer) -> None:
     server.on("", YES)
-    with using(Allowance(max_calls=3)) as allowance:
+    with using(Budget(max_calls=3), log := StageLog()):
         got = await chat(server, concurrency=1).support(pairs(5))
         assert got == pytest.approx([0.9] * 3 + [math.nan] * 2, nan_ok=True)
-        assert "budget of calls" in allowance.notes[0][1]
+        assert "budget of calls" in log.notes[0][1]
         with pytest.raises(BudgetError):
             await chat(server).support(pairs(1))
 
 
 async def test_nothing_leaves_the_machine_when_it_may_not(server: ModelServer) -> None:
     server.on("", YES)
-    with using(Allowance(offline=True)):
+    with using(Budget(offline=True)):
         assert len(await chat(server).support(pairs(1))) == 1
         with pytest.raises(ProviderDownError, match=r"m at judge.example is not asked: nothing may leave"):
             await ChatJudge(url="https://judge.example/v1", model="m").support(pairs(1))

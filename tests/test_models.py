@@ -13,7 +13,7 @@ from providers import ScriptedJudge
 
 from agent.inference import Models
 from evals.benchmarks.instant import InstantEncoder, InstantJudge
-from tools.allowance import Allowance, using
+from tools.budget import Budget, using
 from tools.errors import ProviderDownError
 from tools.inference.cache import VectorCache
 from tools.inference.chat.model import ChatModel
@@ -74,7 +74,7 @@ async def test_a_model_elsewhere_is_not_asked_where_nothing_may_leave() -> None:
     from agent.providers.chat.framing import FramedQuestion
 
     model = ChatModel("m", url="http://203.0.113.9/v1")
-    with using(Allowance(offline=True)), pytest.raises(ProviderDownError, match="leave"):
+    with using(Budget(offline=True)), pytest.raises(ProviderDownError, match="leave"):
         await model.ask("", "Frame this.", FramedQuestion)
 
 

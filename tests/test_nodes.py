@@ -1,20 +1,25 @@
 """The pure parts of the stages: budgets, coverage, room, verification, review."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langgraph.runtime import Runtime
 
+from agent.evidence.coverage import coverage_by_judge, not_outweighed, with_cited
 from agent.evidence.entailment import verbatim
-from agent.nodes.judge import covered, leaning, pair_budget, worth_most
+from agent.evidence.room import comparable_room, in_room, once
+from agent.nodes import frame
+from agent.nodes.judge import pair_budget, worth_most
 from agent.nodes.review import reviewed
 from agent.nodes.select import independent_first
-from agent.nodes.write import comparable_room, in_room, once
 from agent.options import RunOptions
-from agent.state import Claim, Coverage, Tier
-from tools.errors import InputError
+from agent.state import Claim, Coverage, FramingState, RunState, Tier
+from tools.budget import current_log
+from tools.errors import InputError, QuestionError
 from tools.passages import Passage
 
 
@@ -76,37 +81,37 @@ ALONE = {i: i for i in range(1, 9)}
 
 def test_two_passages_of_two_sources_cover_a_side() -> None:
     passages = {1: passage(1, "Press"), 2: passage(2, "Gazette"), 3: passage(3, "press")}
-    found = covered({1: 0.9, 2: 0.6, 3: 0.4}, 0.5, passages, ALONE)
+    found = coverage_by_judge({1: 0.9, 2: 0.6, 3: 0.4}, 0.5, passages, ALONE)
     assert (found["status"], found["passages"], found["sources"], found["ids"]) == ("supported", 2, 2, [1, 2])
     assert found["strongest"] == 0.9
 
 
 def test_one_publisher_is_one_source_however_often_and_however_spelt() -> None:
     passages = {1: passage(1, "Press"), 3: passage(3, "PRESS")}
-    found = covered({1: 0.9, 3: 0.8}, 0.5, passages, ALONE)
+    found = coverage_by_judge({1: 0.9, 3: 0.8}, 0.5, passages, ALONE)
     assert (found["status"], found["passages"], found["sources"]) == ("thin", 2, 1)
 
 
 def test_nothing_above_the_threshold_is_not_found() -> None:
-    found = covered({1: 0.49}, 0.5, {1: passage(1)}, ALONE)
+    found = coverage_by_judge({1: 0.49}, 0.5, {1: passage(1)}, ALONE)
     assert (found["status"], found["passages"], found["strongest"], found["ids"]) == ("not_found", 0, 0.0, [])
-    assert covered({1: 0.5}, 0.5, {1: passage(1)}, ALONE)["status"] == "thin"  # the threshold itself counts
+    assert coverage_by_judge({1: 0.5}, 0.5, {1: passage(1)}, ALONE)["status"] == "thin"  # the threshold itself counts
 
 
 def test_a_passage_that_was_deleted_counts_no_more() -> None:
-    assert covered({1: 0.9, 2: 0.9}, 0.5, {1: passage(1)}, ALONE)["passages"] == 1
+    assert coverage_by_judge({1: 0.9, 2: 0.9}, 0.5, {1: passage(1)}, ALONE)["passages"] == 1
 
 
 def test_copies_count_once_also_when_several_of_them_were_judged() -> None:
     # 4 was judged first; a later search found 2, of which 4 is a copy, and 5, another copy.
     passages = {i: passage(i, f"Press {i}") for i in (2, 4, 5, 7)}
-    found = covered({4: 0.9, 2: 0.6, 7: 0.8}, 0.5, passages, {2: 2, 4: 2, 5: 2, 7: 7})
+    found = coverage_by_judge({4: 0.9, 2: 0.6, 7: 0.8}, 0.5, passages, {2: 2, 4: 2, 5: 2, 7: 7})
     assert (found["passages"], found["sources"], found["copies"]) == (2, 2, 2)
     assert found["ids"] == [4, 7]
 
 
 def test_a_passage_leans_to_the_side_that_it_supports_more() -> None:
-    assert leaning({1: 0.9, 2: 0.6, 3: 0.7}, {1: 0.2, 2: 0.8}) == {1: 0.9, 3: 0.7}
+    assert not_outweighed({1: 0.9, 2: 0.6, 3: 0.7}, {1: 0.2, 2: 0.8}) == {1: 0.9, 3: 0.7}
 
 
 # Selection and room
@@ -199,43 +204,51 @@ def test_sides_that_cannot_be_searched_for_are_refused(edited: Any, says: str) -
 
 
 def test_a_verified_claim_counts_its_passage_and_a_side_without_one_is_thin() -> None:
-    from agent.nodes.verify import with_passages
     from tools.passages import Passage
 
     passages = {i: Passage(i, f"d{i}", "c", "text", publisher=f"P{i}") for i in range(1, 4)}
     before = Coverage(status="supported", passages=2, sources=2, strongest=0.8, ids=[1, 2], copies=0)
-    assert with_passages(before, [3], [], passages)["passages"] == 3
-    assert with_passages(before, [3], [], passages)["status"] == "supported"
-    assert with_passages(before, [], [], passages)["status"] == "thin"
+    assert with_cited(before, [3], [], passages)["passages"] == 3
+    assert with_cited(before, [3], [], passages)["status"] == "supported"
+    assert with_cited(before, [], [], passages)["status"] == "thin"
     nothing = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[], copies=0)
-    assert with_passages(nothing, [], [], passages)["status"] == "not_found"
-    assert with_passages(nothing, [2], [], passages)["status"] == "thin"
+    assert with_cited(nothing, [], [], passages)["status"] == "not_found"
+    assert with_cited(nothing, [2], [], passages)["status"] == "thin"
 
 
 def test_what_merely_leans_is_no_part_of_the_counts() -> None:
-    from agent.nodes.verify import with_passages
-
     passages = {i: passage(i, f"P{i}") for i in range(1, 5)}
     nothing = Coverage(status="not_found", passages=0, sources=0, strongest=0.0, ids=[], copies=0, leaning=[])
-    beside = with_passages(nothing, [], [2, 3, 2], passages)
+    beside = with_cited(nothing, [], [2, 3, 2], passages)
     assert (beside["status"], beside["passages"], beside["sources"]) == ("leaning", 0, 0)
     assert (beside["ids"], beside["leaning"]) == ([], [2, 3])
     # What a claim of the case cites leans no more; passages that were known to lean go on doing so.
     known = Coverage(status="thin", passages=1, sources=1, strongest=0.8, ids=[1], copies=0, leaning=[4, 2])
-    both = with_passages(known, [2], [3, 2], passages)
+    both = with_cited(known, [2], [3, 2], passages)
     assert (both["status"], both["ids"], both["leaning"]) == ("supported", [1, 2], [4, 3])
     assert (both["passages"], both["sources"]) == (2, 2)
     # Evidence of which only something beside the case can be shown makes no case.
     enough = Coverage(status="supported", passages=2, sources=2, strongest=0.8, ids=[1, 2], copies=0, leaning=[])
-    assert with_passages(enough, [], [3], passages)["status"] == "thin"
+    assert with_cited(enough, [], [3], passages)["status"] == "thin"
 
 
 def test_branches_share_what_is_left_of_the_budget() -> None:
-    from agent.nodes.stage import allowance_of
+    from agent.nodes.stage import budget_of
 
     options = RunOptions(max_calls=10, max_tokens=1000, max_cost=0.6)
     spent = {"calls": 4.0, "input_tokens": 300.0, "output_tokens": 100.0, "cost": 0.3}
-    branch = allowance_of({"counts": spent, "share": 3}, options, "search")
+    branch = budget_of({"counts": spent, "share": 3}, options, "search")
     assert (branch.max_calls, branch.max_tokens) == (2, 200)
     assert branch.max_cost == pytest.approx(0.1)
-    assert allowance_of({"counts": spent}, options, "write").max_calls == 6
+    assert budget_of({"counts": spent}, options, "write").max_calls == 6
+
+
+async def test_what_another_noted_in_the_log_decides_nothing() -> None:
+    class Noting:
+        async def frame(self, question: str, earlier: Any) -> FramingState:
+            current_log().note("degraded", "Something else was replaced.")
+            return FramingState(form="none", neutral="", claim="", negation="", alternatives=[], topic="", focus="")
+
+    providers: Any = SimpleNamespace(framer=Noting())
+    with pytest.raises(QuestionError, match="neither a question nor a claim"):
+        await frame.node(providers)(RunState(question="Go on"), Runtime(context=RunOptions()))

@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 from providers import ScriptedJudge, side
 
-from agent.evidence.sentences import Reading, read_sides, stances_to
+from agent.evidence.coverage import coverage_by_reading
+from agent.evidence.sentences import Reading, read_perspectives, stances_to
 from agent.inference import Models, RunJudge
-from agent.nodes.write import counted
 from agent.seams import Brief
 from agent.state import Coverage, FramingState, Perspective
 from tools.inference.cache import VectorCache
@@ -106,7 +106,7 @@ async def test_contrary_sides_are_read_together_and_each_part_once(made: Callabl
     models = made(judge)
     shared = passage(2, BETTER)
     given = briefs(models.judge(), [passage(1, GOOD), shared], [shared, passage(3, BAD, WORSE)])
-    one, other = await read_sides(models, given)
+    one, other = await read_perspectives(models, given)
     # A passage of both is read once, and each side is told of the passages of both.
     assert [u.text for u in one.units] == [u.text for u in other.units] == [GOOD, BETTER, BAD, WORSE]
     assert judge.asked == [Pair(YES, text, NO) for text in (GOOD, BETTER, BAD, WORSE)]
@@ -114,7 +114,7 @@ async def test_contrary_sides_are_read_together_and_each_part_once(made: Callabl
     assert other.grounds.shape == one.grounds.shape == (4, GROUNDS)
     assert texts(one, one.case | one.leaning) == [GOOD, BETTER]
     assert texts(other, other.case | other.leaning) == [BAD, WORSE]
-    again = await read_sides(models, given[::-1])
+    again = await read_perspectives(models, given[::-1])
     for before, after in zip((other, one), again, strict=True):
         sure = dict(zip([u.text for u in before.units], before.sure, strict=True))
         assert [sure[u.text] for u in after.units] == pytest.approx(after.sure.tolist())
@@ -124,7 +124,7 @@ async def test_contrary_sides_are_read_together_and_each_part_once(made: Callabl
 async def test_a_judge_of_single_statements_is_asked_about_both(made: Callable[[Any], Models]) -> None:
     judge = ScriptedJudge(lambda pair: plainly(pair.text)[" not " in pair.statement])
     models = made(judge)
-    one, other = await read_sides(models, briefs(models.judge(), [passage(1, GOOD)], [passage(2, BAD)]))
+    one, other = await read_perspectives(models, briefs(models.judge(), [passage(1, GOOD)], [passage(2, BAD)]))
     assert judge.pairs == [Pair(YES, GOOD, NO), Pair(YES, BAD, NO), Pair(NO, GOOD, YES), Pair(NO, BAD, YES)]
     assert (texts(one, one.case), texts(other, other.case)) == ([GOOD], [BAD])
 
@@ -134,7 +134,7 @@ async def test_sides_without_a_contrary_are_read_by_themselves(made: Callable[[A
     models = made(judge)
     sides = [side(1, YES), side(2, "Towns should keep their ferries.")]
     given = briefs(models.judge(), [passage(1, GOOD, BAD)], [passage(1, GOOD, BAD)], sides=sides)
-    one, other = await read_sides(models, given)
+    one, other = await read_perspectives(models, given)
     assert {p.statement for p in judge.pairs} == {s["statement"] for s in sides}
     # A sentence counts with its passage: (0.9 + 0.9) / 2, (0.3 + 0.9) / 2
     assert one.sure == pytest.approx([0.9, 0.6])
@@ -142,7 +142,7 @@ async def test_sides_without_a_contrary_are_read_by_themselves(made: Callable[[A
     assert not one.leaning.any()  # without a contrary nothing is known to lean
     assert not np.isnan(other.sure).any()
     judge.sentence_threshold = 0.7
-    [strict] = await read_sides(models, briefs(models.judge(), [passage(1, GOOD, BAD)], sides=sides[:1]))
+    [strict] = await read_perspectives(models, briefs(models.judge(), [passage(1, GOOD, BAD)], sides=sides[:1]))
     assert texts(strict, strict.case) == [GOOD]
 
 
@@ -151,7 +151,7 @@ async def test_what_is_sure_what_leans_and_what_is_neither(made: Callable[[Any],
         return (0.65, 0.45) if BOTH in text else plainly(text)
 
     models = made(Stances(score))
-    one, other = await read_sides(
+    one, other = await read_perspectives(
         models, briefs(models.judge(), [passage(1, GOOD), passage(2, BOTH)], [passage(3, BAD), passage(4, AWAY)])
     )
     assert (texts(one, one.case), texts(one, one.leaning)) == ([GOOD], [BOTH])
@@ -170,7 +170,7 @@ async def test_what_speaks_for_the_other_side_is_refused_in_whatever_company(mad
         return (0.3, 0.6) if text == BAD else (0.95, 0.02)  # leans by ln 3/7 - ln 3/2 = -1.25 to the other side
 
     models = made(Stances(score))
-    one, other = await read_sides(models, briefs(models.judge(), [passage(1, *company)], []))
+    one, other = await read_perspectives(models, briefs(models.judge(), [passage(1, *company)], []))
     assert texts(one, one.case) == company[:3]
     assert one.sure[3] > one.sure[:3].min() * 0.8  # its company speaks for it all the same
     assert not one.leaning[3]
@@ -184,7 +184,7 @@ async def test_what_the_words_leave_open_their_passage_and_document_tell(made: C
         passage(2, "A bridge over the river is what a town sees first.", document="good"),
         passage(3, "A bridge over the river is what a town hears at night.", BAD),
     ]
-    [one, _] = await read_sides(models, briefs(models.judge(), given, []))
+    [one, _] = await read_perspectives(models, briefs(models.judge(), given, []))
     by_text = dict(zip([u.text for u in one.units], one.features, strict=True))
     assert by_text[BOTH][0] == pytest.approx(0, abs=1e-6)
     # ln 19 + ln 49 = 6.836 of its company, of weight 0.95 to 0.5: 6.836 * 0.95 / 1.45 = 4.479
@@ -201,13 +201,13 @@ async def test_what_is_not_judged_in_time_cannot_be_quoted(made: Callable[[Any],
     given = [passage(n, f"{GOOD[:-1]} of {n} houses.") for n in range(120)]
     pair = briefs(models.judge(), given, [])
     began = time.monotonic()
-    one, other = await read_sides(models, pair, 2.0)
+    one, other = await read_perspectives(models, pair, 2.0)
     assert time.monotonic() - began < 5.5  # 120 * 0.05 and more would be needed
     unread = np.isnan(one.sure)
     assert 0 < unread.sum() == np.isnan(other.sure).sum() < 120
     for reading in (one, other):
         assert not (reading.case | reading.leaning)[unread].any()
-    nothing, _ = await read_sides(made(Stances()), pair, 0.0)
+    nothing, _ = await read_perspectives(made(Stances()), pair, 0.0)
     assert np.isnan(nothing.sure).sum() >= unread.sum()
     assert all(math.isfinite(x) for x in one.features[:, 1:].ravel())
 
@@ -217,7 +217,7 @@ async def test_without_the_judge_passages_lend_their_parts_what_was_said_of_them
     models = made(judge)
     given = [passage(1, GOOD), passage(2, BETTER)]
     pair = briefs(models.judge(), given, given, support={1: 0.9}, opposing={1: 0.1})
-    [one] = await read_sides(models, pair[:1], judged=False)
+    [one] = await read_perspectives(models, pair[:1], judged=False)
     assert judge.asked == []
     assert one.features[0] == pytest.approx([2 * math.log(9)] * 3)
     assert np.isnan(one.sure).tolist() == [False, True]  # of the second nothing was said
@@ -227,8 +227,8 @@ async def test_without_the_judge_passages_lend_their_parts_what_was_said_of_them
 async def test_nothing_to_read_is_read_too(made: Callable[[Any], Models]) -> None:
     judge = Stances()
     models = made(judge)
-    assert await read_sides(models, []) == []
-    one, other = await read_sides(models, briefs(models.judge(), [], [passage(1, "Why bridges pay")]))
+    assert await read_perspectives(models, []) == []
+    one, other = await read_perspectives(models, briefs(models.judge(), [], [passage(1, "Why bridges pay")]))
     assert (one.units, other.units, judge.asked) == ([], [], [])
     assert (one.features.shape, one.grounds.shape) == ((0, 3), (0, GROUNDS))
     assert one.case.shape == other.leaning.shape == (0,)
@@ -268,12 +268,12 @@ async def test_a_quotation_is_shown_as_it_was_judged(made: Callable[[Any], Model
     judge = Stances(lambda _: (0.95, 0.02))
     models = made(judge)
     text = f"But {GOOD[0].lower()}{GOOD[1:]} It also brings the whole valley to the market of the town."
-    one, _ = await read_sides(models, briefs(models.judge(), [passage(1, text)], []))
+    one, _ = await read_perspectives(models, briefs(models.judge(), [passage(1, text)], []))
     assert [p.text for p in judge.asked] == [u.shown for u in one.units]
     first = one.quote(0)
     assert (first["text"], first["shown"], first["passage"]) == (GOOD[0].lower() + GOOD[1:], f"[A]{GOOD[1:]}", 1)
     assert first["support"] == one.sure[0]
-    plain, _ = await read_sides(models, briefs(models.judge(), [passage(2, BETTER)], []))
+    plain, _ = await read_perspectives(models, briefs(models.judge(), [passage(2, BETTER)], []))
     assert plain.quote(0)["shown"] == ""
 
 
@@ -289,24 +289,24 @@ async def test_only_passages_that_hold_words_for_the_case_are_counted_and_each_t
     models = made(Stances(score))
     words = [GOOD, BETTER, BOTH, AWAY, BETTER, BAD]
     given = [passage(n, text) for n, text in enumerate(words, start=1)]
-    one, other = await read_sides(models, briefs(models.judge(), given, []))
+    one, other = await read_perspectives(models, briefs(models.judge(), given, []))
     before = Coverage(status="supported", passages=6, sources=6, strongest=0.99, ids=[1, 2, 3, 4, 5, 6], copies=2)
-    found = counted(before, one)
+    found = coverage_by_reading(before, one)
     assert sorted(found["ids"]) in ([1, 2], [1, 5])  # 5 is a copy of 2
     assert (found["status"], found["passages"], found["sources"]) == ("supported", 2, 2)
     assert found["leaning"] == [3]
     assert found["strongest"] == pytest.approx(np.nanmax(one.sure[one.case]))
     assert found["copies"] == 2
-    against = counted(before, other)
+    against = coverage_by_reading(before, other)
     assert [*against["ids"], *against["leaning"]] == [6]
     assert against["passages"] == len(against["ids"])
 
 
 async def test_a_side_of_which_all_merely_leans_has_no_counts(made: Callable[[Any], Models]) -> None:
     models = made(Stances(lambda _: (0.72, 0.5)))
-    one, _ = await read_sides(models, briefs(models.judge(), [passage(1, BOTH), passage(2, GOOD)], []))
+    one, _ = await read_perspectives(models, briefs(models.judge(), [passage(1, BOTH), passage(2, GOOD)], []))
     before = Coverage(status="supported", passages=2, sources=2, strongest=0.9, ids=[1, 2], copies=1)
-    found = counted(before, one)
+    found = coverage_by_reading(before, one)
     assert sorted(found.pop("leaning")) == [1, 2]
     assert found == Coverage(status="leaning", passages=0, sources=0, strongest=0.0, ids=[], copies=0)
 
@@ -330,14 +330,14 @@ async def test_what_may_be_shown_is_read_closer(made: Callable[[Any], Models], m
     judge = Closer()
     models = made(judge)
     given = briefs(models.judge(), [passage(1, GOOD), passage(2, BETTER)], [passage(3, BAD), passage(4, AWAY)])
-    one, other = await read_sides(models, given)
+    one, other = await read_perspectives(models, given)
     assert {p.text for p in judge.close} == {GOOD, BETTER, BAD}  # what is about something else is not
     assert texts(one, one.case | one.leaning) == [GOOD]
     assert BETTER not in texts(one, one.case | one.leaning)
     assert texts(other, other.case | other.leaning)[-1] == BAD
     monkeypatch.setattr("agent.evidence.sentences.CLOSELY", 1)
     judge.close.clear()
-    await read_sides(made(judge), given)
+    await read_perspectives(made(judge), given)
     assert len(judge.close) <= 1
 
 
@@ -345,7 +345,7 @@ async def test_what_there_is_no_time_to_read_closer_counts_as_it_was_read(made: 
     judge = Closer(seconds=1.0)
     models = made(judge)
     given = briefs(models.judge(), [passage(1, GOOD), passage(2, BETTER)], [passage(3, BAD), passage(4, WORSE)])
-    one, other = await read_sides(models, given, 0.6)
+    one, other = await read_perspectives(models, given, 0.6)
     assert texts(one, one.case | one.leaning) == [GOOD, BETTER]
     assert texts(other, other.case | other.leaning) == [BAD, WORSE]
 
@@ -365,7 +365,7 @@ async def test_what_is_left_out_of_the_closer_reading_is_not_shown(
     judge = Closer()
     models = made(judge)
     given = briefs(models.judge(), [passage(1, GOOD), passage(2, BETTER)], [passage(3, BAD), passage(4, WORSE)])
-    one, other = await read_sides(models, given)
+    one, other = await read_perspectives(models, given)
     assert len(judge.close) == 2  # the likeliest of each side
     for reading in (one, other):
         assert {*texts(reading, reading.case | reading.leaning)} <= {p.text for p in judge.close}

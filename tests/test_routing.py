@@ -8,21 +8,20 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 from providers import side
 
+from agent.deadlines import Part, time_left
 from agent.options import RunOptions, options_of
 from agent.routing import (
     after_expand,
     after_frame,
     after_judge,
     after_requery,
-    searching_time_left,
-    time_left,
     to_branches,
 )
-from agent.state import Coverage, FramingState, RunState
+from agent.state import Coverage, Form, FramingState, RunState
 from tools.errors import SettingsError
 
 
-def framing(form: str) -> FramingState:
+def framing(form: Form) -> FramingState:
     return FramingState(form=form, neutral="Q?", claim="", negation="", alternatives=[], topic="", focus="")
 
 
@@ -41,9 +40,9 @@ def runtime(**options: Any) -> Runtime[RunOptions]:
 
 
 @pytest.mark.parametrize(
-    ("form", "goes_to"), [("plain", "lookup"), ("yes_no", "expand"), ("open", "expand"), ("alternatives", "expand")]
+    ("form", "goes_to"), [("plain", "lookup"), ("polar", "expand"), ("open", "expand"), ("choice", "expand")]
 )
-def test_only_a_question_of_fact_is_looked_up(form: str, goes_to: str) -> None:
+def test_only_a_question_of_fact_is_looked_up(form: Form, goes_to: str) -> None:
     assert after_frame(RunState(framing=framing(form))) == goes_to
 
 
@@ -91,18 +90,20 @@ def test_searches_again_while_a_side_is_uncovered_and_rounds_are_left() -> None:
 
 
 def test_searches_no_more_once_the_time_for_it_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.routing.time.time", lambda: 1000.0)
+    monkeypatch.setattr("agent.deadlines.time.time", lambda: 1000.0)
     late = runtime(max_rounds=1, deadline_seconds=100.0, deadline_at=1024.0)
     early = runtime(max_rounds=1, deadline_seconds=100.0, deadline_at=1026.0)
     assert after_judge(judged("thin"), late) == "select"
     assert after_judge(judged("thin"), early) == "requery"
 
 
-def test_the_time_that_is_kept() -> None:
+def test_the_time_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.deadlines.time.time", lambda: 900.0)
     options = RunOptions(deadline_seconds=60.0, deadline_at=1000.0)
-    assert searching_time_left(options, 900.0) == pytest.approx(1000 - 0.25 * 60 - 900)
-    assert searching_time_left(RunOptions(), 900.0) == math.inf
-    left = [time_left(options, stage, 900.0) for stage in ("search", "judge", "write", "verify")]
+    assert time_left(options, "search") == pytest.approx(1000 - 0.25 * 60 - 900)
+    assert time_left(RunOptions(), "search") == math.inf
+    parts: list[Part] = ["search", "judge", "write", "verify"]
+    left = [time_left(options, part) for part in parts]
     assert left == sorted(set(left))
     assert left[-1] == pytest.approx(100.0)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.state import add_numbers, busy_seconds, merge_found, merge_intervals, merge_lists, merge_scores
+from agent.state import add_numbers, busy_seconds, merge_intervals, merge_lists, merge_scores
 
 KEYS = st.sampled_from("abc")
 LISTS = st.dictionaries(KEYS, st.lists(st.integers(0, 5), max_size=4))
@@ -21,7 +21,7 @@ def test_lists_are_joined_and_equal_items_kept_once() -> None:
 
 
 def test_what_was_found_first_stays_in_front() -> None:
-    assert merge_found({"a": [3, 1]}, {"a": [2, 3]}) == {"a": [3, 1, 2]}
+    assert merge_lists({"a": [3, 1]}, {"a": [2, 3]}) == {"a": [3, 1, 2]}
 
 
 def test_a_newer_score_replaces_an_older_one() -> None:
@@ -41,7 +41,7 @@ def test_intervals_are_joined() -> None:
 
 @pytest.mark.parametrize(
     ("reducer", "values"),
-    [(merge_lists, LISTS), (merge_found, LISTS), (merge_scores, SCORES), (add_numbers, NUMBERS)],
+    [(merge_lists, LISTS), (merge_scores, SCORES), (add_numbers, NUMBERS)],
 )
 @given(data=st.data())
 def test_reducers_are_associative_and_leave_their_arguments_alone(
@@ -56,7 +56,7 @@ def test_reducers_are_associative_and_leave_their_arguments_alone(
 
 def test_a_merged_list_is_not_the_argument() -> None:
     left = {"a": [1]}
-    merge_found(left, {})["a"].append(2)
+    merge_lists(left, {})["a"].append(2)
     assert left == {"a": [1]}
 
 

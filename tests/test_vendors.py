@@ -16,7 +16,7 @@ from model_server import ModelServer, Reply
 from pydantic import BaseModel, Field
 from vendor_replies import STREAMED, refuses, says, script
 
-from tools.allowance import Allowance, using
+from tools.budget import Budget, StageLog, using
 from tools.errors import (
     BudgetError,
     DeadlineError,
@@ -71,8 +71,10 @@ async def ask(vendor: str, server: ModelServer, **options: Any) -> Shelf:
         return await chat.ask("Be brief.", "Which shelf?", Shelf)
 
 
-async def failed(vendor: str, server: ModelServer, allowance: Allowance | None = None, **options: Any) -> ProviderError:
-    with using(allowance or Allowance()), pytest.raises(ProviderError) as caught:
+async def failed(
+    vendor: str, server: ModelServer, budget: Budget | None = None, log: StageLog | None = None, **options: Any
+) -> ProviderError:
+    with using(budget or Budget(), log), pytest.raises(ProviderError) as caught:
         await asyncio.wait_for(ask(vendor, server, **options), 20)
     return caught.value
 
@@ -83,10 +85,10 @@ async def failed(vendor: str, server: ModelServer, allowance: Allowance | None =
 async def test_an_answer_comes_back_as_the_shape_and_its_tokens_are_counted(vendor: str, server: ModelServer) -> None:
     script(server, vendor, says(vendor, GOOD, (120, 30)))
     told: list[int] = []
-    allowance = Allowance(tell=told.append)
-    with using(allowance):
+    budget = Budget()
+    with using(budget, StageLog(on_reply=told.append)):
         assert await ask(vendor, server) == Shelf.model_validate(GOOD)
-    assert (allowance.calls, allowance.input_tokens, allowance.output_tokens) == (1, 120, 30)
+    assert (budget.calls, budget.input_tokens, budget.output_tokens) == (1, 120, 30)
     assert len(set(told)) > 2  # it was streamed
     assert told[-1] == len(TEXT)
 
@@ -146,12 +148,12 @@ async def test_what_is_no_answer_is_asked_for_once_more(vendor: str, server: Mod
 @pytest.mark.parametrize("status", [500, 503, 529])
 async def test_the_transports_retries_are_the_only_ones(vendor: str, server: ModelServer, status: int) -> None:
     script(server, vendor, refuses(status, "oh dear"))
-    allowance = Allowance()
-    error = await failed(vendor, server, allowance)
+    budget = Budget()
+    error = await failed(vendor, server, budget)
     assert isinstance(error, ProviderDownError)
     assert str(error).startswith(f"{vendor}:m-1 at {server.root} failed (status {status}: oh dear)")
     assert len(server.requests) == http._TRIES
-    assert (allowance.calls, allowance.input_tokens, allowance.output_tokens) == (1, 0, 0)
+    assert (budget.calls, budget.input_tokens, budget.output_tokens) == (1, 0, 0)
 
 
 async def test_one_bad_moment_is_forgiven(vendor: str, server: ModelServer) -> None:
@@ -162,12 +164,12 @@ async def test_one_bad_moment_is_forgiven(vendor: str, server: ModelServer) -> N
 
 async def test_a_refused_key_is_named_by_its_variable_and_not_shown(vendor: str, server: ModelServer) -> None:
     script(server, vendor, refuses(401, f"{KEY} is not right"))
-    allowance = Allowance()
-    error = await failed(vendor, server, allowance)
+    log = StageLog()
+    error = await failed(vendor, server, log=log)
     assert isinstance(error, ProviderDownError)
     assert f"refused the key (status 401). Check {VENDORS[vendor].key or 'it'} in .env." in str(error)
     assert KEY not in repr(error)
-    assert allowance.down == {server.root}
+    assert log.down == {server.root}
     assert len(server.requests) == 1
 
 
@@ -189,11 +191,11 @@ async def test_a_key_that_is_said_back_is_not_shown(vendor: str, server: ModelSe
 async def test_a_server_that_is_off_is_down(vendor: str) -> None:
     with ModelServer() as server:
         pass
-    allowance = Allowance()
-    error = await failed(vendor, server, allowance)
+    budget, log = Budget(), StageLog()
+    error = await failed(vendor, server, budget, log)
     assert isinstance(error, ProviderDownError)
     assert "cannot be reached" in str(error)
-    assert (allowance.input_tokens, allowance.down) == (0, {server.root})
+    assert (budget.input_tokens, log.down) == (0, {server.root})
 
 
 async def test_a_hang_ends_with_the_silence_that_is_allowed(
@@ -209,7 +211,7 @@ async def test_a_hang_ends_with_the_silence_that_is_allowed(
 async def test_a_reply_that_drips_ends_with_the_deadline(vendor: str, server: ModelServer) -> None:
     script(server, vendor, says(vendor, "x" * 4000, drip=0.3))
     began = time.monotonic()
-    with using(Allowance(deadline_at=time.time() + 0.5)), pytest.raises(DeadlineError):
+    with using(Budget(deadline_at=time.time() + 0.5)), pytest.raises(DeadlineError):
         await ask(vendor, server)
     assert time.monotonic() - began < 2
 
@@ -232,7 +234,7 @@ async def test_who_cancels_does_not_wait_and_nothing_is_asked_again(vendor: str,
 async def test_retry_after_beyond_the_deadline_is_given_up_at_once(vendor: str, server: ModelServer) -> None:
     script(server, vendor, refuses(429, "slow down", headers={"Retry-After": "10"}))
     began = time.monotonic()
-    error = await failed(vendor, server, Allowance(deadline_at=time.time() + 3))
+    error = await failed(vendor, server, Budget(deadline_at=time.time() + 3))
     assert "allows no more requests now (status 429: slow down)" in str(error)
     assert time.monotonic() - began < 2
     assert len(server.requests) == 1
@@ -284,13 +286,13 @@ async def test_a_redirect_is_not_followed(vendor: str, server: ModelServer) -> N
 
 async def test_nothing_leaves_this_machine_where_nothing_is_to_leave(vendor: str) -> None:
     async with model(vendor, "http://203.0.113.9") as chat:
-        with using(Allowance(offline=True)), pytest.raises(ProviderDownError, match="leave this machine"):
+        with using(Budget(offline=True)), pytest.raises(ProviderDownError, match="leave this machine"):
             await chat.ask("", "Which shelf?", Shelf)
 
 
 async def test_a_server_on_this_machine_is_asked_all_the_same(vendor: str, server: ModelServer) -> None:
     script(server, vendor, says(vendor, GOOD))
-    with using(Allowance(offline=True)):
+    with using(Budget(offline=True)):
         assert (await ask(vendor, server)).name == "One"
 
 
@@ -298,7 +300,7 @@ async def test_a_server_on_this_machine_is_asked_all_the_same(vendor: str, serve
 async def test_nothing_is_asked_after_the_budget_is_used_up(
     vendor: str, server: ModelServer, limit: dict[str, float]
 ) -> None:
-    with using(Allowance(**limit)), pytest.raises(BudgetError, match="budget of"):  # type: ignore[arg-type]
+    with using(Budget(**limit)), pytest.raises(BudgetError, match="budget of"):  # type: ignore[arg-type]
         await ask(vendor, server)
     assert server.requests == []
 
@@ -308,10 +310,10 @@ async def test_the_price_of_a_distant_model_is_counted(
 ) -> None:
     monkeypatch.setattr("tools.inference.chat.model.is_local", lambda _: False)
     script(server, vendor, says(vendor, GOOD, (1000, 50)))
-    allowance = Allowance()
-    with using(allowance):
+    budget = Budget()
+    with using(budget):
         await ask(vendor, server, price=(2.0, 10.0))
-    assert allowance.cost == pytest.approx(0.0025)
+    assert budget.cost == pytest.approx(0.0025)
 
 
 async def test_a_login_in_the_address_is_sent_and_not_shown(vendor: str, server: ModelServer) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.evidence.votes import accepts, filling_of, together, verdict_of
-from agent.nodes.verify import _Checker
+from agent.evidence.checks import ClaimChecks
+from agent.evidence.filling import filling_of, from_others
+from agent.evidence.votes import accepts, together, verdict_of
 from agent.state import Claim, RunState
 from tools.inference.judges.judge import ClaimCheck
 
@@ -104,7 +105,7 @@ def checker(judge: Any, **state: Any) -> Any:
     providers: Any = SimpleNamespace(store=store, models=SimpleNamespace(encode=encode), quoter=None)
     sides = [{"id": "for", "name": "For", "statement": "Ferries should be free.", "contrary": "", "stance": "supports"}]
     given: Any = RunState(perspectives=sides, **state)  # type: ignore[typeddict-item]
-    return _Checker(providers, given, judge, lambda: 60.0, 4)
+    return ClaimChecks(providers, given, judge, lambda: 60.0)
 
 
 async def test_claims_are_checked_twice_and_a_third_time_where_that_differs() -> None:
@@ -113,7 +114,7 @@ async def test_claims_are_checked_twice_and_a_third_time_where_that_differs() ->
     written = [Claim(**{**c, "written": True}) for c in (first, second)]
     judge = ScriptedJudge({first["text"]: [YES, YES], second["text"]: [YES, NO, NO], spare["text"]: [NO, YES, YES]})
     it = checker(judge, spares=[spare])
-    known = await it._checked([*written, *it._spares_of(written)], PASSAGES)
+    known = await it.checked([*written, *it.spares_of(written)], PASSAGES)
     assert [sorted(asked) for asked in judge.asked] == [
         sorted([first["text"], second["text"], spare["text"]]),
         sorted([first["text"], second["text"], spare["text"]]),
@@ -124,14 +125,14 @@ async def test_claims_are_checked_twice_and_a_third_time_where_that_differs() ->
         second["text"]: False,
         spare["text"]: True,
     }
-    await it._checked([spare], PASSAGES)
+    await it.checked([spare], PASSAGES)
     assert len(judge.asked) == 3, "what was checked is not asked about again"
 
 
 async def test_what_the_rules_refuse_is_not_asked_about() -> None:
     judge = ScriptedJudge({})
     bad = claim("Ferry 1 carries 900 nurses to work.", 1, written=True)
-    assert await checker(judge)._checked([bad], PASSAGES) == {}
+    assert await checker(judge).checked([bad], PASSAGES) == {}
     assert judge.asked == []
 
 
@@ -139,8 +140,8 @@ async def test_quotations_of_further_sources_come_in_as_far_as_there_is_room() -
     shown = [claim("Ferries help.", 1, written=True), claim("Ferries pay.", 2, written=True)]
     quotations = [claim(PASSAGES[n].text, n) for n in (2, 3, 5, 7)]
     it = checker(None)
-    taken = await it._from_others(shown, quotations, 2)
+    taken = await from_others(it, shown, quotations, 2)
     assert [c["passages"] for c in taken] == [[3], [5]], "of two more sources, which makes three"
-    assert await it._from_others(shown, quotations, 0) == []
-    assert [c["passages"] for c in await it._from_others(shown, quotations, 1)] == [[3]]
-    assert await it._from_others([claim("Ferries help.", 1)], quotations, 2) == [], "a quoted side is as it was chosen"
+    assert await from_others(it, shown, quotations, 0) == []
+    assert [c["passages"] for c in await from_others(it, shown, quotations, 1)] == [[3]]
+    assert await from_others(it, [claim("Ferries help.", 1)], quotations, 2) == [], "a quoted side is as it was chosen"

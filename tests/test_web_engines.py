@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from search_servers import Found, Kind, SearchServer, Trouble
 
-from tools.allowance import Allowance, using
+from tools.budget import Budget, StageLog, using
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderReplyError, SettingsError
 from tools.web.duckduckgo import DuckDuckGo
 from tools.web.engines import SearchEngine, WebResult, cut_query, gather_pages, iso_date, tidy, with_sites
@@ -141,41 +141,39 @@ async def test_a_pattern_that_no_engine_knows_limits_what_is_kept(kind: Kind) ->
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_each_request_counts_as_a_call(kind: Kind) -> None:
-    with SearchServer(kind) as server, using(Allowance(max_calls=1)) as allowance:
+    with SearchServer(kind) as server, using(Budget(max_calls=1)) as budget:
         server.on("bike", pages(8))
         await engine(server).search("bike", 5)
-        assert allowance.calls == 1
+        assert budget.calls == 1
         with pytest.raises(BudgetError, match="budget of calls"):
             await engine(server).search("bike", 5)
     assert len(server.requests) == 1
 
 
 async def test_a_budget_that_ends_between_pages_keeps_what_came() -> None:
-    with SearchServer("serper") as server, using(Allowance(max_calls=2)) as allowance:
+    with SearchServer("serper") as server, using(Budget(max_calls=2), log := StageLog()):
         server.on("bike", pages(40))
         assert len(await engine(server).search("bike", 40)) == 20
-    assert allowance.notes == [
-        ("scope", "Serper gave only the first 20 results: the run's budget of calls is used up.")
-    ]
+    assert log.notes == [("scope", "Serper gave only the first 20 results: the run's budget of calls is used up.")]
 
 
 @pytest.mark.parametrize("remote", [Tavily("k"), Serper("k"), DuckDuckGo()])
 async def test_an_offline_run_asks_no_engine_on_the_internet(remote: SearchEngine) -> None:
-    with using(Allowance(offline=True)) as allowance, pytest.raises(ProviderDownError, match="stays offline"):
+    with using(Budget(offline=True)) as budget, pytest.raises(ProviderDownError, match="stays offline"):
         await remote.search("bike", 5)
-    assert allowance.calls == 0
+    assert budget.calls == 0
 
 
 async def test_a_deadline_that_has_passed_asks_nobody() -> None:
     with SearchServer("serper") as server:
-        with using(Allowance(deadline_at=time.time() - 1)), pytest.raises(DeadlineError, match="no time was left"):
+        with using(Budget(deadline_at=time.time() - 1)), pytest.raises(DeadlineError, match="no time was left"):
             await engine(server).search("bike", 5)
         assert server.requests == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_the_deadline_ends_a_search_that_hangs(kind: Kind) -> None:
-    with SearchServer(kind) as server, using(Allowance(deadline_at=time.time() + 0.4)):
+    with SearchServer(kind) as server, using(Budget(deadline_at=time.time() + 0.4)):
         server.on("bike", Trouble(hang=20))
         began = time.monotonic()
         with pytest.raises(DeadlineError, match="before the deadline"):
@@ -362,10 +360,10 @@ async def test_a_server_that_stays_busy_is_given_up(kind: Kind, status: int, say
 
 @pytest.mark.parametrize("kind", ["serper", "duckduckgo"])
 async def test_a_later_page_that_fails_keeps_the_first(kind: Kind) -> None:
-    with SearchServer(kind) as server, using(Allowance()) as allowance:
+    with SearchServer(kind) as server, using(Budget(), log := StageLog()):
         server.on("bike", pages(40), Trouble(403))
         assert len(await engine(server).search("bike", 20)) == 10
-    assert "only the first 10 results" in allowance.notes[0][1]
+    assert "only the first 10 results" in log.notes[0][1]
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 from web_server import HTML, Handler, WebServer, article, open_fetcher, pdf
 
-from tools.allowance import Allowance, using
+from tools.budget import Budget, using
 from tools.errors import AddressError, SourceError
 from tools.web.fetch import FetchedPage, PageFetcher
 
@@ -206,15 +206,15 @@ async def test_a_name_server_that_hangs() -> None:
 
 async def test_the_time_of_the_stage_counts_too(site: WebServer, fetcher: PageFetcher) -> None:
     began = time.monotonic()
-    with using(Allowance(deadline_at=time.time() + 0.3)):
+    with using(Budget(deadline_at=time.time() + 0.3)):
         await refused(fetcher, site.hang("/hang"), "took too long")
-    with using(Allowance(deadline_at=time.time() - 1)):
+    with using(Budget(deadline_at=time.time() - 1)):
         await refused(fetcher, site.hang("/hang"), "took too long")
     assert time.monotonic() - began < 3
 
 
 async def test_a_run_that_stays_on_this_machine(site: WebServer, fetcher: PageFetcher) -> None:
-    with using(Allowance(offline=True)):
+    with using(Budget(offline=True)):
         await refused(fetcher, site.page("/x", PAGE), "does not leave this machine")
     assert site.requests == []
 

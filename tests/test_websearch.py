@@ -19,7 +19,7 @@ from web_server import WebServer, article
 
 from agent.providers.websearch import WebFound, WebSearch
 from evals.benchmarks.instant import InstantEncoder
-from tools.allowance import Allowance, using
+from tools.budget import Budget, using
 from tools.language.sentences import split_sentences
 from tools.passages import Passage
 from tools.store.database import Database
@@ -237,7 +237,7 @@ async def test_a_page_that_hangs_keeps_the_others_from_nothing(
     engine.on("bridges", [Found(hanging), *found])
     async with searching(engine, tmp_path, page_seconds=20) as s:
         began = time.monotonic()
-        with using(Allowance(deadline_at=time.time() + 1.0)):
+        with using(Budget(deadline_at=time.time() + 1.0)):
             result = await s.find(pages=4)
         seconds = time.monotonic() - began
         assert len(s.hosts(result)) == 3
@@ -341,7 +341,7 @@ async def test_a_slow_encoder_leaves_pages_out_and_says_so(
     encoder = StallingEncoder()
     async with searching(engine, tmp_path, encoder=encoder) as s:
         asyncio.get_running_loop().call_later(3, encoder.go_on.set)
-        with using(Allowance(deadline_at=time.time() + 3)):
+        with using(Budget(deadline_at=time.time() + 3)):
             found = await s.find(pages=12)
     assert encoder.batches == 2  # the third was not asked for
     assert (found.pages, len(found.unread)) == (4, 8)

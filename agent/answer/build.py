@@ -6,6 +6,7 @@ import contextlib
 from agent.answer.assemble import assemble
 from agent.answer.model import Answer
 from agent.answer.summary import unquoted
+from agent.deadlines import in_time
 from agent.options import RunOptions
 from agent.samples import nearest_questions
 from agent.seams import Providers
@@ -15,8 +16,6 @@ from tools.errors import DeadlineError
 
 async def answer_of(run_id: str, state: RunState, options: RunOptions, providers: Providers, seconds: float) -> Answer:
     """The public answer; `seconds`: how long the run took."""
-    from agent.nodes.stage import in_time
-
     cited = {i for c in state.get("claims", []) for i in c["passages"]}
     explained = {r["passage"] for r in state.get("reasons", [])}
     said = {q["passage"] for r in state.get("responses", []) for q in quotes_of(r)}

@@ -37,7 +37,7 @@ def speaking_of(focus: str) -> re.Pattern[str]:
     return re.compile("|".join(families or own or [re.escape(focus)]), re.I)
 
 
-def aspects_of(texts: Sequence[str], said: Sequence[str], known: Sequence[str]) -> list[str]:
+def aspects_of(texts: Sequence[str], claims: Sequence[str], known: Sequence[str]) -> list[str]:
     """The aspects that a claim of the answer speaks of, by how many of the found texts do; none that a known question
     is about.
 
@@ -48,7 +48,7 @@ def aspects_of(texts: Sequence[str], said: Sequence[str], known: Sequence[str]) 
     spoken = {
         aspect: sum(bool(words.search(text)) for text in quotable)
         for aspect, words in _ASPECTS.items()
-        if any(map(words.search, said)) and not any(map(words.search, known))
+        if any(map(words.search, claims)) and not any(map(words.search, known))
     }
     return sorted((a for a, n in spoken.items() if n >= _ENOUGH), key=lambda a: -spoken[a])
 

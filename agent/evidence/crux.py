@@ -1,27 +1,41 @@
-"""What a dispute turns on, in one sentence that stands above the sides and cites both.
+"""What a dispute turns on, in one sentence that stands above the perspectives and cites both.
 
 A chat model writes it from both sides' passages, and it is verified as every written claim is. Without a model, or
-where what it wrote does not hold, the sentence names the points that claims of both sides speak to.
+where what it wrote does not hold, the sentence names the points that claims of both perspectives speak to.
 """
 
 from collections.abc import Iterator, Sequence
 
 from agent.evidence.aspects import shared_aspects
-from agent.state import Claim, Perspective, as_read, in_case
+from agent.state import Claim, Perspective, RunState, as_read, in_case
 
 _POINTS = 3
 
 
-def opposed(sides: Sequence[Perspective]) -> tuple[Perspective, Perspective] | None:
-    """The first two sides that say the opposite of each other."""
-    known = {p["id"]: p for p in sides}
-    return next(((p, known[p["contrary"]]) for p in sides if p["contrary"] in known), None)
+def opposed(perspectives: Sequence[Perspective]) -> tuple[Perspective, Perspective] | None:
+    """The first two perspectives that say the opposite of each other."""
+    known = {p["id"]: p for p in perspectives}
+    return next(((p, known[p["contrary"]]) for p in perspectives if p["contrary"] in known), None)
 
 
-def shared_points(sides: Sequence[Perspective], claims: Sequence[Claim], question: str) -> Claim | None:
-    """The sentence that names what claims of both cases speak to, citing one of each side for each point; None where
-    there is no such point beside what the question itself is about."""
-    if (pair := opposed(sides)) is None:
+def with_crux(state: RunState, claims: Sequence[Claim]) -> list[Claim]:
+    """The claims with one sentence on what the dispute turns on, where both perspectives have a case: the one that was
+    written and held, else the points that both cases speak to."""
+    perspectives = state.get("perspectives", [])
+    written = [c for c in claims if c["role"] == "crux"]
+    rest = [c for c in claims if c["role"] != "crux"]
+    pair = opposed(perspectives)
+    if pair is None or not {p["id"] for p in pair} <= {c["perspective"] for c in rest if in_case(c)}:
+        return rest
+    asked = " ".join([state["framing"]["neutral"], *(p["statement"] for p in pair)])
+    crux = written[0] if written else shared_points(perspectives, rest, asked)
+    return [*rest, crux] if crux else rest
+
+
+def shared_points(perspectives: Sequence[Perspective], claims: Sequence[Claim], question: str) -> Claim | None:
+    """The sentence that names what claims of both cases speak to, citing one of each perspective for each point; None
+    where there is no such point beside what the question itself is about."""
+    if (pair := opposed(perspectives)) is None:
         return None
     mine, theirs = ([c for c in claims if c["perspective"] == p["id"] and in_case(c)] for p in pair)
     points = shared_aspects([as_read(c) for c in mine], [as_read(c) for c in theirs], question)[:_POINTS]

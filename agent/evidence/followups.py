@@ -2,19 +2,22 @@
 
 A counter-argument makes the same point with the opposite stance (Wachsmuth et al. 2018, 'Retrieval of the Best
 Counterargument without Prior Topic Knowledge'). Here the wording is read and resolved against the answer that it speaks
-of; the run that follows searches for the side that contradicts what was named, ranked by `counter_rank`.
+of; the run that follows searches for the perspective that contradicts what was named, ranked by `counter_rank`.
 """
 
 import re
 from collections.abc import Sequence
 
-from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation, Countered, Quotation
+from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Countered
 from agent.evidence.aspects import aspects_of
 from agent.evidence.wordings import NUMBERED, SEVERAL, SIDE, argued_with, bare_name, ordinal, refers
 from agent.state import Perspective, RunState, Target
 from tools.errors import QuestionError
 
 _MOST = 4
+_NO_ANSWER = (
+    "there is no earlier answer in this thread. Ask a question first, then follow up with a number of its answer."
+)
 
 
 def counter_rank(support: float, nearness: float) -> float:
@@ -47,36 +50,29 @@ def resolve(question: str, answers: Sequence[Answer]) -> Target | None:
     if not refers(what):
         return None
     if not cased:
-        raise QuestionError(f"'{what}' stands for nothing yet: {_missing(answers)}")
+        missing = "no answer of this thread makes a case that could be argued against." if answers else _NO_ANSWER
+        raise QuestionError(f"'{what}' stands for nothing yet: {missing}")
     numbers = _numbers_in_words(cased[0])
     if SEVERAL.fullmatch(what):
         raise QuestionError(f"one claim at a time can be argued against, not {what}. {numbers}")
-    sides = ", ".join(f"'{s.name}'" for s in cased[0].perspectives)
-    raise QuestionError(f"the last answer has no '{what}' to argue against. {numbers} Its sides are {sides}.")
+    names = ", ".join(f"'{s.name}'" for s in cased[0].perspectives)
+    raise QuestionError(f"the last answer has no '{what}' to argue against. {numbers} Its sides are {names}.")
 
 
 def _named(answer: Answer, what: str) -> Target | None:
-    """What the words name in the answer: a side by its name or place, or the claim that a number stands for."""
+    """What the words name in the answer: a perspective by its name or place, or the claim that a number stands for."""
     if match := NUMBERED.fullmatch(what):
         return _claim_target(answer, _number(answer, match))
     match = SIDE.fullmatch(what)
-    side = _side_of_name(answer, what) or (_side(answer, match) if match else None)
-    return _target(answer, side, 0, side.statement, "") if side else None
-
-
-def _missing(answers: Sequence[Answer]) -> str:
-    if answers:
-        return "no answer of this thread makes a case that could be argued against."
-    return (
-        "there is no earlier answer in this thread. Ask a question first, then follow up with a number of its answer."
-    )
+    perspective = _perspective_of_name(answer, what) or (_perspective(answer, match) if match else None)
+    return _target(answer, perspective, 0, perspective.statement, "") if perspective else None
 
 
 # Numbers
 
 
 def _numbered(answer: Answer) -> list[int]:
-    """The numbers that a side's claim cites, in order."""
+    """The numbers that a perspective's claim cites, in order."""
     return sorted({n for s in answer.perspectives for c in s.claims for n in c.citations})
 
 
@@ -96,17 +92,16 @@ def _number(answer: Answer, match: re.Match[str]) -> int:
 
 
 def _claim_target(answer: Answer, number: int) -> Target | None:
-    found = _claim_of(answer, number)
-    if found is None:
+    if (found := _claim_of(answer, number)) is None:
         return None
-    side, claim = found
+    perspective, claim = found
     source = next((c for c in answer.citations if c.number == number), None)
-    return _target(answer, side, number, claim.text, source.publisher or source.title if source else "")
+    return _target(answer, perspective, number, claim.text, source.publisher or source.title if source else "")
 
 
 def _claim_of(answer: Answer, number: int) -> tuple[AnswerPerspective, AnswerClaim] | None:
-    """The claim that a number stands for where several cite it: of a side that answers yes or no rather than of one
-    beside them, its side's thesis rather than another, the best supported."""
+    """The claim that a number stands for where several cite it: of a perspective that answers yes or no rather than of
+    one beside them, its perspective's thesis rather than another, the best supported."""
     citing = [(s, c) for s in answer.perspectives for c in s.claims if number in c.citations]
     return min(
         citing,
@@ -118,54 +113,50 @@ def _claim_of(answer: Answer, number: int) -> tuple[AnswerPerspective, AnswerCla
 def _support(answer: Answer, claim: AnswerClaim) -> float:
     """The judge's probability for the claim, or of the strongest words that it stands on."""
     cited = [c for c in answer.citations if c.number in claim.citations]
-    words = [(q.quote, q.support or 0.0) for c in cited for q in _quotations(c)]
+    words = [(c.quote, c.support or 0.0) for c in cited] + [(q.quote, q.support or 0.0) for c in cited for q in c.more]
     return max([s for quote, s in words if quote == claim.text] or [s for _, s in words], default=0.0)
 
 
-def _quotations(citation: Citation) -> tuple[Citation | Quotation, ...]:
-    return (citation, *citation.more)
+# Perspectives
 
 
-# Sides
-
-
-def _side_of_name(answer: Answer, what: str) -> AnswerPerspective | None:
-    """The side of that very name, with or without 'the … side' around it."""
+def _perspective_of_name(answer: Answer, what: str) -> AnswerPerspective | None:
+    """The perspective of that very name, with or without 'the … side' around it."""
     wanted = {what.casefold(), bare_name(what)} - {""}
     return next((s for s in answer.perspectives if s.name.removesuffix(" …").casefold() in wanted), None)
 
 
-def _side(answer: Answer, match: re.Match[str]) -> AnswerPerspective | None:
-    """'For', 'Against', or a side by its place."""
+def _perspective(answer: Answer, match: re.Match[str]) -> AnswerPerspective | None:
+    """'For', 'Against', or a perspective by its place."""
     stance = "supports" if match["pro"] else "opposes" if match["con"] else ""
-    sides = [s for s in answer.perspectives if not stance or s.stance == stance]
+    perspectives = [s for s in answer.perspectives if not stance or s.stance == stance]
     place = ordinal(match["ordinal"]) if match["ordinal"] else int(match["number"] or 1)
-    return sides[place - 1] if 1 <= place <= len(sides) else None
+    return perspectives[place - 1] if 1 <= place <= len(perspectives) else None
 
 
-def _target(answer: Answer, side: AnswerPerspective, number: int, text: str, publisher: str) -> Target:
+def _target(answer: Answer, perspective: AnswerPerspective, number: int, text: str, publisher: str) -> Target:
     return Target(
         question=answer.neutral_question,
         number=number,
         text=text,
         publisher=publisher,
-        side=side.name,
-        statement=side.statement,
-        stance=side.stance,
-        contrary=contrary_of(answer, side),
+        side=perspective.name,
+        statement=perspective.statement,
+        stance=perspective.stance,
+        contrary=contrary_of(answer, perspective),
     )
 
 
-def contrary_of(answer: Answer, side: AnswerPerspective) -> Perspective | None:
-    """The side that says the opposite: the one it is linked to, what a counter-argument replied to, or the first that
-    answers the question the other way round; None for a side without one."""
-    facing = {"supports": "opposes", "opposes": "supports"}.get(side.stance)
-    sides = list(answer.perspectives)
-    linked = next((s for s in sides if side.contrary and s.id == side.contrary), None)
+def contrary_of(answer: Answer, perspective: AnswerPerspective) -> Perspective | None:
+    """The perspective that says the opposite: the one it is linked to, what a counter-argument replied to, or the first
+    that answers the question the other way round; None for a perspective without one."""
+    facing = {"supports": "opposes", "opposes": "supports"}.get(perspective.stance)
+    perspectives = list(answer.perspectives)
+    linked = next((s for s in perspectives if perspective.contrary and s.id == perspective.contrary), None)
     if linked is None and answer.against is not None:
         replied = answer.against
         return _planned(replied.side, replied.statement, replied)
-    other = linked or next((s for s in sides if s.stance == facing), None)
+    other = linked or next((s for s in perspectives if s.stance == facing), None)
     return _planned(other.name, other.statement, other) if other else None
 
 
@@ -177,36 +168,31 @@ def _planned(name: str, statement: str, stands: AnswerPerspective | Countered) -
 
 
 def suggestions(answer: Answer, texts: Sequence[str], asked: Sequence[str] = ()) -> list[str]:
-    """At most four follow-ups that can be answered: a counter-argument to the best claim of each of two facing sides,
-    then what the passages found speak of besides.
+    """At most four follow-ups that can be answered: a counter-argument to the best claim of each of two facing
+    perspectives, then what the passages found speak of besides.
 
-    `texts` are the passages that the run found, `asked` the thread's questions so far. None without sides.
+    `texts` are the passages that the run found, `asked` the thread's questions so far. None without perspectives.
     """
-    if not any(s.claims for s in answer.perspectives):
+    claims = [c.text for s in answer.perspectives for c in s.claims]
+    if not claims:
         return []
     known = [answer.question, answer.neutral_question, *asked]
-    said = [c.text for s in answer.perspectives for c in s.claims]
     # Numbers begin anew with each answer: the same words ask for something else.
     offered = [f"Strongest counter-argument to {n}?" for n in _worth_countering(answer)]
-    offered += [f"What about {aspect}?" for aspect in aspects_of(texts, said, known)]
+    offered += [f"What about {aspect}?" for aspect in aspects_of(texts, claims, known)]
     return offered[:_MOST]
 
 
 def _worth_countering(answer: Answer) -> list[int]:
-    """The number of the best claim of each side whose contrary has a case to answer with, two at most."""
+    """The number of the best claim of each perspective whose contrary has a case to answer with, two at most."""
     numbers: list[int] = []
-    for side in answer.perspectives:
-        facing = contrary_of(answer, side)
+    for perspective in answer.perspectives:
+        facing = contrary_of(answer, perspective)
         cased = answer.against is not None or any(
             any(c.tier == "case" for c in s.claims) for s in answer.perspectives if facing and s.name == facing["name"]
         )
-        own = [n for n in _numbered(answer) if (found := _claim_of(answer, n)) and found[0].id == side.id]
+        claims = ((n, _claim_of(answer, n)) for n in _numbered(answer))
+        own = {n: _support(answer, found[1]) for n, found in claims if found and found[0].id == perspective.id}
         if facing and cased and own:
-            numbers.append(max(own, key=lambda n: (_support(answer, _claim_at(answer, n)), -n)))
+            numbers.append(max(own, key=lambda n: (own[n], -n)))
     return numbers[:2]
-
-
-def _claim_at(answer: Answer, number: int) -> AnswerClaim:
-    found = _claim_of(answer, number)
-    assert found is not None  # the number is of a claim
-    return found[1]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.nodes.stage import in_time
+from agent.deadlines import in_time
 from agent.options import RunOptions
 from agent.seams import Providers
 from agent.state import Failure, RunState
@@ -46,7 +46,7 @@ async def pool_of(
     return ids, pool, failures
 
 
-async def nearness(
+async def nearness_to(
     providers: Providers, statements: Sequence[str], ids: Sequence[int]
 ) -> dict[int, NDArray[np.float32]]:
     """Each passage's cosines to the statements, shape (statements,)."""

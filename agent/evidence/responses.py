@@ -1,10 +1,9 @@
-"""What each document answers for a side: its thesis, the evidence for it, and which theses are near each other.
+"""What each document answers for a perspective: its thesis, the evidence for it, and which theses are near each other.
 
 The parts are those of a multi-perspective search engine (`tools/responses/`); here they are given what a run knows.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ _WEIGHTS = Weights(place=0.0)  # a few passages do not show where a sentence sta
 
 
 def respond(brief: Brief, reading: Reading) -> list[Response]:
-    """A response of each document that holds a sentence which may be quoted for the side.
+    """A response of each document that holds a sentence which may be quoted for the perspective.
 
     Groups with more independent sources come first, of equals those with the surer thesis; in a group the response
     that is nearest to the others.
@@ -34,42 +33,33 @@ def respond(brief: Brief, reading: Reading) -> list[Response]:
 
 
 def apart(responses: Sequence[Response], drafts: Sequence[Claim]) -> list[Response]:
-    """The responses with every sentence under one side only: that of the draft that it is, or else the one that it
-    supports most. A response without its thesis is none."""
+    """The responses with every sentence under one perspective only: that of the draft that it is, or else the one that
+    it supports most. A response without its thesis is none."""
     owner = {c["text"]: c["perspective"] for c in drafts}
-    said = [(q, r["perspective"]) for r in responses for q in quotes_of(r)]
-    for quote, side in sorted(said, key=lambda pair: -pair[0]["support"]):
-        owner.setdefault(quote["text"], side)
-
-    def kept(response: Response) -> Response:
-        mine = [q for q in response["evidence"] if owner[q["text"]] == response["perspective"]]
-        return Response(**{**response, "evidence": mine})
-
-    return [kept(r) for r in responses if owner[r["thesis"]["text"]] == r["perspective"]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """Where the thesis of a document stands among what was read, and its evidence, the most relevant first."""
-
-    thesis: int
-    evidence: list[int]
+    quotes = [(q, r["perspective"]) for r in responses for q in quotes_of(r)]
+    for quote, perspective in sorted(quotes, key=lambda pair: -pair[0]["support"]):
+        owner.setdefault(quote["text"], perspective)
+    return [
+        Response(**{**r, "evidence": [q for q in r["evidence"] if owner[q["text"]] == r["perspective"]]})
+        for r in responses
+        if owner[r["thesis"]["text"]] == r["perspective"]
+    ]
 
 
-def _document(reading: Reading, here: NDArray[np.int_]) -> _Found | None:
-    """What the document with these quotable parts answers; it takes two sentences that do not overlap for two."""
+def _document(reading: Reading, here: NDArray[np.int_]) -> list[int]:
+    """The positions of the document's thesis and of the evidence for it, the most relevant first, among what was read;
+    empty where it has no thesis. here: the document's quotable parts. No two of them overlap."""
     vectors, case = reading.vectors[here], reading.case[here]
     support = np.nan_to_num(reading.sure[here])[None]
     chosen = choose_thesis(vectors, reading.question, support, case, _WEIGHTS) if case.any() else None
     if chosen is None:
-        return None
-    thesis = int(here[chosen.position])
-    relevance = reading.vectors @ reading.vectors[thesis]
-    evidence: list[int] = []
+        return []
+    found = [int(here[chosen.position])]
+    relevance = reading.vectors @ reading.vectors[found[0]]
     for i in sorted((int(i) for i in here[case]), key=lambda i: -float(relevance[i])):
-        if len(evidence) < MOST and not any(_overlap(reading, i, j) for j in (thesis, *evidence)):
-            evidence.append(i)
-    return _Found(thesis, evidence)
+        if len(found) <= MOST and not any(_overlap(reading, i, j) for j in found):
+            found.append(i)
+    return found
 
 
 def _overlap(reading: Reading, one: int, other: int) -> bool:
@@ -77,15 +67,15 @@ def _overlap(reading: Reading, one: int, other: int) -> bool:
     return a.passage.id == b.passage.id and bool(set(a.positions) & set(b.positions))
 
 
-def _grouped(brief: Brief, reading: Reading, found: Sequence[_Found]) -> list[Response]:
+def _grouped(brief: Brief, reading: Reading, found: Sequence[list[int]]) -> list[Response]:
     """The responses, those near each other together; where one lies is the mean of its thesis and evidence, since a
     thesis alone tells less of what it is about."""
     if not found:
         return []
-    vectors = np.stack([reading.vectors[[f.thesis, *f.evidence]].mean(axis=0) for f in found])
+    vectors = np.stack([reading.vectors[positions].mean(axis=0) for positions in found])
 
     def weight(members: Sequence[int]) -> tuple[int, float]:
-        theses = [found[m].thesis for m in members]
+        theses = [found[m][0] for m in members]
         sources = {reading.units[i].passage.source for i in theses}
         return -len(sources), -max(float(reading.sure[i]) for i in theses)
 
@@ -95,8 +85,8 @@ def _grouped(brief: Brief, reading: Reading, found: Sequence[_Found]) -> list[Re
         Response(
             perspective=brief.perspective["id"],
             group=number,
-            thesis=reading.quote(found[m].thesis),
-            evidence=[reading.quote(i) for i in found[m].evidence],
+            thesis=reading.quote(found[m][0]),
+            evidence=[reading.quote(i) for i in found[m][1:]],
         )
         for number, members in enumerate(ordered)
         for m in members

@@ -1,15 +1,16 @@
-"""The passages of two contrary sides read sentence by sentence: what may be quoted for each, and how surely.
+"""The passages of two contrary perspectives read sentence by sentence: what may be quoted for each, and how surely.
 
-A sentence is read once for both sides, and counts together with its passage and its document
+A sentence is read once for both perspectives, and counts together with its passage and its document
 (`tools.inference.judges.quoting`). The likeliest are then read closer, by the judge's larger model where it has one;
-only they can be quoted. What is sure makes the side's case; what merely leans its way may speak for it, and is shown
-apart.
+only they can be quoted. What is sure makes the perspective's case; what merely leans its way may speak for it, and is
+shown apart.
 """
 
 import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +23,15 @@ from agent.state import Perspective, Quote, asked_as
 from tools.inference.judges.judge import UNJUDGED, Pair, side_score
 from tools.inference.judges.quoting import AGAINST_ITSELF, GROUNDS, context, grounds_of, leanings, sureness, tiers
 from tools.language.quotable import Unit, units
-from tools.passages import Passage, Sentence
+from tools.passages import Sentence
 
 ABOUT = 0.35
-"""Cosine to the side's statement or to the question from which words are about it."""
+"""Cosine to the perspective's statement or to the question from which words are about it."""
 CLOSELY = 32
 """Sentences of a dispute that are read closer: about twice what is ever shown of it."""
 _CLOSER = 0.5  # of the time that is left for reading, at most
 _ABOUT_WITHIN = 0.2  # the same of words in a passage that is about it
-_ON_POINT = 0.6  # cosine to what it argues against from which a sentence need not speak of the side's statement
+_ON_POINT = 0.6  # cosine to what it argues against from which a sentence need not be about the perspective's statement
 _ECHO = 0.95  # cosine at which a sentence says what it is to argue against
 _SUPPORTS_AT_ALL = 0.03  # probability of support below which words argue for nothing
 _UNCLEAR = 0.7  # of the rank of words that a reader has to guess at
@@ -67,23 +68,25 @@ class Reading:
         return Quote(text=unit.text, shown=shown, passage=unit.passage.id, support=float(self.sure[at]))
 
 
-async def read_sides(
+async def read_perspectives(
     models: Models, briefs: Sequence[Brief], seconds: float = math.inf, *, judged: bool = True
 ) -> list[Reading]:
-    """A reading for each brief. Sides that are contrary to each other are read together, each over the passages of
-    both; what is not judged within the seconds cannot be quoted. `judged`: the judge is asked about every part; else
+    """A reading for each brief. Perspectives that are contrary to each other are read together, each over the passages
+    of both; what is not judged within the seconds cannot be quoted. `judged`: the judge is asked about every part; else
     what it said of the passages counts. Raises JudgeError."""
     end = time.monotonic() + seconds
     disputes: list[_Dispute] = []
     for here, brief in enumerate(briefs):
         if any(here in d.places for d in disputes):
             continue
-        there = next((i for i, b in enumerate(briefs) if i > here and _opposed(brief, b)), None)
-        places = [here] if there is None else [here, there]
-        facing = [briefs[i] for i in places]
-        found = _units(facing)
+        facing = (i for i, b in enumerate(briefs) if i > here and b.perspective["statement"] == brief.contrary != "")
+        places = [here, *islice(facing, 1)]
+        passages = {p.id: p for i in places for p in briefs[i].passages}
+        found = [unit for passage in passages.values() for unit in units(passage)]
         stances = await _stances(brief, found, end - time.monotonic()) if judged else _of_passages(brief, found)
-        disputes.append(_Dispute(places, await _views(models, facing, found), stances))
+        vectors = await _vectors(models, found)
+        views = [await _view(models, briefs[i], found, vectors) for i in places]
+        disputes.append(_Dispute(places, views, stances))
     readings = {place: made for d in disputes for place, made in zip(d.places, d.readings(), strict=True)}
     for number, dispute in enumerate(disputes):
         first = dispute.views[0].brief
@@ -93,23 +96,14 @@ async def read_sides(
     return [readings[i] for i in range(len(briefs))]
 
 
-def _opposed(one: Brief, other: Brief) -> bool:
-    return bool(one.contrary) and one.contrary == other.perspective["statement"]
-
-
-def _units(briefs: Sequence[Brief]) -> list[Unit]:
-    passages: dict[int, Passage] = {p.id: p for brief in briefs for p in brief.passages}
-    return [unit for passage in passages.values() for unit in units(passage)]
-
-
 async def _stances(brief: Brief, found: Sequence[Unit], seconds: float) -> NDArray[np.float64]:
-    """The probabilities that each part supports the side, and its contrary, (n, 2). For a side without a contrary the
-    first is the mean with that of its passage (`side_score`), and the second NaN."""
+    """The probabilities that each part supports the perspective, and its contrary, (n, 2). For a perspective without a
+    contrary the first is the mean with that of its passage (`side_score`), and the second NaN."""
     shown = [unit.shown for unit in found]
     if brief.contrary:
         return await stances_to(brief.judge, brief.perspective, brief.contrary, shown, seconds)
     support = await brief.judge.support([Pair(brief.perspective["statement"], text) for text in shown], seconds)
-    own = brief.perspective["statement"]  # a side that was mined is itself a sentence of a source
+    own = brief.perspective["statement"]  # a perspective that was mined is itself a sentence of a source
     scores = [
         1.0 if u.text == own else side_score(float(s), brief.support.get(u.passage.id))
         for s, u in zip(support, found, strict=True)
@@ -118,8 +112,8 @@ async def _stances(brief: Brief, found: Sequence[Unit], seconds: float) -> NDArr
 
 
 async def _closer(dispute: "_Dispute", seconds: float) -> list[Reading]:
-    """The dispute's sides once more, by a closer reading of the parts that are likeliest to be shown; no others are.
-    What there is no time for counts as it was read."""
+    """The dispute's perspectives once more, by a closer reading of the parts that are likeliest to be shown; no others
+    are. What there is no time for counts as it was read."""
     first = dispute.views[0]
     chosen = _likeliest(dispute.readings())
     shown = [first.units[i].shown for i in chosen]
@@ -129,7 +123,7 @@ async def _closer(dispute: "_Dispute", seconds: float) -> list[Reading]:
 
 
 def _likeliest(readings: Sequence[Reading]) -> list[int]:
-    """The parts that are likeliest to be shown, CLOSELY of them at most, as many for each side."""
+    """The parts that are likeliest to be shown, CLOSELY of them at most, as many for each perspective."""
     chosen: set[int] = set()
     for reading in readings:
         sure = np.nan_to_num(reading.sure) * reading.about
@@ -140,18 +134,20 @@ def _likeliest(readings: Sequence[Reading]) -> list[int]:
 
 async def stances_to(
     judge: RunJudge,
-    side: Perspective,
+    perspective: Perspective,
     contrary: str,
     texts: Sequence[str],
     seconds: float = math.inf,
     *,
     closely: bool = False,
 ) -> NDArray[np.float64]:
-    """The probabilities that each text supports the side, and its contrary, (n, 2). Two contrary sides are asked about
-    by the same one of them, so that a text is read once and what it leans to does not hang on who asks. closely: by
-    the judge's closer reading, where it has one and there is time for it, else as usual."""
-    turned = side["stance"] == "opposes" or (side["stance"] == "other" and side["contrary"] < side["id"])
-    first, second = (contrary, side["statement"]) if turned else (side["statement"], contrary)
+    """The probabilities that each text supports the perspective, and its contrary, (n, 2). Two contrary perspectives
+    are asked about by the same one of them, so that a text is read once and what it leans to does not hang on who asks.
+    closely: by the judge's closer reading, where it has one and there is time for it, else as usual."""
+    turned = perspective["stance"] == "opposes" or (
+        perspective["stance"] == "other" and perspective["contrary"] < perspective["id"]
+    )
+    first, second = (contrary, perspective["statement"]) if turned else (perspective["statement"], contrary)
     first = asked_as(first)
     pairs, end = [Pair(first, text, second) for text in texts], time.monotonic() + seconds
     found = await (judge.closely if closely else judge.stances)(pairs, seconds)
@@ -166,14 +162,15 @@ def _of_passages(brief: Brief, found: Sequence[Unit]) -> NDArray[np.float64]:
     """The same by what the judge said of the passages."""
     scores = [[judged.get(u.passage.id, np.nan) for judged in (brief.support, brief.opposing)] for u in found]
     both = np.array(scores, np.float64).reshape(len(found), 2)
-    known = ~np.isnan(both).all(axis=1)  # judged for one side alone, a passage is taken to say little of the other
+    # Judged for one perspective alone, a passage is taken to say little of the other.
+    known = ~np.isnan(both).all(axis=1)
     both[known] = np.nan_to_num(both[known], nan=UNJUDGED)
     return both
 
 
 def serves(stances: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which texts may stand under the first of two contrary sides by what they say themselves, whatever is around them:
-    those that support it at all, and do not speak for the other one. stances: (n, 2)."""
+    """Which texts may stand under the first of two contrary perspectives by what they say themselves, whatever is
+    around them: those that support it at all, and do not speak for the other one. stances: (n, 2)."""
     lean, _ = leanings(stances)
     with np.errstate(invalid="ignore"):  # what was not judged serves nothing
         return np.asarray((stances[:, 0] >= _SUPPORTS_AT_ALL) & (lean >= AGAINST_ITSELF))
@@ -201,8 +198,8 @@ def _as_judged(features: NDArray[np.float64], brief: Brief, found: Sequence[Unit
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """A side's parts before they are judged; as in Reading. nearness: cosines to the side's statement, to what the
-    question is about and to the question, (n, 3)."""
+    """A perspective's parts before they are judged; as in Reading. nearness: cosines to the perspective's statement, to
+    what the question is about and to the question, (n, 3)."""
 
     brief: Brief
     units: list[Unit]
@@ -215,22 +212,17 @@ class _View:
 
 @dataclass(frozen=True, slots=True)
 class _Dispute:
-    """Contrary sides, or a side without a contrary: their places among the briefs, and the probabilities that each part
-    supports the first side and the other, (n, 2)."""
+    """Contrary perspectives, or a perspective without a contrary: their places among the briefs, and the probabilities
+    that each part supports the first perspective and the other, (n, 2)."""
 
     places: list[int]
     views: list[_View]
     stances: NDArray[np.float64]
 
     def readings(self, closely: NDArray[np.bool_] | None = None) -> list[Reading]:
-        """One a side; closely: which parts were read so, where not all that is read counts."""
+        """One a perspective; closely: which parts were read so, where not all that is read counts."""
         read = np.ones(len(self.stances), bool) if closely is None else closely
         return [_reading(view, self.stances, read, turned=i > 0) for i, view in enumerate(self.views)]
-
-
-async def _views(models: Models, briefs: Sequence[Brief], found: list[Unit]) -> list[_View]:
-    vectors = await _vectors(models, found)
-    return [await _view(models, brief, found, vectors) for brief in briefs]
 
 
 async def _view(models: Models, brief: Brief, found: list[Unit], vectors: NDArray[np.float32]) -> _View:
@@ -245,7 +237,7 @@ async def _view(models: Models, brief: Brief, found: list[Unit], vectors: NDArra
 
 
 def _reading(view: _View, stances: NDArray[np.float64], closely: NDArray[np.bool_], *, turned: bool) -> Reading:
-    """stances: as they were asked for the first of two contrary sides. turned: the view is the other one's."""
+    """stances: as they were asked for the first of two contrary perspectives. turned: the view is the other one's."""
     brief, found, quoting = view.brief, view.units, view.brief.judge.quoting
     features = _features(stances, found) * (-1 if turned else 1)
     if brief.well_judged and brief.contrary:
@@ -283,7 +275,7 @@ def _grounds(
 
 
 def _by_statement(brief: Brief, sure: NDArray[np.float64]) -> dict[str, NDArray[np.bool_]]:
-    """The tiers of a side without a contrary, which is judged by its statement alone and has no second one."""
+    """The tiers of a perspective without a contrary, which is judged by its statement alone and has no second one."""
     with np.errstate(invalid="ignore"):
         return {"case": sure >= brief.judge.sentence_threshold, "leaning": np.zeros(len(sure), bool)}
 
@@ -322,7 +314,7 @@ def _about(
 def _ranked(
     brief: Brief, found: Sequence[Unit], sure: NDArray[np.float64], nearness: NDArray[np.float32]
 ) -> NDArray[np.float64]:
-    """How good a quotation each part makes: clearly on the side, about the statement, understood by itself."""
+    """How good a quotation each part makes: clearly on the perspective, about the statement, understood by itself."""
     if brief.framing["form"] == "counter":
         rank = np.array([counter_rank(float(s), float(n)) for s, n in zip(sure, nearness[:, 1], strict=True)])
     else:

@@ -1,4 +1,4 @@
-"""What a judge of written claims says of each, by most of its answers; and with which quotations a side is filled."""
+"""What a judge of written claims says of each, by most of its answers."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -6,14 +6,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from agent.state import Claim, in_case
 from tools.language.grounding.grounding import SAID
 
 T = TypeVar("T")
 
 
 def accepts(verdict: tuple[float, float]) -> bool:
-    """Whether a judge finds a claim in its passages and takes it for its side's; not where it gave no answer."""
+    """Whether a judge finds a claim in its passages and takes it for its perspective's; not where it gave no answer."""
     return min(verdict) >= SAID and not np.isnan(verdict).any()
 
 
@@ -37,12 +36,3 @@ async def together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def filling_of(mine: Sequence[Claim], quotations: Sequence[Claim], wanted: int) -> list[Claim]:
-    """The quotations with which a side has as many claims as are wanted: those of its case first, of passages that are
-    not cited yet, and not the very words behind a claim, as far as there are others."""
-    cited = {i for c in mine for i in c["passages"]}
-    behind = {words for c in mine for words in c.get("evidence", [])}
-    order = sorted(quotations, key=lambda q: (not in_case(q), q["text"] in behind, bool(cited & {*q["passages"]})))
-    return order[: max(0, wanted - len(mine))]

@@ -12,7 +12,7 @@ import snowballstemmer  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from agent.evidence.aspects import speaking_of
-from agent.evidence.sentences import Reading, read_sides
+from agent.evidence.sentences import Reading, read_perspectives
 from agent.inference import Models
 from agent.seams import Brief
 from agent.state import FramingState, Perspective
@@ -23,7 +23,7 @@ _SPEAKS_OF = 0.4  # cosine of a sentence to the effect from which it speaks of i
 
 
 def narrow_of(framing: FramingState) -> Narrow | None:
-    """The effect that a question with two plain sides asks for; None for any other question."""
+    """The effect that a question with two plain perspectives asks for; None for any other question."""
     if framing["form"] not in ("polar", "claim") or not framing["claim"] or framing["focus"]:
         return None
     return narrowed(framing["claim"])
@@ -32,8 +32,8 @@ def narrow_of(framing: FramingState) -> Narrow | None:
 async def at_its_width(
     models: Models, briefs: Sequence[Brief], readings: Sequence[Reading], narrow: Narrow, seconds: float
 ) -> tuple[list[Brief], list[Reading]]:
-    """The briefs and readings at the question's own width, or, where that leaves nothing to show for either side, those
-    of the wider one. Raises JudgeError."""
+    """The briefs and readings at the question's own width, or, where that leaves nothing to show for either
+    perspective, those of the wider one. Raises JudgeError."""
     effect = (await models.encode([narrow.aspect]))[0]
     own = [_speaking(reading, narrow.aspect, effect) if _faces(brief) else reading
            for brief, reading in zip(briefs, readings, strict=True)]  # fmt: skip
@@ -42,7 +42,7 @@ async def at_its_width(
     if len(facing) != 2 or unread or any(map(_shows, facing)):
         return list(briefs), own
     wider = [_widened(brief, narrow) for brief in briefs]
-    read = await read_sides(models, wider, seconds)
+    read = await read_perspectives(models, wider, seconds)
     answers = any(_shows(r) for brief, r in zip(wider, read, strict=True) if "narrow" in brief.framing)
     return (wider, read) if answers else (list(briefs), own)
 
@@ -52,8 +52,8 @@ def _shows(reading: Reading) -> bool:
 
 
 def _faces(brief: Brief) -> bool:
-    """Whether the side is one of the two that the question itself has, and faces the other."""
-    own = brief.framing["claim"], brief.framing["negation"]  # a person may have changed a side
+    """Whether the perspective is one of the two that the question itself has, and faces the other."""
+    own = brief.framing["claim"], brief.framing["negation"]  # a person may have changed a perspective
     return brief.perspective["statement"] in own and brief.contrary in own
 
 
@@ -76,10 +76,10 @@ def _stems(text: str) -> frozenset[str]:
 def _widened(brief: Brief, narrow: Narrow) -> Brief:
     if not _faces(brief):
         return brief
-    sides = (narrow.claim, narrow.negation)
-    own, contrary = sides if brief.perspective["stance"] == "supports" else sides[::-1]
-    side = Perspective(**{**brief.perspective, "statement": own})
-    return replace(brief, perspective=side, contrary=contrary, framing=widened(brief.framing, narrow))
+    perspectives = (narrow.claim, narrow.negation)
+    own, contrary = perspectives if brief.perspective["stance"] == "supports" else perspectives[::-1]
+    perspective = Perspective(**{**brief.perspective, "statement": own})
+    return replace(brief, perspective=perspective, contrary=contrary, framing=widened(brief.framing, narrow))
 
 
 def widened(framing: FramingState, narrow: Narrow) -> FramingState:

@@ -1,12 +1,13 @@
-"""Expand: a first search for the bare question, then the sides that it and the question's words suggest."""
+"""Expand: a first search for the bare question, then the perspectives that it and the question's words suggest."""
 
 import asyncio
 from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
+from agent.deadlines import in_time
 from agent.evidence.eligible import eligible
-from agent.nodes.stage import Stage, in_time, report, timed
+from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
 from agent.seams import Providers
 from agent.state import Failure, Perspective, RunState, neutral_query
@@ -18,25 +19,27 @@ def node(providers: Providers) -> Stage[RunState]:
     async def expand(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
         framing, options = state["framing"], options_of(runtime)
         ids: list[int] = []
-        sides: list[Perspective] = []
+        perspectives: list[Perspective] = []
         failures: list[Failure] = []
         try:
             ids = await in_time(options, "expand", _first_pass(providers, neutral_query(framing), options))
             passages = await asyncio.to_thread(providers.store.passages, ids)
             ranked = [passages[i] for i in ids if i in passages]
-            sides = await in_time(options, "expand", _sides(providers, state, ranked))
+            perspectives = await in_time(options, "expand", _perspectives(providers, state, ranked))
         except DeadlineError as exc:
             if not ids and (elsewhere := providers.searched_elsewhere()):
                 raise ProviderDownError(f"{elsewhere} did not answer in time. Try again when it does.") from exc
             failures = [Failure(stage="expand", message=f"The sides could not be planned: {exc}")]
-        report(runtime, "sides", sides=[{"id": p["id"], "name": p["name"], "statement": p["statement"]} for p in sides])
-        return RunState(perspectives=sides, first_pass=ids, failures=failures)
+        planned = [{"id": p["id"], "name": p["name"], "statement": p["statement"]} for p in perspectives]
+        report(runtime, "sides", sides=planned)
+        return RunState(perspectives=perspectives, first_pass=ids, failures=failures)
 
     return timed("expand", expand)
 
 
-async def _sides(providers: Providers, state: RunState, passages: Sequence[Passage]) -> list[Perspective]:
-    """The sides of the question; of one that wants a claim argued against only the side that contradicts it."""
+async def _perspectives(providers: Providers, state: RunState, passages: Sequence[Passage]) -> list[Perspective]:
+    """The perspectives of the question; of one that wants a claim argued against only the perspective that contradicts
+    it."""
     contrary = state["against"]["contrary"] if "against" in state else None
     return [contrary] if contrary else await providers.expander.expand(state["framing"], passages)
 

@@ -4,23 +4,18 @@ import asyncio
 
 from langgraph.runtime import Runtime
 
-from agent.nodes.stage import Stage, in_time, report, timed
+from agent.deadlines import in_time
+from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
 from agent.question import check_form
 from agent.seams import Providers
 from agent.state import FramingState, RunState, Target
-from tools.allowance import current
-from tools.errors import ProviderDownError
 from tools.language.grammar import frame as frame_question
 
 
 def node(providers: Providers) -> Stage[RunState]:
     async def frame(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        framed = _framed(providers, state)
-        framing = await in_time(options_of(runtime), "frame", framed)
-        failed = next((said for kind, said in current().notes if kind == "degraded"), "")
-        if framing["form"] == "none" and failed:  # the grammar reads English, and not every wording
-            raise ProviderDownError(f"{failed} It could not read the question.")
+        framing = await in_time(options_of(runtime), "frame", _framed(providers, state))
         check_form(framing["form"], state["question"])
         report(runtime, "framed", neutral=framing["neutral"], focus=framing["focus"])
         return RunState(framing=framing)

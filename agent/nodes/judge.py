@@ -1,9 +1,9 @@
-"""Judge: (side, passage) pairs within the budget, and from them how well each side is covered."""
+"""Judge: (perspective, passage) pairs within the budget, and from them how well each perspective is covered."""
 
 import asyncio
 import math
-import time
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import cast
 
 import numpy as np
@@ -11,28 +11,27 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 from numpy.typing import NDArray
 
-from agent.evidence.pool import nearness
+from agent.deadlines import time_left
+from agent.evidence.coverage import ENOUGH_PASSAGES, coverage_by_judge, not_outweighed, originals_of
+from agent.evidence.pool import nearness_to
 from agent.inference import RunJudge
 from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
-from agent.routing import time_left
+from agent.providers.fallback import judge_replaced
 from agent.seams import Providers
-from agent.state import Coverage, Failure, Perspective, RunState, Standing, Status, contrary_statements, merge_scores
-from tools.allowance import current
+from agent.state import Perspective, RunState, contrary_statements, merge_scores
+from tools.budget import current_log
 from tools.diversity.coverage import pairs_to_judge
 from tools.errors import JudgeError, ProviderDownError
 from tools.inference.judges.judge import Pair
-from tools.language.copies import copy_groups
 from tools.language.prose import prose
 from tools.net.http import is_local
 from tools.passages import Passage
 
-ENOUGH_PASSAGES = 2
-ENOUGH_SOURCES = 2
-_LIKELY = 0.5  # how likely the nearest passage supports its side, before it is judged
+_LIKELY = 0.5  # how likely the nearest passage supports its perspective, before it is judged
 _LEAST = 0.01  # the same of one that is not near at all, so that its turn comes too
-KEPT_FOR_LATER = 0.25
-"""The share of the pair budget that is kept while another search may follow, so that what it finds can be judged."""
+RESERVED = 0.25
+"""The share of the pair budget that is reserved while another search may follow, for what that finds."""
 
 
 def node(providers: Providers) -> Stage[RunState]:
@@ -42,7 +41,7 @@ def node(providers: Providers) -> Stage[RunState]:
         try:
             return await _judged(providers, state, runtime, name)
         except JudgeError as exc:
-            update = replaced(providers, exc)
+            update = judge_replaced(providers, exc)
             fresh = await _judged(providers, state, runtime, update["judge"])
             return RunState(**{**fresh, **update})
 
@@ -51,13 +50,13 @@ def node(providers: Providers) -> Stage[RunState]:
 
 async def _judged(providers: Providers, state: RunState, runtime: Runtime[RunOptions], name: str) -> RunState:
     """What the judge of that name makes of the passages; scores of another judge are left behind."""
-    sides, options, judge = state["perspectives"], options_of(runtime), providers.models.judge(name)
+    perspectives, options, judge = state["perspectives"], options_of(runtime), providers.models.judge(name)
     afresh = state.get("scored_by", name) != name
     known = {} if afresh else state.get("support", {})
     passages = await asyncio.to_thread(providers.store.passages, {i for ids in state["found"].values() for i in ids})
     originals = originals_of(passages)
-    wanted = _wanted(sides, state["found"], known, originals)
-    searched = [p for p in sides if afresh or p["id"] in (state.get("planned") or wanted)]
+    wanted = _wanted(perspectives, state["found"], known, originals)
+    searched = [p for p in perspectives if afresh or p["id"] in (state.get("planned") or wanted)]
     concerned = {i for p in searched for i in (p["id"], p["contrary"])}
     spent = 0 if afresh else int(state.get("counts", {}).get("pairs", 0))
     budget = pair_budget(options, state.get("round", 0), spent)
@@ -65,13 +64,17 @@ async def _judged(providers: Providers, state: RunState, runtime: Runtime[RunOpt
     fresh = await _score(judge, state, pairs, passages, options)
     support = merge_scores(known, fresh)
     coverage = {
-        p["id"]: covered(
-            leaning(support.get(p["id"], {}), support.get(p["contrary"], {})), judge.threshold, passages, originals
+        p["id"]: coverage_by_judge(
+            not_outweighed(support.get(p["id"], {}), support.get(p["contrary"], {})),
+            judge.threshold,
+            passages,
+            originals,
         )
-        for p in sides
+        for p in perspectives
     }
-    for side in sides:
-        report(runtime, "judged", side=side["id"], **_seen(coverage[side["id"]]))
+    for perspective, found in coverage.items():
+        counted = {"status": found["status"], "passages": found["passages"], "sources": found["sources"]}
+        report(runtime, "judged", side=perspective, **counted)
     judged = sum(len(s) for s in fresh.values())
     return RunState(
         support=cast(dict[str, dict[int, float]], Overwrite(fresh)) if afresh else fresh,
@@ -89,57 +92,42 @@ def _in_force(providers: Providers, state: RunState, options: RunOptions) -> str
     """The name of the judge to ask; a distant one is not asked where nothing may leave this machine."""
     remote, name = providers.models.remote_judge, state.get("judge", "")
     if remote is not None and not name and not options.web and not is_local(remote.address):
-        current().note("scope", f"The judge {remote.name} was not asked, since nothing was to leave this machine.")
+        current_log().note("scope", f"The judge {remote.name} was not asked, since nothing was to leave this machine.")
         return providers.models.own_judge.name
     return name
-
-
-def replaced(providers: Providers, failure: JudgeError) -> RunState:
-    """The run goes on with the embedded judge, and says so; raises the failure where nothing may stand in."""
-    if providers.models.judge_required:
-        raise failure
-    said = f"{str(failure).rstrip('.')}. The embedded judge scored everything again."
-    degraded = Failure(stage="judge", message=said[0].upper() + said[1:], kind="degraded")
-    return RunState(judge=providers.models.own_judge.name, failures=[degraded])
 
 
 def _check_web(providers: Providers, state: RunState) -> None:
     """Raises ProviderDownError when the search engine that the user named has answered no query at all."""
     counts = state.get("counts", {})
     if providers.web and providers.web.required and counts.get("web_failed") and not counts.get("web_answered"):
-        said = next((f["message"] for f in state["failures"] if f["stage"] == "web"), "")
-        raise ProviderDownError(f"{said} Mend it and ask again, or unset STEELMAN_WEB.")
-
-
-def originals_of(passages: dict[int, Passage]) -> dict[int, int]:
-    """Passage id to the id of the passage that it is a copy of; copies are judged and counted as one."""
-    ids = sorted(passages)
-    return {ids[i]: ids[group] for i, group in enumerate(copy_groups([passages[i].text for i in ids]))}
+        problem = next((f["message"] for f in state["failures"] if f["stage"] == "web"), "")
+        raise ProviderDownError(f"{problem} Mend it and ask again, or unset STEELMAN_WEB.")
 
 
 def _wanted(
-    sides: Sequence[Perspective],
+    perspectives: Sequence[Perspective],
     found: dict[str, list[int]],
     judged: dict[str, dict[int, float]],
     originals: dict[int, int],
 ) -> dict[str, list[int]]:
-    """For each side the passages still to judge: its own finds first, then what the other sides found, rank by rank."""
+    """For each perspective the passages still to judge: its own finds first, then what the other perspectives found,
+    rank by rank."""
     wanted: dict[str, list[int]] = {}
-    for side in sides:
-        own = found.get(side["id"], [])
-        others = [found.get(o["id"], []) for o in sides if o["id"] != side["id"]]
-        longest = max((len(o) for o in others), default=0)
-        mixed = [o[rank] for rank in range(longest) for o in others if rank < len(o)]
+    for perspective in perspectives:
+        own = found.get(perspective["id"], [])
+        others = [found.get(o["id"], []) for o in perspectives if o["id"] != perspective["id"]]
+        mixed = [i for rank in zip_longest(*others) for i in rank if i is not None]
         firsts = [originals[i] for i in [*own, *mixed] if i in originals]
-        known = {originals.get(i, i) for i in judged.get(side["id"], {})}
-        wanted[side["id"]] = [i for i in dict.fromkeys(firsts) if i not in known]
+        known = {originals.get(i, i) for i in judged.get(perspective["id"], {})}
+        wanted[perspective["id"]] = [i for i in dict.fromkeys(firsts) if i not in known]
     return wanted
 
 
 def pair_budget(options: RunOptions, done_rounds: int, spent: int) -> int:
-    """Pairs that may be judged now: each search that may still follow keeps its part of the share that is kept."""
+    """Pairs that may be judged now: each search that may still follow has its part of the share that is reserved."""
     to_come = (options.max_rounds - done_rounds) / options.max_rounds if options.max_rounds else 0.0
-    return max(0, options.max_pairs - spent - round(KEPT_FOR_LATER * to_come * options.max_pairs))
+    return max(0, options.max_pairs - spent - round(RESERVED * to_come * options.max_pairs))
 
 
 async def _worth_most(
@@ -151,7 +139,7 @@ async def _worth_most(
 ) -> list[tuple[str, int]]:
     statements = {p["id"]: p["statement"] for p in state["perspectives"]}
     ids = list(dict.fromkeys(i for w in wanted.values() for i in w))
-    near = await nearness(providers, [statements[side] for side in wanted], ids) if ids else {}
+    near = await nearness_to(providers, [statements[p] for p in wanted], ids) if ids else {}
     return worth_most(wanted, known, near, budget)
 
 
@@ -161,24 +149,26 @@ def worth_most(
     near: dict[int, NDArray[np.float32]],
     budget: int,
 ) -> list[tuple[str, int]]:
-    """The (side, passage) pairs within the budget whose verdicts can change most, best first (`pairs_to_judge`).
+    """The (perspective, passage) pairs within the budget whose verdicts can change most, best first (`pairs_to_judge`).
 
-    wanted: for each side the passages that may be judged, in the order in which they were found. known: what was judged
-    before. near: each passage's cosines to the sides, in the order of `wanted`; what is nearer is likelier to support.
+    wanted: for each perspective the passages that may be judged, in the order in which they were found. known: what was
+    judged before. near: each passage's cosines to the perspectives, in the order of `wanted`; what is nearer is
+    likelier to support.
     """
-    sides = list(wanted)
-    ids = list(dict.fromkeys(i for side in sides for i in (*wanted[side], *known.get(side, {}))))
+    perspectives = list(wanted)
+    ids = list(dict.fromkeys(i for p in perspectives for i in (*wanted[p], *known.get(p, {}))))
     column = {i: n for n, i in enumerate(ids)}
-    support = np.zeros((len(sides), len(ids)))  # what may not be judged is as good as judged, and supports nothing
+    # What may not be judged is as good as judged, and supports nothing.
+    support = np.zeros((len(perspectives), len(ids)))
     expected = np.zeros_like(support)
-    for row, side in enumerate(sides):
-        for i, value in known.get(side, {}).items():
+    for row, perspective in enumerate(perspectives):
+        for i, value in known.get(perspective, {}).items():
             support[row, column[i]] = value
-        for i in wanted[side]:
+        for i in wanted[perspective]:
             support[row, column[i]] = np.nan
             expected[row, column[i]] = max(_LEAST, float(near[i][row])) if i in near else _LEAST
     expected *= _LIKELY / max(_LIKELY, float(expected.max(initial=0.0)))
-    return [(sides[row], ids[n]) for row, n in pairs_to_judge(support, expected, budget, ENOUGH_PASSAGES)]
+    return [(perspectives[row], ids[n]) for row, n in pairs_to_judge(support, expected, budget, ENOUGH_PASSAGES)]
 
 
 async def _score(
@@ -188,49 +178,14 @@ async def _score(
     passages: dict[int, Passage],
     options: RunOptions,
 ) -> dict[str, dict[int, float]]:
-    """Support by side and passage, as far as the deadline allows; what is left stays unjudged and is counted."""
+    """Support by perspective and passage, as far as the deadline allows; what is left stays unjudged and is counted."""
     statements = {p["id"]: p["statement"] for p in state["perspectives"]}
     contrary = contrary_statements(state)
     question = state["framing"]["neutral"]
     asked = [Pair(statements[s], prose(passages[i].text), contrary[s], question) for s, i in pairs]
-    values = await judge.support(asked, time_left(options, "judge", time.time()))
+    values = await judge.support(asked, time_left(options, "judge"))
     scores: dict[str, dict[int, float]] = {}
-    for (side, passage), value in zip(pairs, values, strict=True):
+    for (perspective, passage), value in zip(pairs, values, strict=True):
         if not math.isnan(value):
-            scores.setdefault(side, {})[passage] = float(value)
+            scores.setdefault(perspective, {})[passage] = float(value)
     return scores
-
-
-def leaning(support: dict[int, float], contrary: dict[int, float]) -> dict[int, float]:
-    """The passages that support a side at least as much as they support the side that says the opposite."""
-    return {i: s for i, s in support.items() if s >= contrary.get(i, 0.0)}
-
-
-def covered(
-    support: dict[int, float], threshold: float, passages: dict[int, Passage], originals: dict[int, int]
-) -> Coverage:
-    """How well a side is covered by its passages at or above the threshold, copies counted once."""
-    above = sorted((i for i, s in support.items() if s >= threshold and i in passages), key=lambda i: (-support[i], i))
-    best: dict[int, int] = {}
-    for i in above:
-        best.setdefault(originals.get(i, i), i)
-    ids = list(best.values())
-    sources = {passages[i].source for i in ids}
-    return Coverage(
-        **standing(len(ids), len(sources)),
-        leaning=[],
-        strongest=max((support[i] for i in ids), default=0.0),
-        ids=ids,
-        copies=sum(first in best for first in originals.values()) - len(ids),
-    )
-
-
-def standing(passages: int, sources: int, leaning: int = 0) -> Standing:
-    """What so many passages from so many independent sources amount to, and so many that merely lean to the side."""
-    enough = passages >= ENOUGH_PASSAGES and sources >= ENOUGH_SOURCES
-    status: Status = "supported" if enough else "thin" if passages else "leaning" if leaning else "not_found"
-    return Standing(status=status, passages=passages, sources=sources)
-
-
-def _seen(coverage: Coverage) -> dict[str, object]:
-    return {"status": coverage["status"], "passages": coverage["passages"], "sources": coverage["sources"]}

@@ -1,12 +1,13 @@
-"""Lookup: a question of fact has no sides; the sources' plain sentences on it are all that there is to show."""
+"""Lookup: a question of fact has no perspectives; the sources' plain sentences on it are all that there is to show."""
 
 import asyncio
 
 import numpy as np
 from langgraph.runtime import Runtime
 
+from agent.deadlines import in_time
 from agent.evidence.eligible import eligible
-from agent.nodes.stage import Stage, in_time, report, timed
+from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
 from agent.seams import Providers
 from agent.state import Claim, Failure, RunState

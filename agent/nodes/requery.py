@@ -1,10 +1,11 @@
-"""Requery: new queries for the sides that are not covered, and for no other."""
+"""Requery: new queries for the perspectives that are not covered, and for no other."""
 
 import asyncio
 
 from langgraph.runtime import Runtime
 
-from agent.nodes.stage import Stage, in_time, report, timed
+from agent.deadlines import in_time
+from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
 from agent.seams import Providers
 from agent.state import Failure, RunState
@@ -17,19 +18,20 @@ def node(providers: Providers) -> Stage[RunState]:
         planned: dict[str, list[str]] = {}
         failures: list[Failure] = []
         asked = (
-            providers.requerier.queries(side, state["framing"], state["queries"].get(side["id"], []))
-            for side in uncovered
+            providers.requerier.queries(perspective, state["framing"], state["queries"].get(perspective["id"], []))
+            for perspective in uncovered
         )
         answers = await asyncio.gather(
             *(in_time(options_of(runtime), "search", queries) for queries in asked), return_exceptions=True
         )
-        for side, answer in zip(uncovered, answers, strict=True):
+        for perspective, answer in zip(uncovered, answers, strict=True):
             if isinstance(answer, DeadlineError):
-                failures.append(Failure(stage="again", message=f"No second search for '{side['name']}': {answer}"))
+                message = f"No second search for '{perspective['name']}': {answer}"
+                failures.append(Failure(stage="again", message=message))
             elif isinstance(answer, BaseException):
                 raise answer
             else:
-                planned[side["id"]] = answer
+                planned[perspective["id"]] = answer
         report(runtime, "again", sides={k: len(v) for k, v in planned.items()})
         return RunState(planned=planned, round=state.get("round", 0) + 1, failures=failures)
 

@@ -2,20 +2,19 @@
 
 import asyncio
 import math
-import time
 from dataclasses import dataclass, field
 
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
+from agent.deadlines import in_time, time_left
 from agent.evidence.eligible import eligible
-from agent.nodes.stage import Stage, in_time, report, timed
+from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
 from agent.providers.websearch import WebFound
-from agent.routing import searching_time_left
 from agent.seams import Providers
 from agent.state import BranchState, Failure, RunState
-from tools.allowance import current
+from tools.budget import current_log
 from tools.errors import DeadlineError, ProviderError, SteelmanError
 from tools.store.hybrid import Hit, fuse
 
@@ -32,32 +31,33 @@ class _Found:
 
     ids: list[int] = field(default_factory=list)
     problems: list[SteelmanError] = field(default_factory=list)
-    web: WebFound | None = None
+    web: WebFound = field(default_factory=WebFound)
     foreign: dict[str, str] = field(default_factory=dict)
 
 
 def node(providers: Providers) -> Stage[BranchState]:
     async def retrieve(state: BranchState, runtime: Runtime[RunOptions]) -> RunState:
-        side, queries = state["perspective"], state["queries"]
-        report(runtime, "searching", side=side["id"], queries=queries)
+        perspective, queries = state["perspective"], state["queries"]
+        report(runtime, "searching", side=perspective["id"], queries=queries)
         found = _Found()
         try:
             found = await _search(providers, state, options_of(runtime))
         except SteelmanError as exc:
             found.problems = [exc]
-        report(runtime, "found", side=side["id"], passages=len(found.ids), pages=found.web.pages if found.web else 0)
+        web = found.web
+        report(runtime, "found", side=perspective["id"], passages=len(found.ids), pages=web.pages)
         failures = [
-            Failure(stage="search", message=f"A search for '{side['name']}' failed: {problem}")
+            Failure(stage="search", message=f"A search for '{perspective['name']}' failed: {problem}")
             for problem in dict.fromkeys(map(str, found.problems))
         ]
         return RunState(
-            queries={side["id"]: queries},
-            found={side["id"]: found.ids},
-            failures=[*failures, *_web_failures(providers, found.web, side["name"])],
-            unread=found.web.unread if found.web else {},
+            queries={perspective["id"]: queries},
+            found={perspective["id"]: found.ids},
+            failures=[*failures, *_web_failures(providers, web, perspective["name"])],
+            unread=web.unread,
             foreign=found.foreign,
-            counts=_web_counts(found.web),
-            served={"web": providers.web.engine.name} if providers.web and found.web and found.web.ids else {},
+            counts={"pages": web.new, "web_failed": len(web.problems), "web_answered": web.answered},
+            served={"web": providers.web.engine.name} if providers.web and web.ids else {},
         )
 
     return timed("search", retrieve)
@@ -78,14 +78,14 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     ]
     online = asyncio.create_task(_search_web(providers, state, options))
     try:
-        rankings, problems = await _collect(searches, searching_time_left(options, time.time()))
+        rankings, problems = await _collect(searches, time_left(options, "search"))
         web = await _web_in_time(online, options)
     finally:
         online.cancel()
         await asyncio.gather(online, return_exceptions=True)
     ranked = [*([h.passage_id for h in hits] for hits in rankings), *state.get("known", {}).values()]
     ids = [i for i, _ in fuse(ranked)]
-    if web:  # one ranking against one: else several queries would outvote the web
+    if web.ids:  # one ranking against one: else several queries would outvote the web
         ids = [i for i, _ in fuse([ids, web.ids])]
     ids = ids[: 2 * options.pool]
     passages = await asyncio.to_thread(providers.store.passages, ids)
@@ -95,26 +95,26 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     except SteelmanError as exc:
         problems.append(ProviderError(f"what was found is not re-ranked: {exc}"))
     stored = await asyncio.to_thread(providers.store.vectors, ids)
-    near = providers.models.searcher is not providers.models.encoder
-    kept = [i for i in ids if i in stored and (near or float(stored[i] @ vectors[0]) >= TOO_FAR)]
-    return _Found(kept[: options.pool], problems, web, foreign)
+    elsewhere = providers.models.searcher is not providers.models.encoder
+    near_enough = [i for i in ids if i in stored and (elsewhere or float(stored[i] @ vectors[0]) >= TOO_FAR)]
+    return _Found(near_enough[: options.pool], problems, web, foreign)
 
 
-async def _search_web(providers: Providers, state: BranchState, options: RunOptions) -> WebFound | None:
+async def _search_web(providers: Providers, state: BranchState, options: RunOptions) -> WebFound:
     if providers.web is None or not options.web:
-        return None
+        return WebFound()
     read, share = state["counts"].get("pages", 0), state["share"]
     left = options.pages - read
     first = math.floor(left * _FIRST_PAGES / share) if options.max_rounds and not read else 0
     if (pages := first or math.floor(left / share)) < 1:
         if options.pages and not read:
-            current().note("scope", f"Too few pages ({options.pages}) for {share} sides: the web was not searched.")
-        return None
+            current_log().note("scope", f"Too few pages ({options.pages}) for {share} sides: the web was not searched.")
+        return WebFound()
     run_id = str(get_config().get("configurable", {}).get("thread_id", ""))
     return await providers.web.find(run_id, _new(state), pages, options.pool, options.domains)
 
 
-async def _web_in_time(online: "asyncio.Task[WebFound | None]", options: RunOptions) -> WebFound | None:
+async def _web_in_time(online: "asyncio.Task[WebFound]", options: RunOptions) -> WebFound:
     """What the web had; where that fails or is late, what the store had still counts."""
     try:
         return await in_time(options, "search", online)
@@ -131,21 +131,13 @@ async def _reranked(providers: Providers, statement: str, ids: list[int]) -> lis
     return [held[n] for n in sorted(range(len(held)), key=lambda n: (-float(scores[n]), n))]
 
 
-def _web_failures(providers: Providers, web: WebFound | None, side: str) -> list[Failure]:
-    if web is None or providers.web is None:
-        return []
-    said = (f"The web search failed: {problem}" for problem in web.problems)
-    failures = [Failure(stage="web", message=message, kind="degraded") for message in dict.fromkeys(said)]
-    if web.answered and not (web.problems or web.pages or web.unread):
-        nothing = f"{providers.web.engine.name.capitalize()} found no page for '{side}'."
+def _web_failures(providers: Providers, web: WebFound, perspective: str) -> list[Failure]:
+    messages = (f"The web search failed: {problem}" for problem in web.problems)
+    failures = [Failure(stage="web", message=message, kind="degraded") for message in dict.fromkeys(messages)]
+    if providers.web and web.answered and not (web.problems or web.pages or web.unread):
+        nothing = f"{providers.web.engine.name.capitalize()} found no page for '{perspective}'."
         failures.append(Failure(stage="web", message=nothing, kind="scope"))
     return failures
-
-
-def _web_counts(web: WebFound | None) -> dict[str, float]:
-    if web is None:
-        return {}
-    return {"pages": web.new, "web_failed": len(web.problems), "web_answered": web.answered}
 
 
 async def _collect(

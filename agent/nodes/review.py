@@ -1,4 +1,4 @@
-"""Review: where a caller asked for it, the run waits here until a person has edited, added or dropped sides."""
+"""Review: where a caller asked for it, the run waits here until a person has edited, added or dropped perspectives."""
 
 from typing import cast, get_args
 
@@ -11,7 +11,7 @@ from agent.seams import Providers
 from agent.state import Perspective, RunState, Stance
 from tools.errors import InputError
 
-_MOST_SIDES = 12
+_MOST = 12
 
 
 def node(_: Providers) -> Stage[RunState]:
@@ -29,20 +29,20 @@ def node(_: Providers) -> Stage[RunState]:
 
 
 def reviewed(edited: object) -> list[Perspective]:
-    """Sides as a person left them; raises InputError for a list that cannot be searched for."""
+    """Perspectives as a person left them; raises InputError for a list that cannot be searched for."""
     if not isinstance(edited, list) or not edited:
         raise InputError("at least one side is needed to search for. Send a list of sides, each with a statement.")
-    if len(edited) > _MOST_SIDES:
-        raise InputError(f"at most {_MOST_SIDES} sides can be searched for at once, not {len(edited)}. Drop some.")
-    sides = [_side(i, side) for i, side in enumerate(edited, start=1)]
-    known = [s["id"] for s in sides]
+    if len(edited) > _MOST:
+        raise InputError(f"at most {_MOST} sides can be searched for at once, not {len(edited)}. Drop some.")
+    perspectives = [_perspective(i, given) for i, given in enumerate(edited, start=1)]
+    known = [s["id"] for s in perspectives]
     if twice := [i for i in known if known.count(i) > 1]:
         raise InputError(f"two sides have the id '{twice[0]}'. Give each its own, or leave the ids out.")
-    return [Perspective(**{**s, "contrary": s["contrary"] if s["contrary"] in known else ""}) for s in sides]
+    return [Perspective(**{**s, "contrary": s["contrary"] if s["contrary"] in known else ""}) for s in perspectives]
 
 
-def _side(number: int, side: object) -> Perspective:
-    given = side if isinstance(side, dict) else {}
+def _perspective(number: int, edited: object) -> Perspective:
+    given = edited if isinstance(edited, dict) else {}
     statement = " ".join(str(given.get("statement") or "").split())
     if not statement:
         raise InputError(f"side {number} has no statement. Give it a sentence that could be true or false.")

@@ -1,66 +1,75 @@
-"""Select: for each side a few passages to write from, those that support it first, in the order of the selection that
-the run's options name; the usual one covers all sides, says something new and asks many sources (`tools/diversity`)."""
+"""Select: for each perspective a few passages to write from, those that support it first, in the order of the selection
+that the run's options name; the usual one covers all perspectives, says something new and asks many sources
+(`tools/diversity`)."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 from langgraph.runtime import Runtime
 
 from agent.evidence.aspects import speaking_of
+from agent.evidence.coverage import coverage_on_focus, originals_of
 from agent.evidence.followups import counter_rank
 from agent.evidence.pool import pool_of
-from agent.nodes.judge import originals_of, standing
 from agent.nodes.stage import Stage, timed
 from agent.options import RunOptions, options_of
 from agent.seams import Providers
-from agent.state import Coverage, Failure, Reason, RunState
+from agent.state import Failure, Reason, RunState
 from tools.diversity.coverage import Choice
 from tools.diversity.selection import Pool, pick
 from tools.inference.judges.judge import UNJUDGED
 from tools.passages import Passage
 
-_NEAREST = 10  # passages, of all sides together, that stand in where nothing speaks of a follow-up's focus
-_EXPLAINED = 4  # passages a side whose reasons are told
-_SAID = 0.5  # the probability from which a passage is taken to make a point
+_NEAREST = 10  # passages, of all perspectives together, that are used where nothing speaks of a follow-up's focus
+_EXPLAINED = 4  # passages a perspective whose reasons are given
+_MAKES_POINT = 0.5  # the probability from which a passage is taken to make a point
 _MORE = 16  # passages beyond the number of claims, since not every passage holds a sentence that stands alone
 
 
 def node(providers: Providers) -> Stage[RunState]:
     async def select(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-        coverage, found, focus = state["coverage"], state.get("found", {}), state["framing"]["focus"]
-        candidates = {side: list(dict.fromkeys([*c["ids"], *found.get(side, [])])) for side, c in coverage.items()}
-        passages = await asyncio.to_thread(providers.store.passages, {i for ids in candidates.values() for i in ids})
-        candidates = {side: [i for i in ids if i in passages] for side, ids in candidates.items()}
-        limit = options_of(runtime).claims_per_side + _MORE
+        options, coverage, focus = options_of(runtime), state["coverage"], state["framing"]["focus"]
+        found = {p: [*c["ids"], *state.get("found", {}).get(p, [])] for p, c in coverage.items()}
+        passages = await asyncio.to_thread(providers.store.passages, {i for ids in found.values() for i in ids})
+        candidates = {p: [i for i in dict.fromkeys(ids) if i in passages] for p, ids in found.items()}
+        limit = options.claims_per_side + _MORE
         if "against" in state:
             nearness = await _nearness(providers, focus, list(passages))
-            return RunState(chosen={s: _counters(state, s, ids, nearness)[:limit] for s, ids in candidates.items()})
+            return RunState(chosen={p: _counters(state, p, ids, nearness)[:limit] for p, ids in candidates.items()})
         failures: list[Failure] = []
         if focus:
-            words = speaking_of(focus)
-            speaking = {i for i, p in passages.items() if words.search(p.text)}
-            if not speaking:
-                nearness = await _nearness(providers, focus, list(passages))
-                speaking = set(sorted(nearness, key=lambda i: (-nearness[i], i))[:_NEAREST])
-                said = f"No passage found speaks of {focus} in so many words: what is nearest to it was used."
-                failures = [Failure(stage="select", message=said, kind="scope")]
-            candidates = {side: [i for i in ids if i in speaking] for side, ids in candidates.items()}
+            speaking, failures = await _speaking(providers, focus, passages)
+            candidates = {p: [i for i in ids if i in speaking] for p, ids in candidates.items()}
             support = state["support"]
-            coverage = {s: on_focus(c, speaking, support.get(s, {}), passages) for s, c in coverage.items()}
+            coverage = {p: coverage_on_focus(c, speaking, support.get(p, {}), passages) for p, c in coverage.items()}
         distinct = await asyncio.to_thread(_distinct, passages, state)
-        ids, pool, problems = await pool_of(providers, state, distinct, options_of(runtime))
-        choices = await asyncio.to_thread(pick, options_of(runtime).selection, pool, pool.size)
+        ids, pool, problems = await pool_of(providers, state, distinct, options)
+        choices = await asyncio.to_thread(pick, options.selection, pool, pool.size)
         turn = {ids[c.position]: n for n, c in enumerate(choices)}
         chosen = {}
-        for side, own in candidates.items():
-            clear = sorted(set(coverage[side]["ids"]).intersection(own), key=lambda i: turn.get(i, len(turn)))
+        for p, own in candidates.items():
+            clear = sorted(set(coverage[p]["ids"]).intersection(own), key=lambda i: turn.get(i, len(turn)))
             supporting = independent_first([passages[i] for i in clear])
-            # A passage too mixed to count as a whole may still hold a sentence that argues for the side.
-            chosen[side] = [*supporting, *(i for i in own if i not in supporting)][:limit]
+            # A passage too mixed to count as a whole may still hold a sentence that argues for the perspective.
+            chosen[p] = [*supporting, *(i for i in own if i not in supporting)][:limit]
         reasons = [_reason(ids, c, state, pool) for c in choices[: _EXPLAINED * len(chosen)]]
         return RunState(chosen=chosen, coverage=coverage, failures=[*failures, *problems], reasons=reasons)
 
     return timed("select", select)
+
+
+async def _speaking(
+    providers: Providers, focus: str, passages: dict[int, Passage]
+) -> tuple[Collection[int], list[Failure]]:
+    """The passages that speak of what a follow-up asks about; where none does those nearest to it, and a note."""
+    words = speaking_of(focus)
+    if speaking := {i for i, p in passages.items() if words.search(p.text)}:
+        return speaking, []
+    nearness = await _nearness(providers, focus, list(passages))
+    message = f"No passage found speaks of {focus} in so many words: what is nearest to it was used."
+    nearest = sorted(nearness, key=lambda i: (-nearness[i], i))[:_NEAREST]
+    return nearest, [Failure(stage="select", message=message, kind="scope")]
 
 
 def _distinct(passages: dict[int, Passage], state: RunState) -> dict[int, Passage]:
@@ -70,20 +79,9 @@ def _distinct(passages: dict[int, Passage], state: RunState) -> dict[int, Passag
     return {i: p for i, p in passages.items() if i in judged or originals[i] == i}
 
 
-def on_focus(
-    coverage: Coverage, speaking: Collection[int], support: dict[int, float], passages: dict[int, Passage]
-) -> Coverage:
-    """A side's coverage by those of its passages that speak of what a follow-up asks about."""
-    ids = [i for i in coverage["ids"] if i in speaking]
-    counts = standing(len(ids), len({passages[i].source for i in ids}))
-    return Coverage(
-        **counts, leaning=[], ids=ids, strongest=max((support.get(i, 0.0) for i in ids), default=0.0), copies=0
-    )
-
-
-def _counters(state: RunState, side: str, ids: Sequence[int], nearness: dict[int, float]) -> list[int]:
-    """The passages that argue best against the point that a follow-up names; those that support the side first."""
-    supporting, support = set(state["coverage"][side]["ids"]), state["support"].get(side, {})
+def _counters(state: RunState, perspective: str, ids: Sequence[int], nearness: dict[int, float]) -> list[int]:
+    """The passages that argue best against what a follow-up names; those that support the perspective first."""
+    supporting, support = state["coverage"][perspective]["ids"], state["support"].get(perspective, {})
     rank = {i: counter_rank(support.get(i, UNJUDGED), nearness.get(i, 0.0)) for i in ids}
     return sorted(ids, key=lambda i: (i not in supporting, -rank[i]))
 
@@ -99,24 +97,23 @@ async def _nearness(providers: Providers, focus: str, ids: list[int]) -> dict[in
 
 def _reason(ids: Sequence[int], choice: Choice, state: RunState, pool: Pool) -> Reason:
     """Why a passage was chosen; of a selection that gives no reasons, that it was."""
-    sides = [p["id"] for p in state["perspectives"]]
-    points = {p for p in choice.perspectives if p >= len(sides)}
+    perspectives = [p["id"] for p in state["perspectives"]]
+    points = {p for p in choice.perspectives if p >= len(perspectives)}
     return Reason(
         passage=ids[choice.position],
         gain=choice.gain,
-        sides={sides[p]: raised for p, raised in choice.perspectives.items() if p < len(sides)},
+        sides={perspectives[p]: raised for p, raised in choice.perspectives.items() if p < len(perspectives)},
         relevance=choice.relevance,
-        points=sum(choice.perspectives[p] >= _SAID for p in points),
+        points=sum(choice.perspectives[p] >= _MAKES_POINT for p in points),
         new_source=choice.new_source,
     )
 
 
 def independent_first(passages: Sequence[Passage]) -> list[int]:
     """Ids in the order of the passages, reordered so that each source comes once before any source comes again."""
-    turns: dict[str, int] = {}
+    turns = Counter[str]()
     keyed = []
     for rank, passage in enumerate(passages):
-        turn = turns.get(passage.source, 0)
-        turns[passage.source] = turn + 1
-        keyed.append((turn, rank, passage.id))
+        keyed.append((turns[passage.source], rank, passage.id))
+        turns[passage.source] += 1
     return [i for _, _, i in sorted(keyed)]

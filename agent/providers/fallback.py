@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from agent.question import check_question
-from agent.seams import Brief, CruxWriter, Expander, Framer, Requerier, Writer
-from agent.state import Claim, FramingState, Perspective
-from tools.allowance import current, sooner
+from agent.seams import Brief, CruxWriter, Expander, Framer, Providers, Requerier, Writer
+from agent.state import Claim, Failure, FramingState, Perspective, RunState
+from tools.budget import current_budget, current_log, sooner
 from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError
 from tools.passages import Passage
 
@@ -37,12 +37,13 @@ class Served(Generic[P]):
     first: P
     stand_in: P | None
 
-    async def call(self, work: Callable[[P], Awaitable[T]]) -> T:
-        """The work done by the first provider, or by its stand-in with a note in the answer."""
-        allowance = current()
-        if allowance.offline and not self.local:
-            allowance.note("scope", f"{self.name} was not asked, since nothing was to leave this machine.")
-        elif self.name not in allowance.down:
+    async def call(self, work: Callable[[P], Awaitable[T]]) -> tuple[T, str]:
+        """The work done by the first provider, or by its stand-in with a note in the answer; and how the first one
+        failed at it, empty where it did not or was not asked."""
+        failure = ""
+        if current_budget().offline and not self.local:
+            current_log().note("scope", f"{self.name} was not asked, since nothing was to leave this machine.")
+        elif self.name not in current_log().down:
             try:
                 result = await self._in_time(work(self.first))
             except JudgeError:
@@ -51,25 +52,26 @@ class Served(Generic[P]):
                 if self.stand_in is None:
                     raise type(exc)(f"{exc} Mend it, or let the embedded provider stand in (auto).") from exc
                 if isinstance(exc, ProviderDownError):
-                    allowance.down.add(self.name)
-                allowance.note("degraded", f"{exc} The embedded provider stood in for it ({self.stage}).")
+                    current_log().down.add(self.name)
+                failure = f"{exc} The embedded provider stood in for it ({self.stage})."
+                current_log().note("degraded", failure)
             else:
                 self._record(self.name)
-                return result
+                return result, failure
         if self.stand_in is None:
             raise ProviderDownError(f"{self.name} has failed in this run already, or may not be asked ({self.stage}).")
         result = await work(self.stand_in)
         self._record(EMBEDDED)
-        return result
+        return result, failure
 
     def _record(self, name: str) -> None:
         """A stage that does its sides one by one may be served by both."""
-        served = current().served
+        served = current_log().served
         both = {*filter(None, served.get(self.stage, "").split(" and ")), name}
         served[self.stage] = " and ".join(sorted(both, key=lambda n: (n == EMBEDDED, n)))
 
     async def _in_time(self, work: Awaitable[T]) -> T:
-        left = current().seconds_left() * (_PATIENCE if self.stand_in is not None else _ALL_BUT)
+        left = current_budget().seconds_left() * (_PATIENCE if self.stand_in is not None else _ALL_BUT)
         try:
             async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
                 with sooner(left):
@@ -85,22 +87,25 @@ class ServedFramer(Served[Framer]):
                 check_question(question)  # it reads English only
             return framer.frame(question, earlier)
 
-        return await self.call(work)
+        framing, failure = await self.call(work)
+        if framing["form"] == "none" and failure:  # the grammar reads English, and not every wording
+            raise ProviderDownError(f"{failure} It could not read the question.")
+        return framing
 
 
 class ServedExpander(Served[Expander]):
     async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
-        return await self.call(lambda p: p.expand(framing, passages))
+        return (await self.call(lambda p: p.expand(framing, passages)))[0]
 
 
 class ServedRequerier(Served[Requerier]):
     async def queries(self, perspective: Perspective, framing: FramingState, tried: Sequence[str]) -> list[str]:
-        return await self.call(lambda p: p.queries(perspective, framing, tried))
+        return (await self.call(lambda p: p.queries(perspective, framing, tried)))[0]
 
 
 class ServedWriter(Served[Writer]):
     async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
-        return await self.call(lambda p: p.write(brief))
+        return (await self.call(lambda p: p.write(brief)))[0]
 
 
 @dataclass(frozen=True)
@@ -112,11 +117,19 @@ class ServedCrux:
     first: CruxWriter
 
     async def crux(self, one: Brief, other: Brief) -> Claim | None:
-        allowance = current()
-        if (allowance.offline and not self.local) or self.name in allowance.down:
+        if (current_budget().offline and not self.local) or self.name in current_log().down:
             return None
         try:
             return await self.first.crux(one, other)
         except ProviderError as exc:
-            allowance.note("scope", f"What the dispute turns on was not written: {exc}")
+            current_log().note("scope", f"What the dispute turns on was not written: {exc}")
             return None
+
+
+def judge_replaced(providers: Providers, failure: JudgeError) -> RunState:
+    """The run goes on with the embedded judge, and says so; raises the failure where nothing may stand in."""
+    if providers.models.judge_required:
+        raise failure
+    what = f"{str(failure).rstrip('.')}. The embedded judge scored everything again."
+    degraded = Failure(stage="judge", message=what[0].upper() + what[1:], kind="degraded")
+    return RunState(judge=providers.models.own_judge.name, failures=[degraded])

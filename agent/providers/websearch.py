@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from agent.inference import Models
-from tools.allowance import current
+from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, SourceError
 from tools.inference.batching import parts
 from tools.inference.cache import TextCache
@@ -82,10 +82,10 @@ class WebSearch:
     ) -> WebFound:
         """Up to k passages of up to so many pages for one side's queries; only from `domains` where any are given."""
         found = WebFound()
-        if self.engine.name in current().down:  # the answer says so already
+        if self.engine.name in current_log().down:  # the answer says so already
             return found
         only = domains or self.lists.allow
-        began, left = time.time(), current().seconds_left()
+        began, left = time.time(), current_budget().seconds_left()
         results = await self._results(queries, pages, only, found)
         documents = await self._read_all(
             results[: math.ceil(pages * _SPARE)], pages, only, began + _READING * left, found
@@ -122,13 +122,13 @@ class WebSearch:
         known = await asyncio.to_thread(self.cache.get, self.engine.name, key, _SEARCH_KEPT)
         if known is None:
             try:
-                async with asyncio.timeout(_until(time.time() + _ASKING * current().seconds_left())):
+                async with asyncio.timeout(_until(time.time() + _ASKING * current_budget().seconds_left())):
                     results = await self.engine.search(query, limit, domains)
             except TimeoutError as exc:
-                current().down.add(self.engine.name)
+                current_log().down.add(self.engine.name)
                 raise DeadlineError(f"{self.engine.name} did not answer in time.") from exc
             except ProviderDownError:
-                current().down.add(self.engine.name)
+                current_log().down.add(self.engine.name)
                 raise
             known = [asdict(r) for r in results]
             if known:

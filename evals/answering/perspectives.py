@@ -13,7 +13,7 @@ from evals.answering.asking import in_force, providers_of
 from evals.metrics.expansion import Found, GoldRow, match
 from evals.reports.records import Record, Records, Shape
 from evals.suite import progress
-from tools.allowance import Allowance, using
+from tools.budget import Budget, using
 from tools.errors import SteelmanError
 
 _SHAPE = Shape(always=dict.fromkeys(("predicted", "cosines"), (list,)) | {"close": (int,)})
@@ -61,7 +61,7 @@ async def _ask(
 async def _one(row: GoldRow, providers: Providers, turn: asyncio.Semaphore) -> Found:
     async with turn:
         try:
-            with using(Allowance()):
+            with using(Budget()):
                 framing = await providers.framer.frame(row.question, [])
                 sides = await providers.expander.expand(framing, [])
         except SteelmanError as exc:

@@ -7,7 +7,7 @@ with the first byte of its body, since a streamed one sends its head at once and
 is cancelled, its connection closed and its prompt counted, since the server may bill it. One that fails leaves the word
 to the other; only where both fail is there a failure.
 
-A run sends few second requests (`tools.allowance`), and none to a server on this machine, whose one GPU would only do
+A run sends few second requests (`tools.budget`), and none to a server on this machine, whose one GPU would only do
 the same work twice: whoever opens a client leaves the `Patience` out then.
 """
 
@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tools.allowance import current
+from tools.budget import current_budget, current_log
 
 if TYPE_CHECKING:
     import httpx
@@ -50,17 +50,17 @@ class Patience:
 
         Not where the stage ends before even a reply as slow as the slowest so far would have begun.
         """
-        allowance = current()
-        if allowance.seconds_left() <= self.slowest or not allowance.begin_second_request():
+        budget = current_budget()
+        if budget.seconds_left() <= self.slowest or not budget.begin_second_request():
             return False
         said = f"{self.name} had sent nothing for {waited:.3g} seconds, so a second request was sent to it."
-        allowance.note("scope", said)
+        current_log().note("scope", said)
         return True
 
     def count_cancelled(self, request: "httpx.Request") -> None:
         """Counts the tokens of a request that was cancelled: about four characters of the prompt each, and no reply."""
         given = _characters(json.loads(request.content)) // 4
-        current().add_tokens(given, 0, self.cost(given, 0))
+        current_budget().add_tokens(given, 0, self.cost(given, 0))
 
 
 _NO_PROMPT = frozenset(("response_format", "output_config", "format", "generationConfig", "tools", "model", "role"))

@@ -16,7 +16,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-from tools.allowance import current
+from tools.budget import current_budget
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
 from tools.net.hedging import Patience, hedged
 
@@ -146,7 +146,7 @@ def _pause(again: int) -> float:
 
 
 def _worth_waiting(pause: float, again: int) -> bool:
-    return again < _TRIES - 1 and pause <= _LONGEST_PAUSE and pause < current().seconds_left()
+    return again < _TRIES - 1 and pause <= _LONGEST_PAUSE and pause < current_budget().seconds_left()
 
 
 def _retry_after(value: str, otherwise: float) -> float:
@@ -202,7 +202,7 @@ async def _read(response: "httpx.Response", name: str) -> bytes:
         data += part
         if len(data) > LARGEST_REPLY:
             raise ProviderReplyError(f"{name} sent more than {LARGEST_REPLY // 1_000_000} MB.")
-        if current().seconds_left() <= 0:
+        if current_budget().seconds_left() <= 0:
             raise DeadlineError("the time for it was used up.")
     return bytes(data)
 

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import urlsplit
 
-from tools.allowance import current
+from tools.budget import current_budget
 from tools.errors import ProviderDownError, SettingsError, SteelmanError
 from tools.net.http import is_local, status_error, without_login
 from tools.store.dense import ChromaIndex, silence_telemetry
@@ -79,7 +79,7 @@ class DenseServer(ChromaIndex):
             start += len(page)
 
     def _open(self) -> Any:
-        if current().offline and not is_local(self.address):
+        if current_budget().offline and not is_local(self.address):
             raise ProviderDownError(f"the Chroma server at {self._shown} is elsewhere, and this run stays offline.")
         with self._opening:
             if self._client is None:

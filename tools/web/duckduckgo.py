@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-from tools.allowance import current
+from tools.budget import current_budget
 from tools.errors import ProviderDownError, ProviderReplyError
 from tools.net.http import LARGEST_REPLY
 from tools.web.engines import WebResult, read_results
@@ -37,7 +37,7 @@ class DuckDuckGo(PagedEngine):
         return nullcontext()  # `ddgs` has one of its own
 
     async def _page(self, client: Any, query: str, page: int) -> list[WebResult]:
-        seconds = max(1, math.ceil(min(self._seconds, current().seconds_left())))
+        seconds = max(1, math.ceil(min(self._seconds, current_budget().seconds_left())))
         return await asyncio.to_thread(self._ask, query, page, seconds)
 
     def _ask(self, query: str, page: int, seconds: int) -> list[WebResult]:

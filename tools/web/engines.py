@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import urldefrag, urlsplit
 
-from tools.allowance import current
+from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SettingsError
 from tools.language.word_lists import QUERY_FILLERS
 from tools.net.http import is_local
@@ -110,22 +110,22 @@ def checked_key(name: str, key: str) -> str:
 
 def begin_call(name: str, address: str) -> None:
     """Counts a call to an engine; raises BudgetError, DeadlineError, or ProviderDownError where the run is offline."""
-    allowance = current()
-    if allowance.offline and not is_local(address):
+    budget = current_budget()
+    if budget.offline and not is_local(address):
         raise ProviderDownError(f"{name} is on the internet, and this run stays offline.")
-    if allowance.seconds_left() <= 0:
+    if budget.seconds_left() <= 0:
         raise DeadlineError(f"no time was left to ask {name}.")
-    allowance.begin_call()
+    budget.begin_call()
 
 
 @asynccontextmanager
 async def within(name: str, seconds: float) -> AsyncIterator[None]:
     """Ends what is inside after `seconds` or at the stage's deadline: ProviderDownError or DeadlineError."""
     try:
-        async with asyncio.timeout(min(seconds, current().seconds_left())):
+        async with asyncio.timeout(min(seconds, current_budget().seconds_left())):
             yield
     except TimeoutError as exc:
-        if current().seconds_left() <= 0:
+        if current_budget().seconds_left() <= 0:
             raise DeadlineError(f"{name} did not answer before the deadline.") from exc
         raise ProviderDownError(f"{name} did not answer in time.") from exc
 
@@ -135,7 +135,7 @@ async def gather_pages(
 ) -> list[WebResult]:
     """Results from `ask(1)`, `ask(2)`, … until there are enough, or a page brings none that is new.
 
-    Where a later page fails, what the earlier ones brought is kept and the allowance notes it.
+    Where a later page fails, what the earlier ones brought is kept and the log notes it.
     """
     found: list[WebResult] = []
     for page in range(1, -(-limit // PAGE) + 1):
@@ -144,7 +144,7 @@ async def gather_pages(
         except ProviderError as exc:
             if page == 1:
                 raise
-            current().note("scope", f"{name} gave only the first {len(found)} results: {exc}")
+            current_log().note("scope", f"{name} gave only the first {len(found)} results: {exc}")
             break
         if len(more) == len(found):
             break

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
-from tools.allowance import current
+from tools.budget import current_budget
 from tools.errors import SourceError
 from tools.web.guard import WEB_PORTS, Permit, Resolver, check_url, guarded_backend, is_public, system_resolver
 
@@ -101,9 +101,9 @@ class PageFetcher:
         cannot be had; also when the time of the stage is used up or the run may not leave this machine.
         """
         address = check_url(url, self._ports)
-        if current().offline:
+        if current_budget().offline:
             raise _failure(address, "the run does not leave this machine")
-        left = current().seconds_left()
+        left = current_budget().seconds_left()
         try:
             async with asyncio.timeout(None if left == math.inf else left), self._slots:
                 async with asyncio.timeout(self._seconds):

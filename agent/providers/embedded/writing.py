@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.evidence.sentences import Reading, read_sides
+from agent.evidence.sentences import Reading, read_perspectives
 from agent.inference import Models
 from agent.seams import Brief
 from agent.state import A_CASE, Claim, Response, Tier
@@ -24,7 +24,7 @@ class EmbeddedWriter:
         self._models = models
 
     async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
-        reading = brief.reading or (await read_sides(self._models, [brief]))[0]
+        reading = brief.reading or (await read_perspectives(self._models, [brief]))[0]
         groups = _groups(reading, brief.responses)
         picked = _pick(reading, np.flatnonzero(reading.case), groups, brief.limit + _SPARES, [])
         case = [_claim(brief, reading, i, "case") for i in picked]

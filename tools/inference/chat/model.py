@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import BaseModel
 
-from tools.allowance import current
+from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
 from tools.inference.chat.failures import connection_failure, limit_error, reply_had_begun, server_words, status_of
 from tools.inference.chat.forms import Form, described
@@ -106,9 +106,9 @@ class ChatModel:
         """
         check_key(self._key)
         check_address(self._url)
-        if self.address in current().down:
+        if self.address in current_log().down:
             raise ProviderDownError(f"{self.name} was not asked, since {self.address} has failed in this run already.")
-        if current().offline and not self.local:
+        if current_budget().offline and not self.local:
             raise ProviderDownError(f"{self.name} was not asked, since nothing is to leave this machine.")
         first = asked = f"{user}\n\n{_AS_JSON}{described(shape)}"
         while True:
@@ -143,7 +143,7 @@ class ChatModel:
         """The text of one reply, by the best way that the server knows."""
         form = self._form
         while True:
-            current().begin_call()
+            current_budget().begin_call()
             try:
                 async with self._failures():
                     text = await self._stream(messages, shape, form)
@@ -157,7 +157,7 @@ class ChatModel:
                 return text
 
     async def _stream(self, messages: Sequence[tuple[str, str]], shape: type[BaseModel], form: Form) -> str:
-        made, given, written, allowance = "", 0, 0, current()
+        made, given, written, budget = "", 0, 0, current_budget()
         served = True
         try:
             async with aclosing(self._chunks(messages, self._vendor.options(form, shape))) as chunks:
@@ -166,16 +166,16 @@ class ChatModel:
                     given, written = self._vendor.count(getattr(chunk, "usage_metadata", None), given, written)
                     if len(made) > LARGEST_TEXT:
                         raise ProviderReplyError(f"the reply is longer than {LARGEST_TEXT:,} characters.")
-                    if allowance.seconds_left() <= 0:
+                    if budget.seconds_left() <= 0:
                         raise DeadlineError("the time for it was used up.")
-                    allowance.tell(len(made))
+                    current_log().on_reply(len(made))
         except self._raised() as exc:
             served = bool(made) or reply_had_begun(exc)
             raise
         finally:
             if served:  # a server that does not count leaves an estimate: about four characters a token
                 given, written = given or sum(len(t) for _, t in messages) // 4, written or len(made) // 4
-                allowance.add_tokens(given, written, cost_of(self._price, given, written))
+                budget.add_tokens(given, written, cost_of(self._price, given, written))
         return made
 
     def _chunks(
@@ -230,7 +230,7 @@ class ChatModel:
             if status in (*_ABOUT_FORM, 413):
                 return _DislikedError(said, str(exc), status)
             if status in (401, 403):
-                current().down.add(self.address)
+                current_log().down.add(self.address)
             return status_error(here, status, said, self._vendor.key)
         if stopped := limit_error(exc):
             return stopped
@@ -241,7 +241,7 @@ class ChatModel:
             return ProviderReplyError(f"the reply is no chat reply ({said}).")
         if cut_short(exc):
             return ProviderReplyError("the connection was cut in the middle of the reply.")
-        current().down.add(self.address)
+        current_log().down.add(self.address)
         return ProviderDownError(f"{here} cannot be reached. Is the server on?")
 
     def _said(self, exc: Exception) -> str:

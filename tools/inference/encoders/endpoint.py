@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.allowance import current
+from tools.budget import current_budget
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
 from tools.inference.batching import parts
 from tools.net.http import fetch_json, is_local, open_client
@@ -97,8 +97,7 @@ def post_all(url: str, bodies: Sequence[Any], key: str, name: str, seconds: floa
     For threads without an event loop. Raises ProviderDownError (offline included), ProviderReplyError, DeadlineError,
     BudgetError.
     """
-    allowance = current()
-    if allowance.offline and not is_local(url):
+    if current_budget().offline and not is_local(url):
         raise ProviderDownError(f"{name} is not on this machine, and this run stays offline.")
     return asyncio.run(_post_all(url, bodies, key, name, seconds))
 
@@ -109,12 +108,12 @@ async def _post_all(url: str, bodies: Sequence[Any], key: str, name: str, second
 
         async def post(body: Any) -> Any:
             async with free:
-                current().begin_call()
+                current_budget().begin_call()
                 reply = await fetch_json(client, "POST", url, name=name, body=body)
                 _count(reply, 0.0 if is_local(url) else None)
                 return reply
 
-        left = current().seconds_left()
+        left = current_budget().seconds_left()
         try:
             async with asyncio.timeout(None if left == float("inf") else max(0.0, left)):
                 return await asyncio.gather(*(post(body) for body in bodies))
@@ -125,7 +124,7 @@ async def _post_all(url: str, bodies: Sequence[Any], key: str, name: str, second
 def _count(reply: Any, cost: float | None) -> None:
     usage = reply.get("usage") if isinstance(reply, dict) else None
     tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
-    current().add_tokens(tokens if isinstance(tokens, int) and tokens > 0 else 0, 0, cost)
+    current_budget().add_tokens(tokens if isinstance(tokens, int) and tokens > 0 else 0, 0, cost)
 
 
 def _rows(reply: Any, wanted: int) -> NDArray[np.float32]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prompts.loader import Prompt, PromptError, as_data, load_prompt, read_prompt
-from tools.allowance import current
+from tools.budget import current_log
 from tools.errors import ProviderReplyError, SettingsError
 from tools.inference.chat.prices import Price, cost_of
 from tools.inference.chat.replies import without_thoughts
@@ -111,7 +111,7 @@ class ChatJudge(ServerJudge[RequestForm]):
             return [probability]
         verdict = from_text(text)
         if not math.isnan(verdict):
-            current().note("scope", f"{self.server} gives no probabilities: a Yes counts as 1 and a No as 0.")
+            current_log().note("scope", f"{self.server} gives no probabilities: a Yes counts as 1 and a No as 0.")
         return [verdict]
 
 

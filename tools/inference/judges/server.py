@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.allowance import current
+from tools.budget import current_budget, current_log
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderReplyError
 from tools.inference.chat.prices import Price, cost_of
 from tools.inference.judges.judge import Pair
@@ -120,10 +120,10 @@ class ServerJudge(ABC, Generic[Form]):
         use, BudgetError when there was nothing left for a single answer.
         """
         progress = _Progress(pairs, np.full(len(pairs), np.nan, np.float32), self._parts(len(pairs)))
-        limit = min(seconds, current().seconds_left())
+        limit = min(seconds, current_budget().seconds_left())
         if not pairs or limit <= 0:
             return progress.scores
-        if current().offline and not is_local(self.address):
+        if current_budget().offline and not is_local(self.address):
             raise ProviderDownError(f"{self.server} is not asked: nothing may leave this machine in this run.")
         async with self._client() as client:
             try:
@@ -143,7 +143,7 @@ class ServerJudge(ABC, Generic[Form]):
         if progress.stopped is not None:
             if progress.answered == 0:
                 raise progress.stopped
-            current().note("scope", f"Not every passage was judged: {progress.stopped}")
+            current_log().note("scope", f"Not every passage was judged: {progress.stopped}")
         if progress.unusable * 2 > progress.answered:
             self._form = None  # it may have become another server
             why = progress.problem or "it says neither Yes nor No."
@@ -214,8 +214,8 @@ class ServerJudge(ABC, Generic[Form]):
 
     async def _post(self, client: "httpx.AsyncClient", url: str, body: dict[str, Any]) -> dict[str, Any]:
         """The reply to one counted call."""
-        allowance = current()
-        allowance.begin_call()
+        budget = current_budget()
+        budget.begin_call()
         try:
             reply = await fetch_json(client, "POST", url, name=self.server, body=body)
         except ProviderDownError as exc:
@@ -225,7 +225,7 @@ class ServerJudge(ABC, Generic[Form]):
         if not isinstance(reply, dict):
             raise ProviderReplyError(f"{self.server} answered with JSON of another kind than was asked for.")
         given, made = _tokens(reply, len(str(body)) // 4)
-        allowance.add_tokens(given, made, cost_of(self._price, given, made))
+        budget.add_tokens(given, made, cost_of(self._price, given, made))
         return reply
 
     def _client(self) -> "httpx.AsyncClient":

@@ -1,7 +1,8 @@
-"""What the outside calls of one stage may use (time, calls, tokens, money), and what came of them.
+"""What the outside calls of one stage may use (time, calls, tokens, money), and the log of what came of them.
 
-A stage puts an `Allowance` in force with `using`; whoever makes a call finds it with `current()`, however deep in the
-libraries' tasks and threads the call is made. Outside any stage there is no limit.
+A stage puts a `Budget` and a `StageLog` in force with `using`; whoever makes a call spends from `current_budget()` and
+tells `current_log()`, however deep in the libraries' tasks and threads the call is made. Outside any stage there is no
+limit, and nothing is logged.
 """
 
 import math
@@ -16,17 +17,18 @@ from tools.errors import BudgetError
 
 SECOND_REQUESTS = 2
 """Of a run at most, to servers that are silent."""
-Kind = Literal["failed", "degraded", "scope"]
+NoteKind = Literal["failed", "degraded", "scope"]
+"""'degraded': another provider stood in; 'scope': not all was done that could have been."""
 
 
 @dataclass
-class Allowance:
+class Budget:
     """Limits of a stage and what it has spent; one object is shared by all the calls that the stage makes.
 
     deadline_at: seconds since the epoch by which every call has to be over. offline: nothing may leave this machine.
     max_calls, max_tokens, max_cost: what is left of the run's budget. unpriced: calls to models without a known price.
     second_requests: those made to a server that was silent (`tools.net.hedging`), each of them one of the calls as
-    well. tell: called with the characters that a reply has so far, for whoever watches.
+    well. cost: US dollars.
     """
 
     deadline_at: float = math.inf
@@ -35,16 +37,12 @@ class Allowance:
     max_tokens: float = math.inf
     max_cost: float = math.inf
     max_second_requests: float = SECOND_REQUESTS
-    tell: Callable[[int], None] = lambda _: None
     calls: int = 0
     second_requests: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
     unpriced: int = 0
-    served: dict[str, str] = field(default_factory=dict)  # stage → the provider that did it
-    notes: list[tuple[Kind, str]] = field(default_factory=list)  # what the answer has to say about it
-    down: set[str] = field(default_factory=set)  # providers that failed and are not asked again in this run
 
     def seconds_left(self) -> float:
         return min(self.deadline_at, _SOONER.get()) - time.time()
@@ -80,29 +78,52 @@ class Allowance:
         self.cost += cost or 0.0
         self.unpriced += cost is None
 
-    def note(self, kind: Kind, text: str) -> None:
-        """Something for the answer's notes, once: 'failed', 'degraded' (another provider stood in) or 'scope'."""
+    def spent(self) -> dict[str, float]:
+        """What was spent, by name; without what nothing was spent of."""
+        names = ("calls", "second_requests", "input_tokens", "output_tokens", "cost", "unpriced")
+        return {name: value for name in names if (value := getattr(self, name))}
+
+
+@dataclass
+class StageLog:
+    """What a stage has to tell. notes: for the answer, each once. served: stage → the provider that did it. down:
+    providers that failed and are not asked again in this run. on_reply: called with the characters that a reply has so
+    far, for whoever watches."""
+
+    notes: list[tuple[NoteKind, str]] = field(default_factory=list)
+    served: dict[str, str] = field(default_factory=dict)
+    down: set[str] = field(default_factory=set)
+    on_reply: Callable[[int], None] = lambda _: None
+
+    def note(self, kind: NoteKind, text: str) -> None:
         if (kind, text) not in self.notes:
             self.notes.append((kind, text))
 
 
-_CURRENT: ContextVar[Allowance] = ContextVar("allowance")
+_BUDGET: ContextVar[Budget] = ContextVar("budget")
+_LOG: ContextVar[StageLog] = ContextVar("stage_log")
 _SOONER: ContextVar[float] = ContextVar("sooner", default=math.inf)
 
 
-def current() -> Allowance:
-    """The allowance in force; one without limits where no stage has set any."""
-    return _CURRENT.get(None) or Allowance()
+def current_budget() -> Budget:
+    """The budget in force; one without limits where no stage has set any."""
+    return _BUDGET.get(None) or Budget()
+
+
+def current_log() -> StageLog:
+    """The log of the stage that is running; outside any stage one that nobody reads."""
+    return _LOG.get(None) or StageLog()
 
 
 @contextmanager
-def using(allowance: Allowance) -> Iterator[Allowance]:
-    """Puts an allowance in force for what is called inside, tasks and `asyncio.to_thread` included."""
-    token = _CURRENT.set(allowance)
+def using(budget: Budget, log: StageLog | None = None) -> Iterator[Budget]:
+    """Puts a budget and a log in force for what is called inside, tasks and `asyncio.to_thread` included."""
+    tokens = _BUDGET.set(budget), _LOG.set(log or StageLog())
     try:
-        yield allowance
+        yield budget
     finally:
-        _CURRENT.reset(token)
+        _BUDGET.reset(tokens[0])
+        _LOG.reset(tokens[1])
 
 
 @contextmanager
