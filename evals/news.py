@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from agent.providers.build import build_encoder
+from agent.providers.retrieval import build_encoder
 from agent.settings import load_settings
 from evals.metrics import news as measure
 from evals.ranking.fitting import FITTED_ON, READINGS, calibrations, halves, methods_of, middle

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from agent.providers.build import build_encoder
+from agent.providers.retrieval import build_encoder
 from agent.settings import load_settings
 from evals.metrics.intervals import ROUNDS
 from evals.metrics.pir import AVERAGE, Ints, figures, first_gold, p_recall

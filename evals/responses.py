@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.providers.build import build_encoder
+from agent.providers.retrieval import build_encoder
 from agent.settings import load_settings
 from evals.judging.judges import PairJudge, open_judge
 from evals.metrics.expansion import predict

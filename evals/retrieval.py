@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from agent.providers.build import build_encoder, build_reranker
+from agent.providers.retrieval import build_encoder, build_reranker
 from agent.settings import Settings, load_settings
 from evals.judging.judges import PairJudge, open_judge
 from evals.metrics.coverage import DEEPEST, require_ir_measures

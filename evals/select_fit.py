@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from agent.providers.build import build_encoder
+from agent.providers.retrieval import build_encoder
 from agent.settings import load_settings
 from evals.ranking.methods import candidates, pool_of
 from evals.ranking.retrievers import CorpusIndex

@@ -14,9 +14,8 @@ from agent.answer.render.markdown import to_markdown
 from agent.answer.render.terminal import to_terminal
 from agent.answer.render.words import said
 from agent.evidence.responses import apart, respond
-from agent.evidence.sentences import Reading
 from agent.providers.embedded.writing import MOST_LEANING, EmbeddedWriter
-from agent.seams import Brief
+from agent.seams import Brief, Reading
 from agent.settings import Settings
 from agent.state import Claim, Coverage, Dropped, FramingState, Quote, Response, RunState
 from evals.instant import InstantWriter
@@ -251,7 +250,7 @@ async def test_of_one_publisher_another_group_comes_before_the_same_document_aga
 @pytest.mark.parametrize("quotes", [True, False])
 async def test_sentences_are_read_by_the_judge_of_this_process_whoever_writes(settings: Settings, quotes: bool) -> None:
     judge = ScriptedJudge(lambda pair: 0.1 if " not " in pair.statement else 0.9)
-    async with door(settings, build(judge=judge, quoter=None if quotes else InstantWriter())) as runs:
+    async with door(settings, build(judge=judge, quote_fallback=None if quotes else InstantWriter())) as runs:
         made = await runs.answer(await runs.start(QUESTION))
     groups = made.perspectives[0].groups
     assert {r.thesis.text for g in groups for r in g.responses} >= {c.text for c in made.perspectives[0].claims}

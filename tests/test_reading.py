@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 from providers import ScriptedJudge, side
 
-from agent.evidence.sentences import Reading, read_sides, stances_to
+from agent.evidence.sentences import read_sides, stances_to
 from agent.inference import Models, RunJudge
 from agent.nodes.write import counted
-from agent.seams import Brief
+from agent.seams import Brief, Reading
 from agent.state import Coverage, FramingState, Perspective
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import MiniLM

@@ -11,9 +11,8 @@ from langgraph.runtime import Runtime
 from agent.evidence.eligible import eligible
 from agent.nodes.stage import Stage, in_time, report, timed
 from agent.options import RunOptions, options_of
-from agent.providers.websearch import WebFound
 from agent.routing import searching_time_left
-from agent.seams import Providers
+from agent.seams import Providers, WebFound
 from agent.state import BranchState, Failure, RunState
 from tools.allowance import current
 from tools.errors import DeadlineError, ProviderError, SteelmanError
@@ -95,7 +94,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     except SteelmanError as exc:
         problems.append(ProviderError(f"what was found is not re-ranked: {exc}"))
     stored = await asyncio.to_thread(providers.store.vectors, ids)
-    near = providers.models.searcher is not providers.models.encoder
+    near = providers.models.retrieval_encoder is not providers.models.encoder
     kept = [i for i in ids if i in stored and (near or float(stored[i] @ vectors[0]) >= TOO_FAR)]
     return _Found(kept[: options.pool], problems, web, foreign)
 

@@ -211,11 +211,11 @@ class _Checker:
 
     async def _quotations(self) -> Sequence[Claim]:
         """What the sources would be quoted with, where a model wrote; read now for a run from before that was kept."""
-        if "quotations" in self.state or self.providers.quoter is None:
+        if "quotations" in self.state or self.providers.quote_fallback is None:
             return self.state.get("quotations", [])
         sides = self.state.get("perspectives", [])
         briefs = [await brief_of(self.providers, self.state, side, _USUAL) for side in sides]
-        return [c for brief in briefs for c in (await self.providers.quoter.write(brief))[0]]
+        return [c for brief in briefs for c in (await self.providers.quote_fallback.write(brief))[0]]
 
     async def _check(self, claims: Sequence[Claim]) -> "list[Claim | Check]":
         spares = self._spares_of(claims) if self.judge.checks_claims else []

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from agent.evidence.crux import opposed
 from agent.evidence.responses import apart, respond
-from agent.evidence.sentences import Reading, read_sides
+from agent.evidence.sentences import read_sides
 from agent.evidence.width import at_its_width, narrow_of
 from agent.nodes.judge import originals_of, replaced, standing
 from agent.nodes.stage import Stage, in_time, report, timed
 from agent.options import RunOptions, options_of
 from agent.routing import time_left
-from agent.seams import Brief, Providers
+from agent.seams import Brief, Providers, Reading
 from agent.state import (
     Claim,
     Coverage,
@@ -109,7 +109,7 @@ async def _written(
     The passages of all sides are read sentence by sentence: for a writer that quotes before it writes, and beside a
     model that writes, by the judge of this process.
     """
-    sides, quotes = state["perspectives"], providers.quoter is None
+    sides, quotes = state["perspectives"], providers.quote_fallback is None
     briefs = [await brief_of(providers, state, side, options.claims_per_side) for side in sides]
     try:
         briefs, readings, cases = await _read_and_wrote(providers, state, options, briefs)
@@ -144,7 +144,7 @@ async def _read_and_wrote(
     providers: Providers, state: RunState, options: RunOptions, briefs: list[Brief]
 ) -> tuple[list[Brief], list[Reading], Sequence[_Case]]:
     """The briefs with what was read, the readings, and for each side its case. Raises DeadlineError, JudgeError."""
-    models, quotes = providers.models, providers.quoter is None
+    models, quotes = providers.models, providers.quote_fallback is None
     left = time_left(options, "write", time.time())
     readings: list[Reading] = []
     reading = asyncio.create_task(read_sides(models, briefs, _READING * left))
@@ -174,9 +174,9 @@ async def _in_time(reading: "asyncio.Task[list[Reading]]", options: RunOptions) 
 
 async def _quoted(providers: Providers, brief: Brief, reading: Reading | None) -> Sequence[Claim]:
     """What the side's sources would be quoted with, where a model wrote and they were read in time."""
-    if providers.quoter is None or reading is None:
+    if providers.quote_fallback is None or reading is None:
         return ()
-    return (await providers.quoter.write(replace(brief, reading=reading)))[0]
+    return (await providers.quote_fallback.write(replace(brief, reading=reading)))[0]
 
 
 def _read(brief: Brief, reading: Reading) -> Brief:
@@ -219,7 +219,7 @@ async def brief_of(providers: Providers, state: RunState, side: Perspective, lim
     models = providers.models
     judge = models.judge(state.get("judge", ""))
     well_judged = judge.checks_claims
-    if providers.quoter is not None or judge.checks_claims:
+    if providers.quote_fallback is not None or judge.checks_claims:
         judge = models.judge(models.own_judge.name)
     chosen = state.get("chosen", {}).get(side["id"], [])
     passages = await asyncio.to_thread(providers.store.passages, chosen)

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from agent.inference import Models
+from agent.seams import WebFound
 from tools.allowance import current
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, SourceError
 from tools.inference.batching import parts
@@ -38,22 +39,6 @@ _ASKING, _READING, _ENCODING = 0.5, 0.8, 0.95  # of a side's time, by which each
 _ENCODED_AT_ONCE = 4  # pages; what is encoded when the time is up stays
 _LONGEST_PASSAGE = 3_000  # characters of a hundred words; some pages have words without end
 _WORD = re.compile(r"\w{4,}")
-
-
-@dataclass
-class WebFound:
-    """What one side's search on the web came to: passage ids best first, pages that could not be read and why.
-
-    answered: queries that the engine answered. pages: those with passages of this side; new: how many of them the run
-    had not read before.
-    """
-
-    ids: list[int] = field(default_factory=list)
-    unread: dict[str, str] = field(default_factory=dict)
-    problems: list[ProviderError] = field(default_factory=list)
-    answered: int = 0
-    pages: int = 0
-    new: int = 0
 
 
 @dataclass
