@@ -12,7 +12,7 @@ from agent.answer.assemble import assemble
 from agent.answer.model import Answer
 from agent.answer.render.markdown import to_markdown
 from agent.answer.render.terminal import to_terminal
-from agent.answer.render.words import said
+from agent.answer.render.words import claim_text
 from agent.evidence.responses import apart, respond
 from agent.providers.embedded.writing import MOST_LEANING, EmbeddedWriter
 from agent.seams import Brief, Reading
@@ -320,7 +320,7 @@ def test_what_was_added_is_read_in_brackets_and_the_words_of_the_source_are_kept
     made = answer(state())
     claims = made.perspectives[0].claims
     assert [c.text for c in claims] == [PAYS, LEANS]
-    assert said(claims[1]) == f"“[{FERRY}] {LEANS}”"
+    assert claim_text(claims[1]) == f"“[{FERRY}] {LEANS}”"
     assert made.citations[1].quote == LEANS
     markdown, terminal = to_markdown(made), " ".join(to_terminal(made, 100, bold=False).split())
     assert f"- “\\[{FERRY}\\] {LEANS}” [2]" in markdown

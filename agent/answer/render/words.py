@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from datetime import date
 from textwrap import shorten
 from typing import Any
@@ -59,12 +60,6 @@ def label(answer: Answer, side: AnswerPerspective) -> str:
     return _LABELS[side.stance] if sided else "Answer"
 
 
-def head(side: AnswerPerspective) -> str:
-    """The side's statement, with its citations when it is itself a sentence quoted from a source."""
-    own = quoted_head(side)
-    return named(side) if own is None else f"{named(side)} {numbers(own)}"
-
-
 def named(side: AnswerPerspective) -> str:
     """The side's statement, after its name where that is not said by it."""
     if side.name in STAND_INS and side.stance != "other":
@@ -97,11 +92,6 @@ def _letters(text: str) -> str:
     return "".join(c for c in text.casefold() if c.isalnum())
 
 
-def turns_on(answer: Answer) -> str:
-    """The sentence on what the dispute turns on, with its citations; empty where there is none."""
-    return f"{answer.crux.text} {numbers(answer.crux)}" if answer.crux else ""
-
-
 def case(side: AnswerPerspective) -> list[AnswerClaim]:
     """The claims of the case to show under the head: all but the one that the head quotes already."""
     return [c for c in side.claims if c.text != side.statement and c.tier == "case"]
@@ -117,13 +107,13 @@ def beside(side: AnswerPerspective) -> list[AnswerClaim]:
     return [c for c in side.claims if c.text != side.statement and c.tier == "leaning"]
 
 
-def said(claim: AnswerClaim) -> str:
+def claim_text(claim: AnswerClaim) -> str:
     """The claim's words: in quotation marks where they are the source's own, else without."""
-    return f"“{whole(claim)}”" if claim.quoted else claim.text
+    return f"“{decontextualised(claim)}”" if claim.quoted else claim.text
 
 
-def whole(sentence: AnswerClaim | ResponseSentence) -> str:
-    """A sentence as it is read: with what it leans on in square brackets."""
+def decontextualised(sentence: AnswerClaim | ResponseSentence) -> str:
+    """A sentence with the context that it needs to be understood by itself, in square brackets."""
     return sentence.shown or sentence.text
 
 
@@ -134,9 +124,9 @@ def words_behind(answer: Answer, citation: Citation) -> list[str]:
     return [q for q in quotes if q not in quoted] if citation.support is not None else []
 
 
-def numbers(claim: AnswerClaim) -> str:
+def numbers(citations: Iterable[int]) -> str:
     """'[1] [4]'"""
-    return " ".join(f"[{n}]" for n in claim.citations)
+    return " ".join(f"[{n}]" for n in citations)
 
 
 def line_of(answer: Answer, side: AnswerPerspective) -> CoverageLine:
@@ -157,7 +147,7 @@ def strength_of(line: CoverageLine, shown: int) -> str:
     return f"{line.strength}: {counts}{copies}"
 
 
-def hole(line: CoverageLine, side: AnswerPerspective) -> str:
+def gap_of(line: CoverageLine, side: AnswerPerspective) -> str:
     """The honest line for a side without a case; empty where there is one."""
     if line.status == "not_found":
         return "No passage that was read could be told to make this case."
