@@ -303,13 +303,13 @@ def load_settings(**changes: object) -> Settings:
     try:
         return Settings(**changes)  # type: ignore[arg-type]  # checked by the model itself
     except ValidationError as exc:
-        first = exc.errors()[0]
-        if not first["loc"]:
-            raise SettingsError(f"{first['msg'].removeprefix('Value error, ')}. See .env.example.") from exc
-        field = "_".join(str(part) for part in first["loc"]).lower()
+        error = exc.errors()[0]
+        if not error["loc"]:
+            raise SettingsError(f"{error['msg'].removeprefix('Value error, ')}. See .env.example.") from exc
+        field = "_".join(str(part) for part in error["loc"]).lower()
         name = _variable(field) if field in Settings.model_fields else field.upper()
-        given = "what it is set to" if "KEY" in name or "TOKEN" in name else without_login(repr(first["input"]))
-        why = first["msg"].removeprefix("Value error, ")
+        given = "what it is set to" if "KEY" in name or "TOKEN" in name else without_login(repr(error["input"]))
+        why = error["msg"].removeprefix("Value error, ")
         raise SettingsError(f"{name} cannot be {given}: {why}. See .env.example.") from exc
 
 

@@ -61,13 +61,13 @@ def label(answer: Answer, side: AnswerPerspective) -> str:
 
 
 def named(side: AnswerPerspective) -> str:
-    """The side's statement, after its name where that is not said by it."""
+    """The side's statement, after its name where it does not begin with it."""
     if side.name in STAND_INS and side.stance != "other":
         return side.statement.removeprefix(f"{side.name}: ")
     if side.statement.endswith("?") and side.statement.startswith(f"{side.name}: "):
         return side.name  # an alternative; its question stands above all sides
-    told = side.stance != "other" or side.statement.startswith(side.name.removesuffix(" …"))
-    return side.statement if told else f"{side.name}: {side.statement}"
+    includes_name = side.stance != "other" or side.statement.startswith(side.name.removesuffix(" …"))
+    return side.statement if includes_name else f"{side.name}: {side.statement}"
 
 
 def quoted_head(side: AnswerPerspective) -> AnswerClaim | None:
@@ -85,11 +85,8 @@ def read_as(answer: Answer) -> str:
 
 def same(one: str, other: str) -> bool:
     """Whether two questions differ in signs and capitals at most."""
-    return _letters(one) == _letters(other)
-
-
-def _letters(text: str) -> str:
-    return "".join(c for c in text.casefold() if c.isalnum())
+    first, second = ("".join(filter(str.isalnum, text.casefold())) for text in (one, other))
+    return first == second
 
 
 def case(side: AnswerPerspective) -> list[AnswerClaim]:
@@ -202,8 +199,8 @@ def why_chosen(answer: Answer, passage: ChosenPassage) -> str:
     reasons += ["a new source"] if passage.new_source else []
     if not passage.gain:
         return f"{passage.title or passage.document_id}: as the selection has it, which gives no reasons"
-    said = "; ".join([*reasons, f"relevance {passage.relevance:.2f}"])
-    return f"{passage.title or passage.document_id} ({passage.source}): {said}"
+    reasons.append(f"relevance {passage.relevance:.2f}")
+    return f"{passage.title or passage.document_id} ({passage.source}): {'; '.join(reasons)}"
 
 
 def closing(answer: Answer, *, whole_id: bool = False) -> str:

@@ -187,9 +187,9 @@ def _centres(
         return [sentences[int(i)].text for i in kept]
     ranked: list[tuple[int, float, int]] = []
     for members in (kept[cluster] for cluster in average_linkage(vectors[kept] @ vectors[kept].T, same)):
-        behind = len({sentences[int(i)].passage.source for i in members})
+        sources = len({sentences[int(i)].passage.source for i in members})
         centrality = vectors[members] @ vectors[members].mean(axis=0)
         central = members[centrality >= np.median(centrality)]
         best = int(central[np.argmax(nearness[central])])
-        ranked.append((behind, float(nearness[members].mean()), best))
+        ranked.append((sources, float(nearness[members].mean()), best))
     return [sentences[index].text for _, _, index in sorted(ranked, reverse=True)]

@@ -32,8 +32,7 @@ class EmbeddedRequerier:
             angles, topic = (words, *_COUNTERS), " ".join(keywords(framing["focus"]).split()[:_POINT])
         elif perspective["statement"].endswith("?"):
             angles = _ASKED
-        said = lower_first(statement)
-        made = [a.format(statement=said, topic=topic, keywords=words) for a in angles]
+        made = [a.format(statement=lower_first(statement), topic=topic, keywords=words) for a in angles]
         known = {t.casefold() for t in tried}
         return [q for q in dict.fromkeys(made) if q and q.casefold() not in known]
 
