@@ -54,7 +54,7 @@ class Block:
 
 
 def opening(answer: Answer) -> list[Block]:
-    """The question and what is said before the perspectives."""
+    """The question, the summary and the claims that belong to no perspective."""
     return _shown(
         Block("title", answer.question),
         Block("read_as", read_as(answer)),

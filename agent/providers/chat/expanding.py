@@ -1,4 +1,4 @@
-"""Expand with a chat model: distinct perspectives, near-duplicates merged, an opposing side insisted on once."""
+"""Expand with a chat model: distinct perspectives, near-duplicates merged, a missing yes or no asked for once."""
 
 import re
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class PlannedSides(BaseModel):
 
 
 class ChatExpander(ChatStage):
-    """Plans the sides by asking a model."""
+    """Plans the perspectives by asking a model."""
 
     def __init__(self, model: ChatModel, models: Models) -> None:
         super().__init__(model)

@@ -57,8 +57,8 @@ class ChatFramer(ChatStage):
 
 
 def check_framing(framed: FramedQuestion, asked: Sequence[str], model: str) -> None:
-    """Raises ProviderReplyError for a framing that has nothing to do with what was asked, or lacks its parts; a reader
-    of the answer is told of it, so it names the model that gave it."""
+    """Raises ProviderReplyError for a framing that has nothing to do with what was asked, or lacks its parts; the
+    answer shows the message, so it names the model."""
     if framed.form == "none":
         return
     sided = framed.form in ("polar", "claim")

@@ -1,4 +1,4 @@
-"""Requery with a chat model: queries in the words of the side's own advocates."""
+"""Requery with a chat model: queries in the words of a perspective's own advocates."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class PlannedQueries(BaseModel):
 
 
 class ChatRequerier(ChatStage):
-    """Asks a model where else to look."""
+    """Asks a model for queries that were not tried."""
 
     async def queries(self, perspective: Perspective, framing: FramingState, tried: Sequence[str]) -> list[str]:
         planned = await self._ask(

@@ -84,13 +84,13 @@ class ChatWriter(ChatStage):
 
 
 def _on_it(brief: Brief, other: Brief) -> list[Passage]:
-    """The first passages that were judged to speak for the side more than for the other, and were not given to that."""
+    """The first passages whose probability of support is greater for this perspective than for the other one."""
     given = {p.id for p in other.passages if other.support.get(p.id, 0.0) >= brief.support.get(p.id, 0.0)}
     return [p for p in brief.passages if p.id not in given and brief.support.get(p.id, 0.0) >= _ON_IT][:_READ_FOR_CRUX]
 
 
 def _by_source(claims: Sequence[Claim], source_of: dict[int, str]) -> list[Claim]:
-    """Those first that bring in a new source, each group in the order in which it was written."""
+    """Claims that cite a new source before the others, each group in the order in which it was written."""
     seen_sources: set[str] = set()
     first, rest = list[Claim](), list[Claim]()
     for claim in claims:

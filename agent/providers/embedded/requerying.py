@@ -1,4 +1,4 @@
-"""New queries for an uncovered side, from its statement and from how people argue for or against things."""
+"""Requery without a model: queries for an uncovered perspective by templates over its statement."""
 
 import re
 from collections.abc import Sequence
