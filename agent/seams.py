@@ -1,52 +1,85 @@
-"""The seams of the stages: each is one method, so that another provider (or a fake in a test) is one small class.
+"""The interfaces between the graph's stages and what serves them, and the data that passes there.
 
-`agent/providers/build.py` builds what the settings turn on.
+Each stage is a protocol of one method, so that another provider (or a fake in a test) is one small class.
+`agent/providers/build.py` builds the providers that the settings turn on.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from agent.inference import Models, RunJudge
-from agent.state import Claim, FramingState, Perspective, Response
-from tools.errors import SettingsError
+from agent.state import Claim, FramingState, Perspective, Quote, Response
+from tools.errors import ProviderError, SettingsError
+from tools.language.quotable import Unit
 from tools.passages import Passage
 from tools.store.store import Store
 
 if TYPE_CHECKING:
-    from agent.evidence.sentences import Reading
-    from agent.providers.websearch import WebSearch
     from tools.inference.encoders.reranker import Reranker
     from tools.store.hybrid import HybridSearch
+    from tools.web.engines import SearchEngine
 
 
 class Framer(Protocol):
     async def frame(self, question: str, earlier: Sequence[str]) -> FramingState:
         """What the question asks, in a neutral form; `earlier` are the thread's questions, oldest first."""
-        ...
 
 
 class Expander(Protocol):
     async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
-        """The sides of the question; `passages` are what a first search found, best first."""
-        ...
+        """The perspectives on the question; `passages` are those retrieved for its neutral form, best first."""
 
 
 class Requerier(Protocol):
     async def queries(self, perspective: Perspective, framing: FramingState, tried: Sequence[str]) -> list[str]:
-        """New queries for a side that is not covered, none of them tried before."""
-        ...
+        """New queries for a perspective that is not covered, none of them tried before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The n quotable parts of a side's passages, in their order.
+
+    features: the leanings of each, of its passage and of its document, in log odds, (n, 3). grounds: what tells
+    whether it speaks to the dispute, (n, GROUNDS); see `tools.inference.judges.quoting`. sure: how surely it does, and
+    argues for the side, (n,), NaN where that is not known. about: whether it speaks of what is asked, (n,). closely:
+    whether it was read as closely as what is shown has to be, (n,). case, leaning: whether it is sure enough for the
+    side's case, or for what may speak for it, (n,); never both. rank: how good a quotation it makes, (n,). vectors:
+    unit, (n, dimensions). question: (dimensions,).
+    """
+
+    units: list[Unit]
+    features: NDArray[np.float64]
+    grounds: NDArray[np.float64]
+    sure: NDArray[np.float64]
+    about: NDArray[np.bool_]
+    closely: NDArray[np.bool_]
+    case: NDArray[np.bool_]
+    leaning: NDArray[np.bool_]
+    rank: NDArray[np.float64]
+    vectors: NDArray[np.float32]
+    question: NDArray[np.float32]
+
+    def quote(self, at: int) -> Quote:
+        """The quotable part at that index, 0 to n - 1, as it is quoted."""
+        unit = self.units[at]
+        shown = unit.shown if unit.shown != unit.text else ""
+        return Quote(text=unit.text, shown=shown, passage=unit.passage.id, support=float(self.sure[at]))
 
 
 @dataclass(frozen=True)
 class Brief:
-    """What a writer is given for one side: its passages, best first, and the judge's scores of some of them.
+    """What a writer is given for one perspective: its passages, best first, and the judge's scores of some of them.
 
-    `contrary` is the statement of the side that says the opposite, or empty, and `opposing` the judge's scores of
-    passages for that side. `limit` is the number of claims wanted. `reading` are the passages of both sides as they
-    were read, and `responses` what the side's documents answer, the groups with the most sources behind them first.
-    `well_judged`: the scores are of a judge that reads passages better than `judge` reads their sentences, so that what
-    stands around a sentence leans as they say.
+    `contrary` is the statement of the contrary perspective, or empty. `support` and `opposing` are the judge's
+    probabilities by passage id, for the perspective and for its contrary. `limit` is the number of claims wanted.
+    `reading` are the quotable parts of both perspectives' passages with their scores, and `responses` what the
+    perspective's documents answer, the groups with the most independent sources first. `well_judged`: the scores are of
+    a judge that reads passages better than `judge` reads their sentences, so that the context of a sentence takes the
+    stance that they give.
     """
 
     perspective: Perspective
@@ -58,25 +91,58 @@ class Brief:
     judge: RunJudge
     opposing: dict[int, float] = field(default_factory=dict)
     responses: Sequence[Response] = ()
-    reading: "Reading | None" = None
+    reading: Reading | None = None
     well_judged: bool = False
 
 
 class Writer(Protocol):
     async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
-        """Up to `limit` claims for one side from its passages, and spares in case one of them does not hold."""
-        ...
+        """Up to `limit` claims for one perspective from its passages, and spares to replace one that fails its
+        verification."""
 
 
 class CruxWriter(Protocol):
     async def crux(self, one: Brief, other: Brief) -> Claim | None:
-        """What the dispute of two contrary sides turns on, citing passages of both; None where they meet nowhere."""
-        ...
+        """What the dispute of two contrary perspectives turns on, citing passages of both; None where they share no
+        point."""
+
+
+@dataclass
+class WebFound:
+    """What one perspective's search on the web came to: passage ids best first, pages that could not be read and why.
+
+    answered: queries that the engine answered. pages: those with passages of this perspective; new: how many of them
+    the run had not read before.
+    """
+
+    ids: list[int] = field(default_factory=list)
+    unread: dict[str, str] = field(default_factory=dict)
+    problems: list[ProviderError] = field(default_factory=list)
+    answered: int = 0
+    pages: int = 0
+    new: int = 0
+
+
+class WebRetriever(Protocol):
+    @property
+    def engine(self) -> "SearchEngine":
+        """The search engine, whose name the answer gives."""
+
+    @property
+    def required(self) -> bool:
+        """Whether it was named by the user, so that its failure is the run's."""
+
+    async def find(
+        self, run_id: str, queries: Sequence[str], pages: int, k: int, domains: Sequence[str] = ()
+    ) -> WebFound:
+        """Up to k passages of at most `pages` web pages for the queries of one perspective; only of `domains`, where
+        any are given."""
 
 
 @dataclass(frozen=True)
-class Remote:
-    """Something outside this process that the settings turn on: what it does, where it is, whether it may be missed."""
+class RemoteService:
+    """A service outside this process that the settings turn on. `what`: its part, in words; `local`: whether it is on
+    this machine; `required`: whether a run fails without it; `setting`: the variable that turns it on."""
 
     what: str
     address: str
@@ -97,16 +163,16 @@ class Providers:
     requerier: Requerier
     writer: Writer
     names: dict[str, str]
-    quoter: Writer | None = None  # quotes for a side of which nothing that the writer wrote passed the checks
+    quote_fallback: Writer | None = None  # quotes for a perspective of whose written claims none passed the checks
     crux: CruxWriter | None = None  # says what a dispute turns on, where a judge can check what it says
-    web: "WebSearch | None" = None
+    web: WebRetriever | None = None
     reranker: "Reranker | None" = None
     english_only: bool = True
-    remotes: tuple[Remote, ...] = ()
-    closers: tuple[Callable[[], Awaitable[None]], ...] = field(default=())
+    remotes: tuple[RemoteService, ...] = ()
+    closers: tuple[Callable[[], Awaitable[None]], ...] = ()
 
     def check_offline(self) -> None:
-        """Raises SettingsError where a run of which nothing may leave this machine could not do without what does."""
+        """Raises SettingsError where a run without network access could not do without a service elsewhere."""
         for remote in self.remotes:
             if remote.required and not remote.local:
                 raise SettingsError(

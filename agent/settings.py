@@ -2,12 +2,12 @@
 
 import re
 import textwrap
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from platformdirs import user_data_dir
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from tools.errors import SettingsError
@@ -16,16 +16,23 @@ from tools.net.http import is_address, without_login
 _NO_KEY = SecretStr("")
 _HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
 _ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?")
-_ADDRESSES = (*("openai_base_url", "judge_url", "tavily_base_url", "searxng_url", "embeddings_url", "chroma_url"),)
+_LISTS = {
+    "api_hosts": (_HOST_NAME, "it lists host names without https:// and port, such as api.example.org, other.example"),
+    "api_origins": (_ORIGIN, "it lists addresses of pages without a path, such as https://app.example.org"),
+}
+_ADDRESSES = ("openai_base_url", "judge_url", "tavily_base_url", "searxng_url", "embeddings_url", "chroma_url")
 
 
-def _named(name: str, description: str) -> str:
+def _named(name: str, description: str, default: object = "") -> Any:
     """A setting under the name that its vendor gave it."""
-    return Field(default="", validation_alias=name, description=description)
+    return Field(default=default, validation_alias=name, description=description)
 
 
-def _key(name: str, description: str) -> SecretStr:
-    return Field(default=_NO_KEY, validation_alias=name, description=description)
+def _text(description: str) -> Any:
+    return Field(default="", description=description)
+
+
+_key = partial(_named, default=_NO_KEY)
 
 
 class Settings(BaseSettings):
@@ -45,9 +52,8 @@ class Settings(BaseSettings):
         default_factory=lambda: Path(user_data_dir("steelman", appauthor=False)),
         description="Where documents, indexes, runs and caches are kept.",
     )
-    checkpoint_url: str = Field(
-        default="",
-        description="A Postgres address (postgresql://…) for the runs' checkpoints; empty keeps them in SQLite.",
+    checkpoint_url: str = _text(
+        "A Postgres address (postgresql://…) for the runs' checkpoints; empty keeps them in SQLite."
     )
     deadline: float = Field(default=0.0, ge=0.0, description="Seconds that an answer may take; 0 is the usual.")
 
@@ -66,19 +72,16 @@ class Settings(BaseSettings):
     google_api_key: SecretStr = _key("GOOGLE_API_KEY", "The key for models named google_genai:…")
     google_gemini_base_url: str = _named("GOOGLE_GEMINI_BASE_URL", "Another address for models named google_genai:…")
     ollama_host: str = _named("OLLAMA_HOST", "Where models named ollama:… are, if not at http://127.0.0.1:11434.")
-    model: str = Field(
-        default="",
-        description="The model of every stage that has none of its own: a name at OPENAI_BASE_URL, or with its vendor "
-        "in front: anthropic:NAME, google_genai:NAME, ollama:NAME.",
+    model: str = _text(
+        "The model of every stage that has none of its own: a name at OPENAI_BASE_URL, or with its vendor "
+        "in front: anthropic:NAME, google_genai:NAME, ollama:NAME."
     )
-    model_frame: str = Field(default="", description="The model that puts the question into a neutral form.")
-    model_expand: str = Field(default="", description="The model that plans the perspectives.")
-    model_queries: str = Field(default="", description="The model that thinks of queries for uncovered sides.")
-    model_write: str = Field(default="", description="The model that writes the claims.")
+    model_frame: str = _text("The model that puts the question into a neutral form.")
+    model_expand: str = _text("The model that plans the perspectives.")
+    model_queries: str = _text("The model that thinks of queries for uncovered sides.")
+    model_write: str = _text("The model that writes the claims.")
     temperature: float | None = Field(default=None, ge=0.0, le=2.0, description="Sent where it is set.")
-    prices: str = Field(
-        default="", description="Prices of models, US dollars for a million tokens given/made: name=0.5/1.5, other=1/2."
-    )
+    prices: str = _text("Prices of models, US dollars for a million tokens given/made: name=0.5/1.5, other=1/2.")
 
     # The judge
     judge: Literal["auto", "embedded", "batch", "chat", "score", "nli"] = Field(
@@ -88,10 +91,8 @@ class Settings(BaseSettings):
         "NLI model in this process; 'auto' uses STEELMAN_JUDGE_URL if it is set, else the chat model in batches if "
         "one is set, and falls back with a note.",
     )
-    judge_url: str = Field(default="", description="The judge's server; an address that ends in /score is a scorer.")
-    judge_model: str = Field(
-        default="", description="The judge's model; for 'nli' a preset, a folder, or a name with or without @REVISION."
-    )
+    judge_url: str = _text("The judge's server; an address that ends in /score is a scorer.")
+    judge_model: str = _text("The judge's model; for 'nli' a preset, a folder, or a name with or without @REVISION.")
     judge_api_key: SecretStr = Field(default=_NO_KEY, description="The judge's key, if it wants one.")
     judge_prompt: Path | None = Field(default=None, description="The chat judge's prompt: judge_one_shot, or a file.")
     judge_threshold: float = Field(
@@ -115,35 +116,27 @@ class Settings(BaseSettings):
     # Stores and encoders
     chroma_url: str = _named("CHROMA_URL", "A Chroma server for the dense index, such as http://127.0.0.1:8000.")
     chroma_token: SecretStr = _key("CHROMA_TOKEN", "The Chroma server's token, if it wants one.")
-    encoder: str = Field(
-        default="", description="A preset or a sentence-transformers model (name or folder) in place of MiniLM."
-    )
-    encoder_query: str = Field(default="", description="A separate model for queries.")
-    encoder_query_prompt: str = Field(default="", description="Text put before every query.")
-    encoder_document_prompt: str = Field(default="", description="Text put before every passage.")
+    encoder: str = _text("A preset or a sentence-transformers model (name or folder) in place of MiniLM.")
+    encoder_query: str = _text("A separate model for queries.")
+    encoder_query_prompt: str = _text("Text put before every query.")
+    encoder_document_prompt: str = _text("Text put before every passage.")
     encoder_pooling: Literal["", "mean", "cls", "lasttoken", "max", "pooler"] = Field(
         default="", description="How token vectors become one; empty is the model's own way."
     )
-    embeddings_url: str = Field(default="", description="An OpenAI-compatible embeddings server as the encoder.")
-    embeddings_model: str = Field(default="", description="The embeddings server's model.")
+    embeddings_url: str = _text("An OpenAI-compatible embeddings server as the encoder.")
+    embeddings_model: str = _text("The embeddings server's model.")
     embeddings_api_key: SecretStr = Field(default=_NO_KEY, description="The embeddings server's key.")
-    reranker: str = Field(
-        default="", description="A preset or a cross-encoder (name or folder) that re-ranks what was found."
-    )
+    reranker: str = _text("A preset or a cross-encoder (name or folder) that re-ranks what was found.")
 
-    # The doors for programs
+    # The HTTP service
     api_host: str = Field(
         default="127.0.0.1",
         description="Where `python -m api` listens. Any other address than this machine's own wants a key to be made "
         "first: `python -m api keys make NAME`.",
     )
     api_port: int = Field(default=8000, ge=0, le=65535, description="The port; 0 takes a free one and says which.")
-    api_hosts: str = Field(
-        default="", description="Names under which callers reach it, besides this machine's: api.example.org, ..."
-    )
-    api_origins: str = Field(
-        default="", description="Web pages that may call it (CORS): https://app.example.org, ...; empty: none."
-    )
+    api_hosts: str = _text("Names under which callers reach it, besides this machine's: api.example.org, ...")
+    api_origins: str = _text("Web pages that may call it (CORS): https://app.example.org, ...; empty: none.")
     api_runs: int = Field(default=4, ge=1, le=64, description="Runs that are worked on at once.")
     api_waiting: int = Field(default=60, ge=0, description="Runs that may wait their turn; past it callers get 429.")
     api_key_runs: int = Field(default=64, ge=1, description="Runs of one key at work or waiting; past it 429.")
@@ -203,48 +196,55 @@ class Settings(BaseSettings):
             raise ValueError("a rate is a number of requests and a time, such as 10/second or 10/second; 300/minute")
         return value
 
-    @field_validator("api_hosts", mode="after")
+    @field_validator("api_hosts", "api_origins", mode="after")
     @classmethod
-    def _names(cls, value: str) -> str:
-        if any(not _HOST_NAME.fullmatch(name) for name in listed(value)):
-            raise ValueError("it lists host names without https:// and port, such as api.example.org, other.example")
-        return value
-
-    @field_validator("api_origins", mode="after")
-    @classmethod
-    def _origins(cls, value: str) -> str:
-        if any(not _ORIGIN.fullmatch(origin) for origin in listed(value)):
-            raise ValueError("it lists addresses of pages without a path, such as https://app.example.org")
+    def _listed(cls, value: str, info: ValidationInfo) -> str:
+        form, message = _LISTS[str(info.field_name)]
+        if not all(map(form.fullmatch, listed(value))):
+            raise ValueError(message)
         return value
 
     @model_validator(mode="after")
     def _whole(self) -> "Settings":
         """Settings that need each other; the first word of the message is the variable to look at."""
-        keys = {"tavily": self.tavily_api_key, "serper": self.serper_api_key}
-        elsewhere = self.web == "tavily" and bool(self.tavily_base_url)
-        wrong = (
+        for is_wrong, message in (*self._wrong_models, *self._wrong_retrieval):
+            if is_wrong:
+                raise ValueError(message)
+        return self
+
+    @property
+    def _wrong_models(self) -> "tuple[tuple[object, str], ...]":
+        """What must not be true of the chat models and the judge, and the message that says so."""
+        chat_judge = self.judge in ("batch", "chat") and self.chat_is_set
+        return (
             (
                 self.provider == "chat" and not self.chat_is_set,
                 "STEELMAN_PROVIDER is 'chat': set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, or "
                 "STEELMAN_MODEL to a vendor's model, such as anthropic:NAME",
             ),
             (
-                bool(self.openai_base_url) and "api.openai.com" not in self.openai_base_url and not self.some_model,
+                self.openai_base_url and "api.openai.com" not in self.openai_base_url and not self.some_model,
                 "STEELMAN_MODEL is needed beside OPENAI_BASE_URL: name one of that server's models",
             ),
             (
-                self.judge in ("batch", "chat", "score")
-                and not self.judge_url
-                and not (self.judge in ("batch", "chat") and self.chat_is_set),
+                self.judge in ("batch", "chat", "score") and not self.judge_url and not chat_judge,
                 f"STEELMAN_JUDGE is '{self.judge}': set STEELMAN_JUDGE_URL",
             ),
             (
-                self.judge == "nli" and bool(self.judge_url),
+                self.judge == "nli" and self.judge_url,
                 "STEELMAN_JUDGE is 'nli', a model of this process: unset STEELMAN_JUDGE_URL",
             ),
-            (bool(self.judge_url) and not self.judge_model, "STEELMAN_JUDGE_MODEL is needed beside STEELMAN_JUDGE_URL"),
+            (self.judge_url and not self.judge_model, "STEELMAN_JUDGE_MODEL is needed beside STEELMAN_JUDGE_URL"),
+        )
+
+    @property
+    def _wrong_retrieval(self) -> "tuple[tuple[object, str], ...]":
+        """The same of the web search and the encoder."""
+        keys = {"tavily": self.tavily_api_key, "serper": self.serper_api_key}
+        keyless = self.web not in keys or (self.web == "tavily" and self.tavily_base_url)
+        return (
             (
-                self.web in keys and not elsewhere and not keys.get(self.web, _NO_KEY).get_secret_value(),
+                not keyless and not keys[self.web].get_secret_value(),
                 f"STEELMAN_WEB is '{self.web}': set {self.web.upper()}_API_KEY",
             ),
             (self.web == "searxng" and not self.searxng_url, "STEELMAN_WEB is 'searxng': set SEARXNG_URL"),
@@ -253,15 +253,11 @@ class Settings(BaseSettings):
                 "STEELMAN_EMBEDDINGS_URL and STEELMAN_EMBEDDINGS_MODEL are needed together",
             ),
             (
-                bool(self.embeddings_url) and bool(self.encoder),
+                self.embeddings_url and self.encoder,
                 "STEELMAN_ENCODER and STEELMAN_EMBEDDINGS_URL cannot both be the encoder: unset one",
             ),
-            (bool(self.encoder_query) and not self.encoder, "STEELMAN_ENCODER is needed beside STEELMAN_ENCODER_QUERY"),
+            (self.encoder_query and not self.encoder, "STEELMAN_ENCODER is needed beside STEELMAN_ENCODER_QUERY"),
         )
-        for is_so, message in wrong:
-            if is_so:
-                raise ValueError(message)
-        return self
 
     @property
     def chat_is_set(self) -> bool:
@@ -307,13 +303,13 @@ def load_settings(**changes: object) -> Settings:
     try:
         return Settings(**changes)  # type: ignore[arg-type]  # checked by the model itself
     except ValidationError as exc:
-        first = exc.errors()[0]
-        if not first["loc"]:
-            raise SettingsError(f"{first['msg'].removeprefix('Value error, ')}. See .env.example.") from exc
-        field = "_".join(str(part) for part in first["loc"]).lower()
+        error = exc.errors()[0]
+        if not error["loc"]:
+            raise SettingsError(f"{error['msg'].removeprefix('Value error, ')}. See .env.example.") from exc
+        field = "_".join(str(part) for part in error["loc"]).lower()
         name = _variable(field) if field in Settings.model_fields else field.upper()
-        given = "what it is set to" if "KEY" in name or "TOKEN" in name else without_login(repr(first["input"]))
-        why = first["msg"].removeprefix("Value error, ")
+        given = "what it is set to" if "KEY" in name or "TOKEN" in name else without_login(repr(error["input"]))
+        why = error["msg"].removeprefix("Value error, ")
         raise SettingsError(f"{name} cannot be {given}: {why}. See .env.example.") from exc
 
 

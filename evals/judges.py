@@ -207,7 +207,7 @@ def _trained_judge(folder: Path) -> PairJudge:
 
 
 def _agents_judge(choice: str, settings: Settings) -> PairJudge:
-    from agent.providers.build import build_judge, build_own_judge
+    from agent.providers.judging import build_judge, build_own_judge
     from tools.inference.judges.embedded import load_judge
 
     if choice == "close":

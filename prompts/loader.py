@@ -73,8 +73,13 @@ def read_prompt(path: Path) -> Prompt:
 
 def as_data(tag: str, text: str, **attributes: object) -> str:
     """The text as an element that it cannot leave: marks escaped, unseen characters taken out."""
-    named = "".join(f' {key}="{escape(" ".join(seen(str(value)).split()))}"' for key, value in attributes.items())
+    named = "".join(f' {key}="{escape(one_line(str(value)))}"' for key, value in attributes.items())
     return f"<{tag}{named}>{escape(seen(text), quote=False)}</{tag}>"
+
+
+def one_line(text: str) -> str:
+    """What is seen of the text, on one line."""
+    return " ".join(seen(text).split())
 
 
 def seen(text: str) -> str:

@@ -10,7 +10,8 @@ from answering_model import FRAMED
 from model_server import ModelServer, Reply
 
 from agent.__main__ import main
-from agent.providers.build import build_engine, build_judge
+from agent.providers.judging import build_judge
+from agent.providers.retrieval import build_engine
 from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
 from tools.inference.judges.batch import BatchJudge

@@ -12,11 +12,10 @@ from agent.answer.assemble import assemble
 from agent.answer.model import Answer
 from agent.answer.render.markdown import to_markdown
 from agent.answer.render.terminal import to_terminal
-from agent.answer.render.words import said
+from agent.answer.render.words import claim_text
 from agent.evidence.responses import apart, respond
-from agent.evidence.sentences import Reading
 from agent.providers.embedded.writing import MOST_LEANING, EmbeddedWriter
-from agent.seams import Brief
+from agent.seams import Brief, Reading
 from agent.settings import Settings
 from agent.state import Claim, Coverage, Dropped, FramingState, Quote, Response, RunState
 from evals.benchmarks.instant import InstantWriter
@@ -251,7 +250,7 @@ async def test_of_one_publisher_another_group_comes_before_the_same_document_aga
 @pytest.mark.parametrize("quotes", [True, False])
 async def test_sentences_are_read_by_the_judge_of_this_process_whoever_writes(settings: Settings, quotes: bool) -> None:
     judge = ScriptedJudge(lambda pair: 0.1 if " not " in pair.statement else 0.9)
-    async with door(settings, build(judge=judge, quoter=None if quotes else InstantWriter())) as runs:
+    async with door(settings, build(judge=judge, quote_fallback=None if quotes else InstantWriter())) as runs:
         made = await runs.answer(await runs.start(QUESTION))
     groups = made.perspectives[0].groups
     assert {r.thesis.text for g in groups for r in g.responses} >= {c.text for c in made.perspectives[0].claims}
@@ -321,7 +320,7 @@ def test_what_was_added_is_read_in_brackets_and_the_words_of_the_source_are_kept
     made = answer(state())
     claims = made.perspectives[0].claims
     assert [c.text for c in claims] == [PAYS, LEANS]
-    assert said(claims[1]) == f"“[{FERRY}] {LEANS}”"
+    assert claim_text(claims[1]) == f"“[{FERRY}] {LEANS}”"
     assert made.citations[1].quote == LEANS
     markdown, terminal = to_markdown(made), " ".join(to_terminal(made, 100, bold=False).split())
     assert f"- “\\[{FERRY}\\] {LEANS}” [2]" in markdown

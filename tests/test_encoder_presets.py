@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from test_encoder_transformers import TEXTS, hidden, tiny_bert, tiny_tokenizer, unit
 
 from agent.__main__ import main
-from agent.providers.build import build_encoder
+from agent.providers.retrieval import build_encoder
 from agent.settings import load_settings
 from tools.errors import ModelError
 from tools.inference.encoders.presets import ENCODERS, RERANKERS, suggestion

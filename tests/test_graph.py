@@ -87,7 +87,7 @@ async def test_what_only_leans_to_a_side_is_named(settings: Settings) -> None:
     expander = ScriptedExpander(side(1), side(2))  # without contraries: a sentence has to be as sure as the judge says
     judge = ScriptedJudge(lambda pair: 0.5)
     judge.sentence_threshold = 0.9
-    async with door(settings, build(judge=judge, expander=expander, quoter=InstantWriter())) as runs:
+    async with door(settings, build(judge=judge, expander=expander, quote_fallback=InstantWriter())) as runs:
         answer, _ = await run(runs, max_rounds=0)
     assert answer.outcome == "nothing_found"
     assert [(c.status, c.passages > 2) for c in answer.coverage] == [("thin", True)] * 2

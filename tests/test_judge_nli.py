@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from agent.__main__ import main
 from agent.doctor.checkup import examine, parts
 from agent.doctor.stages import stages
-from agent.providers.build import build_judge, build_own_judge
+from agent.providers.judging import build_judge, build_own_judge
 from agent.settings import Settings, load_settings
 from evals.judges import open_judge, stances_of
 from tools.errors import ModelError, SettingsError

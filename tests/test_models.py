@@ -25,9 +25,9 @@ from tools.inference.worker import Worker
 
 def models(tmp_path: Path, server: ModelServer) -> Models:
     """As a fresh process has them, over one cache."""
-    searcher = EndpointEncoder(server.url, "small")
+    retrieval_encoder = EndpointEncoder(server.url, "small")
     cache = VectorCache(tmp_path / "cache.db")
-    return Models(InstantEncoder(), InstantJudge(), Worker(), cache, searcher=searcher)
+    return Models(InstantEncoder(), InstantJudge(), Worker(), cache, retrieval_encoder=retrieval_encoder)
 
 
 async def test_what_an_embeddings_server_gave_is_not_asked_for_again(tmp_path: Path, server: ModelServer) -> None:

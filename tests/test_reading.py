@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from providers import ScriptedJudge, side
 
 from agent.evidence.coverage import coverage_by_reading
-from agent.evidence.sentences import Reading, read_perspectives, stances_to
+from agent.evidence.sentences import read_perspectives, stances_to
 from agent.inference import Models, RunJudge
-from agent.seams import Brief
+from agent.seams import Brief, Reading
 from agent.state import Coverage, FramingState, Perspective
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import MiniLM

@@ -27,7 +27,7 @@ from agent.answer.render.html import to_html
 from agent.answer.render.markdown import escape, to_markdown
 from agent.answer.render.terminal import to_terminal
 from agent.answer.render.word import to_docx
-from agent.answer.render.words import ADD_SOURCES, MAY_SPEAK, cased, hole, label, named, plain, strength_of
+from agent.answer.render.words import ADD_SOURCES, MAY_SPEAK, cased, gap_of, label, named, plain, strength_of
 from tools.errors import InputError, StoreError
 
 HOSTILE = [
@@ -344,7 +344,7 @@ def test_the_words_for_a_side_count_its_case_alone(
     side = AnswerPerspective(
         id="p1", name="For", statement="It is so.", stance="supports", status=status, claims=claims
     )
-    assert (strength_of(line, cased(side)), hole(line, side)) == (told, gap)
+    assert (strength_of(line, cased(side)), gap_of(line, side)) == (told, gap)
 
 
 def test_the_sides_of_a_question_that_stands_in_are_yes_and_no() -> None:

@@ -167,9 +167,11 @@ def test_none_are_kept_of_what_is_gone_or_was_encoded_otherwise_meanwhile(house:
 # What compares sentences
 
 
-def models(folder: Path, encoder: ToyEncoder, store: Store | None, searcher: ToyEncoder | None = None) -> Models:
+def models(
+    folder: Path, encoder: ToyEncoder, store: Store | None, retrieval_encoder: ToyEncoder | None = None
+) -> Models:
     cache = VectorCache(folder / "cache.db")
-    return Models(encoder, InstantJudge(), Worker(), cache, searcher=searcher, store=store)
+    return Models(encoder, InstantJudge(), Worker(), cache, retrieval_encoder=retrieval_encoder, store=store)
 
 
 async def test_stored_ones_are_read_and_only_the_others_encoded(house: House, tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from vendor_replies import refuses, says, script
 
 from agent.doctor.checks import Tools, chat
 from agent.options import RunOptions
-from agent.providers.build import build_judge
 from agent.providers.chats import build_chat, build_chats, uses_chat
+from agent.providers.judging import build_judge
 from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
 from tools.errors import ProviderReplyError, SettingsError

@@ -15,6 +15,7 @@ from web_server import WebServer
 
 from agent.answer.model import Answer
 from agent.options import RunOptions
+from agent.providers.websearch import WebSearch
 from agent.runs.service import Runs
 from agent.runs.store import Event
 from agent.seams import Providers
@@ -228,7 +229,7 @@ def with_document(made: Callable[..., Providers], text: str) -> Callable[..., Pr
     def building(settings: Settings, store: Store) -> Providers:
         providers = made(settings, store)
         document = SourceDocument("mine.txt", text, title="My copy", publisher="My folder")
-        Ingester(store, providers.search, providers.models.searcher).ingest([document], SAMPLES)
+        Ingester(store, providers.search, providers.models.retrieval_encoder).ingest([document], SAMPLES)
         return providers
 
     return building
@@ -384,7 +385,7 @@ async def test_where_the_web_fails_what_the_collection_had_still_counts(
 
     def building(settings: Settings, store: Store) -> Providers:
         providers = with_web(engine, ScriptedJudge(for_it))(settings, store)
-        assert providers.web is not None
+        assert isinstance(providers.web, WebSearch)
         failing: Any = Failing()
         return replace(providers, web=replace(providers.web, models=failing))
 

@@ -17,7 +17,8 @@ from search_servers import Found, SearchServer
 from web_fixtures import asked_for, at, instant_models, prose, publish, web_search
 from web_server import WebServer, article
 
-from agent.providers.websearch import WebFound, WebSearch
+from agent.providers.websearch import WebSearch
+from agent.seams import WebFound
 from evals.benchmarks.instant import InstantEncoder
 from tools.budget import Budget, using
 from tools.language.sentences import split_sentences

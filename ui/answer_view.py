@@ -12,13 +12,13 @@ from agent.answer.render.words import (
     beside,
     case,
     cased,
+    claim_text,
     closing,
-    hole,
+    gap_of,
     line_of,
     named,
     quoted_head,
     read_as,
-    said,
     strength_of,
 )
 from agent.answer.render.words import label as stance
@@ -45,7 +45,7 @@ def show(to: Door, run: RunRow, answer: Answer) -> None:
         _cited_line(answer, None, words, answer.crux.citations, "crux", passages, [])
     _sides(seen, evidence, passages)
     for number, claim in enumerate(answer.plain):
-        words = f'<p class="sm-claim">{text(said(claim))}</p>'
+        words = f'<p class="sm-claim">{text(claim_text(claim))}</p>'
         _cited_line(answer, None, words, claim.citations, f"plain-{number}", passages, [])
     for note in answer.notes:
         say.small(note.text)
@@ -106,12 +106,12 @@ def _card(answer: Answer, side: AnswerPerspective, evidence: Sequence[Evidence],
 
     cited(f'<p class="sm-thesis">{text(named(side))}</p>', own.citations if own else [], "head")
     for number, claim in enumerate(case(side)):
-        cited(f'<p class="sm-claim {claim.role}">{text(said(claim))}</p>', claim.citations, str(number))
+        cited(f'<p class="sm-claim {claim.role}">{text(claim_text(claim))}</p>', claim.citations, str(number))
     if leaning := beside(side):
         st.html(f'<p class="sm-small sm-apart">{text(MAY_SPEAK)}</p>')
         for number, claim in enumerate(leaning):
-            cited(f'<p class="sm-claim leaning">{text(said(claim))}</p>', claim.citations, f"leaning-{number}")
-    if gap := hole(line, side):
+            cited(f'<p class="sm-claim leaning">{text(claim_text(claim))}</p>', claim.citations, f"leaning-{number}")
+    if gap := gap_of(line, side):
         st.html(f'<p class="sm-small">{text(gap)}</p>')
     if side.groups:
         with st.expander("What its sources say"):

@@ -1,7 +1,7 @@
 """What a side's sources say: each document's thesis and the evidence for it, those with near theses together."""
 
 from agent.answer.model import AnswerPerspective, DocumentResponse, ResponseGroup
-from agent.answer.render.words import whole
+from agent.answer.render.words import decontextualised
 from tools.language.counts import count
 from ui.shown import label, link, text
 
@@ -21,8 +21,9 @@ def _group(group: ResponseGroup) -> str:
 def _response(said: DocumentResponse) -> str:
     title = link(said.url, label(said.title or said.document_id, 160))
     about = [label(said.publisher, 60), f"[{said.citation}]" if said.citation else ""]
-    evidence = "".join(f"<li>“{text(whole(sentence))}”</li>" for sentence in said.evidence)
+    evidence = "".join(f"<li>“{text(decontextualised(sentence))}”</li>" for sentence in said.evidence)
     return (
         f'<h4>{title}</h4><p class="sm-small">{text(" ".join(filter(None, about)))}</p>'
-        f'<p class="sm-claim">“{text(whole(said.thesis))}”</p>' + (f"<ul>{evidence}</ul>" if evidence else "")
+        f'<p class="sm-claim">“{text(decontextualised(said.thesis))}”</p>'
+        + (f"<ul>{evidence}</ul>" if evidence else "")
     )

@@ -1,4 +1,4 @@
-"""Makes the answer from a run's final state: numbers the citations, says in words what was found and what was not."""
+"""Makes the answer from a run's final state: numbers the citations, words what was found and what was not."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -64,7 +64,10 @@ class _Numbering:
         known = self.citations.get(key)
         if known is None:
             self.citations[key] = _citation(len(self.citations) + 1, passage, quote, support)
-        elif (passage.id, quote) not in _quoted(known):
+        elif (passage.id, quote) not in {
+            (known.passage_id, known.quote),
+            *((q.passage_id, q.quote) for q in known.more),
+        }:
             extra = Quotation(passage_id=passage.id, quote=quote, support=support, **_place(passage))
             self.citations[key] = known.model_copy(update={"more": [*known.more, extra]})
         return self.citations[key].number
@@ -80,36 +83,34 @@ def assemble(
 ) -> Answer:
     """The public answer; `passages` hold at least every passage that a claim or a response quotes, that a reason is of,
     that is `leaning`, or that counts."""
-    numbering = _Numbering(passages)
+    numbering, framing, against = _Numbering(passages), state["framing"], _countered(state)
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
-    coverage = state.get("coverage", {})
-    sides = [_perspective(p, coverage.get(p["id"]), claims, numbering) for p in state["perspectives"]]
-    plain = [_claim(c, numbering) for c in claims if c["role"] == "plain"]
-    crux = next((_claim(c, numbering) for c in claims if c["role"] == "crux"), None)
+    sides = [_perspective(p, state.get("coverage", {}).get(p["id"]), claims, numbering) for p in state["perspectives"]]
+    plain, crux = ([_claim(c, numbering) for c in claims if c["role"] == role] for role in ("plain", "crux"))
     sides = [s.model_copy(update={"groups": _groups(s, state, numbering)}) for s in sides]
     outcome = _outcome(state, sides)
-    against = _countered(state)
+    took = {k: round(busy_seconds(v), 3) for k, v in state.get("intervals", {}).items()}
+    notes = _notes(state, sides) if outcome == "answered" else [*_tried(state), *_what_happened(state)]
     return Answer(
         run_id=run_id,
         question=state["question"],
-        neutral_question=state["framing"].get("narrow") or state["framing"]["neutral"],
-        wider_question=state["framing"]["neutral"] if "narrow" in state["framing"] else "",
-        focus="" if against else state["framing"]["focus"],
+        neutral_question=framing.get("narrow") or framing["neutral"],
+        wider_question=framing["neutral"] if "narrow" in framing else "",
+        focus="" if against else framing["focus"],
         against=against,
         outcome=outcome,
         summary=summarise(outcome, state),
-        crux=crux if outcome == "answered" else None,
+        crux=crux[0] if crux and outcome == "answered" else None,
         perspectives=sides if outcome in ("answered", "retrieved") or unquoted(state) else [],
         plain=plain,
         citations=list(numbering.citations.values()),
         coverage=[_line(p, state, claims) for p in state["perspectives"]],
         chosen=[_chosen(r, passages[r["passage"]]) for r in state.get("reasons", []) if r["passage"] in passages],
-        notes=[*_noted(outcome, state, sides), *_to_read(state, passages), *_counted_too(state, passages, sides)],
-        nearest_questions=list(nearest) if outcome == "nothing_found" and not state["framing"]["focus"] else [],
+        notes=[*notes, *_to_read(state, passages), *_counted_too(state, passages, sides)],
+        nearest_questions=list(nearest) if outcome == "nothing_found" and not framing["focus"] else [],
         providers=providers | state.get("served", {}),
-        timings={k: round(busy_seconds(v), 3) for k, v in state.get("intervals", {}).items()}
-        | {"total": round(seconds, 3)},
+        timings=took | {"total": round(seconds, 3)},
         usage=_usage(state.get("counts", {})),
     )
 
@@ -203,10 +204,6 @@ def _claim(claim: Claim, numbering: _Numbering) -> AnswerClaim:
     )
 
 
-def _quoted(citation: Citation) -> set[tuple[int, str]]:
-    return {(citation.passage_id, citation.quote), *((q.passage_id, q.quote) for q in citation.more)}
-
-
 def _citation(number: int, passage: Passage, quote: str, support: float | None) -> Citation:
     return Citation(
         number=number,
@@ -296,19 +293,11 @@ def _named(passage: Passage) -> str:
     return f"“{shorten(passage.title or passage.document_id, 90, placeholder=' …')}” ({by})"
 
 
-def _noted(outcome: Outcome, state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
-    return _notes(state, sides) if outcome == "answered" else [*_tried(state), *_what_happened(state)]
-
-
 def _notes(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
     notes = _what_happened(state)
     if state.get("unjudged", 0) > _FEW_UNJUDGED:
-        notes.append(
-            Note(
-                kind="unjudged",
-                text=f"{count(state['unjudged'], 'pair')} of side and passage stayed unjudged, past the budget.",
-            )
-        )
+        text = f"{count(state['unjudged'], 'pair')} of side and passage stayed unjudged, past the budget."
+        notes.append(Note(kind="unjudged", text=text))
     room = [len(s.claims) for s in sides if s.stance != "other"]
     if len(room) == 2 and max(room) > 2 * max(1, min(room)):
         notes.append(Note(kind="balance", text="The sides have unequal room here because what was found is unequal."))
@@ -325,20 +314,22 @@ def _tried(state: RunState) -> list[Note]:
 
 def _what_happened(state: RunState) -> list[Note]:
     """What failed, what stood in for it, and what was left out on purpose; each once."""
-    told = dict.fromkeys((f.get("kind", "failed"), f["message"]) for f in state.get("failures", []))
-    notes = [Note(kind=kind, text=text) for kind, text in told]
-    if unread := state.get("unread", {}):
-        shown = [f"{url} ({why})" for url, why in list(unread.items())[:_UNREAD_SHOWN]]
-        more = [f"{len(unread) - len(shown)} more"] if len(unread) > len(shown) else []
-        what = "1 web page" if len(unread) == 1 else f"{len(unread)} web pages"
-        notes.append(Note(kind="scope", text=f"{what} could not be read: {', '.join([*shown, *more])}."))
-    if foreign := state.get("foreign", {}):
-        shown = [f"“{title}” ({name_of_language(code)})" for title, code in list(foreign.items())[:_UNREAD_SHOWN]]
-        more = [f"{len(foreign) - len(shown)} more"] if len(foreign) > len(shown) else []
-        text = f"Left out of this English answer, being in another language: {', '.join([*shown, *more])}."
+    failures = dict.fromkeys((f.get("kind", "failed"), f["message"]) for f in state.get("failures", []))
+    notes = [Note(kind=kind, text=text) for kind, text in failures]
+    if unread := [f"{url} ({why})" for url, why in state.get("unread", {}).items()]:
+        text = f"{count(len(unread), 'web page')} could not be read: {_shortened(unread)}."
+        notes.append(Note(kind="scope", text=text))
+    if foreign := [f"“{title}” ({name_of_language(code)})" for title, code in state.get("foreign", {}).items()]:
+        text = f"Left out of this English answer, being in another language: {_shortened(foreign)}."
         notes.append(Note(kind="scope", text=text))
     if dropped := len(state.get("dropped", [])):
         was = "was" if dropped == 1 else "were"
         text = f"{count(dropped, 'sentence')} did not pass verification and {was} left out."
         notes.append(Note(kind="dropped", text=text))
     return notes
+
+
+def _shortened(items: Sequence[str]) -> str:
+    """The first items of a list, and how many more there are."""
+    more = [f"{len(items) - _UNREAD_SHOWN} more"] if len(items) > _UNREAD_SHOWN else []
+    return ", ".join([*items[:_UNREAD_SHOWN], *more])

@@ -18,10 +18,10 @@ async def answer_of(run_id: str, state: RunState, options: RunOptions, providers
     """The public answer; `seconds`: how long the run took."""
     cited = {i for c in state.get("claims", []) for i in c["passages"]}
     explained = {r["passage"] for r in state.get("reasons", [])}
-    said = {q["passage"] for r in state.get("responses", []) for q in quotes_of(r)}
+    quoted = {q["passage"] for r in state.get("responses", []) for q in quotes_of(r)}
     leaning = {i for ids in unquoted(state).values() for i in ids}
     counted = {i for c in state.get("coverage", {}).values() for i in c["ids"]}
-    passages = await asyncio.to_thread(providers.store.passages, cited | explained | said | leaning | counted)
+    passages = await asyncio.to_thread(providers.store.passages, cited | explained | quoted | leaning | counted)
     nearest: list[str] = []
     if not cited:
         with contextlib.suppress(DeadlineError):  # a courtesy that an answer does not wait for

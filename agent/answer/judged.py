@@ -1,6 +1,6 @@
-"""What a run's judge made of each passage: the material of the coverage ledger."""
+"""The judge's scores of a run's passages: what the coverage of its perspectives was counted from."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent.state import RunState
@@ -45,13 +45,10 @@ def evidence_of(state: RunState, passages: Mapping[int, Passage]) -> list[Eviden
         scores = state.get("support", {}).get(side["id"], {})
         coverage = state.get("coverage", {}).get(side["id"])
         counted = set(coverage["ids"]) if coverage else set()
-        found = [(passages[i], support) for i, support in _best_first(scores) if i in passages]
+        best_first = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+        found = [(passages[i], support) for i, support in best_first if i in passages]
         lines += [_line(side["id"], p, support, state.get("threshold"), p.id in counted) for p, support in found]
     return lines
-
-
-def _best_first(scores: Mapping[int, float]) -> Iterable[tuple[int, float]]:
-    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def _line(side: str, passage: Passage, support: float, threshold: float | None, counts: bool) -> Evidence:

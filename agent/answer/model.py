@@ -16,11 +16,11 @@ Strength = Literal["strong", "some", "weak", "unsure", "none"]
 _STRONG_PASSAGES, _STRONG_SOURCES, _STRONG_SHOWN = 5, 3, 2
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class AnswerClaim(_Part):
+class AnswerClaim(Part):
     """A finished sentence and the numbers of the citations that it stands on.
 
     `quoted`: it stands in its source word for word; otherwise a model wrote it, or it is a crux, and the citations'
@@ -37,7 +37,7 @@ class AnswerClaim(_Part):
     shown: str = ""
 
 
-class ResponseSentence(_Part):
+class ResponseSentence(Part):
     """A sentence that stands in its passage word for word, and the judge's probability for its side.
 
     `shown` is the same with what it leans on in square brackets, empty where it stands alone.
@@ -49,7 +49,7 @@ class ResponseSentence(_Part):
     support: float
 
 
-class DocumentResponse(_Part):
+class DocumentResponse(Part):
     """What one document answers: a thesis, and up to three sentences of evidence for it, the most relevant first.
 
     `citation` is the document's number where a claim cites it, else null.
@@ -65,14 +65,14 @@ class DocumentResponse(_Part):
     evidence: list[ResponseSentence]
 
 
-class ResponseGroup(_Part):
+class ResponseGroup(Part):
     """Documents whose theses are near each other, and how many independent sources stand behind them."""
 
     sources: int
     responses: list[DocumentResponse]
 
 
-class AnswerPerspective(_Part):
+class AnswerPerspective(Part):
     """One side with its case. `status` counts evidence; `contrary` is the id of the side that says the opposite.
 
     `groups` are what its documents answer, those with the most sources behind them first.
@@ -88,7 +88,7 @@ class AnswerPerspective(_Part):
     groups: list[ResponseGroup] = Field(default_factory=list)
 
 
-class Countered(_Part):
+class Countered(Part):
     """What a follow-up asked to be argued against: a claim of the thread's earlier answer, or a whole side of it.
 
     `number` is the citation's in that answer, 0 for a side; the side it stands under says `statement`.
@@ -102,7 +102,7 @@ class Countered(_Part):
     stance: Literal["supports", "opposes", "other"]
 
 
-class _Placed(_Part):
+class _Placed(Part):
     """Where words stand in their document: `page` to `last_page`, 0 where it has none; the heading above them."""
 
     page: int = 0
@@ -138,7 +138,7 @@ class Citation(_Placed):
     more: list[Quotation] = Field(default_factory=list)
 
 
-class CoverageLine(_Part):
+class CoverageLine(Part):
     """The ledger's line of one side: passages that hold words for its case (copies once), the independent sources of
     these, best support. `leaning` are the passages that may speak for it and do not count."""
 
@@ -153,7 +153,7 @@ class CoverageLine(_Part):
     leaning: int = 0
 
 
-class ChosenPassage(_Part):
+class ChosenPassage(Part):
     """Why a passage was chosen to write from, in the order of the choice.
 
     `covers`: by how much it raised the probability that a perspective is covered. `relevance`: the probability that it
@@ -172,14 +172,14 @@ class ChosenPassage(_Part):
     new_source: bool
 
 
-class Note(_Part):
+class Note(Part):
     """Something that the reader should know: what failed, what was not found, what was dropped."""
 
     kind: Literal["failed", "not_found", "thin", "dropped", "unjudged", "balance", "scope", "degraded"]
     text: str
 
 
-class Usage(_Part):
+class Usage(Part):
     """What the run spent. Embedded providers cost no tokens.
 
     `calls` are those to models and search engines, `pages` the web pages read. `cost_usd` is the price of the models'
@@ -194,7 +194,7 @@ class Usage(_Part):
     pages: int = 0
 
 
-class Answer(_Part):
+class Answer(Part):
     """The answer to one question.
 
     `focus` is what a follow-up narrows its question to, such as "the cost"; `against` is what it wants argued against.

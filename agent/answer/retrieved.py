@@ -3,18 +3,12 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
-from agent.answer.model import Answer, Note, Status, Strength, Usage, strength
+from agent.answer.model import Answer, Note, Part, Status, Strength, Usage, strength
 from agent.state import Perspective, RunState
 from tools.passages import Passage, SourceKind
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class RetrievedPassage(_Part):
+class RetrievedPassage(Part):
     """A passage that was chosen for a side. `support` is the judge's probability for that side, null where it was not
     judged; `counts`: the side's coverage counts it."""
 
@@ -31,7 +25,7 @@ class RetrievedPassage(_Part):
     counts: bool
 
 
-class RetrievedPerspective(_Part):
+class RetrievedPerspective(Part):
     """One side with its passages, in the order of the selection."""
 
     id: str
@@ -46,7 +40,7 @@ class RetrievedPerspective(_Part):
     passages: list[RetrievedPassage]
 
 
-class Retrieved(_Part):
+class Retrieved(Part):
     """The sides of a question with what was found for each. `threshold`: the support from which a passage counts."""
 
     run_id: str

@@ -30,14 +30,14 @@ def summarise(outcome: Outcome, state: RunState) -> str:
         if unquoted(state):
             return f"No sentence was found{on} that makes a case by itself, for any side of this question."
         return f"Nothing was found{on} that makes a case for any side of this question."
-    said = _balance(state)
+    balance = _balance(state)
     if aspect := state["framing"].get("aspect"):
         wider = lower_first(state["framing"]["neutral"].rstrip("?"))
         silent_on = f"Nothing was found on {aspect} that could be quoted."
-        return f"{silent_on} On the wider question, {wider}: {said}"
+        return f"{silent_on} On the wider question, {wider}: {balance}"
     silent = any(f["stage"] == "select" and f.get("kind") == "scope" for f in state.get("failures", []))
     on = f"By what comes nearest to {focus}" if silent else f"On {focus}"
-    return f"{on}, {said[0].lower()}{said[1:]}" if focus else said
+    return f"{on}, {balance[0].lower()}{balance[1:]}" if focus else balance
 
 
 def _balance(state: RunState) -> str:
@@ -51,19 +51,17 @@ def _balance(state: RunState) -> str:
         return _answers(found, [p for p in found if p["id"] in sure])
     shown = {p["stance"]: [c for c in claims if c["perspective"] == p["id"]] for p in state["perspectives"]}
     cased = {stance for stance, mine in shown.items() if any(map(in_case, mine))}
+    pro, con = by_stance["supports"], by_stance["opposes"]
+    further = _beside([p for p in others if coverage[p["id"]]["status"] != "leaning"])
     if {"supports", "opposes"} <= cased:
-        return _verdict(by_stance["supports"], by_stance["opposes"]) + _beside(
-            [p for p in others if coverage[p["id"]]["status"] != "leaning"]
-        )
+        return _verdict(pro, con) + further
     leaning = {stance for stance, mine in shown.items() if mine} - cased
-    stands_in = any(p["name"] in STAND_INS for p in state["perspectives"])
-    return _one_sided(by_stance["supports"], by_stance["opposes"], cased, leaning, stands_in=stands_in) + _beside(
-        [p for p in others if coverage[p["id"]]["status"] != "leaning"]
-    )
+    yes_no = any(p["name"] in STAND_INS for p in state["perspectives"])
+    return _one_sided(pro, con, cased, leaning, yes_no=yes_no) + further
 
 
 def _answers(found: Sequence[Perspective], sure: Sequence[Perspective]) -> str:
-    """What is said of answers beside yes and no; those that are not sure are named for what they are."""
+    """The summary of answers beside yes and no; those that are not sure are named for what they are."""
     if not sure:
         answers = "one answer" if len(found) == 1 else f"{len(found)} answers"
         return (
@@ -77,8 +75,7 @@ def _answers(found: Sequence[Perspective], sure: Sequence[Perspective]) -> str:
 
 def _countering(outcome: Outcome, state: RunState, against: Target) -> str:
     """To what the answer replies, and whether anything was found to reply with."""
-    said = f"“{against['text'].rstrip('. ')}”"
-    what = f"{said} ({against['publisher']})" if against["publisher"] else said
+    what = f"“{against['text'].rstrip('. ')}”" + (f" ({against['publisher']})" if against["publisher"] else "")
     if outcome == "nothing_found":
         return f"Nothing was found that speaks against {what}."
     if not any(map(in_case, state.get("claims", []))):
@@ -89,12 +86,12 @@ def _countering(outcome: Outcome, state: RunState, against: Target) -> str:
 
 
 def _one_sided(
-    for_it: Coverage, against: Coverage, cased: set[Stance], leaning: set[Stance], *, stands_in: bool = False
+    for_it: Coverage, against: Coverage, cased: set[Stance], leaning: set[Stance], *, yes_no: bool = False
 ) -> str:
-    """What is said where at most one of the two sides has a case. leaning: sides with words that may speak for them;
-    stands_in: whether the sides are Yes and No to the question."""
+    """The summary where at most one of the two sides has a case. leaning: sides with words that may speak for them;
+    yes_no: whether the sides are Yes and No to the question."""
     if not cased - {"other"}:
-        return _unsure(leaning - {"other"}, stands_in)
+        return _unsure(leaning - {"other"}, yes_no)
     word, one, other, rest = (
         ("for", for_it, against, "opposes") if "supports" in cased else ("against", against, for_it, "supports")
     )
@@ -109,11 +106,11 @@ def _one_sided(
     return f"All that was found to make a case argues {word} it ({_weight(one)}); no case for the other side was found."
 
 
-def _unsure(leaning: set[Stance], stands_in: bool) -> str:
-    """What is said where neither of the two sides has a case."""
+def _unsure(leaning: set[Stance], yes_no: bool) -> str:
+    """The summary where neither of the two sides has a case."""
     if not leaning:
         return "Neither side was found in words that could be quoted."
-    words = ("for yes", "for no") if stands_in else ("for it", "against it")
+    words = ("for yes", "for no") if yes_no else ("for it", "against it")
     which = "for each" if len(leaning) > 1 else words["supports" not in leaning]
     return (
         f"It could not be told surely which side a source is on. What may speak {which} is shown; "

@@ -42,11 +42,11 @@ class Tools:
 
     def encoder(self) -> "Encoder":
         """What the collections are indexed with; one behind an address is made anew, so that its server is asked."""
-        from agent.providers.build import build_encoder
+        from agent.providers.retrieval import build_encoder
         from tools.inference.encoders.encoder import load_encoder
 
         if self.opened is not None and not self.settings.embeddings_url:
-            return self.opened.models.searcher
+            return self.opened.models.retrieval_encoder
         embedded = self.opened.models.encoder if self.opened else load_encoder(self.settings.cache_dir)
         return build_encoder(self.settings, embedded)
 
@@ -80,7 +80,7 @@ def encoder(tools: Tools) -> str:
 
 
 def indexes(tools: Tools) -> str:
-    from agent.providers.build import build_search
+    from agent.providers.retrieval import build_search
 
     settings, encoder = tools.settings, tools.encoder()
     with tools.store() as store:
@@ -142,7 +142,7 @@ def chat_asked(tools: Tools) -> str:
 
 def own_judge(tools: Tools) -> str:
     """The embedded judge, or an NLI model."""
-    from agent.providers.build import build_own_judge
+    from agent.providers.judging import build_own_judge
 
     judge = tools.opened.models.own_judge if tools.opened else build_own_judge(tools.settings)
     judge.score([_pair()])
@@ -153,7 +153,7 @@ def own_judge(tools: Tools) -> str:
 
 
 def served_judge(tools: Tools) -> str:
-    from agent.providers.build import build_judge
+    from agent.providers.judging import build_judge
 
     judge = build_judge(tools.settings)
     assert judge is not None  # this check is only made where there is one
@@ -175,7 +175,7 @@ def served_judge(tools: Tools) -> str:
 
 def batch_judge(tools: Tools) -> str:
     """A chat model that judges is not asked, since that costs; whether it is offered is, which does not."""
-    from agent.providers.build import build_judge
+    from agent.providers.judging import build_judge
     from tools.inference.judges.batch import BatchJudge
 
     judge = build_judge(tools.settings)
@@ -192,7 +192,7 @@ def _pair() -> Pair:
 
 
 def web(tools: Tools) -> str:
-    from agent.providers.build import build_engine
+    from agent.providers.retrieval import build_engine
     from tools.web.domains import DomainLists
 
     engine = build_engine(tools.settings)
@@ -203,7 +203,7 @@ def web(tools: Tools) -> str:
 
 
 def web_asked(tools: Tools) -> str:
-    from agent.providers.build import build_engine
+    from agent.providers.retrieval import build_engine
 
     engine = build_engine(tools.settings)
     assert engine is not None  # this check is only made where there is one

@@ -102,8 +102,9 @@ Check = Callable[[Tools], str]
 
 
 def _on(settings: Settings, *, ask: bool) -> Iterator[tuple[str, str, Check]]:
-    from agent.providers.build import build_engine, build_judge, judges_in_batches
     from agent.providers.chats import uses_chat
+    from agent.providers.judging import build_judge, judges_in_batches
+    from agent.providers.retrieval import build_engine
 
     speaks = "the neutral question, the sides, further queries and the claims"
     yield "data", "what was ingested, and the runs", checks.data
@@ -126,8 +127,9 @@ def _on(settings: Settings, *, ask: bool) -> Iterator[tuple[str, str, Check]]:
 
 def _off(settings: Settings) -> list[tuple[str, str, str]]:
     """What is not on: its name, what it would serve, and the variables for `.env` that turn it on."""
-    from agent.providers.build import build_engine, build_judge, judges_in_batches
     from agent.providers.chats import uses_chat
+    from agent.providers.judging import build_judge, judges_in_batches
+    from agent.providers.retrieval import build_engine
 
     speaks, other = "questions in any language, and sides, queries and claims of a model", "another model's search"
     encoder = settings.encoder or settings.embeddings_url

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.providers.build import build_engine, build_judge
 from agent.providers.chats import build_chat, uses_chat
 from agent.providers.fallback import EMBEDDED
+from agent.providers.judging import build_judge
+from agent.providers.retrieval import build_engine
 from agent.settings import Settings
 from tools.net.http import without_login
 

@@ -14,7 +14,7 @@ async def brief_of(providers: Providers, state: RunState, perspective: Perspecti
     models, support = providers.models, state["support"]
     judge = models.judge(state.get("judge", ""))
     well_judged = judge.checks_claims
-    if providers.quoter is not None or judge.checks_claims:
+    if providers.quote_fallback is not None or judge.checks_claims:
         judge = models.judge(models.own_judge.name)
     chosen = state.get("chosen", {}).get(perspective["id"], [])
     passages = await asyncio.to_thread(providers.store.passages, chosen)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.evidence.sentences import Reading
+from agent.seams import Reading
 from agent.state import Coverage, CoverageStatus
 from tools.language.copies import copy_groups
 from tools.passages import Passage

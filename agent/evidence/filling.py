@@ -40,10 +40,10 @@ async def fill(checks: ClaimChecks, held: Sequence[Claim], dropped: Sequence[Dro
 async def _quotations(checks: ClaimChecks) -> Sequence[Claim]:
     """What the sources would be quoted with, where a model wrote; read now for a run from before that was stored."""
     providers, state = checks.providers, checks.state
-    if "quotations" in state or providers.quoter is None:
+    if "quotations" in state or providers.quote_fallback is None:
         return state.get("quotations", [])
     briefs = [await brief_of(providers, state, p, _USUAL) for p in state.get("perspectives", [])]
-    return [c for brief in briefs for c in (await providers.quoter.write(brief))[0]]
+    return [c for brief in briefs for c in (await providers.quote_fallback.write(brief))[0]]
 
 
 def filling_of(own: Sequence[Claim], quotations: Sequence[Claim], wanted: int) -> list[Claim]:

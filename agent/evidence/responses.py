@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.evidence.sentences import Reading
-from agent.seams import Brief
+from agent.seams import Brief, Reading
 from agent.state import Claim, Response, quotes_of
 from tools.responses.evidence import MOST
 from tools.responses.groups import group_theses

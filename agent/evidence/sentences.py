@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from agent.evidence.aspects import speaking_of
 from agent.evidence.followups import counter_rank
 from agent.inference import Models, RunJudge
-from agent.seams import Brief
-from agent.state import Perspective, Quote, asked_as
+from agent.seams import Brief, Reading
+from agent.state import Perspective, asked_as
 from tools.inference.judges.judge import UNJUDGED, Pair, side_score
 from tools.inference.judges.quoting import AGAINST_ITSELF, GROUNDS, context, grounds_of, leanings, sureness, tiers
 from tools.language.quotable import Unit, units
@@ -35,37 +35,6 @@ _ON_POINT = 0.6  # cosine to what it argues against from which a sentence need n
 _ECHO = 0.95  # cosine at which a sentence says what it is to argue against
 _SUPPORTS_AT_ALL = 0.03  # probability of support below which words argue for nothing
 _UNCLEAR = 0.7  # of the rank of words that a reader has to guess at
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The n quotable parts of a side's passages, in their order.
-
-    features: the leanings of each, of its passage and of its document, in log odds, (n, 3). grounds: what tells
-    whether it speaks to the dispute, (n, GROUNDS); see `tools.inference.judges.quoting`. sure: how surely it does, and
-    argues for the side, (n,), NaN where that is not known. about: whether it speaks of what is asked, (n,). closely:
-    whether it was read as closely as what is shown has to be, (n,). case, leaning: whether it is sure enough for the
-    side's case, or for what may speak for it, (n,); never both. rank: how good a quotation it makes, (n,). vectors:
-    unit, (n, dimensions). question: (dimensions,).
-    """
-
-    units: list[Unit]
-    features: NDArray[np.float64]
-    grounds: NDArray[np.float64]
-    sure: NDArray[np.float64]
-    about: NDArray[np.bool_]
-    closely: NDArray[np.bool_]
-    case: NDArray[np.bool_]
-    leaning: NDArray[np.bool_]
-    rank: NDArray[np.float64]
-    vectors: NDArray[np.float32]
-    question: NDArray[np.float32]
-
-    def quote(self, at: int) -> Quote:
-        """What is quoted there."""
-        unit = self.units[at]
-        shown = unit.shown if unit.shown != unit.text else ""
-        return Quote(text=unit.text, shown=shown, passage=unit.passage.id, support=float(self.sure[at]))
 
 
 async def read_perspectives(

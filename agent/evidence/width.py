@@ -12,9 +12,9 @@ import snowballstemmer  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from agent.evidence.aspects import speaking_of
-from agent.evidence.sentences import Reading, read_perspectives
+from agent.evidence.sentences import read_perspectives
 from agent.inference import Models
-from agent.seams import Brief
+from agent.seams import Brief, Reading
 from agent.state import FramingState, Perspective
 from tools.language.grammar import Narrow, narrowed
 

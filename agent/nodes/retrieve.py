@@ -11,8 +11,7 @@ from agent.deadlines import in_time, time_left
 from agent.evidence.eligible import eligible
 from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
-from agent.providers.websearch import WebFound
-from agent.seams import Providers
+from agent.seams import Providers, WebFound
 from agent.state import BranchState, Failure, RunState
 from tools.budget import current_log
 from tools.errors import DeadlineError, ProviderError, SteelmanError
@@ -95,7 +94,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     except SteelmanError as exc:
         problems.append(ProviderError(f"what was found is not re-ranked: {exc}"))
     stored = await asyncio.to_thread(providers.store.vectors, ids)
-    elsewhere = providers.models.searcher is not providers.models.encoder
+    elsewhere = providers.models.retrieval_encoder is not providers.models.encoder
     near_enough = [i for i in ids if i in stored and (elsewhere or float(stored[i] @ vectors[0]) >= TOO_FAR)]
     return _Found(near_enough[: options.pool], problems, web, foreign)
 

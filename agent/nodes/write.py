@@ -14,12 +14,12 @@ from agent.evidence.coverage import coverage_by_reading
 from agent.evidence.crux import opposed
 from agent.evidence.responses import apart, respond
 from agent.evidence.room import in_comparable_room
-from agent.evidence.sentences import Reading, read_perspectives
+from agent.evidence.sentences import read_perspectives
 from agent.evidence.width import at_its_width, narrow_of
 from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
 from agent.providers.fallback import judge_replaced
-from agent.seams import Brief, Providers
+from agent.seams import Brief, Providers, Reading
 from agent.state import Claim, Coverage, Failure, Response, RunState
 from tools.errors import DeadlineError, JudgeError
 
@@ -97,7 +97,7 @@ async def _written(providers: Providers, state: RunState, options: RunOptions) -
     The passages of all perspectives are read sentence by sentence: for a writer that quotes before it writes, and
     beside a model that writes, by the judge of this process.
     """
-    quotes, written = providers.quoter is None, _Written()
+    quotes, written = providers.quote_fallback is None, _Written()
     briefs = [await brief_of(providers, state, p, options.claims_per_side) for p in state["perspectives"]]
     try:
         briefs, readings, cases = await _read_and_wrote(providers, state, options, briefs)
@@ -123,7 +123,9 @@ async def _written(providers: Providers, state: RunState, options: RunOptions) -
             if reading.case.any() or not late:
                 written.coverage[own] = coverage_by_reading(state["coverage"][own], reading)
         brief = replace(brief, responses=responses, reading=reading)
-        written.quotations[own] = (await providers.quoter.write(brief))[0] if providers.quoter and reading else ()
+        written.quotations[own] = (
+            (await providers.quote_fallback.write(brief))[0] if providers.quote_fallback and reading else ()
+        )
     return written
 
 
@@ -139,7 +141,7 @@ async def _read_and_wrote(
     models, readings = providers.models, list[Reading]()
     reading = asyncio.create_task(read_perspectives(models, briefs, _READING * time_left(options, "write")))
     try:
-        if providers.quoter is None:
+        if providers.quote_fallback is None:
             readings = await in_time(options, "write", reading)
             if narrow := narrow_of(state["framing"]):
                 left = _READING * time_left(options, "write")

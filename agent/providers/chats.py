@@ -19,10 +19,10 @@ def uses_chat(settings: Settings) -> bool:
 
 
 def build_chats(settings: Settings) -> dict[str, ChatModel]:
-    """The chat model of each stage; stages of one model share it, with what it has learned of its server."""
+    """The chat model of each stage; stages of one model share the object, with what it found out about its server."""
     made = {stage: build_chat(settings, stage) for stage in STAGES}
-    first = {model.name: model for model in reversed(made.values())}
-    return {stage: first[model.name] for stage, model in made.items()}
+    shared = {model.name: model for model in reversed(made.values())}
+    return {stage: shared[model.name] for stage, model in made.items()}
 
 
 def build_chat(settings: Settings, stage: str) -> ChatModel:
@@ -46,17 +46,17 @@ def chat_model(settings: Settings, own: str, variable: str) -> ChatModel:
 def server_of(settings: Settings, own: str, variable: str) -> tuple[Vendor, str, str, str]:
     """The vendor, the model's name there, the address and the key. Raises SettingsError where one is missing."""
     name = own or settings.model or DEFAULT_MODEL
-    said = f"{variable if own or not settings.model else 'STEELMAN_MODEL'} is '{name}'"
+    named = f"{variable if own or not settings.model else 'STEELMAN_MODEL'} is '{name}'"
     vendor, model = vendor_of(name)
     if vendor is COMPATIBLE:
-        _check_compatible(settings, name, said, own or settings.model)
+        _check_compatible(settings, name, named, own or settings.model)
         return vendor, model, settings.openai_base_url or vendor.url, settings.openai_api_key.get_secret_value()
     url, key = _place(settings, vendor)
     if url and not (url.startswith(("http://", "https://")) and is_address(url)):
         shown = without_login(url)
-        raise SettingsError(f"{said}, and {vendor.address} is '{shown}': write it as http:// or https:// with a host.")
+        raise SettingsError(f"{named}, and {vendor.address} is '{shown}': write it as http:// or https:// with a host.")
     if vendor.key and not key and not url:
-        raise SettingsError(f"{said}: set {vendor.key}, or {vendor.address} for a server of your own.")
+        raise SettingsError(f"{named}: set {vendor.key}, or {vendor.address} for a server of your own.")
     return vendor, model, url or vendor.url, key
 
 
@@ -70,15 +70,15 @@ def _place(settings: Settings, vendor: Vendor) -> tuple[str, str]:
     return places[vendor.prefix]
 
 
-def _check_compatible(settings: Settings, name: str, said: str, given: str) -> None:
+def _check_compatible(settings: Settings, name: str, named: str, given: str) -> None:
     prefix = name.partition(":")[0]
     if ":" in name and prefix in NOT_OFFERED and not settings.openai_base_url:
         raise SettingsError(
-            f"{said}, and '{prefix}' is not offered by name: set OPENAI_BASE_URL to its OpenAI-compatible address, "
+            f"{named}, and '{prefix}' is not offered by name: set OPENAI_BASE_URL to its OpenAI-compatible address, "
             "OPENAI_API_KEY to its key, and the model as it is called there."
         )
     if settings.openai_api_key.get_secret_value() or settings.openai_base_url:
         return
     if not given:
         raise SettingsError(f"no model is named for every stage: set STEELMAN_MODEL, or each stage's ({_VARIABLES}).")
-    raise SettingsError(f"{said}: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own.")
+    raise SettingsError(f"{named}: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own.")

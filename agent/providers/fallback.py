@@ -1,7 +1,7 @@
-"""A stage's provider with what stands in for it, and the rule by which the one replaces the other.
+"""A stage served by a chat model, with the embedded provider as its fallback.
 
 Under `auto` a model that fails is replaced by the embedded provider, and the answer says so. A model that the user
-named explicitly has no stand-in: its failure is the run's error. A server that is down is not asked again in the run.
+named explicitly has no fallback: its failure is the run's error. A server that is down is asked once a run.
 """
 
 import asyncio
@@ -15,12 +15,13 @@ from agent.seams import Brief, CruxWriter, Expander, Framer, Providers, Requerie
 from agent.state import Claim, Failure, FramingState, Perspective, RunState
 from tools.budget import current_budget, current_log, sooner
 from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError
+from tools.inference.chat.model import ChatModel
 from tools.passages import Passage
 
 _PATIENCE = 0.7
-"""The share of a stage's time that a model may take while something could still stand in for it."""
+"""The share of a stage's time that a model may take while there is a fallback."""
 _ALL_BUT = 0.95
-"""The share where nothing could: its failure is told before the stage itself runs out of time."""
+"""The share without one: the failure is reported before the stage itself runs out of time."""
 EMBEDDED = "embedded"
 
 P = TypeVar("P")
@@ -28,62 +29,62 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Served(Generic[P]):
-    """`stage` is what the answer calls it, `name` the model, `local` whether it is on this machine."""
+class WithFallback(Generic[P]):
+    """A provider that asks `model`, and what replaces it where it fails. `stage` is what the answer calls the stage."""
 
     stage: str
-    name: str
-    local: bool
-    first: P
-    stand_in: P | None
+    model: ChatModel
+    primary: P
+    fallback: P | None
 
     async def call(self, work: Callable[[P], Awaitable[T]]) -> tuple[T, str]:
-        """The work done by the first provider, or by its stand-in with a note in the answer; and how the first one
-        failed at it, empty where it did not or was not asked."""
-        failure = ""
-        if current_budget().offline and not self.local:
-            current_log().note("scope", f"{self.name} was not asked, since nothing was to leave this machine.")
-        elif self.name not in current_log().down:
+        """The work done by the primary provider, or by its fallback with a note in the answer; and how the primary
+        failed at it, empty where it did not or was not asked. Raises ProviderError where there is no fallback, and
+        JudgeError as it is."""
+        failure, name, log = "", self.model.name, current_log()
+        if current_budget().offline and not self.model.local:
+            log.note("scope", f"{name} was not asked, since nothing was to leave this machine.")
+        elif name not in log.down:
             try:
-                result = await self._in_time(work(self.first))
+                result = await self._in_time(work(self.primary))
             except JudgeError:
                 raise
             except ProviderError as exc:
-                if self.stand_in is None:
+                if self.fallback is None:
                     raise type(exc)(f"{exc} Mend it, or let the embedded provider stand in (auto).") from exc
                 if isinstance(exc, ProviderDownError):
-                    current_log().down.add(self.name)
+                    log.down.add(name)
                 failure = f"{exc} The embedded provider stood in for it ({self.stage})."
-                current_log().note("degraded", failure)
+                log.note("degraded", failure)
             else:
-                self._record(self.name)
+                self._record(name)
                 return result, failure
-        if self.stand_in is None:
-            raise ProviderDownError(f"{self.name} has failed in this run already, or may not be asked ({self.stage}).")
-        result = await work(self.stand_in)
+        if self.fallback is None:
+            raise ProviderDownError(f"{name} has failed in this run already, or may not be asked ({self.stage}).")
+        result = await work(self.fallback)
         self._record(EMBEDDED)
         return result, failure
 
     def _record(self, name: str) -> None:
-        """A stage that does its sides one by one may be served by both."""
+        """Adds the name to those that served the stage; one that is called for each perspective may have two."""
         served = current_log().served
-        both = {*filter(None, served.get(self.stage, "").split(" and ")), name}
-        served[self.stage] = " and ".join(sorted(both, key=lambda n: (n == EMBEDDED, n)))
+        names = {*filter(None, served.get(self.stage, "").split(" and ")), name}
+        served[self.stage] = " and ".join(sorted(names, key=lambda n: (n == EMBEDDED, n)))
 
     async def _in_time(self, work: Awaitable[T]) -> T:
-        left = current_budget().seconds_left() * (_PATIENCE if self.stand_in is not None else _ALL_BUT)
+        left = current_budget().seconds_left() * (_ALL_BUT if self.fallback is None else _PATIENCE)
         try:
             async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
                 with sooner(left):
                     return await work
         except (TimeoutError, DeadlineError) as exc:
-            raise ProviderDownError(f"{self.name} did not answer in time.") from exc
+            raise ProviderDownError(f"{self.model.name} did not answer in time.") from exc
 
 
-class ServedFramer(Served[Framer]):
+class FramerWithFallback(WithFallback[Framer]):
     async def frame(self, question: str, earlier: Sequence[str]) -> FramingState:
         def work(framer: Framer) -> Awaitable[FramingState]:
-            if framer is self.stand_in:
+            if framer is self.fallback:
                 check_question(question)  # it reads English only
             return framer.frame(question, earlier)
 
@@ -93,34 +94,34 @@ class ServedFramer(Served[Framer]):
         return framing
 
 
-class ServedExpander(Served[Expander]):
+class ExpanderWithFallback(WithFallback[Expander]):
     async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
         return (await self.call(lambda p: p.expand(framing, passages)))[0]
 
 
-class ServedRequerier(Served[Requerier]):
+class RequerierWithFallback(WithFallback[Requerier]):
     async def queries(self, perspective: Perspective, framing: FramingState, tried: Sequence[str]) -> list[str]:
         return (await self.call(lambda p: p.queries(perspective, framing, tried)))[0]
 
 
-class ServedWriter(Served[Writer]):
+class WriterWithFallback(WithFallback[Writer]):
     async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
         return (await self.call(lambda p: p.write(brief)))[0]
 
 
 @dataclass(frozen=True)
-class ServedCrux:
-    """What a dispute turns on, where the model says it: the answer is whole without, so nothing is degraded if not."""
+class OptionalCruxWriter:
+    """Writes what a dispute turns on where the model can be asked: the answer is complete without, so that a failure
+    is noted and degrades nothing."""
 
-    name: str
-    local: bool
-    first: CruxWriter
+    model: ChatModel
+    primary: CruxWriter
 
     async def crux(self, one: Brief, other: Brief) -> Claim | None:
-        if (current_budget().offline and not self.local) or self.name in current_log().down:
+        if (current_budget().offline and not self.model.local) or self.model.name in current_log().down:
             return None
         try:
-            return await self.first.crux(one, other)
+            return await self.primary.crux(one, other)
         except ProviderError as exc:
             current_log().note("scope", f"What the dispute turns on was not written: {exc}")
             return None

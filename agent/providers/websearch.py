@@ -1,4 +1,4 @@
-"""The live web for one side: ask the search engine, read the pages, keep their passages with the run.
+"""Retrieval from the live web for one perspective: search, fetch the pages, store their passages with the run.
 
 What is found is ranked by meaning like the passages of the store. Pages that two sides find are read once; searches and
 pages are remembered for a while, by address.
@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from agent.inference import Models
+from agent.seams import WebFound
 from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, SourceError
 from tools.inference.batching import parts
@@ -29,35 +30,19 @@ from tools.web.hosts import host_of
 from tools.web.pages import normalise_url
 from tools.web.sources import read_source
 
-_SEARCH_KEPT = 3600.0  # seconds
-_PAGE_KEPT = 86_400.0
+_SEARCH_TTL = 3600.0  # seconds in the cache
+_PAGE_TTL = 86_400.0
 _PAGES = f"page/{' '.join(f.name for f in fields(SourceDocument))}"  # another version's documents are not understood
-_A_PAGE = 12  # passages of one page at most, those that share most words with what was looked for
+_MAX_PASSAGES = 12  # of a page, those that share most words with the queries
 _SPARE = 1.5  # results asked for beyond the pages wanted, since some cannot be read
-_ASKING, _READING, _ENCODING = 0.5, 0.8, 0.95  # of a side's time, by which each has to end, so that something is kept
-_ENCODED_AT_ONCE = 4  # pages; what is encoded when the time is up stays
+_ASKING, _READING, _ENCODING = 0.5, 0.8, 0.95  # of a perspective's time, by which each has to end
+_ENCODE_BATCH = 4  # pages; the batches that are encoded when the time is up count
 _LONGEST_PASSAGE = 3_000  # characters of a hundred words; some pages have words without end
 _WORD = re.compile(r"\w{4,}")
 
 
 @dataclass
-class WebFound:
-    """What one side's search on the web came to: passage ids best first, pages that could not be read and why.
-
-    answered: queries that the engine answered. pages: those with passages of this side; new: how many of them the run
-    had not read before.
-    """
-
-    ids: list[int] = field(default_factory=list)
-    unread: dict[str, str] = field(default_factory=dict)
-    problems: list[ProviderError] = field(default_factory=list)
-    answered: int = 0
-    pages: int = 0
-    new: int = 0
-
-
-@dataclass
-class _Reading:
+class _Fetch:
     """A page that is being read, and how many wait for it."""
 
     task: "asyncio.Task[SourceDocument]"
@@ -75,7 +60,7 @@ class WebSearch:
     models: Models
     cache: TextCache
     required: bool = False
-    _reading: dict[str, _Reading] = field(default_factory=dict)
+    _reading: dict[str, _Fetch] = field(default_factory=dict)
 
     async def find(
         self, run_id: str, queries: Sequence[str], pages: int, k: int, domains: Sequence[str] = ()
@@ -91,9 +76,9 @@ class WebSearch:
             results[: math.ceil(pages * _SPARE)], pages, only, began + _READING * left, found
         )
         read = await self._encoded(documents, queries, began + _ENCODING * left, found)
-        kept = await asyncio.to_thread(self.store.web.put, run_id, read)
-        found.pages, found.new = len(kept.ids), kept.new
-        found.ids = (await self._ranked([i for ids in kept.ids.values() for i in ids], queries))[:k]
+        stored = await asyncio.to_thread(self.store.web.put, run_id, read)
+        found.pages, found.new = len(stored.ids), stored.new
+        found.ids = (await self._ranked([i for ids in stored.ids.values() for i in ids], queries))[:k]
         return found
 
     async def _results(
@@ -119,7 +104,7 @@ class WebSearch:
 
     async def _ask(self, query: str, limit: int, domains: Sequence[str]) -> list[WebResult]:
         key = f"{query}\x1f{limit}\x1f{' '.join(domains)}"
-        known = await asyncio.to_thread(self.cache.get, self.engine.name, key, _SEARCH_KEPT)
+        known = await asyncio.to_thread(self.cache.get, self.engine.name, key, _SEARCH_TTL)
         if known is None:
             try:
                 async with asyncio.timeout(_until(time.time() + _ASKING * current_budget().seconds_left())):
@@ -168,7 +153,7 @@ class WebSearch:
         """The page, read once for all who want it at the same time, and given up when nobody waits any more."""
         url = normalise_url(result.url)
         if (shared := self._reading.get(url)) is None:
-            shared = self._reading[url] = _Reading(asyncio.create_task(self._fetch(result)))
+            shared = self._reading[url] = _Fetch(asyncio.create_task(self._fetch(result)))
             shared.task.add_done_callback(lambda task: task.cancelled() or task.exception())
         shared.waiting += 1
         try:
@@ -185,7 +170,7 @@ class WebSearch:
     async def _fetch(self, result: WebResult) -> SourceDocument:
         """The page as a document of the right kind and publisher, read now or lately."""
         url = normalise_url(result.url)
-        known: dict[str, Any] | None = await asyncio.to_thread(self.cache.get, _PAGES, url, _PAGE_KEPT)
+        known: dict[str, Any] | None = await asyncio.to_thread(self.cache.get, _PAGES, url, _PAGE_TTL)
         if known is not None:
             return SourceDocument(**known | {"blocks": tuple(Block(**b) for b in known["blocks"])})
         page = await self.fetcher.fetch(result.url)
@@ -198,7 +183,7 @@ class WebSearch:
     ) -> list[WebPage]:
         """The pages with their passages and vectors, as far as the time allows."""
         pages: list[WebPage] = []
-        for part in parts(documents, _ENCODED_AT_ONCE):
+        for part in parts(documents, _ENCODE_BATCH):
             passages = [await asyncio.to_thread(_passages, d, queries) for d in part]
             texts = [passage_text(d.title, p.text, p.section) for d, ps in zip(part, passages, strict=True) for p in ps]
             try:
@@ -232,7 +217,7 @@ def _problem(task: "asyncio.Task[SourceDocument]") -> str:
     if exc is None:
         return ""
     if isinstance(exc, SourceError | DeadlineError):
-        return (str(exc).partition(": ")[2] or str(exc)).rstrip(".")  # the address is told beside it
+        return (str(exc).partition(": ")[2] or str(exc)).rstrip(".")  # the address is shown beside it
     raise exc
 
 
@@ -241,5 +226,5 @@ def _passages(document: SourceDocument, queries: Sequence[str]) -> list[PassageT
     passages = [replace(p, text=p.text[:_LONGEST_PASSAGE]) for p in cut_document(document)]
     wanted = {w for q in queries for w in _WORD.findall(q.casefold())}
     overlap = [len(wanted.intersection(_WORD.findall(p.text.casefold()))) for p in passages]
-    best = sorted(range(len(passages)), key=lambda i: (-overlap[i], i))[:_A_PAGE]
+    best = sorted(range(len(passages)), key=lambda i: (-overlap[i], i))[:_MAX_PASSAGES]
     return [passages[i] for i in sorted(best)]

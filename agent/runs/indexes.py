@@ -19,7 +19,7 @@ def open_store() -> tuple[Store, Settings]:
 
 def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
     """The store with its indexes and the encoder that fills them."""
-    from agent.providers.build import build_encoder, build_search
+    from agent.providers.retrieval import build_encoder, build_search
     from tools.inference.encoders.encoder import load_encoder
 
     store, settings = open_store()

@@ -26,7 +26,9 @@ def with_gold_verdicts(build: Build, chosen: CaseSet) -> Build:
         providers = build(settings, store)
         gold = GoldJudge(chosen)
         models = providers.models
-        judged = Models(models.encoder, gold, models.worker, models.cache, searcher=models.searcher, store=store)
+        judged = Models(
+            models.encoder, gold, models.worker, models.cache, retrieval_encoder=models.retrieval_encoder, store=store
+        )
         return replace(providers, models=judged, framer=_Noting(providers.framer, gold))
 
     return built

@@ -36,6 +36,7 @@ def _run() -> tuple[float, list[tuple[str, float]], int]:
 async def _ask(data: Path, slow: SlowServers) -> float:
     from agent.options import RunOptions
     from agent.providers.build import build_providers
+    from agent.providers.websearch import WebSearch
     from agent.runs.service import Runs
     from agent.seams import Providers
     from agent.settings import load_settings
@@ -56,7 +57,7 @@ async def _ask(data: Path, slow: SlowServers) -> float:
 
     def build(_: object, store: Store) -> Providers:
         made = build_providers(settings, store)
-        assert made.web is not None  # the settings turn it on
+        assert isinstance(made.web, WebSearch)  # the settings turn it on
         fetcher = PageFetcher(permit=lambda ip: ip == "127.0.0.1", ports=range(1, 65536), concurrency=32)
         return replace(made, web=replace(made.web, engine=Tavily("tvly-slow", slow.root), fetcher=fetcher))
 

@@ -104,7 +104,7 @@ class Teacher:
 
 def open_teacher(kind: str, prompt: str) -> Teacher:
     """The chat judge of the settings, or the closer reading. Raises SettingsError where there is none."""
-    from agent.providers.build import build_judge
+    from agent.providers.judging import build_judge
     from agent.settings import load_settings
     from tools.inference.judges.embedded import load_judge
 

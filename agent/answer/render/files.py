@@ -1,12 +1,22 @@
-"""An answer into a file whose ending says how."""
+"""Writes an answer to a file, in the format of its ending."""
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from agent.answer.model import Answer
+from agent.answer.render.html import to_html
+from agent.answer.render.markdown import to_markdown
+from agent.answer.render.word import to_docx
 from tools.errors import InputError, StoreError
 
-ENDINGS = (".md", ".html", ".docx", ".json")
+_FORMATS: dict[str, Callable[[Answer], bytes]] = {
+    ".md": lambda answer: to_markdown(answer).encode(),
+    ".html": lambda answer: to_html(answer).encode(),
+    ".docx": to_docx,
+    ".json": lambda answer: (answer.model_dump_json(indent=2) + "\n").encode(),
+}
+ENDINGS = tuple(_FORMATS)
 
 
 def check_ending(path: Path) -> None:
@@ -20,7 +30,7 @@ def check_ending(path: Path) -> None:
 def write_answer(answer: Answer, path: Path) -> None:
     """Writes the whole file or nothing: an older file stays until the new one is complete."""
     check_ending(path)
-    content = _bytes(answer, path.suffix.lower())
+    content = _FORMATS[path.suffix.lower()](answer)
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".steelman-") as folder:
             scratch = Path(folder) / path.name
@@ -30,19 +40,3 @@ def write_answer(answer: Answer, path: Path) -> None:
         raise StoreError(
             f"'{path}' cannot be written ({exc.strerror}). The answer is kept as run {answer.run_id}."
         ) from exc
-
-
-def _bytes(answer: Answer, ending: str) -> bytes:
-    if ending == ".md":
-        from agent.answer.render.markdown import to_markdown
-
-        return to_markdown(answer).encode()
-    if ending == ".html":
-        from agent.answer.render.html import to_html
-
-        return to_html(answer).encode()
-    if ending == ".docx":
-        from agent.answer.render.word import to_docx
-
-        return to_docx(answer)
-    return (answer.model_dump_json(indent=2) + "\n").encode()

@@ -1,56 +1,46 @@
 """The answer as one HTML page without scripts; numbers link to their sources."""
 
+from collections.abc import Sequence
 from html import escape
+from itertools import groupby
 
-from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
-from agent.answer.render.words import (
-    ADD_SOURCES,
-    MAY_SPEAK,
-    beside,
-    case,
-    cased,
-    closing,
-    head,
-    hole,
-    label,
-    line_of,
-    looked_for,
-    read_as,
-    said,
-    shown,
-    source_line,
-    strength_of,
-    words_behind,
-)
+from agent.answer.model import Answer, Citation
+from agent.answer.render.outline import Block, ending, opening, perspective, sources
+from agent.answer.render.words import ADD_SOURCES, closing, numbers, shown, words_behind
 
 _STYLE = (
     "body{max-width:46rem;margin:2rem auto;padding:0 1rem;font:1rem/1.55 Georgia,serif;color:#1d2430;background:#fff}"
     "h1{font-size:1.6rem}h2{font-size:1.1rem;margin:1.8rem 0 .2rem}.how,.note,footer{color:#5a6472;font-size:.9rem}"
     "li{margin:.35rem 0}.leaning{color:#5a6472;list-style:circle}a{color:#1f4e79}.thesis{font-style:italic}"
 )
+_HOW = '<p class="how">{}</p>'
+_TAGS = {
+    **dict.fromkeys(("read_as", "strength", "may_speak", "looked_for"), _HOW),
+    **dict.fromkeys(("case", "leaning", "nearest"), "<li>{}</li>"),
+    "title": "<h1>{}</h1>",
+    "head": "<h2>{}</h2>",
+    "thesis": '<p class="thesis">{}</p>',
+    "note": '<p class="note">{}</p>',
+    "source": "{}",
+}
+_LISTS = {
+    "case": ("<ul>", "</ul>"),
+    "leaning": ('<ul class="leaning">', "</ul>"),
+    "source": ("<h2>Sources</h2>\n<ol>", "</ol>"),
+    "nearest": ("<p>Nearest sample questions:</p><ul>", "</ul>"),
+}
 
 
 def to_html(answer: Answer) -> str:
     """A whole page; every text is escaped, and only http(s) addresses become links."""
     answer = shown(answer)
-    body = [f"<h1>{escape(answer.question)}</h1>"]
-    body += [f'<p class="how">{escape(read)}</p>'] if (read := read_as(answer)) else []
-    body.append(f"<p>{escape(answer.summary)}</p>")
-    body += [f"<p>{_claim(answer.crux)}</p>"] if answer.crux else []
-    body += [f"<p>{_claim(c)}</p>" for c in answer.plain]
-    body += [_side(answer, side) for side in answer.perspectives]
-    if answer.citations:
-        body += ["<h2>Sources</h2>", "<ol>", *(_source(answer, c) for c in answer.citations), "</ol>"]
-    body += [f'<p class="note">{escape(note.text)}</p>' for note in answer.notes]
-    if answer.nearest_questions:
-        body += [
-            "<p>Nearest sample questions:</p><ul>",
-            *(f"<li>{escape(q)}</li>" for q in answer.nearest_questions),
-            "</ul>",
-        ]
-    body.append(
-        f"<footer><p>{escape(closing(answer))}</p><p>More sources: <code>{escape(ADD_SOURCES)}</code></p></footer>"
-    )
+    sides = (_lines(answer, perspective(answer, side)) for side in answer.perspectives)
+    body = [
+        *_lines(answer, opening(answer)),
+        *("<section>" + "\n".join(side) + "</section>" for side in sides),
+        *_lines(answer, [*sources(answer), *ending(answer)]),
+        f"<footer><p>{escape(closing(answer))}</p><p>More sources: <code>{escape(ADD_SOURCES)}</code></p></footer>",
+    ]
     meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     meta += f"<title>{escape(answer.question)}</title>"
     return (
@@ -60,31 +50,30 @@ def to_html(answer: Answer) -> str:
     )
 
 
-def _side(answer: Answer, side: AnswerPerspective) -> str:
-    line = line_of(answer, side)
-    parts = [
-        f"<h2>{label(answer, side)}: {escape(head(side))}</h2>",
-        f'<p class="how">{escape(strength_of(line, cased(side)))}</p>',
-    ]
-    parts += [f'<p class="thesis">{_claim(c)}</p>' for c in case(side) if c.role == "thesis"]
-    bullets = [f"<li>{_claim(c)}</li>" for c in case(side) if c.role != "thesis"]
-    parts += ["<ul>", *bullets, "</ul>"] if bullets else []
-    if leaning := beside(side):
-        parts.append(f'<p class="how">{escape(MAY_SPEAK)}</p>')
-        parts += ['<ul class="leaning">', *(f"<li>{_claim(c)}</li>" for c in leaning), "</ul>"]
-    if gap := hole(line, side):
-        parts.append(f"<p>{escape(gap)}</p>")
-    if tried := looked_for(answer, side, line):
-        parts.append(f'<p class="how">{escape(tried)}</p>')
-    return "<section>" + "\n".join(parts) + "</section>"
+def _lines(answer: Answer, blocks: Sequence[Block]) -> list[str]:
+    lines: list[str] = []
+    for kind, group in groupby(blocks, key=lambda block: block.kind):
+        items = [_TAGS.get(kind, "<p>{}</p>").format(_content(answer, block)) for block in group]
+        opened, closed = _LISTS.get(kind, ("", ""))
+        lines += filter(None, [opened, *items, closed])
+    return lines
 
 
-def _claim(claim: AnswerClaim) -> str:
-    return f"{escape(said(claim))} " + " ".join(f'<a href="#s{n}">[{n}]</a>' for n in claim.citations)
+def _content(answer: Answer, block: Block) -> str:
+    text = escape(block.marked)
+    if block.source:
+        return _source(answer, block.source, text)
+    if block.citations is None:
+        return text
+    cited = numbers(block.citations) if block.kind == "head" else _links(block.citations)
+    return f"{text} {cited}"
 
 
-def _source(answer: Answer, citation: Citation) -> str:
-    text = escape(source_line(citation))
+def _links(citations: Sequence[int]) -> str:
+    return " ".join(f'<a href="#s{n}">[{n}]</a>' for n in citations)
+
+
+def _source(answer: Answer, citation: Citation, text: str) -> str:
     if citation.url.startswith(("https://", "http://")):
         place = escape(citation.url, quote=True)
         text = text.removesuffix(escape(citation.url)) + f'<a href="{place}" rel="noreferrer nofollow">{place}</a>'

@@ -3,29 +3,19 @@
 import io
 import re
 
-from agent.answer.model import Answer, AnswerClaim
-from agent.answer.render.words import (
-    ADD_SOURCES,
-    MAY_SPEAK,
-    beside,
-    case,
-    cased,
-    closing,
-    head,
-    hole,
-    label,
-    line_of,
-    looked_for,
-    numbers,
-    read_as,
-    said,
-    shown,
-    source_line,
-    strength_of,
-    words_behind,
-)
+from agent.answer.model import Answer
+from agent.answer.render.outline import Block, ending, opening, perspective, sources
+from agent.answer.render.words import ADD_SOURCES, closing, numbers, shown, words_behind
 
 _NOT_XML = re.compile(r"[^\x09\x0a\x0d\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_STYLES = {
+    "title": "Title",
+    "head": "Heading 1",
+    "plain": "List Bullet",
+    "case": "List Bullet",
+    "leaning": "List Bullet 2",
+}
+_ITALIC = ("read_as", "strength", "may_speak")
 
 
 def to_docx(answer: Answer) -> bytes:
@@ -35,48 +25,25 @@ def to_docx(answer: Answer) -> bytes:
     answer = shown(answer)
     document = docx.Document()
     document.core_properties.title = _xml(answer.question)[:255]
-    document.add_heading(_xml(answer.question), 0)
-    if read := read_as(answer):
-        document.add_paragraph(_xml(read)).runs[0].italic = True
-    document.add_paragraph(_xml(answer.summary))
-    if answer.crux:
-        document.add_paragraph(_claim(answer.crux))
-    for claim in answer.plain:
-        document.add_paragraph(_claim(claim), style="List Bullet")
-    for side in answer.perspectives:
-        line = line_of(answer, side)
-        document.add_heading(_xml(f"{label(answer, side)}: {head(side)}"), 1)
-        document.add_paragraph(strength_of(line, cased(side))).runs[0].italic = True
-        for claim in case(side):
-            document.add_paragraph(_claim(claim), style=None if claim.role == "thesis" else "List Bullet")
-        if leaning := beside(side):
-            document.add_paragraph(MAY_SPEAK).runs[0].italic = True
-            for claim in leaning:
-                document.add_paragraph(_claim(claim), style="List Bullet 2")
-        if gap := hole(line, side):
-            document.add_paragraph(gap)
-        if tried := looked_for(answer, side, line):
-            document.add_paragraph(_xml(tried))
+    for block in (*opening(answer), *(b for side in answer.perspectives for b in perspective(answer, side))):
+        paragraph = document.add_paragraph(_text(block), style=_STYLES.get(block.kind))
+        if block.kind in _ITALIC:
+            paragraph.runs[0].italic = True
     if answer.citations:
         document.add_heading("Sources", 1)
-    for citation in answer.citations:
-        document.add_paragraph(_xml(f"[{citation.number}] {source_line(citation)}"))
+    for block, citation in zip(sources(answer), answer.citations, strict=True):
+        document.add_paragraph(_xml(f"[{citation.number}] {block.text}"))
         for words in words_behind(answer, citation):
             document.add_paragraph(_xml(f"“{words}”"), style="List Bullet")
-    for text in [
-        *(n.text for n in answer.notes),
-        *answer.nearest_questions,
-        closing(answer),
-        f"More sources: {ADD_SOURCES}",
-    ]:
+    for text in (*(b.text for b in ending(answer)), closing(answer), f"More sources: {ADD_SOURCES}"):
         document.add_paragraph(_xml(text))
     buffer = io.BytesIO()
     document.save(buffer)
     return buffer.getvalue()
 
 
-def _claim(claim: AnswerClaim) -> str:
-    return _xml(f"{said(claim)} {numbers(claim)}")
+def _text(block: Block) -> str:
+    return _xml(block.marked if block.citations is None else f"{block.marked} {numbers(block.citations)}")
 
 
 def _xml(text: str) -> str:

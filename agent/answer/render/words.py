@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from datetime import date
 from textwrap import shorten
 from typing import Any
@@ -59,20 +60,14 @@ def label(answer: Answer, side: AnswerPerspective) -> str:
     return _LABELS[side.stance] if sided else "Answer"
 
 
-def head(side: AnswerPerspective) -> str:
-    """The side's statement, with its citations when it is itself a sentence quoted from a source."""
-    own = quoted_head(side)
-    return named(side) if own is None else f"{named(side)} {numbers(own)}"
-
-
 def named(side: AnswerPerspective) -> str:
-    """The side's statement, after its name where that is not said by it."""
+    """The side's statement, after its name where it does not begin with it."""
     if side.name in STAND_INS and side.stance != "other":
         return side.statement.removeprefix(f"{side.name}: ")
     if side.statement.endswith("?") and side.statement.startswith(f"{side.name}: "):
         return side.name  # an alternative; its question stands above all sides
-    told = side.stance != "other" or side.statement.startswith(side.name.removesuffix(" …"))
-    return side.statement if told else f"{side.name}: {side.statement}"
+    includes_name = side.stance != "other" or side.statement.startswith(side.name.removesuffix(" …"))
+    return side.statement if includes_name else f"{side.name}: {side.statement}"
 
 
 def quoted_head(side: AnswerPerspective) -> AnswerClaim | None:
@@ -90,16 +85,8 @@ def read_as(answer: Answer) -> str:
 
 def same(one: str, other: str) -> bool:
     """Whether two questions differ in signs and capitals at most."""
-    return _letters(one) == _letters(other)
-
-
-def _letters(text: str) -> str:
-    return "".join(c for c in text.casefold() if c.isalnum())
-
-
-def turns_on(answer: Answer) -> str:
-    """The sentence on what the dispute turns on, with its citations; empty where there is none."""
-    return f"{answer.crux.text} {numbers(answer.crux)}" if answer.crux else ""
+    first, second = ("".join(filter(str.isalnum, text.casefold())) for text in (one, other))
+    return first == second
 
 
 def case(side: AnswerPerspective) -> list[AnswerClaim]:
@@ -117,13 +104,13 @@ def beside(side: AnswerPerspective) -> list[AnswerClaim]:
     return [c for c in side.claims if c.text != side.statement and c.tier == "leaning"]
 
 
-def said(claim: AnswerClaim) -> str:
+def claim_text(claim: AnswerClaim) -> str:
     """The claim's words: in quotation marks where they are the source's own, else without."""
-    return f"“{whole(claim)}”" if claim.quoted else claim.text
+    return f"“{decontextualised(claim)}”" if claim.quoted else claim.text
 
 
-def whole(sentence: AnswerClaim | ResponseSentence) -> str:
-    """A sentence as it is read: with what it leans on in square brackets."""
+def decontextualised(sentence: AnswerClaim | ResponseSentence) -> str:
+    """A sentence with the context that it needs to be understood by itself, in square brackets."""
     return sentence.shown or sentence.text
 
 
@@ -134,9 +121,9 @@ def words_behind(answer: Answer, citation: Citation) -> list[str]:
     return [q for q in quotes if q not in quoted] if citation.support is not None else []
 
 
-def numbers(claim: AnswerClaim) -> str:
+def numbers(citations: Iterable[int]) -> str:
     """'[1] [4]'"""
-    return " ".join(f"[{n}]" for n in claim.citations)
+    return " ".join(f"[{n}]" for n in citations)
 
 
 def line_of(answer: Answer, side: AnswerPerspective) -> CoverageLine:
@@ -157,7 +144,7 @@ def strength_of(line: CoverageLine, shown: int) -> str:
     return f"{line.strength}: {counts}{copies}"
 
 
-def hole(line: CoverageLine, side: AnswerPerspective) -> str:
+def gap_of(line: CoverageLine, side: AnswerPerspective) -> str:
     """The honest line for a side without a case; empty where there is one."""
     if line.status == "not_found":
         return "No passage that was read could be told to make this case."
@@ -212,8 +199,8 @@ def why_chosen(answer: Answer, passage: ChosenPassage) -> str:
     reasons += ["a new source"] if passage.new_source else []
     if not passage.gain:
         return f"{passage.title or passage.document_id}: as the selection has it, which gives no reasons"
-    said = "; ".join([*reasons, f"relevance {passage.relevance:.2f}"])
-    return f"{passage.title or passage.document_id} ({passage.source}): {said}"
+    reasons.append(f"relevance {passage.relevance:.2f}")
+    return f"{passage.title or passage.document_id} ({passage.source}): {'; '.join(reasons)}"
 
 
 def closing(answer: Answer, *, whole_id: bool = False) -> str:

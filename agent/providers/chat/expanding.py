@@ -1,4 +1,4 @@
-"""Expand with a chat model: distinct perspectives, near-duplicates merged, an opposing side insisted on once."""
+"""Expand with a chat model: distinct perspectives, near-duplicates merged, a missing yes or no asked for once."""
 
 import re
 from collections.abc import Sequence
@@ -7,8 +7,9 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from agent.inference import Models
-from agent.state import FramingState, Perspective
-from prompts.loader import as_data, load_prompt, seen
+from agent.providers.chat.stage import ChatStage
+from agent.state import FramingState, Perspective, neutral_query
+from prompts.loader import as_data, one_line
 from tools.errors import ProviderReplyError
 from tools.inference.chat.model import ChatModel
 from tools.language.grammar import same_polarity
@@ -25,11 +26,16 @@ _MISSING = (
 )
 
 
-class PlannedSide(BaseModel):
-    """One perspective as the model is asked for it."""
+class ContrarySide(BaseModel):
+    """What the model is asked for where one statement is to be contradicted."""
 
     name: str = Field(max_length=80)
     statement: str = Field(min_length=1, max_length=400)
+
+
+class PlannedSide(ContrarySide):
+    """One perspective as the model is asked for it."""
+
     stance: Literal["supports", "opposes", "other"]
 
 
@@ -39,27 +45,20 @@ class PlannedSides(BaseModel):
     perspectives: list[PlannedSide] = Field(max_length=12)
 
 
-class ContrarySide(BaseModel):
-    """What the model is asked for where one statement is to be contradicted."""
-
-    name: str = Field(max_length=80)
-    statement: str = Field(min_length=1, max_length=400)
-
-
-class ChatExpander:
-    """Plans the sides by asking a model."""
+class ChatExpander(ChatStage):
+    """Plans the perspectives by asking a model."""
 
     def __init__(self, model: ChatModel, models: Models) -> None:
-        self._model = model
+        super().__init__(model)
         self._models = models
 
     async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
         if framing["form"] == "counter":
             return [await self._contrary(framing)]
-        sides = await self._ask(framing, passages, "")
+        sides = await self._planned(framing, passages, "")
         if word := _lacking(framing, sides):
-            again = await self._ask(framing, passages, _MISSING.format(word=word))
-            sides = await self._merged([*sides, *again]) if _lacking(framing, again) else again
+            retried = await self._planned(framing, passages, _MISSING.format(word=word))
+            sides = await self._merged([*sides, *retried]) if _lacking(framing, retried) else retried
         if sides:
             sides = await self._merged(_with_plain_sides(framing, sides))
         if len(sides) < (1 if framing["form"] == "open" else 2):
@@ -68,12 +67,14 @@ class ChatExpander:
 
     async def _contrary(self, framing: FramingState) -> Perspective:
         """The one side that contradicts what a follow-up argues with. Raises ProviderReplyError for its echo."""
-        system, user = load_prompt("counter").render(
+        reply = await self._ask(
+            "counter",
+            ContrarySide,
             question=as_data("question", framing["neutral"]),
             statement=as_data("statement", framing["claim"]),
             claim=as_data("claim", framing["focus"]),
         )
-        side = _tidy(PlannedSide(**dict(await self._model.ask(system, user, ContrarySide)), stance="opposes"))
+        side = _tidy(PlannedSide(**dict(reply), stance="opposes"))
         if not side.statement or side.statement.rstrip(".").casefold() == framing["claim"].rstrip(".").casefold():
             raise ProviderReplyError(f"{self._model.name} gave no side that contradicts the claim.")
         return Perspective(
@@ -85,17 +86,18 @@ class ChatExpander:
             origin="model",
         )
 
-    async def _ask(self, framing: FramingState, passages: Sequence[Passage], missing: str) -> list[PlannedSide]:
+    async def _planned(self, framing: FramingState, passages: Sequence[Passage], missing: str) -> list[PlannedSide]:
         shown = "\n".join(as_data("passage", p.text) for p in passages[:_READ])
-        system, user = load_prompt("expand").render(
-            question=as_data("question", " ".join(filter(None, [framing["neutral"], framing["focus"]]))),
+        reply = await self._ask(
+            "expand",
+            PlannedSides,
+            question=as_data("question", neutral_query(framing)),
             known=_known(framing),
             passages=f"Some of what a first search found, to show what is talked about:\n{shown}" if shown else "",
             most=str(MOST_SIDES),
             missing=missing,
         )
-        planned = (await self._model.ask(system, user, PlannedSides)).perspectives
-        return await self._merged([tidy for p in planned if (tidy := _tidy(p)).statement])
+        return await self._merged([tidy for p in reply.perspectives if (tidy := _tidy(p)).statement])
 
     async def _merged(self, sides: list[PlannedSide]) -> list[PlannedSide]:
         """Without perspectives that say what an earlier one of the same stance says, or any in the same words."""
@@ -172,7 +174,7 @@ def _known(framing: FramingState) -> str:
 
 
 def _tidy(side: PlannedSide) -> PlannedSide:
-    statement = _LEADING.sub("", " ".join(seen(side.statement).split()))
+    statement = _LEADING.sub("", one_line(side.statement))
     return PlannedSide.model_construct(
-        name=" ".join(seen(side.name).split()), statement=statement[:1].upper() + statement[1:], stance=side.stance
+        name=one_line(side.name), statement=statement[:1].upper() + statement[1:], stance=side.stance
     )

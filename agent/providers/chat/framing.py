@@ -6,11 +6,11 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from agent.providers.chat.stage import ChatStage
 from agent.question import is_english
 from agent.state import FramingState
-from prompts.loader import as_data, load_prompt, seen
+from prompts.loader import as_data, one_line
 from tools.errors import ProviderReplyError
-from tools.inference.chat.model import ChatModel
 
 _LONGEST = 400  # characters of a neutral question, a claim or an alternative
 _WORD = re.compile(r"[^\W_]{2,}")
@@ -33,34 +33,32 @@ class FramedQuestion(BaseModel):
     focus: str = Field("", max_length=_LONGEST)
 
 
-class ChatFramer:
+class ChatFramer(ChatStage):
     """Frames a question by asking a model."""
-
-    def __init__(self, model: ChatModel) -> None:
-        self._model = model
 
     async def frame(self, question: str, earlier: Sequence[str]) -> FramingState:
         before = "\n".join(as_data("earlier_question", q) for q in earlier)
-        system, user = load_prompt("frame").render(
+        framed = await self._ask(
+            "frame",
+            FramedQuestion,
             question=as_data("question", question),
             earlier=f"Asked before in this conversation, oldest first:\n{before}" if before else _NONE_EARLIER,
         )
-        framed = await self._model.ask(system, user, FramedQuestion)
         check_framing(framed, [question, *earlier], self._model.name)
         return FramingState(
             form=framed.form,
-            neutral=_one_line(framed.neutral),
-            claim=_one_line(framed.claim),
-            negation=_one_line(framed.negation),
-            alternatives=[_one_line(a) for a in framed.alternatives if a.strip()],
-            topic=_one_line(framed.topic),
-            focus=_one_line(framed.focus),
+            neutral=one_line(framed.neutral),
+            claim=one_line(framed.claim),
+            negation=one_line(framed.negation),
+            alternatives=[one_line(a) for a in framed.alternatives if a.strip()],
+            topic=one_line(framed.topic),
+            focus=one_line(framed.focus),
         )
 
 
 def check_framing(framed: FramedQuestion, asked: Sequence[str], model: str) -> None:
-    """Raises ProviderReplyError for a framing that has nothing to do with what was asked, or lacks its parts; a reader
-    of the answer is told of it, so it names the model that gave it."""
+    """Raises ProviderReplyError for a framing that has nothing to do with what was asked, or lacks its parts; the
+    answer shows the message, so it names the model."""
     if framed.form == "none":
         return
     sided = framed.form in ("polar", "claim")
@@ -70,16 +68,12 @@ def check_framing(framed: FramedQuestion, asked: Sequence[str], model: str) -> N
         foreign = not about or not is_english(_WORD.findall(asked[0]))
         if not text.strip() or not (foreign or about & _beginnings(text)):
             raise ProviderReplyError(f"{model} gave a {what} that shares no word with what was asked.")
-    claim, negation = (_one_line(text).rstrip(".").casefold() for text in (framed.claim, framed.negation))
+    claim, negation = (one_line(text).rstrip(".").casefold() for text in (framed.claim, framed.negation))
     if sided and (not negation or claim == negation):
         raise ProviderReplyError(f"{model} gave a claim and a negation that are not two different sentences.")
-    if framed.form == "choice" and len({_one_line(a).casefold() for a in framed.alternatives if a.strip()}) < 2:
+    if framed.form == "choice" and len({one_line(a).casefold() for a in framed.alternatives if a.strip()}) < 2:
         raise ProviderReplyError(f"{model} gave a choice without two alternatives.")
 
 
 def _beginnings(text: str) -> set[str]:
     return {w[:5] for w in map(str.casefold, _WORD.findall(text)) if w not in _ANYWHERE}
-
-
-def _one_line(text: str) -> str:
-    return " ".join(seen(text).split())

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
+from agent.providers.chat.stage import ChatStage
 from agent.seams import Brief
 from agent.state import Claim, FramingState, Perspective
-from prompts.loader import as_data, load_prompt, seen
-from tools.inference.chat.model import ChatModel
+from prompts.loader import as_data, one_line
 from tools.passages import Passage
 
 _SPARES = 2
@@ -39,17 +39,16 @@ class WrittenCrux(BaseModel):
     passages: list[int] = Field(default_factory=list, max_length=12)
 
 
-class ChatWriter:
-    """Asks a model to write each side's case, and what the dispute turns on."""
-
-    def __init__(self, model: ChatModel) -> None:
-        self._model = model
+class ChatWriter(ChatStage):
+    """Asks a model to write each perspective's case, and what the dispute turns on."""
 
     async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
         shown, framing, limit = list(brief.passages[:_READ]), brief.framing, brief.limit
         if not shown:
             return [], []
-        system, user = load_prompt("write").render(
+        case = await self._ask(
+            "write",
+            WrittenCase,
             question=as_data("question", framing["neutral"]),
             statement=as_data("statement", brief.perspective["statement"]),
             contrary=f"It is opposed to: {as_data('statement', brief.contrary)}" if brief.contrary else "",
@@ -57,7 +56,6 @@ class ChatWriter:
             passages="\n".join(_shown(n, p) for n, p in enumerate(shown, start=1)),
             limit=str(limit + _SPARES),
         )
-        case = await self._model.ask(system, user, WrittenCase)
         made = [_claim(brief.perspective, written, shown, brief.support) for written in case.claims]
         claims = _by_source(made, {p.id: p.source for p in shown})
         return claims[:limit], claims[limit : limit + _SPARES]
@@ -66,32 +64,33 @@ class ChatWriter:
         mine, theirs = _on_it(one, other), _on_it(other, one)
         if not mine or not theirs:
             return None
-        system, user = load_prompt("crux").render(
+        reply = await self._ask(
+            "crux",
+            WrittenCrux,
             question=as_data("question", one.framing["neutral"]),
             statement=as_data("statement", one.perspective["statement"]),
             contrary=as_data("statement", other.perspective["statement"]),
             passages="\n".join(_shown(n, p) for n, p in enumerate(mine, start=1)),
             opposing="\n".join(_shown(n, p) for n, p in enumerate(theirs, start=len(mine) + 1)),
         )
-        said = await self._model.ask(system, user, WrittenCrux)
-        numbers = list(dict.fromkeys(said.passages))
+        numbers = list(dict.fromkeys(reply.passages))
         of_one = [n for n in numbers if 1 <= n <= len(mine)][:_A_HALF]
         of_other = [n for n in numbers if len(mine) < n <= len(mine) + len(theirs)][:_A_HALF]
-        if not said.text.strip() or not of_one or not of_other:
+        if not reply.text.strip() or not of_one or not of_other:
             return None
-        written = WrittenClaim(text=said.text, passages=[*of_one, *of_other])
+        written = WrittenClaim(text=reply.text, passages=[*of_one, *of_other])
         claim = _claim(one.perspective, written, [*mine, *theirs], {}, 2 * _A_HALF)
         return Claim(**{**claim, "perspective": "", "role": "crux"})
 
 
 def _on_it(brief: Brief, other: Brief) -> list[Passage]:
-    """The first passages that were judged to speak for the side more than for the other, and were not given to that."""
+    """The first passages whose probability of support is greater for this perspective than for the other one."""
     given = {p.id for p in other.passages if other.support.get(p.id, 0.0) >= brief.support.get(p.id, 0.0)}
     return [p for p in brief.passages if p.id not in given and brief.support.get(p.id, 0.0) >= _ON_IT][:_READ_FOR_CRUX]
 
 
 def _by_source(claims: Sequence[Claim], source_of: dict[int, str]) -> list[Claim]:
-    """Those first that bring in a new source, each group in the order in which it was written."""
+    """Claims that cite a new source before the others, each group in the order in which it was written."""
     seen_sources: set[str] = set()
     first, rest = list[Claim](), list[Claim]()
     for claim in claims:
@@ -127,7 +126,7 @@ def _claim(
     cited = [shown[n - 1].id for n in dict.fromkeys(written.passages) if 1 <= n <= len(shown)][:most]
     return Claim(
         perspective=perspective["id"],
-        text=" ".join(seen(written.text).split()),
+        text=one_line(written.text),
         passages=cited,
         support=max((support.get(i, 0.0) for i in cited), default=0.0),
         role="case",

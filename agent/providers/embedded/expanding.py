@@ -1,4 +1,4 @@
-"""Expand without a model: claim and negation from the grammar, further sides mined from what a first search found."""
+"""Expand without a model: claim and negation by grammar, further perspectives mined from the first retrieval."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from tools.passages import Passage, Sentence
 
 MOST_ASPECTS = 2
 MOST_CLUSTERS = 4
-_READ = 24  # passages of the first search that are mined
+_READ = 24  # retrieved passages that are mined
 
 # A third way words itself as one, in its main clause: a limit, a substitute, a mixture, another who decides.
 _THIRD_WAY = re.compile(
@@ -49,7 +49,7 @@ _SAME_ANSWER = 0.6
 
 
 class EmbeddedExpander:
-    """Plans the sides of a question."""
+    """Plans the perspectives on a question."""
 
     def __init__(self, models: Models) -> None:
         self._models = models
@@ -65,7 +65,7 @@ class EmbeddedExpander:
     async def _third_ways(
         self, framing: FramingState, sides: Sequence[Perspective], passages: Sequence[Passage]
     ) -> list[Perspective]:
-        """Sides beside yes and no that the sources put forward in so many words."""
+        """Perspectives beside yes and no that sentences of the retrieved passages state."""
         sentences = [s for s in _sentences(passages) if words_a_third_way(s.text)]
         if not sentences:
             return []
@@ -73,10 +73,8 @@ class EmbeddedExpander:
         known = await self._models.encode([framing["neutral"], *(p["statement"] for p in sides)])
         nearness = vectors @ known.T
         fits = (nearness.max(axis=1) >= _ON_THE_POINT) & (nearness[:, 1:].max(axis=1) < _SAME_SIDE)
-        kept = np.flatnonzero(fits)
-        centres = _centres([sentences[int(i)] for i in kept], vectors[kept], nearness[kept, 0], _SAME_POINT)
-        statements = [sentences[int(kept[c])].text for c in centres[:MOST_ASPECTS]]
-        return [_mined(i, s) for i, s in enumerate(statements, start=len(sides) + 1)]
+        centres = _centres(sentences, vectors, nearness[:, 0], fits, _SAME_POINT)[:MOST_ASPECTS]
+        return [_mined(i, s) for i, s in enumerate(centres, start=len(sides) + 1)]
 
     async def _answers(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
         """The different answers to an open question: one statement a cluster of sentences that answer it."""
@@ -84,11 +82,9 @@ class EmbeddedExpander:
         if not sentences:
             return []
         vectors = await self._models.encode_sentences(sentences)
-        question = (await self._models.encode([framing["neutral"]]))[0]
-        nearness = vectors @ question
-        kept = np.flatnonzero(nearness >= _NEAR_QUESTION)
-        centres = _centres([sentences[int(i)] for i in kept], vectors[kept], nearness[kept], _SAME_ANSWER)
-        return [_mined(i, sentences[int(kept[c])].text) for i, c in enumerate(centres[:MOST_CLUSTERS], start=1)]
+        nearness = vectors @ (await self._models.encode([framing["neutral"]]))[0]
+        centres = _centres(sentences, vectors, nearness, nearness >= _NEAR_QUESTION, _SAME_ANSWER)[:MOST_CLUSTERS]
+        return [_mined(i, s) for i, s in enumerate(centres, start=1)]
 
 
 def denied(statement: str) -> Perspective:
@@ -177,20 +173,23 @@ def _centres(
     sentences: Sequence[Sentence],
     vectors: NDArray[np.float32],
     nearness: NDArray[np.float32],
+    fits: NDArray[np.bool_],
     same: float,
-) -> list[int]:
-    """Indices of the sentences that stand for the clusters, the best supported cluster first.
+) -> list[str]:
+    """The texts of the sentences that represent the clusters of those that fit, the best supported cluster first.
 
     Average-linkage clusters of cosine `same` or more; a cluster counts by its independent sources, then by how near
     it is to the question, and is represented by the sentence nearest to the question among its central half.
+    vectors: unit, (n, dimensions). nearness: cosine to the question, (n,). fits: (n,).
     """
-    if len(sentences) < 2:
-        return list(range(len(sentences)))
+    kept = np.flatnonzero(fits)
+    if len(kept) < 2:
+        return [sentences[int(i)].text for i in kept]
     ranked: list[tuple[int, float, int]] = []
-    for members in map(np.array, average_linkage(vectors @ vectors.T, same)):
-        behind = len({sentences[int(i)].passage.source for i in members})
+    for members in (kept[cluster] for cluster in average_linkage(vectors[kept] @ vectors[kept].T, same)):
+        sources = len({sentences[int(i)].passage.source for i in members})
         centrality = vectors[members] @ vectors[members].mean(axis=0)
         central = members[centrality >= np.median(centrality)]
         best = int(central[np.argmax(nearness[central])])
-        ranked.append((behind, float(nearness[members].mean()), best))
-    return [index for _, _, index in sorted(ranked, reverse=True)]
+        ranked.append((sources, float(nearness[members].mean()), best))
+    return [sentences[index].text for _, _, index in sorted(ranked, reverse=True)]

@@ -1,4 +1,4 @@
-"""New queries for an uncovered side, from its statement and from how people argue for or against things."""
+"""Requery without a model: queries for an uncovered perspective by templates over its statement."""
 
 import re
 from collections.abc import Sequence
@@ -28,8 +28,7 @@ class EmbeddedRequerier:
             angles, topic = (words, *_COUNTERS), " ".join(keywords(framing["focus"]).split()[:_POINT])
         elif perspective["statement"].endswith("?"):
             angles = _ASKED
-        said = lower_first(statement)
-        made = [a.format(statement=said, topic=topic, keywords=words) for a in angles]
+        made = [a.format(statement=lower_first(statement), topic=topic, keywords=words) for a in angles]
         known = {t.casefold() for t in tried}
         return [q for q in dict.fromkeys(made) if q and q.casefold() not in known]
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.evidence.sentences import Reading, read_perspectives
+from agent.evidence.sentences import read_perspectives
 from agent.inference import Models
-from agent.seams import Brief
+from agent.seams import Brief, Reading
 from agent.state import A_CASE, Claim, Response, Tier
 
 MOST_LEANING = 3
