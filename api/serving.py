@@ -72,8 +72,8 @@ def _check_locked(settings: Settings) -> None:
     with contextlib.closing(Database(settings.database_path)) as database:
         if not any(key.revoked_at is None for key in Keys(database).all()):
             raise InputError(
-                f"on {settings.api_host} other machines reach the server, and no key is in force. Make one first: "
-                "`python -m api keys make NAME`."
+                f"on {settings.api_host} other machines reach the server, and no key is in force.",
+                hint="Make one first: `python -m api keys make NAME`.",
             )
 
 

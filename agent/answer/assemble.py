@@ -325,8 +325,8 @@ def _tried(state: RunState) -> list[Note]:
 
 def _what_happened(state: RunState) -> list[Note]:
     """What failed, what stood in for it, and what was left out on purpose; each once."""
-    told = dict.fromkeys((f.get("kind", "failed"), f["message"]) for f in state.get("failures", []))
-    notes = [Note(kind=kind, text=text) for kind, text in told]
+    told = dict.fromkeys((f.get("kind", "failed"), f["message"], f.get("hint", "")) for f in state.get("failures", []))
+    notes = [Note(kind=kind, text=text, hint=hint) for kind, text, hint in told]
     if unread := state.get("unread", {}):
         shown = [f"{url} ({why})" for url, why in list(unread.items())[:_UNREAD_SHOWN]]
         more = [f"{len(unread) - len(shown)} more"] if len(unread) > len(shown) else []

@@ -17,8 +17,8 @@ def run(args: argparse.Namespace) -> int:
         removed = store.delete_document(args.name, args.document)
         if not removed:
             raise InputError(
-                f"collection '{args.name}' has no document '{args.document}'. "
-                f"See `python -m agent collections {args.name}`."
+                f"collection '{args.name}' has no document '{args.document}'.",
+                hint=f"See `python -m agent collections {args.name}`.",
             )
     else:
         removed = store.delete_collection(args.name)

@@ -135,8 +135,9 @@ def _synchronise(
     away = [p for p in paths if _is_empty(printable(os.path.realpath(p)), here, stored)]
     if away and not sys.stdin.isatty():
         raise InputError(
-            f"'{away[0]}' holds no file any more, as a disk that is not connected. Nothing was removed. If its "
-            f"documents are to go, remove them at a terminal, or with `python -m agent delete {args.collection}`."
+            f"'{away[0]}' holds no file any more, as a disk that is not connected. Nothing was removed.",
+            hint="If its documents are to go, remove them at a terminal, or with "
+            f"`python -m agent delete {args.collection}`.",
         )
     if not (args.yes and not away) and not _agreed(gone, args.collection):
         return []

@@ -47,8 +47,8 @@ def node(providers: Providers) -> Stage[BranchState]:
             found.problems = [exc]
         report(runtime, "found", side=side["id"], passages=len(found.ids), pages=found.web.pages if found.web else 0)
         failures = [
-            Failure(stage="search", message=f"A search for '{side['name']}' failed: {problem}")
-            for problem in dict.fromkeys(map(str, found.problems))
+            Failure(stage="search", message=f"A search for '{side['name']}' failed: {problem}", hint=hint)
+            for problem, hint in dict.fromkeys((str(p), p.hint) for p in found.problems)
         ]
         return RunState(
             queries={side["id"]: queries},
@@ -93,7 +93,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     try:
         ids = await in_time(options, "search", _reranked(providers, statement, ids))
     except SteelmanError as exc:
-        problems.append(ProviderError(f"what was found is not re-ranked: {exc}"))
+        problems.append(ProviderError(f"what was found is not re-ranked: {exc}", hint=exc.hint))
     stored = await asyncio.to_thread(providers.store.vectors, ids)
     near = providers.models.searcher is not providers.models.encoder
     kept = [i for i in ids if i in stored and (near or float(stored[i] @ vectors[0]) >= TOO_FAR)]

@@ -107,7 +107,7 @@ class RunStore:
             )
         if len(rows) != 1 or not run_id:
             what = "several runs begin" if len(rows) > 1 else "there is no run that begins"
-            raise UnknownRunError(f"{what} with '{run_id}'. See the last ones: `python -m agent runs`.")
+            raise UnknownRunError(f"{what} with '{run_id}'.", hint="See the last ones: `python -m agent runs`.")
         return run_row(rows[0])
 
     def latest(self, limit: int) -> list[RunRow]:
