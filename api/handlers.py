@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from api.problems import FieldProblem, ProblemError, problem_of, unexpected
-from api.shapes import PATTERNS
+from api.schemas import PATTERNS
 from tools.errors import SteelmanError
 
 _JSON, _FORM = "application/json", "multipart/form-data"

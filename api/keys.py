@@ -1,7 +1,7 @@
 """Bearer keys: made and revoked on this machine, kept as digests.
 
 A key is random and long, so its SHA-256 digest gives nothing away: a slow hash would only protect what somebody thought
-of, as passwords are. Rows are never removed, since that a key was ever made is what closes the doors.
+of, as passwords are. Rows are never removed, since that a key was ever made is what locks the server.
 """
 
 import hashlib

@@ -17,7 +17,7 @@ from agent.answer.model import Answer
 from agent.options import RunOptions
 from agent.runs.store import RunStore
 from agent.settings import Settings
-from api.asked import AskedRuns
+from api.caller_runs import CallerRuns
 from api.events import KINDS, wants_events
 from tools.store.database import Database
 
@@ -209,7 +209,7 @@ def test_a_run_that_nobody_takes_up_is_not_waited_for_without_end(
         for _ in range(resumed):  # what ended the server each time it was taken up
             runs.add_event("a" * 12, "a killed server", "resumed", {})
         if resumed:
-            AskedRuns(database).record("a" * 12, "", None)
+            CallerRuns(database).record("a" * 12, "", None)
     began = time.monotonic()
     with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
         events = followed(client, f"/v1/runs/{'a' * 12}/events", after=resumed)

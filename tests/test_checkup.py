@@ -101,7 +101,7 @@ async def test_it_looks_at_what_the_open_door_holds_while_a_run_goes_on(
         try:
             assert await asyncio.to_thread(searched.wait, 10)
             found = await asyncio.to_thread(findings, settings, opened=runs.providers)
-            assert runs.runs.get(run_id).status == "running"
+            assert runs.run_store.get(run_id).status == "running"
         finally:
             gate.set()
         assert (await runs.answer(run_id)).outcome == "answered"
@@ -146,7 +146,7 @@ def test_it_loads_no_second_copy_of_the_real_models(
     thread.start()
     try:
         runs = opened.result(100)
-        assert [r.status for r in runs.runs.latest(1)] == ["running"]
+        assert [r.status for r in runs.run_store.latest(1)] == ["running"]
         before = len(made)
         for _ in range(3):
             found = findings(settings, opened=runs.providers)

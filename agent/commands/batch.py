@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from agent.__main__ import DEGRADED, FAILED, OK
+from agent.commands.arguments import options_of, settings_of
 from agent.commands.ask import exit_status
 from agent.options import RunOptions
-from agent.runs.open import open_runs, options_of, settings_of
+from agent.runs.open import open_runs
 from agent.runs.service import Runs
 from tools.errors import InputError, SteelmanError
 from tools.store.database import translated
@@ -46,7 +47,7 @@ async def _batch(args: argparse.Namespace, waiting: list[str], already: int) -> 
                     status = await finished
                     failed, replaced = failed + (status == FAILED), replaced + (status == DEGRADED)
                     bar.update()
-            finally:  # stopped, none may begin another question while the door closes
+            finally:  # stopped, none may begin another question while the service closes
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)

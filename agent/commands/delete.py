@@ -3,7 +3,7 @@
 import argparse
 
 from agent.__main__ import OK
-from agent.runs.indexes import open_indexes
+from agent.runs.parts import open_indexes
 from tools.errors import InputError
 from tools.store.store import SAMPLES
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agent.__main__ import FAILED, OK
-from agent.runs.indexes import open_indexes
+from agent.runs.parts import open_indexes
 from agent.settings import load_settings
 from tools.errors import InputError, SourceError
 from tools.ingest.columns import FIELDS, Columns

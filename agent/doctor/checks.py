@@ -1,7 +1,7 @@
 """What a checkup tries: each check says in words what its part is, or raises what is wrong with it.
 
-Checks are for threads without a running event loop. What holds weights or files is taken from a door that is open in
-the process; clients of servers are made anew, since they belong to one event loop.
+Checks are for threads without a running event loop. What holds weights or files is taken from a service that is open
+in the process; clients of servers are made anew, since they belong to one event loop.
 """
 
 import asyncio

@@ -48,7 +48,7 @@ class Finding:
 def parts(settings: Settings, *, ask: bool = False, opened: Providers | None = None) -> list[Part]:
     """What is on, and then what is off. Nothing is tried yet.
 
-    `ask`: what costs something is to be tried too. `opened`: the providers of a door that is open in this process;
+    `ask`: what costs something is to be tried too. `opened`: the providers of a service that is open in this process;
     its store, indexes and models are looked at, so that none of them is opened or loaded a second time.
     Raises what building the judge or the search engine raises for settings that cannot be used.
     """

@@ -49,8 +49,7 @@ class Served(Generic[P]):
                 raise
             except ProviderError as exc:
                 if self.stand_in is None:
-                    advice = "Mend it, or let the embedded provider stand in (auto)."
-                    raise type(exc)(f"{exc} {advice}", hint=exc.hint) from exc
+                    raise type(exc)(f"{exc} Mend it, or let the embedded provider stand in (auto).") from exc
                 if isinstance(exc, ProviderDownError):
                     allowance.down.add(self.name)
                 allowance.note("degraded", f"{exc} The embedded provider stood in for it ({self.stage}).")

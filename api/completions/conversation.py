@@ -12,10 +12,10 @@ from typing import Any
 from agent.options import Depth
 from agent.question import LONGEST
 from api.callers import Caller
-from api.completions.shapes import MODELS, CompletionRequest, Message
+from api.completions.schemas import MODELS, CompletionRequest, Message
 from api.problems import FieldProblem, ProblemError
+from api.schemas import SearchOptions
 from api.service import Service
-from api.shapes import Looking
 from tools.errors import UnknownRunError
 
 _RUN = re.compile(r"\bRun ([0-9a-f]{12})\b")
@@ -46,7 +46,7 @@ async def asked_of(service: Service, caller: Caller, request: CompletionRequest)
     last = request.messages[asked[-1]]
     _check_text(last, asked[-1])
     before = request.messages[: asked[-1]]
-    looking = request.steelman or Looking()
+    looking = request.steelman or SearchOptions()
     if looking.thread:
         thread: str | None = (await service.run(caller, looking.thread)).thread
     else:
@@ -76,7 +76,7 @@ def impossible(member: str, wrong: str) -> ProblemError:
 
 def _refused(request: CompletionRequest) -> Iterator[tuple[str, str]]:
     """What would be something else than the one text that an answer is, and our own options in the wrong place."""
-    for member in sorted(Looking.model_fields.keys() & (request.model_extra or {}).keys()):
+    for member in sorted(SearchOptions.model_fields.keys() & (request.model_extra or {}).keys()):
         yield member, f'this stands within \'steelman\', as in {{"steelman": {{"{member}": …}}}}'
     if "depth" in (request.model_extra or {}):
         yield "depth", f"the model says how much is searched: {', '.join(MODELS)}"

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.problems import MEDIA_TYPE, Problem, ProblemError, problem_of, without_commands
+from api.problems import MEDIA_TYPE, Problem, ProblemError, problem_of
 from tools.errors import RunCancelledError, RunError, SteelmanError
 
 _PATHS = ("/v1/chat/", "/v1/models", "/v1/completions", "/v1/responses", "/v1/embeddings")
@@ -37,7 +37,7 @@ def failed(run_id: str, exc: SteelmanError) -> ProblemError:
     """Why a run has no answer. To one who asked for a completion that is the server's failure, and no conflict."""
     if isinstance(exc, RunCancelledError) or not isinstance(exc, RunError):
         return problem_of(exc)
-    detail = f"{without_commands(str(exc))} POST /v1/runs/{run_id}/resume goes on with it."
+    detail = f"{exc.remote_text} POST /v1/runs/{run_id}/resume goes on with it."
     return ProblemError(502, "run-failed", "The run has no answer", detail)
 
 

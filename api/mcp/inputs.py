@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from agent.options import Depth
 from agent.question import LONGEST
 from api.problems import FieldProblem, ProblemError
-from api.shapes import AskRequest, CollectionName, Domain, JudgeRequest, RetrieveRequest
+from api.schemas import AskRequest, CollectionName, Domain, JudgeRequest, RetrieveRequest
 
 _Thread = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{12})?$")]
 _Input = TypeVar("_Input", bound=BaseModel)

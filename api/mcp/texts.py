@@ -4,7 +4,7 @@ from agent.answer.model import Answer
 from agent.answer.render.markdown import escape, to_markdown
 from agent.answer.render.words import plain
 from agent.answer.retrieved import Retrieved, RetrievedPassage, RetrievedPerspective
-from api.shapes import Judged, JudgePair
+from api.schemas import Judged, JudgePair
 from tools.language.counts import count
 
 SCHEME = "steelman://answers/"

@@ -5,13 +5,13 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
-from agent.runs.open import usual_options
+from agent.runs.admission import usual_options
 from agent.runs.store import RunRow
 from api.callers import TheCaller
 from api.completions.content import message_of, usage_of
 from api.completions.conversation import asked_of, depth_of
 from api.completions.problems import failed
-from api.completions.shapes import MODELS, About, Choice, Completion, CompletionRequest, Model, ModelList
+from api.completions.schemas import MODELS, About, Choice, Completion, CompletionRequest, Model, ModelList
 from api.completions.stream import chunks, completion_id, created
 from api.events import EVENT_STREAM, STREAM_HEADERS
 from api.problems import responses

@@ -5,8 +5,8 @@ import asyncio
 from fastapi import APIRouter
 
 from api.problems import responses
+from api.schemas import Health
 from api.service import TheService
-from api.shapes import Health
 
 router = APIRouter(tags=["health"])
 

@@ -12,9 +12,8 @@ from api.callers import TheCaller
 from api.events import EVENTS, event_stream
 from api.openapi import LOCATED
 from api.problems import ProblemError, responses
+from api.schemas import Cancelled, ResumeRequest, RunDetails, RunId
 from api.service import TheService
-from api.shapes import Cancelled, ResumeRequest, RunId, RunState
-from api.told import told
 
 _NUMBER = {"type": "integer", "minimum": 0, "maximum": 2**31}
 LastEventId = Annotated[
@@ -24,8 +23,8 @@ LastEventId = Annotated[
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["runs"], responses=responses(404, 422))
 
 
-@router.get("", response_model=RunState)
-async def read_run(run_id: RunId, service: TheService, caller: TheCaller) -> RunState:
+@router.get("", response_model=RunDetails)
+async def read_run(run_id: RunId, service: TheService, caller: TheCaller) -> RunDetails:
     """How far the run is, and its answer once it has one."""
     return await service.state(caller, run_id)
 
@@ -48,7 +47,7 @@ async def run_events(
     """The run's events after the last one that the caller has seen, until the run ends or waits for its sides."""
     row = await service.run(caller, run_id)
     seen = after if last_event_id is None else last_event_id
-    if row.status != "running" and not await service.runs.at_desk(service.runs.runs.events, run_id, seen):
+    if row.status != "running" and not await service.runs.recent_events(run_id, seen):
         return Response(status_code=204)
     return event_stream(service, run_id, seen)
 
@@ -57,7 +56,7 @@ async def run_events(
 async def run_passages(run_id: RunId, service: TheService, caller: TheCaller) -> Retrieved:
     """What a run that has ended found for each side."""
     await _ended(service, caller, run_id)
-    return told(await service.runs.retrieved(run_id))
+    return await service.retrieved(run_id)
 
 
 @router.get("/citations/{number}", response_model=Citation, responses=responses(409))
@@ -66,7 +65,7 @@ async def run_citation(
 ) -> Citation:
     """A source that the run's answer cites, with the words it stands on."""
     await _ended(service, caller, run_id)
-    for found in (await service.runs.answer(run_id)).citations:
+    for found in (await service.answer(run_id)).citations:
         if found.number == number:
             return found
     raise ProblemError(404, "unknown-citation", "No such citation", f"The answer has no citation {number}.")
@@ -82,12 +81,12 @@ async def cancel_run(run_id: RunId, service: TheService, caller: TheCaller) -> C
 @router.post(
     "/resume",
     status_code=202,
-    response_model=RunState,
+    response_model=RunDetails,
     responses={202: LOCATED, **responses(400, 409, 413, 415, 503)},
 )
 async def resume_run(
     run_id: RunId, service: TheService, caller: TheCaller, response: Response, request: ResumeRequest | None = None
-) -> RunState:
+) -> RunDetails:
     """Goes on with a run that was stopped or has failed; `sides` answer one that waits for its sides."""
     await service.resume(caller, run_id, request.sides if request else None)
     response.headers["Location"] = f"/v1/runs/{run_id}"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from agent.answer.model import Answer
 from agent.providers.build import build_providers
-from agent.runs.open import usual_options
+from agent.runs.admission import usual_options
 from agent.runs.service import Runs
 from agent.seams import Providers
 from agent.settings import Settings

@@ -147,8 +147,8 @@ class _ServerErrors(AbstractContextManager[None]):
             raise ProviderDownError(f"{server} did not answer in time. {_DATA_SAFE}") from exc
         if isinstance(exc, httpx.TransportError | httpx.InvalidURL):
             raise ProviderDownError(
-                f"{server} cannot be reached ({exc or type(exc).__name__}). {_START}take CHROMA_URL out of the settings "
-                f"to use the embedded index. {_DATA_SAFE}",
+                f"{server} cannot be reached ({exc or type(exc).__name__}). {_START}take CHROMA_URL out of "
+                f"the settings to use the embedded index. {_DATA_SAFE}",
                 hint=_START,
             ) from exc
         # Chroma's client raises a bare `Exception` for a reply that it does not know.
