@@ -31,6 +31,7 @@ from tools.errors import (
     UnknownRunError,
 )
 from tools.store.database import Database
+from tools.store.store import Store
 
 __all__ = ["instant_template", "settings"]
 
@@ -285,14 +286,16 @@ async def test_an_answer_survives_the_deletion_of_what_it_would_cite(settings: S
     assert all(set(c.citations) <= numbers for p in answer.perspectives for c in p.claims)
 
 
-async def test_a_door_that_cannot_open_leaves_nothing_open(settings: Settings) -> None:
-    def refuses(*_: object) -> Providers:
+async def test_a_service_that_cannot_open_leaves_nothing_open(settings: Settings) -> None:
+    opened: list[Store] = []
+
+    def refuses(_: Settings, store: Store) -> Providers:
+        opened.append(store)
         raise RunError("no providers today.")
 
-    opened = Runs(settings, refuses)
     with pytest.raises(RunError, match="today"):
-        await opened.__aenter__()
-    assert not opened.database._all
+        await Runs(settings, refuses).__aenter__()
+    assert not opened[0]._db._all
 
 
 # Ownership

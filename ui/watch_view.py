@@ -10,7 +10,7 @@ from tools.errors import SteelmanError, UnknownRunError
 from ui import say, sides_view
 from ui.service import PageService
 from ui.shown import text
-from ui.watching import STAGES, Progress, SideProgress, State, progress_of
+from ui.watching import STAGES, RunProgress, SideProgress, State, progress_of
 
 _EVERY = 0.5  # seconds between looks at the run's events
 _MARKS = {"now": "◐", "done": "●", "open": "○"}
@@ -62,7 +62,7 @@ def _control(service: PageService, run: RunRow) -> None:
         service.resume(run.id)
 
 
-def stages(progress: Progress, question: str) -> str:
+def stages(progress: RunProgress, question: str) -> str:
     """The line of stages: those that have begun, the running one, and those to come; and how the question is read."""
     parts = []
     for stage, word in STAGES:
@@ -75,7 +75,7 @@ def stages(progress: Progress, question: str) -> str:
     return f'{neutral}<ul class="sm-stages">{"".join(parts)}</ul>'
 
 
-def sides(progress: Progress) -> str:
+def sides(progress: RunProgress) -> str:
     """A block for each side: what it says, how far it is, and its claims as they are verified."""
     return "".join(_one(side) for side in progress.sides.values())
 

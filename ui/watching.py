@@ -50,7 +50,7 @@ class SideProgress:
 
 
 @dataclass
-class Progress:
+class RunProgress:
     """A run as it goes. `reached` are the stages that have begun; `running` is the one that goes on."""
 
     neutral: str = ""
@@ -61,15 +61,15 @@ class Progress:
     error: str = ""
 
 
-def progress_of(events: Sequence[Event]) -> Progress:
+def progress_of(events: Sequence[Event]) -> RunProgress:
     """The run's progress after these events."""
-    progress = Progress()
+    progress = RunProgress()
     for event in events:
         _take(progress, event)
     return progress
 
 
-def _take(progress: Progress, event: Event) -> None:
+def _take(progress: RunProgress, event: Event) -> None:
     data = event.data
     if event.kind == "stage":
         progress.running = _PART_OF.get(str(data["stage"]), str(data["stage"]))

@@ -11,7 +11,7 @@ from agent.answer.model import Answer
 from agent.answer.render.files import check_ending, write_answer
 from agent.answer.render.terminal import to_terminal
 from agent.commands.arguments import options_of, settings_of
-from agent.commands.progress import Progress
+from agent.commands.progress import TerminalProgress
 from agent.runs.failure import RunCrashedError, resume_command
 from agent.runs.open import open_runs
 from agent.runs.service import Runs
@@ -52,7 +52,7 @@ def exit_status(answer: Answer) -> int:
 
 async def follow(runs: Runs, run_id: str) -> Answer:
     """The run's answer, with its progress shown; Ctrl-C leaves the run resumable and says how."""
-    progress = Progress()
+    progress = TerminalProgress()
     try:
         async for event in runs.events(run_id):
             progress.show(event)

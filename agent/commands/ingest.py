@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     paths = [p for p in args.paths if p not in addresses]
     skipped = Counter[str]()
     files = find_files(paths, everything=args.all, or_none=args.sync, skipped=skipped) if paths else []
-    report, progress = IngestReport(), _Progress()
+    report, progress = IngestReport(), _IngestProgress()
     _check_report(args.report, files)
     store, search, encoder = open_indexes()
     documents = _both(read_all(files, report, progress, _columns(args)), addresses, report.problems)
@@ -212,7 +212,7 @@ async def _read_pages(addresses: Sequence[str], problems: list[str]) -> list[Sou
         await fetcher.aclose()
 
 
-class _Progress:
+class _IngestProgress:
     """Which file is read, of how many: one line that changes on a terminal, else a line every ten seconds."""
 
     def __init__(self) -> None:

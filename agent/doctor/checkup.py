@@ -14,6 +14,8 @@ from pydantic import SecretStr
 
 from agent.doctor import checks
 from agent.doctor.checks import Tools
+from agent.providers.build import build_engine, build_judge, judges_in_batches
+from agent.providers.chats import uses_chat
 from agent.seams import Providers
 from agent.settings import Settings
 from tools.errors import SteelmanError
@@ -102,8 +104,6 @@ Check = Callable[[Tools], str]
 
 
 def _on(settings: Settings, *, ask: bool) -> Iterator[tuple[str, str, Check]]:
-    from agent.providers.build import build_engine, build_judge, judges_in_batches
-    from agent.providers.chats import uses_chat
 
     speaks = "the neutral question, the sides, further queries and the claims"
     yield "data", "what was ingested, and the runs", checks.data
@@ -126,8 +126,6 @@ def _on(settings: Settings, *, ask: bool) -> Iterator[tuple[str, str, Check]]:
 
 def _off(settings: Settings) -> list[tuple[str, str, str]]:
     """What is not on: its name, what it would serve, and the variables for `.env` that turn it on."""
-    from agent.providers.build import build_engine, build_judge, judges_in_batches
-    from agent.providers.chats import uses_chat
 
     speaks, other = "questions in any language, and sides, queries and claims of a model", "another model's search"
     encoder = settings.encoder or settings.embeddings_url

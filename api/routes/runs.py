@@ -1,6 +1,6 @@
-"""Runs: how far one is, its events, its passages; stop it, go on with it, delete it."""
+"""Runs: the caller's own; how far one is, its events, its passages; stop it, go on with it, delete it."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query
 from pydantic import WithJsonSchema
@@ -8,11 +8,12 @@ from starlette.responses import Response
 
 from agent.answer.model import Citation
 from agent.answer.retrieved import Retrieved
+from agent.runs.store import RunStatus
 from api.callers import TheCaller
 from api.events import EVENTS, event_stream
-from api.openapi import LOCATED
+from api.openapi import LOCATED, run_links
 from api.problems import ProblemError, responses
-from api.schemas import Cancelled, ResumeRequest, RunDetails, RunId
+from api.schemas import MOST_RUNS, Cancelled, Cursor, ResumeRequest, RunDetails, RunId, RunList
 from api.service import TheService
 
 _NUMBER = {"type": "integer", "minimum": 0, "maximum": 2**31}
@@ -20,7 +21,26 @@ LastEventId = Annotated[
     int | None, Header(ge=0, le=2**31, description="As EventSource sends it."), WithJsonSchema(_NUMBER)
 ]
 
+listing = APIRouter(prefix="/v1/runs", tags=["runs"])
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["runs"], responses=responses(404, 422))
+_PAGE = 20
+_LINKED: dict[int | str, dict[str, Any]] = {200: {"links": run_links("$response.body#/runs/0/id")}}
+
+
+@listing.get("", response_model=RunList, responses={**_LINKED, **responses(422, 503)})
+async def list_runs(
+    service: TheService,
+    caller: TheCaller,
+    limit: Annotated[int, Query(ge=1, le=MOST_RUNS)] = _PAGE,
+    after: Annotated[Cursor | None, Query(description="The `next` of the page before.")] = None,
+    status: Annotated[RunStatus | None, Query(description="Only those; one that is abandoned is running.")] = None,
+    thread: Annotated[RunId | None, Query(description="Only those of this thread.")] = None,
+) -> RunList:
+    """The caller's own runs, newest first; where no key is needed, all that there are.
+
+    What is begun meanwhile is on no later page, and what is deleted meanwhile moves nothing.
+    """
+    return await service.listed(caller, limit, status, thread, after)
 
 
 @router.get("", response_model=RunDetails)
