@@ -60,7 +60,7 @@ def test_every_kind_of_event_that_is_told_in_the_code_is_named() -> None:
     for file in (ROOT / "agent").rglob("*.py"):
         text = file.read_text()
         told |= set(re.findall(r'report\(\s*runtime,\s*"(\w+)"', text))
-        told |= set(re.findall(r'_tell\(\s*run(?:_id|\.id),\s*"(\w+)"', text))
+        told |= set(re.findall(r'record\(\s*run(?:_id|\.id),\s*"(\w+)"', text))
         told |= set(re.findall(r'_end\(\s*run(?:_id|\.id),\s*"(\w+)"', text))
     assert told == set(KINDS)
 
