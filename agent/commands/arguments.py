@@ -4,7 +4,8 @@ import argparse
 from typing import Any
 
 from agent.options import RunOptions
-from agent.runs.admission import Opened, usual_options
+from agent.runs.admission import usual_options
+from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
 from tools.errors import InputError
 from tools.web.hosts import host_of
@@ -15,7 +16,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
     return load_settings(**({"judge_prompt": args.judge_prompt} if args.judge_prompt else {}))
 
 
-def options_of(args: argparse.Namespace, opened: Opened) -> RunOptions:
+def options_of(args: argparse.Namespace, runs: Runs) -> RunOptions:
     """The run's options from the command line."""
     changes: dict[str, Any] = {"web": not args.no_web, "domains": _domains(args)}
     if args.collection:
@@ -24,7 +25,7 @@ def options_of(args: argparse.Namespace, opened: Opened) -> RunOptions:
         changes["deadline_seconds"] = args.deadline
     if args.selection:
         changes["selection"] = args.selection
-    return usual_options(opened, args.depth, **changes)
+    return usual_options(runs, args.depth, **changes)
 
 
 def _domains(args: argparse.Namespace) -> tuple[str, ...]:

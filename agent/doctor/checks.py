@@ -126,14 +126,14 @@ def chat_asked(tools: Tools) -> str:
     """Asks each model for the framing of one question."""
     from agent.providers.chat.framing import ChatFramer
 
-    async def asked() -> None:
+    async def ask_once() -> None:
         for model in {m.name: m for m in build_chats(tools.settings).values()}.values():
             try:
                 await ChatFramer(model).frame("Should voting be compulsory?", [])
             finally:
                 await model.aclose()
 
-    _wait(asked(), "the chat model")
+    _wait(ask_once(), "the chat model")
     return f"{chat(tools)}; answered a question"
 
 
@@ -154,14 +154,14 @@ def served_judge(tools: Tools) -> str:
     assert judge is not None  # this check is only made where there is one
     where = without_login(judge.address)
 
-    async def asked() -> float:
+    async def ask_once() -> float:
         try:
             return float((await judge.support([_pair()], _SECONDS))[0])
         finally:
             if close := getattr(judge, "aclose", None):  # of a client that belongs to this event loop
                 await close()
 
-    score = _wait(asked(), where)
+    score = _wait(ask_once(), where)
     if score != score:
         raise ProviderReplyError(f"{judge.name} at {where} gave no verdict.")
     insisted = "fails without it" if tools.settings.judge != "auto" else "the embedded judge stands in when it fails"

@@ -2,16 +2,19 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from agent.answer.model import Answer
 from agent.evidence.followups import opening
 from agent.options import Depth, RunOptions
 from agent.question import check_form, check_question
 from agent.seams import Providers
-from agent.settings import Settings
 from agent.state import RunState
-from tools.store.store import SAMPLES, Store, check_encoder
+from tools.store.store import SAMPLES, check_encoder
+
+if TYPE_CHECKING:
+    from agent.runs.parts import Parts
+    from agent.runs.service import Runs
 
 REMOTE_PATIENCE = 2.0
 """How much longer than the embedded providers servers may take, where nobody named a deadline."""
@@ -19,18 +22,7 @@ OWN = "mine"
 """The collection that `ingest` fills by default, and that is searched beside the samples."""
 
 
-class Opened(Protocol):
-    """What the usual options depend on: `Runs` has it, and so have the `Parts` of a graph that is served without."""
-
-    @property
-    def settings(self) -> Settings: ...
-    @property
-    def store(self) -> Store: ...
-    @property
-    def providers(self) -> Providers: ...
-
-
-def usual_options(opened: Opened, depth: Depth = "normal", **changes: Any) -> RunOptions:
+def usual_options(opened: "Runs | Parts", depth: Depth = "normal", **changes: Any) -> RunOptions:
     """The options of a depth with some of them changed: the samples and one's own collection, and time for servers."""
     usual: dict[str, Any] = {"collections": (SAMPLES, OWN) if opened.store.has_collection(OWN) else (SAMPLES,)}
     if opened.settings.deadline:

@@ -24,7 +24,7 @@ _CHOICES = (None, "none", "auto")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedQuestion:
     """`thread` is the one that was named, or that of our last reply; without one `earlier` are the user's messages
     before the question. `changes`: options of the run that differ from the usual ones."""
 
@@ -35,23 +35,23 @@ class Asked:
     changes: dict[str, Any] = field(default_factory=dict)
 
 
-async def asked_of(service: Service, caller: Caller, request: CompletionRequest) -> Asked:
+async def question_of(service: Service, caller: Caller, request: CompletionRequest) -> AskedQuestion:
     """What the request asks. Raises ProblemError for what cannot be answered, or not as it is wanted."""
     depth = depth_of(request.model)
     for member, wrong in _refused(request):
         raise impossible(member, wrong)
-    asked = [i for i, m in enumerate(request.messages) if m.role == "user"]
-    if not asked:
+    from_user = [i for i, m in enumerate(request.messages) if m.role == "user"]
+    if not from_user:
         raise impossible("messages", "no message has the role 'user', and the last of those is the question")
-    last = request.messages[asked[-1]]
-    _check_text(last, asked[-1])
-    before = request.messages[: asked[-1]]
+    last = request.messages[from_user[-1]]
+    _check_text(last, from_user[-1])
+    before = request.messages[: from_user[-1]]
     looking = request.steelman or SearchOptions()
     if looking.thread:
         thread: str | None = (await service.run(caller, looking.thread)).thread
     else:
         thread = await _thread(service, caller, before)
-    return Asked(last.text, depth, thread, () if thread else _earlier(before), looking.changes)
+    return AskedQuestion(last.text, depth, thread, () if thread else _earlier(before), looking.changes)
 
 
 def depth_of(model: str) -> Depth:

@@ -53,10 +53,10 @@ class OpenAIProblems:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         compatible = scope["type"] == "http" and scope["path"].startswith(_PATHS)
-        await self._app(scope, receive, _Retold(send) if compatible else send)
+        await self._app(scope, receive, _WithErrorMember(send) if compatible else send)
 
 
-class _Retold:
+class _WithErrorMember:
     """Passes everything on as it comes, but for a problem document, which is held back until it is whole."""
 
     def __init__(self, send: Send) -> None:
@@ -75,14 +75,15 @@ class _Retold:
                 await self._tell(self._start)
 
     async def _tell(self, start: Message) -> None:
-        told = Problem.model_validate_json(self._body)
-        told = told.model_copy(update={"status": 400 if told.status == 422 else told.status})
-        body = json.dumps(told.model_dump(exclude_none=True) | {"error": error_of(told)}, ensure_ascii=False).encode()
+        problem = Problem.model_validate_json(self._body)
+        problem = problem.model_copy(update={"status": 400 if problem.status == 422 else problem.status})
+        document = problem.model_dump(exclude_none=True) | {"error": error_of(problem)}
+        body = json.dumps(document, ensure_ascii=False).encode()
         headers = MutableHeaders(raw=list(start["headers"]))
         headers["content-length"] = str(len(body))
-        if told.status not in _WORTH_RETRYING:
+        if problem.status not in _WORTH_RETRYING:
             headers["x-should-retry"] = "false"
-        await self._send({**start, "status": told.status, "headers": headers.raw})
+        await self._send({**start, "status": problem.status, "headers": headers.raw})
         await self._send({"type": "http.response.body", "body": body})
 
 

@@ -85,10 +85,10 @@ def read(model: type[_Input], arguments: Mapping[str, Any]) -> _Input:
             FieldProblem(field=".".join(map(str, e["loc"])), message=str(e["msg"]).removeprefix("Value error, "))
             for e in exc.errors()
         ]
-        told = "; ".join(f"{w.field}: {w.message}" for w in wrong[:5])
+        detail = "; ".join(f"{w.field}: {w.message}" for w in wrong[:5])
         known = f"The arguments are: {', '.join(model.model_fields)}."
         raise ProblemError(
-            422, "invalid-request", "The arguments are not as they should be", f"{told}. {known}", fields=wrong
+            422, "invalid-request", "The arguments are not as they should be", f"{detail}. {known}", fields=wrong
         ) from exc
 
 
