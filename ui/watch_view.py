@@ -10,12 +10,12 @@ from tools.errors import SteelmanError, UnknownRunError
 from ui import say, sides_view
 from ui.service import PageService
 from ui.shown import text
-from ui.watching import STAGES, RunProgress, SideProgress, State, progress_of
+from ui.watching import STAGES, RunProgress, SideProgress, SideState, progress_of
 
 _EVERY = 0.5  # seconds between looks at the run's events
 _MARKS = {"now": "◐", "done": "●", "open": "○"}
 _STATES = {"now": "going on", "done": "done", "open": "to come"}
-_SIDES: dict[State, str] = {
+_SIDES: dict[SideState, str] = {
     "planned": "○",
     "searching": "◔",
     "found": "◑",

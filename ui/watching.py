@@ -20,7 +20,7 @@ STAGES: tuple[tuple[str, str], ...] = (
 _PART_OF = {"select": "write", "lookup": "search"}
 """Stages that are not named apart, by the one that they are shown as."""
 
-State = Literal["planned", "searching", "found", "searching again", "supported", "thin", "leaning", "not_found"]
+SideState = Literal["planned", "searching", "found", "searching again", "supported", "thin", "leaning", "not_found"]
 
 
 @dataclass
@@ -29,7 +29,7 @@ class SideProgress:
 
     name: str
     statement: str
-    state: State = "planned"
+    state: SideState = "planned"
     passages: int = 0
     pages: int = 0
     claims: list[str] = field(default_factory=list)
@@ -39,7 +39,7 @@ class SideProgress:
         """'searching', '24 passages', 'covered: 7 passages' …"""
         count = f"{self.passages} passage" + ("" if self.passages == 1 else "s")
         found = count + (f" from {self.pages} web pages" if self.pages else "")
-        said: dict[State, str] = {
+        said: dict[SideState, str] = {
             "found": found,
             "supported": f"covered: {count}",
             "thin": f"thin: {count}",

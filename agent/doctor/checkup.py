@@ -20,7 +20,7 @@ from agent.seams import Providers
 from agent.settings import Settings
 from tools.errors import SteelmanError
 
-State = Literal["ok", "fails", "off"]
+CheckState = Literal["ok", "fails", "off"]
 _SHORTEST_SECRET = 4  # characters; what is shorter is no key, and would be found in any word
 
 
@@ -42,7 +42,7 @@ class Finding:
 
     name: str
     serves: str
-    state: State
+    state: CheckState
     detail: str
     seconds: float = 0.0
 
@@ -68,7 +68,7 @@ def examine(part: Part) -> Finding:
     if part.check is None:
         return Finding(part.name, part.serves, "off", part.turned_on)
     began = time.monotonic()
-    state: State = "ok"
+    state: CheckState = "ok"
     try:
         detail = part.check()
     except SteelmanError as exc:

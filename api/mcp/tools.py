@@ -1,7 +1,7 @@
 """The tools: ask, retrieve, judge. Each says to the model when to use it and what to make of what comes back."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,17 +67,12 @@ def failure(text: str) -> CallToolResult:
 
 
 async def _ask(service: Service, call: Call, arguments: Mapping[str, Any]) -> CallToolResult:
-    question = read(QuestionInput, arguments)
-    run_id = await _ended(service, call, question, service.start(call.caller, question.asking()))
-    answer = await service.answer(run_id)
+    answer = await service.answer(await _ended(service, call, arguments, writing=True))
     return _result(answer, answer_text(answer))
 
 
 async def _retrieve(service: Service, call: Call, arguments: Mapping[str, Any]) -> CallToolResult:
-    question = read(QuestionInput, arguments)
-    start = service.start(call.caller, question.retrieving(), writing=False)
-    run_id = await _ended(service, call, question, start)
-    found = await service.retrieved(run_id)
+    found = await service.retrieved(await _ended(service, call, arguments, writing=False))
     return _result(found, retrieved_text(found))
 
 
@@ -87,9 +82,11 @@ async def _judge(service: Service, call: Call, arguments: Mapping[str, Any]) -> 
     return _result(verdicts, judged_text(verdicts, request.pairs))
 
 
-async def _ended(service: Service, call: Call, question: QuestionInput, start: Coroutine[Any, Any, str]) -> str:
+async def _ended(service: Service, call: Call, arguments: Mapping[str, Any], *, writing: bool) -> str:
     """Begins the run and tells its progress until it ends; returns its id."""
+    question = read(QuestionInput, arguments)
     try:
+        start = service.start(call.caller, question.request(), writing=writing)
         run_id = await call.waits.begin(service, call.wait, start)
     except UnknownCollectionError as exc:
         if not question.collections:
