@@ -29,13 +29,13 @@ __all__ = ["instant_template", "settings"]
 # The command line over instant providers whose searches take as long as is said, with quick heartbeats and little
 # patience with whoever shows none.
 COMMAND = """
-import sys, time
+import functools, sys, time
 import agent.runs.executor, agent.runs.open, agent.runs.parts, agent.runs.store, api.events, api.service
 from agent.runs.service import Runs
 from providers import build
 pause, stale = float(sys.argv.pop(1)), float(sys.argv.pop(1))
 made = build(before_search=lambda _: time.sleep(pause))
-agent.runs.open.Runs = lambda settings, _, most: Runs(settings, made, most)
+agent.runs.open.Runs = functools.partial(Runs, build=made)
 agent.runs.parts.index_samples = lambda *_: None
 agent.runs.store.STALE_SECONDS = api.service.STALE_SECONDS = stale
 agent.runs.executor.HEARTBEAT_SECONDS = 0.2

@@ -36,7 +36,7 @@ def page(settings: Settings, models_dir: Path, monkeypatch: pytest.MonkeyPatch) 
         return 0.1 if " not " in pair.statement else 0.9
 
     monkeypatch.setattr(session, "Runs", partial(Runs, build=build(judge=ScriptedJudge(score))))
-    monkeypatch.setattr(session, "index_samples", lambda *_: None)
+    monkeypatch.setattr("agent.runs.parts.index_samples", lambda *_: None)
     opened: list[PageService] = []
 
     def open_service() -> PageService:

@@ -8,7 +8,6 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from agent.providers.build import build_providers
 from agent.runs.parts import BuildProviders
 from agent.runs.service import Runs
 from agent.seams import Providers
@@ -26,13 +25,14 @@ async def open_runs(
     offline: bool = False,
     max_concurrent: int | None = None,
     warm: bool = False,
-    build: BuildProviders = build_providers,
+    build: BuildProviders | None = None,
 ) -> AsyncIterator[Runs]:
     """The service, with the samples indexed; `offline`: nothing leaves this machine then.
 
     `warm`: what the first question would wait for is loaded too. `max_concurrent`, `build`: see Runs.
     """
-    async with Runs(settings or load_settings(), build, max_concurrent) as runs:
+    given = {"build": build} if build else {}
+    async with Runs(settings or load_settings(), max_concurrent=max_concurrent, **given) as runs:
         if offline:
             runs.providers.check_offline()
         if sys.stderr.isatty() and not runs.store.has_collection(SAMPLES):
