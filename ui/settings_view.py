@@ -28,7 +28,7 @@ def show(service: PageService) -> None:
 
 def _stage(stage: StageProvider) -> str:
     where = f" at {stage.address}" if stage.address else ""
-    spare = f"; {stage.stand_in} stands in when it fails" if stage.stand_in else ""
+    spare = f"; {stage.fallback} stands in when it fails" if stage.fallback else ""
     served = f"{stage.provider}{where}{spare}" if stage.provider else "nobody"
     return _line("on" if stage.provider else "off", stage.stage, f"{stage.does}: {served}")
 
