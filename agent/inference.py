@@ -246,7 +246,7 @@ class _RemoteRunJudge(RunJudge):
             current_log().note("scope", f"Not every claim was checked by {self.name}: {exc}")
             return np.full((len(claims), 2), np.nan, np.float32)
         except ProviderError as exc:
-            raise JudgeError(f"the judge failed: {exc}") from exc
+            raise JudgeError(f"the judge failed: {exc}", hint=exc.hint) from exc
 
     async def _compute(self, pairs: Sequence[Pair], seconds: float) -> NDArray[np.float32]:
         if seconds <= 0:
@@ -263,4 +263,4 @@ class _RemoteRunJudge(RunJudge):
                 scores[late] = await self._judge.support([pairs[i] for i in late], seconds - took)
             return scores
         except ProviderError as exc:
-            raise JudgeError(f"the judge failed: {exc}") from exc
+            raise JudgeError(f"the judge failed: {exc}", hint=exc.hint) from exc

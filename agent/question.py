@@ -26,7 +26,8 @@ def check_question(text: str, *, english_only: bool = True) -> str:
     if len(text) > LONGEST:
         raise QuestionError(
             f"the question is {len(text):,} characters long; {LONGEST:,} is the most. Ask it in a sentence or two, "
-            "and give long texts to `python -m agent ingest`."
+            "and give long texts to `python -m agent ingest`.",
+            hint=", and give long texts to `python -m agent ingest`",
         )
     if any(unicodedata.category(c) == "Cc" and not c.isspace() for c in text):
         raise QuestionError("the question holds control characters. Type it again as plain text.")

@@ -177,7 +177,8 @@ class Providers:
             if remote.required and not remote.local:
                 raise SettingsError(
                     f"nothing is to leave this machine, but {remote.setting} puts the {remote.what} at "
-                    f"{remote.address}. Unset {remote.setting}, or leave out --no-web."
+                    f"{remote.address}. Unset {remote.setting}, or leave out --no-web.",
+                    hint=", or leave out --no-web",
                 )
 
     def searched_elsewhere(self) -> str:

@@ -183,10 +183,14 @@ class Reason(TypedDict):
 
 
 class Failure(TypedDict):
-    """Something that did not work, or was done in another way than asked, and that the answer tells of."""
+    """Something that did not work, or was done in another way than asked, and that the answer tells of.
+
+    `hint`: the part of the message that only helps at this machine's keyboard, as in `SteelmanError`.
+    """
 
     stage: StageName
     message: str
+    hint: NotRequired[str]
     kind: NotRequired[NoteKind]
 
 

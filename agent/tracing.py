@@ -52,16 +52,16 @@ def set_up_tracing(service_name: str = SERVICE) -> bool:
 def wanted_exporters(environment: Mapping[str, str]) -> list[str]:
     """The exporters that the variables ask for; raises SettingsError for one that there is not."""
 
-    def said(name: str) -> str:
+    def value_of(name: str) -> str:
         return environment.get(name, "").strip().lower()
 
-    if said("OTEL_SDK_DISABLED") == "true":
+    if value_of("OTEL_SDK_DISABLED") == "true":
         return []
-    implied = "otlp" if any(said(name) for name in _ENDPOINTS) else "none"
-    named = [name.strip() for name in (said("OTEL_TRACES_EXPORTER") or implied).split(",") if name.strip()]
+    implied = "otlp" if any(value_of(name) for name in _ENDPOINTS) else "none"
+    named = [name.strip() for name in (value_of("OTEL_TRACES_EXPORTER") or implied).split(",") if name.strip()]
     if wrong := [name for name in named if name not in _EXPORTERS]:
         raise SettingsError(f"OTEL_TRACES_EXPORTER cannot be '{wrong[0]}': it is {', '.join(_EXPORTERS)}.")
-    protocol = next((said(name) for name in _PROTOCOLS if said(name)), "http/protobuf")
+    protocol = next((value_of(name) for name in _PROTOCOLS if value_of(name)), "http/protobuf")
     if "otlp" in named and protocol != "http/protobuf":
         raise SettingsError(f"traces go over OTLP as http/protobuf only, not '{protocol}'. Unset {_PROTOCOLS[1]}.")
     return [name for name in dict.fromkeys(named) if name != "none"]
@@ -102,8 +102,10 @@ class Traced:
     def note(self, **attributes: Any) -> None:
         """Adds attributes, in the project's name; None and empty values are left out."""
         if self._span is not None:
-            told = {f"{SERVICE}.{name}": value for name, value in attributes.items() if value not in (None, "", {}, [])}
-            self._span.set_attributes(told)
+            facts = {
+                f"{SERVICE}.{name}": value for name, value in attributes.items() if value not in (None, "", {}, [])
+            }
+            self._span.set_attributes(facts)
 
     def done(self, outcome: str, providers: Mapping[str, str]) -> None:
         """Says what the run came to, and who served its stages."""
@@ -146,9 +148,9 @@ def _span(name: str, **attributes: Any) -> Iterator[Traced]:
 def run_span(run_id: str, options: RunOptions) -> Iterator[Traced]:
     """The span of one run. A run of which nothing may leave this machine has none where spans go to another one."""
     unseen = _untraced.set(not options.web and _leaves(os.environ))
-    told = {"depth": options.depth, "web": options.web, "collections": len(options.collections)}
+    facts = {"depth": options.depth, "web": options.web, "collections": len(options.collections)}
     try:
-        with _span(f"{SERVICE}.run", run_id=run_id, deadline_seconds=options.deadline_seconds, **told) as traced:
+        with _span(f"{SERVICE}.run", run_id=run_id, deadline_seconds=options.deadline_seconds, **facts) as traced:
             yield traced
     finally:
         _untraced.reset(unseen)

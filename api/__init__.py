@@ -1,1 +1,1 @@
-"""Doors for programs: HTTP, OpenAI-compatible, MCP. `python -m api` opens them."""
+"""Steelman for programs: HTTP, OpenAI-compatible, MCP. `python -m api` serves it."""

@@ -1,4 +1,4 @@
-"""`python -m api`: opens the doors for programs. This module only parses; the rest is imported when it runs."""
+"""`python -m api`: the server for programs. This module only parses; the rest is imported when it runs."""
 
 import argparse
 import sys

@@ -1,6 +1,6 @@
 """The application: routes, problems and what guards them, over one service.
 
-request ─▶ guard (api/guard/) ─▶ routes (api/routes/) ─▶ service ─▶ the agent's door (agent/runs/service.py)
+request ─▶ guard (api/guard/) ─▶ routes (api/routes/) ─▶ service ─▶ the agent's service (agent/runs/service.py)
 """
 
 from collections.abc import AsyncIterator
@@ -17,20 +17,20 @@ from api.mcp import mounted
 from api.observing.metrics import Metrics
 from api.openapi import openapi_of
 from api.problems import responses
-from api.routes import asking, completions, documents, health, judging, listing, metrics, reference, runs
-from api.service import OpenDoor, open_service
+from api.routes import asking, completions, documents, judging, runs, server
+from api.service import OpenRuns, open_service
 
 _ABOUT = "Every side's strongest sourced case for a contentious question. Failures are problem documents (RFC 9457)."
 
 
-def create_app(settings: Settings, open_door: OpenDoor | None = None) -> FastAPI:
-    """The application; the door is opened when it starts. `open_door`: another way to open it than the usual one."""
+def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
+    """The application; the agent is opened when it starts. `opening`: another way to open it."""
 
     figures = Metrics()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_service(settings, open_door) as service, mounted.mcp_over(service) as app.state.mcp:
+        async with open_service(settings, opening) as service, mounted.mcp_over(service) as app.state.mcp:
             app.state.service = service
             service.on_end = figures.run_ended
             figures.watch_runs(lambda: len(service.runs.at_work), settings.api_runs)
@@ -49,8 +49,9 @@ def create_app(settings: Settings, open_door: OpenDoor | None = None) -> FastAPI
         responses=responses(401, 403, 429, 500),
     )
     app.state.metrics = figures
-    for family in (asking, listing, runs, judging, documents, completions, health, metrics, reference):
-        app.include_router(family.router)
+    for family in (asking.router, runs.listing, runs.router, judging.router, documents.router, completions.router):
+        app.include_router(family)
+    app.include_router(server.router)
     app.router.routes.extend(mounted.routes())
     app.openapi = partial(openapi_of, app)  # type: ignore[method-assign]  # as its documentation says
     app.add_middleware(Guard, settings=settings, metrics=figures)

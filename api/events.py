@@ -9,10 +9,11 @@ from typing import Any
 
 from starlette.responses import StreamingResponse
 
+from agent.runs.failure import RunFailure
 from agent.runs.store import Event
-from api.problems import failed_run, problem_of, without_commands
+from api.hints import stored_answer
+from api.problems import failed_run, problem_of
 from api.service import Service
-from api.told import told_json
 from tools.errors import SteelmanError
 
 EVENT_STREAM = "text/event-stream"
@@ -103,17 +104,13 @@ async def _lines(service: Service, run_id: str, after: int) -> AsyncIterator[str
 
 
 async def _message(service: Service, run_id: str, event: Event) -> str:
-    data = json.dumps({"at": event.at, **_told(run_id, event)}, ensure_ascii=False)
+    """The event for a caller: the last one brings the answer, or what failed as its request would have got it."""
+    data = {"at": event.at, **event.data}
     if event.kind == "done":
-        row = await service.runs.at_desk(service.runs.runs.get, run_id)
-        data = f'{data[:-1]}, "answer": {told_json(row.answer or "null")}}}'
-    return f"id: {event.number}\nevent: {event.kind}\ndata: {data}\n\n"
-
-
-def _told(run_id: str, event: Event) -> dict[str, Any]:
-    """The event's data for a caller: what failed is told as its request would have been."""
-    if event.kind != "failed":
-        return event.data
-    error = str(event.data.get("error", ""))
-    problem = failed_run(run_id, str(event.data.get("kind", "")), error).problem
-    return {"error": without_commands(error), "problem": problem.model_dump(exclude_none=True)}
+        answer = stored_answer(await service.runs.run(run_id))
+        data["answer"] = answer and answer.model_dump(mode="json")
+    elif event.kind == "failed":
+        failure = RunFailure(**event.data)
+        problem = failed_run(run_id, failure).problem.model_dump(exclude_none=True)
+        data = {"at": event.at, "error": failure.remote_text, "problem": problem}
+    return f"id: {event.number}\nevent: {event.kind}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"

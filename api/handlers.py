@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from api.problems import FieldProblem, ProblemError, problem_of, unexpected
-from api.shapes import PATTERNS
+from api.schemas import PATTERNS
 from tools.errors import SteelmanError
 
 _JSON, _FORM = "application/json", "multipart/form-data"
@@ -22,7 +22,7 @@ _WORDS = {
     "string_unicode": "This is no text: it holds half of a surrogate pair.",
     "model_attributes_type": "This has to be a JSON object.",
 }
-_MOST_TOLD = 3
+_MOST_SHOWN = 3
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -52,14 +52,14 @@ async def _invalid(request: Request, exc: Exception) -> Response:
         return _no_json(str(exc.body), int(found[0]["loc"][-1]), str(found[0]["ctx"]["error"])).response()
     if any(error["loc"][0] == "body" for error in found) and (wrong_type := _wrong_type(request)):
         return wrong_type.response()
-    wrong = [FieldProblem(field=".".join(map(str, e["loc"])), message=_said(e)) for e in found]
-    told = " ".join(f"{w.field}: {w.message}" for w in wrong[:_MOST_TOLD])
-    more = f" And {len(wrong) - _MOST_TOLD} more; see errors." if len(wrong) > _MOST_TOLD else ""
+    wrong = [FieldProblem(field=".".join(map(str, e["loc"])), message=_message(e)) for e in found]
+    detail = " ".join(f"{w.field}: {w.message}" for w in wrong[:_MOST_SHOWN])
+    more = f" And {len(wrong) - _MOST_SHOWN} more; see errors." if len(wrong) > _MOST_SHOWN else ""
     title = "The request is not as it should be"
-    return ProblemError(422, "invalid-request", title, told + more, fields=wrong).response()
+    return ProblemError(422, "invalid-request", title, detail + more, fields=wrong).response()
 
 
-def _said(error: Mapping[str, Any]) -> str:
+def _message(error: Mapping[str, Any]) -> str:
     if error["loc"] == ("body",) and error["type"] == "missing":
         return "A body is needed; /openapi.json says what stands in it."
     if (words := PATTERNS.get(str(error.get("ctx", {}).get("pattern")))) is not None:
@@ -86,10 +86,10 @@ def _wrong_type(request: Request) -> ProblemError | None:
     given = message.get_content_type() if headers.get("content-type") else ""
     if given == wanted or (wanted == _JSON and given.startswith("application/") and given.endswith("+json")):
         return None
-    said = f"The body was sent as {given}" if given else "The body was sent without a Content-Type"
+    how_sent = f"The body was sent as {given}" if given else "The body was sent without a Content-Type"
     how = f"send 'Content-Type: {wanted}'" if wanted == _JSON else f"send {wanted} (curl -F 'files=@notes.pdf')"
     title = "The body is of another type"
-    return ProblemError(415, "unsupported-media-type", title, f"{said}: {how}.", headers={"Accept": wanted})
+    return ProblemError(415, "unsupported-media-type", title, f"{how_sent}: {how}.", headers={"Accept": wanted})
 
 
 async def _http(request: Request, exc: Exception) -> Response:

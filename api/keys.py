@@ -1,7 +1,7 @@
 """Bearer keys: made and revoked on this machine, kept as digests.
 
 A key is random and long, so its SHA-256 digest gives nothing away: a slow hash would only protect what somebody thought
-of, as passwords are. Rows are never removed, since that a key was ever made is what closes the doors.
+of, as passwords are. Rows are never removed, since that a key was ever made is what locks the server.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ class Keys:
             k for k in self.all() if k.name == which and k.revoked_at is None
         ]
         if not found:
-            raise InputError(f"there is no key '{which}'. See all: `python -m api keys list`.")
+            raise InputError(f"there is no key '{which}'.", hint="See all: `python -m api keys list`.")
         with self._db.write() as db:
             db.execute("UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", (_now(), found[0].id))
         return next(k for k in self.all() if k.id == found[0].id)

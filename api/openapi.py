@@ -34,8 +34,8 @@ def openapi_of(app: FastAPI) -> dict[str, Any]:
                 for status in _NEVER_OPEN if path in OPEN else ():
                     operation["responses"].pop(status, None)
                 if "requestBody" in operation:
-                    told = {str(status): problem for status, problem in _OF_BODIES.items()}
-                    operation["responses"] = dict(sorted({**told, **operation["responses"]}.items()))
+                    refusals = {str(status): problem for status, problem in _OF_BODIES.items()}
+                    operation["responses"] = dict(sorted({**refusals, **operation["responses"]}.items()))
         app.openapi_schema = document
     return app.openapi_schema
 

@@ -1,16 +1,16 @@
-"""What a caller is told when something goes wrong: problem documents (RFC 9457), one shape for every failure.
+"""What a caller gets when something goes wrong: problem documents (RFC 9457), one form for every failure.
 
 `type` is `urn:steelman:problem:` and a name that never changes; `detail` says what is wrong with this request and what
 to do next. A request whose fields are wrong lists them in `errors`.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
+from agent.runs.failure import RunCrashedError, RunFailure
 from api.observing.notes import note
 from tools import errors
 
@@ -92,22 +92,16 @@ _KINDS: tuple[tuple[type[errors.SteelmanError], int, str, str, str], ...] = (
     (errors.RunError, 409, "run-stopped", "The run has no answer", "POST /v1/runs/{id}/resume goes on with it."),
 )
 _RETRIES = {503: "5"}
-_COMMAND = re.compile(r"`python -m [^`]*`|(?<!\S)--[a-z][a-z-]*")  # also an option of such a command
-_ASIDE = re.compile(r" ?\((?:see |with )?\0\)")
-_SENTENCE_END = re.compile(r"(?<=[.!?]) +")
-_CLAUSE_END = re.compile(r"(, (?:or|and|then) |; )")
-
-_INSIDE = re.compile(r"(something went wrong inside Steelman \(\w+): .*\)(?=\. Go on with `)", re.DOTALL)
 
 
 def problem_of(exc: errors.SteelmanError) -> ProblemError:
-    """The problem that an error of Steelman's is to a caller; hints that only help at this machine's keyboard go."""
+    """The problem that an error of Steelman's is to a caller, without the hint for this machine's keyboard."""
     for kind, status, name, title, advice in _KINDS:
         if isinstance(exc, kind):
-            detail = " ".join(filter(None, [without_commands(str(exc)), advice]))
+            detail = " ".join(filter(None, [exc.remote_text, advice]))
             headers = {"Retry-After": _RETRIES[status]} if status in _RETRIES else {}
             return ProblemError(status, name, title, detail, headers=headers)
-    return unexpected(without_commands(str(exc)))
+    return unexpected(exc.remote_text)
 
 
 def unexpected(
@@ -117,42 +111,16 @@ def unexpected(
     return ProblemError(500, "failure", "Something went wrong inside Steelman", detail)
 
 
-def failed_run(run_id: str, kind: str, message: str) -> ProblemError:
-    """What a run failed at, as the problem that it would have been to the request; `kind`: the error's class."""
-    found = getattr(errors, kind, None)
-    exc = found(message) if isinstance(found, type) and issubclass(found, errors.SteelmanError) else None
-    error = unexpected(without_commands(message)) if exc is None else problem_of(exc)
+def failed_run(run_id: str, failure: RunFailure) -> ProblemError:
+    """What a run failed at, as the problem that it would have been to the request."""
+    cause = failure.cause()
+    error = unexpected(cause.remote_text) if isinstance(cause, RunCrashedError) else problem_of(cause)
     goes_on = f"POST /v1/runs/{run_id}/resume goes on with the run."
     error.problem = error.problem.model_copy(
         update={"instance": f"/v1/runs/{run_id}", "detail": f"{error.problem.detail} {goes_on}"}
     )
     error.headers["Content-Location"] = f"/v1/runs/{run_id}"
     return error
-
-
-def without_commands(message: str) -> str:
-    """The message without the sentences, or the parts of one, that tell somebody at a keyboard what to type.
-
-    The text of a mistake of ours is left out too: it is for the log.
-    """
-    message = _INSIDE.sub(r"\1)", message)
-    masked = _ASIDE.sub("", _COMMAND.sub("\0", " ".join(message.replace("\0", "").split())))
-    told = " ".join(filter(None, (_without_command(sentence) for sentence in _SENTENCE_END.split(masked))))
-    return _sentence(told)
-
-
-def _without_command(sentence: str) -> str:
-    if "\0" not in sentence:
-        return sentence
-    first, *rest = _CLAUSE_END.split(sentence)
-    clauses = [("", first), *zip(rest[::2], rest[1::2], strict=True)]
-    kept = [clause for clause in clauses if "\0" not in clause[1]]
-    return _sentence("".join(link * (i > 0) + words for i, (link, words) in enumerate(kept)).rstrip(" .,:;"))
-
-
-def _sentence(text: str) -> str:
-    ended = text if not text or text[-1] in ".!?" else f"{text}."
-    return ended[:1].upper() + ended[1:]
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -1,30 +1,33 @@
-"""The run door as the calls use it: admission, whose run is whose, runs that a stopped server left behind."""
+"""The agent's service as the calls use it: limits, whose run is whose, runs that a stopped server left behind."""
 
 import asyncio
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
 from agent.answer.model import Answer
+from agent.answer.retrieved import Retrieved
 from agent.options import RunOptions
-from agent.runs.open import open_runs, usual_options
+from agent.runs.admission import usual_options
+from agent.runs.open import open_runs
 from agent.runs.service import Runs
-from agent.runs.store import STALE_SECONDS, Event, RunRow
+from agent.runs.store import STALE_SECONDS, Event, RunRow, RunStatus, TableThread
 from agent.settings import Settings
-from api.asked import AskedRuns
+from api.caller_runs import AnsweredRun, CallerRuns
 from api.callers import Caller
+from api.hints import stored_answer, without_hints
 from api.observing.notes import note
-from api.problems import ProblemError, failed_run, without_commands
-from api.shapes import RetrieveRequest, RunState, RunSummary, Side
-from api.told import told
+from api.problems import ProblemError, failed_run
+from api.schemas import Cursor, RetrieveRequest, RunDetails, RunList, RunSummary, Side
 from tools.errors import RunAbandonedError, RunBusyError, SteelmanError, UnknownRunError
 
-OpenDoor = Callable[[], AbstractAsyncContextManager[Runs]]
+OpenRuns = Callable[[], AbstractAsyncContextManager[Runs]]
 _LOOK_AGAIN = 0.5
 _MOST_BESIDE = 4
 _MOST_RESUMED = 5
@@ -34,10 +37,12 @@ _COME_AGAIN = 10  # seconds: about what the runs at work need until one of them 
 class Service:
     """What the calls share. Made by `open_service`."""
 
-    def __init__(self, runs: Runs, settings: Settings) -> None:
+    def __init__(self, runs: Runs, settings: Settings, in_thread: TableThread) -> None:
+        """`in_thread`: where the table of who began which run is read and written."""
         self.runs = runs
         self.settings = settings
-        self.asked = AskedRuns(runs.database)
+        self._in_thread = in_thread
+        self._caller_runs = CallerRuns(runs.database)
         self._begun_by: dict[str, str] = {}  # run at work: the key that began it
         self._coming: list[str] = []  # keys of runs that are just being begun
         self._beside: list[str] = []  # keys of requests that judge or store
@@ -73,7 +78,7 @@ class Service:
         if idempotency_key is None:
             return await self._begin(caller, question, options, thread, None)
         async with self._beginning:
-            if known := await self.runs.at_desk(self.asked.begun, caller.key_id, idempotency_key):
+            if known := await self._in_thread(self._caller_runs.begun, caller.key_id, idempotency_key):
                 return await self._same(known, question, options, thread)
             return await self._begin(caller, question, options, thread, idempotency_key)
 
@@ -83,10 +88,10 @@ class Service:
         with self._admitted(caller):
             run_id = await self.runs.start(question, options, thread)
             self._begun_by[run_id] = caller.key_id
-        if not await self.runs.at_desk(self.asked.record, run_id, caller.key_id, idempotency_key):
+        if not await self._in_thread(self._caller_runs.record, run_id, caller.key_id, idempotency_key):
             await self.runs.cancel(run_id)  # another process was quicker with the same idempotency key
             await self.runs.delete(run_id)
-            known = await self.runs.at_desk(self.asked.begun, caller.key_id, idempotency_key or "")
+            known = await self._in_thread(self._caller_runs.begun, caller.key_id, idempotency_key or "")
             return await self._same(known or "", question, options, thread)
         self._follow(run_id)
         note(run=run_id, question=question)
@@ -95,8 +100,8 @@ class Service:
     async def run(self, caller: Caller, run_id: str) -> RunRow:
         """The caller's run of exactly this id; raises UnknownRunError for one that is not its own."""
         with contextlib.suppress(UnknownRunError):
-            row = await self.runs.at_desk(self.runs.runs.get, run_id)
-            own = not caller.key_id or await self.runs.at_desk(self.asked.is_of, row.id, caller.key_id)
+            row = await self.runs.run(run_id)
+            own = not caller.key_id or await self._in_thread(self._caller_runs.is_of, row.id, caller.key_id)
             if row.id == run_id and own:
                 return row
         raise UnknownRunError(f"there is no run '{run_id}'.")
@@ -113,17 +118,23 @@ class Service:
                     yield event
                 return
             except RunAbandonedError:
-                # Looked at in this order: a run is claimed first, and then it is no longer among those that are left.
-                left = run_id in self._left
-                if not left and (await self.runs.at_desk(self.runs.runs.get, run_id)).abandoned:
+                if not await self._to_be_taken_up(run_id):
                     raise
             await asyncio.sleep(_LOOK_AGAIN)
 
     async def answer(self, run_id: str) -> Answer:
-        """As `Runs.answer`, of a run that may have to be taken up first."""
-        async for _ in self.events(run_id):
-            pass
-        return await self.runs.answer(run_id)
+        """As `Runs.answer`, of a run that may have to be taken up first, with notes for a caller elsewhere."""
+        while True:
+            try:
+                return without_hints(await self.runs.answer(run_id))
+            except RunAbandonedError:
+                if not await self._to_be_taken_up(run_id):
+                    raise
+            await asyncio.sleep(_LOOK_AGAIN)
+
+    async def _to_be_taken_up(self, run_id: str) -> bool:
+        # Looked at in this order: a run is claimed first, and then it is no longer among those that are left.
+        return run_id in self._left or not (await self.runs.run(run_id)).abandoned
 
     async def ended(self, run_id: str, seconds: float | None = None) -> bool:
         """Whether the run ends within the seconds; one that waits for a person has not.
@@ -136,23 +147,57 @@ class Service:
                     pass
         except TimeoutError:
             return False
-        row = await self.runs.at_desk(self.runs.runs.get, run_id)
+        row = await self.runs.run(run_id)
         if row.status == "failed":
-            raise await self.runs.at_desk(self._failure, row)
+            raise failed_run(run_id, (await self.runs.failures([run_id]))[run_id])
         return row.status != "waiting"
 
-    def _failure(self, row: RunRow) -> ProblemError:
-        last = self.runs.runs.events(row.id, 0)[-1]
-        return failed_run(row.id, str(last.data.get("kind", "")), row.error or "The run failed.")
+    async def retrieved(self, run_id: str) -> Retrieved:
+        """As `Runs.retrieved`, with notes for a caller elsewhere."""
+        return without_hints(await self.runs.retrieved(run_id))
 
-    async def state(self, caller: Caller, run_id: str) -> RunState:
+    async def state(self, caller: Caller, run_id: str) -> RunDetails:
+        """How far the caller's run is, and its answer once it has one."""
         row = await self.run(caller, run_id)
-        events = await self.runs.at_desk(self.runs.runs.events, run_id, 0)
-        return RunState(
-            **dict(summary_of(row)),
+        events = await self.runs.recent_events(run_id)
+        (summary,) = await self._summaries([row])
+        return RunDetails(
+            **dict(summary),
             events=events[-1].number if events else 0,
-            answer=None if row.answer is None else told(Answer.model_validate_json(row.answer)),
+            answer=stored_answer(row),
         )
+
+    async def listed(
+        self, caller: Caller, limit: int, status: RunStatus | None, thread: str | None, after: Cursor | None
+    ) -> RunList:
+        """A page of the caller's runs, newest first; `after` is the `next` of the page before."""
+        begun, _, last = (after or "").rpartition("Z-")
+        place = (f"{begun}+00:00", last) if after else None
+        rows = await self._in_thread(self._caller_runs.listed, caller.key_id, limit + 1, status, thread, place)
+        page = rows[:limit]
+        cursor = f"{page[-1].created_at.removesuffix('+00:00')}Z-{page[-1].id}" if len(rows) > limit else None
+        return RunList(runs=await self._summaries(page), next=cursor)
+
+    async def answered(self, caller: Caller, limit: int) -> list[AnsweredRun]:
+        """The caller's runs that have an answer, newest first."""
+        return await self._in_thread(self._caller_runs.answered, caller.key_id, limit)
+
+    async def _summaries(self, rows: Sequence[RunRow]) -> list[RunSummary]:
+        failures = await self.runs.failures([row.id for row in rows if row.error])
+        errors = {run_id: failure.remote_text for run_id, failure in failures.items()}
+        return [
+            RunSummary(
+                id=row.id,
+                thread=row.thread,
+                question=row.question,
+                status=row.status,
+                abandoned=row.abandoned,
+                created_at=row.created_at,
+                finished_at=row.finished_at,
+                error=errors.get(row.id, row.error) if row.error else None,
+            )
+            for row in rows
+        ]
 
     async def resume(self, caller: Caller, run_id: str, sides: list[Side] | None) -> None:
         """Takes the caller's run on again. Raises ProblemError past a limit, and what `Runs.resume` raises."""
@@ -185,9 +230,11 @@ class Service:
         self._followed.add(task)
         task.add_done_callback(self._followed.discard)
 
-    def stop_following(self) -> None:
+    async def close(self) -> None:
+        """Leaves the runs at work as they are, to the next server."""
         for task in self._followed:
             task.cancel()
+        await self.runs.suspend()
 
     @contextlib.contextmanager
     def beside(self, caller: Caller) -> Iterator[None]:
@@ -219,7 +266,7 @@ class Service:
 
     async def _same(self, run_id: str, question: str, options: RunOptions, thread: str | None) -> str:
         """The run that was begun under the same name, when the same was asked for."""
-        row = await self.runs.at_desk(self.runs.runs.get, run_id)
+        row = await self.runs.run(run_id)
         same = (" ".join(question.split()), options.to_dict(), thread or run_id)
         if (row.question, row.options, row.thread) == same:
             return run_id
@@ -228,7 +275,7 @@ class Service:
 
     async def pick_up(self) -> None:
         """Goes on with the runs that a server before this one left, as far as it has let go of them."""
-        self._left = set(await self.runs.at_desk(self.asked.cut_short)) - self.runs.at_work
+        self._left = set(await self._in_thread(self._caller_runs.cut_short)) - self.runs.at_work
         await self._pick_up_left()
 
     async def keep_picking_up(self) -> None:
@@ -240,7 +287,8 @@ class Service:
         try:
             while self._left and time.monotonic() < give_up:
                 await asyncio.sleep(_LOOK_AGAIN)
-                self._left &= set(await self.runs.at_desk(self.asked.cut_short))  # another server's may be over by now
+                # Another server's may be over by now.
+                self._left &= set(await self._in_thread(self._caller_runs.cut_short))
                 await self._pick_up_left()
         finally:
             self._left = set()  # whoever follows one of them is told that it is abandoned
@@ -253,7 +301,7 @@ class Service:
     async def _picked_up(self, run_id: str) -> bool:
         """False while another process holds the run. One that was taken up again and again is left alone: it may be
         what ends the server each time."""
-        events = await self.runs.at_desk(self.runs.runs.events, run_id, 0)
+        events = await self.runs.recent_events(run_id)
         if sum(event.kind == "resumed" for event in events) >= _MOST_RESUMED:
             return True
         try:
@@ -263,19 +311,6 @@ class Service:
         except SteelmanError:  # deleted meanwhile, or waiting for a person
             return True
         return True
-
-
-def summary_of(row: RunRow) -> RunSummary:
-    return RunSummary(
-        id=row.id,
-        thread=row.thread,
-        question=row.question,
-        status=row.status,
-        abandoned=row.abandoned,
-        created_at=row.created_at,
-        finished_at=row.finished_at,
-        error=without_commands(row.error) if row.error else None,
-    )
 
 
 def _too_many(detail: str) -> ProblemError:
@@ -289,21 +324,21 @@ def _too_many(detail: str) -> ProblemError:
 
 
 @asynccontextmanager
-async def open_service(settings: Settings, open_door: OpenDoor | None = None) -> AsyncIterator[Service]:
-    """The service over the door, which is opened with the samples indexed unless another way is given."""
-    door = open_door() if open_door else open_runs(settings, at_once=settings.api_runs, warm=True)
-    async with door as runs:
-        service = Service(runs, settings)
-        await service.pick_up()
-        picking_up = asyncio.create_task(service.keep_picking_up())
-        try:
-            yield service
-        finally:
-            picking_up.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await picking_up
-            service.stop_following()
-            await runs.put_down()
+async def open_service(settings: Settings, opening: OpenRuns | None = None) -> AsyncIterator[Service]:
+    """The service over the agent, which is opened with the samples indexed unless `opening` opens it in another way."""
+    opened = opening() if opening else open_runs(settings, max_concurrent=settings.api_runs, warm=True)
+    async with opened as runs:
+        with ThreadPoolExecutor(1, "steelman-callers") as pool:
+            service = Service(runs, settings, TableThread(pool))
+            await service.pick_up()
+            picking_up = asyncio.create_task(service.keep_picking_up())
+            try:
+                yield service
+            finally:
+                picking_up.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await picking_up
+                await service.close()
 
 
 def service_of(request: Request) -> Service:

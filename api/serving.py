@@ -1,4 +1,4 @@
-"""Opens the doors over HTTP and keeps them open until Ctrl-C."""
+"""Serves over HTTP until Ctrl-C."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ from api.connections import patient
 from api.keys import Keys
 from api.loopback import is_loopback, listen
 from api.observing.logs import SERVER, configure, told_by_loop
-from api.service import OpenDoor
+from api.service import OpenRuns
 from tools.errors import InputError
 from tools.store.database import Database
 
@@ -42,8 +42,8 @@ class _Server(uvicorn.Server):
                 signal.signal(sig, handler)
 
 
-def serve(settings: Settings, open_door: OpenDoor | None = None) -> int:
-    """Listens until it is stopped; `open_door`: another way to the agent than the usual one.
+def serve(settings: Settings, opening: OpenRuns | None = None) -> int:
+    """Listens until it is stopped; `opening`: another way to the agent than the usual one.
 
     Raises InputError where it would be open to others without a key, ListeningError, and what opening the agent raises.
     """
@@ -53,14 +53,14 @@ def serve(settings: Settings, open_door: OpenDoor | None = None) -> int:
         sockets = [opened.enter_context(contextlib.closing(s)) for s in listen(settings.api_host, settings.api_port)]
         loop = uvicorn.Config("", log_config=None).get_loop_factory()
         with asyncio.Runner(loop_factory=loop) as runner:
-            runner.run(_serve(settings, sockets, open_door))
+            runner.run(_serve(settings, sockets, opening))
     return 0
 
 
-async def _serve(settings: Settings, sockets: list[socket.socket], open_door: OpenDoor | None) -> None:
+async def _serve(settings: Settings, sockets: list[socket.socket], opening: OpenRuns | None) -> None:
     asyncio.get_running_loop().set_exception_handler(told_by_loop)
-    door = open_door() if open_door else open_runs(settings, at_once=settings.api_runs, warm=True)
-    async with door as runs:  # opened here, so that what it raises is told plainly
+    opened = opening() if opening else open_runs(settings, max_concurrent=settings.api_runs, warm=True)
+    async with opened as runs:  # opened here, so that what it raises reaches the terminal
         app = create_app(settings, lambda: contextlib.nullcontext(runs))
         await _Server(config_of(app, settings)).serve(sockets)
 
@@ -72,8 +72,8 @@ def _check_locked(settings: Settings) -> None:
     with contextlib.closing(Database(settings.database_path)) as database:
         if not any(key.revoked_at is None for key in Keys(database).all()):
             raise InputError(
-                f"on {settings.api_host} other machines reach the server, and no key is in force. Make one first: "
-                "`python -m api keys make NAME`."
+                f"on {settings.api_host} other machines reach the server, and no key is in force.",
+                hint="Make one first: `python -m api keys make NAME`.",
             )
 
 

@@ -156,5 +156,5 @@ def library(library_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     shutil.copytree(library_template, tmp_path / "data")
     monkeypatch.setattr("tools.inference.encoders.encoder.load_encoder", lambda _: WordEncoder())
     monkeypatch.setattr("tools.inference.judges.embedded.load_judge", lambda _: QuickJudge())
-    monkeypatch.setattr("agent.runs.open.index_samples", lambda *_: None)  # the library stands in for them
+    monkeypatch.setattr("agent.runs.parts.index_samples", lambda *_: None)  # the library stands in for them
     return tmp_path / "data"

@@ -24,7 +24,7 @@ def api(
     settings: Settings, made: Build | None = None, change: Callable[[FastAPI], object] = lambda _: None
 ) -> Iterator[str]:
     """The address of a running server, over instant providers unless others are given; `change`: routes to add."""
-    app = create_app(settings, lambda: Runs(settings, made or build(), at_once=settings.api_runs))
+    app = create_app(settings, lambda: Runs(settings, made or build(), max_concurrent=settings.api_runs))
     change(app)
     listening = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(config_of(app, settings))

@@ -12,7 +12,7 @@ from mcp_types import CallToolResult, TextContent, TextResourceContents
 from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved
 from agent.settings import Settings
-from api.shapes import Judged
+from api.schemas import Judged
 
 ERAS = pytest.mark.parametrize("era", ["legacy", "auto"])
 """With the handshake, as clients of 2025 do it, and as the package's client would have it today."""

@@ -25,9 +25,9 @@ def door(seconds: float) -> Runs:
         print("a line that a library prints, and that is none of the protocol's")
         time.sleep(seconds)
 
-    return Runs(settings, build(before_search=before), at_once=settings.api_runs)
+    return Runs(settings, build(before_search=before), max_concurrent=settings.api_runs)
 
 
 if __name__ == "__main__":
-    service.open_service = partial(service.open_service, open_door=partial(door, float(sys.argv[1])))
+    service.open_service = partial(service.open_service, opening=partial(door, float(sys.argv[1])))
     sys.exit(main(["mcp"]))

@@ -24,8 +24,8 @@ from agent.runs.store import RunStore
 from agent.settings import Settings, load_settings
 from api.callers import Caller
 from api.problems import ProblemError
+from api.schemas import RunDetails
 from api.service import open_service
-from api.shapes import RunState
 from tools.store.database import Database
 
 __all__ = ["instant_template", "library", "library_template", "module_settings", "settings"]
@@ -42,14 +42,14 @@ def ask(client: httpx.Client, question: str = QUESTION, headers: dict[str, str] 
     """The id of a run that was begun and is not waited for."""
     reply = client.post("/v1/ask", json={"question": question, "wait_seconds": 0, **more}, headers=headers)
     assert reply.status_code == 202, reply.text
-    state = RunState.model_validate(reply.json())
+    state = RunDetails.model_validate(reply.json())
     assert reply.headers["location"] == f"/v1/runs/{state.id}"
     return state.id
 
 
-def ended(client: httpx.Client, run: str) -> RunState:
+def ended(client: httpx.Client, run: str) -> RunDetails:
     followed(client, f"/v1/runs/{run}/events")
-    return RunState.model_validate(client.get(f"/v1/runs/{run}").json())
+    return RunDetails.model_validate(client.get(f"/v1/runs/{run}").json())
 
 
 def test_a_question_gets_the_whole_answer(client: httpx.Client) -> None:
@@ -74,7 +74,7 @@ def test_retrieve_gives_the_passages_and_writes_nothing(client: httpx.Client) ->
     assert [p.stance for p in found.perspectives] == ["supports", "opposes"]
     assert all(p.passages and p.strength == "strong" for p in found.perspectives)
     assert client.get(f"{reply.headers['content-location']}/passages").json() == reply.json()
-    state = RunState.model_validate(client.get(reply.headers["content-location"]).json())
+    state = RunDetails.model_validate(client.get(reply.headers["content-location"]).json())
     assert state.answer
     assert state.answer.outcome == "retrieved"
 
@@ -382,9 +382,9 @@ async def test_a_run_that_was_taken_up_again_and_again_is_left_alone(settings: S
     async with Runs(settings, build()) as runs:
         run_id = await runs.start(QUESTION)
         for _ in range(5):
-            await runs.put_down()
+            await runs.suspend()
             await runs.resume(run_id)
-        await runs.put_down()
+        await runs.suspend()
         with runs.database.write() as db:
             db.execute("INSERT INTO api_runs VALUES (?, '', NULL)", (run_id,))
     async with open_service(settings, lambda: Runs(settings, build())) as service:

@@ -31,7 +31,7 @@ from agent.providers.build import build_providers
 from agent.runs.store import RunStore
 from agent.samples import index_samples
 from agent.settings import Settings, load_settings
-from api.asked import AskedRuns
+from api.caller_runs import CallerRuns
 from api.completions.problems import OpenAIProblems
 from api.problems import ProblemError
 from evals.benchmarks.instant import InstantExpander
@@ -81,7 +81,7 @@ class Gate:
 
 class Fails(InstantExpander):
     async def expand(self, framing: Any, passages: Any) -> Any:
-        raise ProviderError("the planner is out of ideas. Go on with `python -m agent ask --resume x`.")
+        raise ProviderError("the planner is out of ideas.", hint="Go on with `python -m agent ask --resume x`.")
 
 
 # --- OpenAI's client --------------------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def test_the_same_request_under_one_name_is_one_run(settings: Settings) -> None:
         assert ask(llm, extra_headers=once).id == ask(llm, extra_headers=once).id
         other = of(ask(llm))["run_id"]
     with closing(Database(settings.database_path)) as database:  # as another process does it that was slower
-        assert not AskedRuns(database).record(other, "", "once")
+        assert not CallerRuns(database).record(other, "", "once")
 
 
 # --- Where to look ----------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from agent.answer.model import Answer
 from agent.options import RunOptions
 from agent.runs.store import RunStore
 from agent.settings import Settings
-from api.asked import AskedRuns
+from api.caller_runs import CallerRuns
 from api.events import KINDS, wants_events
 from tools.store.database import Database
 
@@ -60,7 +60,7 @@ def test_every_kind_of_event_that_is_told_in_the_code_is_named() -> None:
     for file in (ROOT / "agent").rglob("*.py"):
         text = file.read_text()
         told |= set(re.findall(r'report\(\s*runtime,\s*"(\w+)"', text))
-        told |= set(re.findall(r'_tell\(\s*run(?:_id|\.id),\s*"(\w+)"', text))
+        told |= set(re.findall(r'record\(\s*run(?:_id|\.id),\s*"(\w+)"', text))
         told |= set(re.findall(r'_end\(\s*run(?:_id|\.id),\s*"(\w+)"', text))
     assert told == set(KINDS)
 
@@ -209,7 +209,7 @@ def test_a_run_that_nobody_takes_up_is_not_waited_for_without_end(
         for _ in range(resumed):  # what ended the server each time it was taken up
             runs.add_event("a" * 12, "a killed server", "resumed", {})
         if resumed:
-            AskedRuns(database).record("a" * 12, "", None)
+            CallerRuns(database).record("a" * 12, "", None)
     began = time.monotonic()
     with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
         events = followed(client, f"/v1/runs/{'a' * 12}/events", after=resumed)

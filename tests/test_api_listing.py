@@ -12,7 +12,7 @@ from api_on_loopback import api
 from agent.options import RunOptions
 from agent.runs.store import RunStore
 from agent.settings import Settings
-from api.asked import AskedRuns
+from api.caller_runs import CallerRuns
 from api.keys import Keys
 from tools.store.database import Database
 
@@ -34,7 +34,7 @@ def stored(database: Database, run: int, key: str | None = None, thread: int | N
     with database.write() as db:
         db.execute("UPDATE runs SET created_at = ? WHERE id = ?", (f"2026-11-22T05:45:{second:02}.500+00:00", run_id))
     if key is not None:
-        AskedRuns(database).record(run_id, key, None)
+        CallerRuns(database).record(run_id, key, None)
     return run_id
 
 

@@ -25,8 +25,8 @@ from agent.settings import Settings
 from api.callers import Caller
 from api.mcp.progress import Steps
 from api.mcp.server import Opened, build_server
+from api.schemas import AskRequest
 from api.service import Service, open_service
-from api.shapes import AskRequest
 
 __all__ = ["instant_template", "module_settings", "settings"]
 
@@ -250,7 +250,7 @@ async def test_a_caller_sees_its_own_answers(settings: Settings) -> None:
                 if key == "k2":
                     with pytest.raises(MCPError, match="no answer of run"):
                         await client.read_resource(f"steelman://answers/{mine}")
-                service.runs.runs.delete(*[r for r in statuses(settings) if r != mine])
+                service.runs.run_store.delete(*[r for r in statuses(settings) if r != mine])
 
 
 async def test_what_was_not_found_is_said(settings: Settings) -> None:
@@ -277,7 +277,7 @@ async def test_what_was_written_for_a_keyboard_is_told_to_no_assistant(settings:
         assert asked.structured_content
         run_id = asked.structured_content["run_id"]
         answer = await service.runs.answer(run_id)
-        note = Note(kind="degraded", text="A page cannot be read. Add it: `python -m agent ingest PAGE`.")
+        note = Note(kind="degraded", text="A page cannot be read. Add it.", hint="Add it.")
         noted = answer.model_copy(update={"notes": [note]}).model_dump_json()
         with service.runs.database.write() as db:
             db.execute("UPDATE runs SET answer = ? WHERE id = ?", (noted, run_id))
@@ -307,12 +307,12 @@ def test_progress_grows_also_when_it_searches_again() -> None:
     stages = ["frame", "expand", "search", "judge", "again", "search", "judge", "again", "search", "judge", "select"]
     events = [Event(n, 0.0, "stage", {"stage": s}) for n, s in enumerate([*stages, "write", "verify"])]
     steps = Steps()
-    told = [steps.told(e) for e in [*events, Event(99, 0.0, "done", {})]]
+    told = [steps.step(e) for e in [*events, Event(99, 0.0, "done", {})]]
     done = [t[0] for t in told if t]
     assert len(done) == len(events) + 1
     assert done == sorted(set(done))
     assert done[-2] < done[-1] == 100
-    assert steps.told(Event(100, 0.0, "done", {})) is None
+    assert steps.step(Event(100, 0.0, "done", {})) is None
 
 
 @asynccontextmanager

@@ -3,7 +3,7 @@
 import ast
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ from agent_fixtures import QUESTION, instant_template, module_settings
 from api_on_loopback import api
 from conftest import ROOT
 
+from agent.runs.failure import RunFailure
 from agent.settings import Settings
-from api.problems import failed_run, problem_of, without_commands
+from api.problems import failed_run, problem_of
 from tools import errors
 
 __all__ = ["instant_template", "module_settings"]
@@ -182,22 +183,25 @@ def test_a_connection_that_is_cut_in_its_request_leaves_the_server_well(client: 
 # Messages that were written for somebody at a keyboard
 
 
-def commands_in(file: Path) -> Iterator[str]:
-    """The texts of the errors in a module that tell a command, with words where they have fields."""
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Raise) or (isinstance(node, ast.Assign) and isinstance(node.value, ast.JoinedStr)):
-            for part in ast.walk(node):
-                text = said(part)
-                if "`python -m " in text and not isinstance(part, ast.Call | ast.Raise | ast.Assign):
-                    yield text.replace("something Go on", "it went wrong. Go on")
-                    break
+def commands_in(file: Path) -> Iterator[tuple[str, str]]:
+    """The texts of a module's errors that tell a command, with words where they have fields, and their hints."""
+    nodes = list(ast.walk(ast.parse(file.read_text())))
+    assigned = [n for n in nodes if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)]
+    named = {ast.unparse(n.targets[0]): said(n.value, {}) for n in assigned}
+    for node in nodes:
+        if isinstance(node, ast.Call) and node.args and ast.unparse(node.func).endswith("Error"):
+            text, hint = said(node.args[0], named), "".join(said(k.value, named) for k in node.keywords)
+            if "`python -m " in text + hint:
+                yield text, hint
 
 
-def said(node: ast.AST) -> str:
+def said(node: ast.AST, named: Mapping[str, str]) -> str:
     if isinstance(node, ast.JoinedStr):
-        return "".join(said(value) for value in node.values)
+        return "".join(said(value, named) for value in node.values)
     if isinstance(node, ast.FormattedValue):
-        return "something"
+        return said(node.value, named) or "something"
+    if isinstance(node, ast.Name):
+        return named.get(node.id, "")
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
@@ -210,44 +214,47 @@ def test_the_messages_are_found() -> None:
     assert len(MESSAGES) >= 10
 
 
-@pytest.mark.parametrize("message", MESSAGES)
-def test_no_message_tells_a_caller_to_run_a_command(message: str) -> None:
-    told = without_commands(message)
+@pytest.mark.parametrize(("message", "hint"), MESSAGES)
+def test_no_message_tells_a_caller_to_run_a_command(message: str, hint: str) -> None:
+    error = errors.SteelmanError(message, hint=hint)
+    told = error.remote_text
     assert told
     assert "`" not in told
     assert "python" not in told
     assert not any(word in told for word in (" --", "  ", "()", "\0"))
     assert told[-1] in ".!?"
     assert told.rstrip(".").split()[-1] not in ("or", "and", "with", "to", "see", "it:", "one:", "ones")
-    for kept in message.replace("\n", " ").split(". "):
+    for kept in str(error).replace("\n", " ").split(". "):
         if "`" not in kept and "--" not in kept:
             assert kept.strip(" .").lower() in told.lower()
 
 
+MAKE = "Make it again: `python -m agent rebuild`."
 SHORTENED = {
-    "there is no run 'x'. See the last ones: `python -m agent runs`.": "There is no run 'x'.",
-    "no collection to search. Name one with --collection, or see `python -m agent collections`.": (
-        "No collection to search."
+    ("there is no run 'x'.", "See the last ones: `python -m agent runs`."): "There is no run 'x'.",
+    ("it is too long. Ask it in a sentence, and give long texts to `ingest`.", ", and give long texts to `ingest`"): (
+        "It is too long. Ask it in a sentence."
     ),
-    "it is too long. Ask it in a sentence or two, and give long texts to `python -m agent ingest`.": (
-        "It is too long. Ask it in a sentence or two."
+    ("wrong numbers. Use another (see `doctor`), or report this with its name.", " (see `doctor`)"): (
+        "Wrong numbers. Use another, or report this with its name."
     ),
-    "wrong numbers. Use another provider (see `python -m agent doctor`), or report this with its name.": (
-        "Wrong numbers. Use another provider, or report this with its name."
-    ),
-    "the index cannot be used (torn: a. b). Make it again: `python -m agent rebuild`. Your documents are safe.": (
+    (f"the index cannot be used (torn: a. b). {MAKE} Your documents are safe.", MAKE): (
         "The index cannot be used (torn: a. b). Your documents are safe."
     ),
-    "two. Encode it again with `python -m agent rebuild`, or set the encoder back.": "Two. Set the encoder back.",
-    "there is none: 'a. b'. Make one: `python -m agent ingest FOLDER --collection a. b`.": "There is none: 'a. b'.",
-    "what holds no command stays; as it is: wholly.": "What holds no command stays; as it is: wholly.",
-    "": "",
+    ("two. Encode it again with `rebuild`, or set the encoder back.", "Encode it again with `rebuild`, or "): (
+        "Two. Set the encoder back."
+    ),
+    ("what holds no command stays; as it is: wholly.", ""): "What holds no command stays; as it is: wholly.",
+    ("no\n sentence", ""): "No sentence.",
+    ("", ""): "",
 }
 
 
-@pytest.mark.parametrize("message", SHORTENED)
-def test_the_rest_of_a_message_stays_sensible(message: str) -> None:
-    assert without_commands(message) == SHORTENED[message]
+@pytest.mark.parametrize(("message", "hint"), SHORTENED)
+def test_the_rest_of_a_message_stays_sensible(message: str, hint: str) -> None:
+    error = errors.SteelmanError(message, hint=hint)
+    assert error.remote_text == SHORTENED[message, hint]
+    assert not hint or str(error).count(hint) == 1
 
 
 def test_every_error_of_ours_has_a_status() -> None:
@@ -262,9 +269,10 @@ def test_every_error_of_ours_has_a_status() -> None:
 
 
 def test_what_a_run_failed_at_keeps_its_status() -> None:
-    down = failed_run("abc", "ProviderDownError", "the model is down. Mend it.")
+    down = failed_run("abc", RunFailure("ProviderDownError", "the model is down. Mend it."))
     assert (down.problem.status, down.problem.instance) == (502, "/v1/runs/abc")
     assert down.problem.detail == "The model is down. Mend it. POST /v1/runs/abc/resume goes on with the run."
-    mistake = failed_run("abc", "KeyError", "something went wrong inside Steelman (KeyError: 'x').")
+    mistake = failed_run("abc", RunFailure.of(KeyError("x"), "abc"))
     assert mistake.problem.status == 500
-    assert failed_run("abc", "SteelmanError", "no.").problem.status == 500
+    assert mistake.problem.detail.startswith("Something went wrong inside Steelman (KeyError). POST ")
+    assert failed_run("abc", RunFailure("SteelmanError", "no.")).problem.status == 500

@@ -30,14 +30,15 @@ __all__ = ["instant_template", "settings"]
 # patience with whoever shows none.
 COMMAND = """
 import functools, sys, time
-import agent.runs.open, agent.runs.store, agent.runs.service, api.events, api.service
+import agent.runs.executor, agent.runs.open, agent.runs.parts, agent.runs.store, api.events, api.service
+from agent.runs.service import Runs
 from providers import build
 pause, stale = float(sys.argv.pop(1)), float(sys.argv.pop(1))
 made = build(before_search=lambda _: time.sleep(pause))
-agent.runs.open.Runs = functools.partial(agent.runs.service.Runs, build=made)
-agent.runs.open.index_samples = lambda *_: None
+agent.runs.open.Runs = functools.partial(Runs, build=made)
+agent.runs.parts.index_samples = lambda *_: None
 agent.runs.store.STALE_SECONDS = api.service.STALE_SECONDS = stale
-agent.runs.service.HEARTBEAT_SECONDS = 0.2
+agent.runs.executor.HEARTBEAT_SECONDS = 0.2
 api.events.QUIET_SECONDS = 0.5
 from api.__main__ import main
 sys.exit(main(sys.argv[1:]))

@@ -101,7 +101,7 @@ async def test_it_looks_at_what_the_open_door_holds_while_a_run_goes_on(
         try:
             assert await asyncio.to_thread(searched.wait, 10)
             found = await asyncio.to_thread(findings, settings, opened=runs.providers)
-            assert runs.runs.get(run_id).status == "running"
+            assert runs.run_store.get(run_id).status == "running"
         finally:
             gate.set()
         assert (await runs.answer(run_id)).outcome == "answered"
@@ -146,7 +146,7 @@ def test_it_loads_no_second_copy_of_the_real_models(
     thread.start()
     try:
         runs = opened.result(100)
-        assert [r.status for r in runs.runs.latest(1)] == ["running"]
+        assert [r.status for r in runs.run_store.latest(1)] == ["running"]
         before = len(made)
         for _ in range(3):
             found = findings(settings, opened=runs.providers)
@@ -231,7 +231,7 @@ def test_by_itself_every_stage_is_embedded_and_the_web_is_off() -> None:
     assert list(served) == ["frame", "expand", "search", "web", "judge", "requery", "write", "verify"]
     assert {s.provider for name, s in served.items() if name != "web"} == {"embedded"}
     assert served["web"].provider == ""
-    assert not any(s.address or s.stand_in for s in served.values())
+    assert not any(s.address or s.fallback for s in served.values())
 
 
 @pytest.mark.slow
@@ -260,12 +260,12 @@ def test_it_names_what_the_agent_itself_builds(settings: Settings) -> None:
     assert "Chroma" in served["search"].provider
     assert {s.address for s in served.values()} == {r.address for r in made.remotes}
     speaking = ("frame", "expand", "requery", "write", "judge", "verify")
-    assert {served[s].stand_in for s in speaking} == {"embedded"}
+    assert {served[s].fallback for s in speaking} == {"embedded"}
     database.close()
     asyncio.run(made.aclose())
 
 
 def test_what_was_named_explicitly_has_no_stand_in() -> None:
     insisted = load_settings(provider="chat", openai_api_key="k", judge="chat")
-    assert not any(s.stand_in for s in stages(insisted))
+    assert not any(s.fallback for s in stages(insisted))
     assert all(s.address == "https://api.openai.com/v1" for s in stages(insisted) if s.stage in ("frame", "judge"))

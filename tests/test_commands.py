@@ -41,7 +41,7 @@ def cli(
 ) -> Cli:
     """Runs a command in this process, over instant providers; returns status, output and error output."""
     monkeypatch.setattr(session, "Runs", partial(Runs, build=build()))
-    monkeypatch.setattr(session, "index_samples", lambda *_: None)  # the instant collection stands in for them
+    monkeypatch.setattr("agent.runs.parts.index_samples", lambda *_: None)  # the instant collection stands in for them
     (settings.data_dir / "cache").symlink_to(models_dir)
 
     def run(*arguments: str) -> tuple[int, str, str]:
@@ -56,7 +56,7 @@ LAUNCHER = """
 import sys, time
 from functools import partial
 from agent.__main__ import main
-from agent.runs import open as session
+from agent.runs import open as session, parts
 from agent.runs.service import Runs
 from providers import build
 
@@ -65,7 +65,7 @@ def before(query):
         time.sleep(2)
 
 session.Runs = partial(Runs, build=build(before_search=before))
-session.index_samples = lambda *_: None
+parts.index_samples = lambda *_: None
 sys.exit(main(sys.argv[2:]))
 """
 

@@ -394,7 +394,7 @@ async def test_without_the_web_a_distant_model_that_was_named_is_refused() -> No
     async with Runs(settings(None, openai_base_url=FAR, model="far-model", provider="chat")) as runs:
         with pytest.raises(SettingsError, match="nothing is to leave this machine"):
             await runs.start(QUESTION, RunOptions.of(web=False))
-        assert runs.runs.latest(9) == []
+        assert runs.run_store.latest(9) == []
 
 
 def test_ask_no_web_exits_with_two_for_a_distant_model_that_was_named(

@@ -472,7 +472,7 @@ async def test_a_reference_to_nothing_begins_no_run(settings: Settings) -> None:
         await runs.answer(first)
         with pytest.raises(QuestionError, match="no '170'"):
             await runs.start("counter-argument to 170?", thread=first)
-        assert len(runs.runs.latest(9)) == 1
+        assert len(runs.run_store.latest(9)) == 1
 
 
 async def test_a_run_that_is_resumed_keeps_what_it_argues_against(

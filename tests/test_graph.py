@@ -230,7 +230,7 @@ async def test_a_provider_that_fails_fails_the_run_and_is_not_taken_for_a_late_o
         run_id = await runs.start(QUESTION)
         with pytest.raises(RunError, match="ill"):
             await runs.answer(run_id)
-        assert runs.runs.get(run_id).status == "failed"
+        assert runs.run_store.get(run_id).status == "failed"
 
 
 # Verification

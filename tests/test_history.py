@@ -132,7 +132,7 @@ async def test_a_run_at_work_is_not_deleted_until_it_is_stopped(settings: Settin
         try:
             with pytest.raises(RunBusyError, match=f"{run_id} is still at work. Stop it first"):
                 await runs.delete(run_id)
-            assert runs.runs.get(run_id).status == "running"
+            assert runs.run_store.get(run_id).status == "running"
             await runs.cancel(run_id)
             await runs.delete(run_id)
         finally:
@@ -142,13 +142,13 @@ async def test_a_run_at_work_is_not_deleted_until_it_is_stopped(settings: Settin
 
 async def test_a_run_whose_process_is_gone_may_be_deleted(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     async with door(settings) as runs:
-        runs.runs.create("left", "left", QUESTION, {}, "a process that was killed")
+        runs.run_store.create("left", "left", QUESTION, {}, "a process that was killed")
         with pytest.raises(RunBusyError):
             await runs.delete("left")
         monkeypatch.setattr(run_store, "STALE_SECONDS", 0.01)
         await asyncio.sleep(0.05)
         await runs.delete("left")
-        assert runs.runs.latest(9) == []
+        assert runs.run_store.latest(9) == []
 
 
 async def test_a_waiting_run_may_be_deleted(settings: Settings) -> None:
@@ -158,7 +158,7 @@ async def test_a_waiting_run_may_be_deleted(settings: Settings) -> None:
         run_id = await runs.start(QUESTION, RunOptions.of(review=True))
         async for _ in runs.events(run_id):
             pass
-        assert runs.runs.get(run_id).status == "waiting"
+        assert runs.run_store.get(run_id).status == "waiting"
         await runs.delete(run_id)
     assert set(kept(settings, run_id).values()) == {0}
 
@@ -168,7 +168,7 @@ async def test_a_thread_goes_with_all_its_runs(settings: Settings) -> None:
         first, other = await asked(runs), await asked(runs)
         second = await asked(runs, "What about the cost?", first)
         await runs.delete_thread(first)
-        assert [r.id for r in runs.runs.latest(9)] == [other]
+        assert [r.id for r in runs.run_store.latest(9)] == [other]
         with pytest.raises(UnknownRunError, match="no thread"):
             await runs.delete_thread(first)
     assert set(kept(settings, first).values()) == set(kept(settings, second).values()) == {0}
@@ -189,9 +189,9 @@ async def test_a_thread_with_a_run_at_work_stays_whole(settings: Settings) -> No
             gate.set()
         assert kept(settings, first) == before
         await runs.answer(second)  # and what was at work ends as if nothing had happened
-        assert runs.runs.get(first).owner is None
+        assert runs.run_store.get(first).owner is None
         await runs.delete_thread(first)
-        assert runs.runs.latest(9) == []
+        assert runs.run_store.latest(9) == []
 
 
 async def test_a_deletion_that_fails_on_the_way_can_be_made_again(
@@ -203,10 +203,10 @@ async def test_a_deletion_that_fails_on_the_way_can_be_made_again(
     async with door(settings) as runs:
         run_id = await asked(runs)
         with monkeypatch.context() as broken:
-            broken.setattr(runs.runs, "delete", full)
+            broken.setattr(runs.run_store, "delete", full)
             with pytest.raises(StoreError, match="full"):
                 await runs.delete(run_id)
-        assert runs.runs.get(run_id).owner is None
+        assert runs.run_store.get(run_id).owner is None
         await runs.delete(run_id)
     assert set(kept(settings, run_id).values()) == {0}
 
@@ -215,10 +215,10 @@ async def test_nobody_goes_on_with_a_run_that_is_being_deleted(settings: Setting
     async with door(settings) as runs:
         run_id = await runs.start(QUESTION)
         await runs.cancel(run_id)
-        runs.runs.hold([run_id], "a deletion")
+        runs.run_store.hold([run_id], "a deletion")
         with pytest.raises(RunBusyError):
             await runs.resume(run_id)
-        runs.runs.release("a deletion")
+        runs.run_store.release("a deletion")
         await runs.resume(run_id)
         assert (await runs.answer(run_id)).outcome == "answered"
 

@@ -151,7 +151,7 @@ def test_no_server_is_asked(provider: str) -> None:
     [served] = {s.provider for s in stages(settings) if s.stage in ("judge", "verify")}
     assert served == DEFAULT
     [line] = [s for s in stages(load_settings(judge="nli", judge_model="a/b@c")) if s.stage == "judge"]
-    assert (line.provider, line.address, line.stand_in) == ("a/b@c", "", "")
+    assert (line.provider, line.address, line.fallback) == ("a/b@c", "", "")
 
 
 def test_a_prompt_is_of_no_use_to_it(tmp_path: Path) -> None:

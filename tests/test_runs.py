@@ -31,6 +31,7 @@ from tools.errors import (
     UnknownRunError,
 )
 from tools.store.database import Database
+from tools.store.store import Store
 
 __all__ = ["instant_template", "settings"]
 
@@ -123,12 +124,12 @@ async def test_nobody_who_follows_takes_the_news_away_from_another(settings: Set
         run_id = await runs.start(QUESTION)
         await asyncio.to_thread(searching.wait, 10)
         await asyncio.sleep(0.2)
-        last = runs.runs.events(run_id, 0)[-1].number
+        last = runs.run_store.events(run_id, 0)[-1].number
         quick, busy = runs.events(run_id, last - 1), runs.events(run_id, last - 1)
         assert [(await anext(follower)).number for follower in (quick, busy)] == [last, last]
         coming = asyncio.ensure_future(anext(quick))
         await asyncio.sleep(0.1)
-        await runs._tell(run_id, "reading", {"stage": "write", "characters": 1})
+        await runs.executor.record(run_id, "reading", {"stage": "write", "characters": 1})
         assert (await coming).number == last + 1
         coming = asyncio.ensure_future(anext(quick))
         await asyncio.sleep(0.1)
@@ -155,7 +156,7 @@ async def test_what_cannot_be_answered_is_refused_and_leaves_no_run(settings: Se
         runs.store.ensure_collection("old", "another encoder")
         with pytest.raises(EncoderMismatchError, match="another encoder"):
             await runs.start(QUESTION, RunOptions.of(collections=("old",)))
-        assert runs.runs.latest(9) == []
+        assert runs.run_store.latest(9) == []
 
 
 # Threads
@@ -170,7 +171,7 @@ async def test_a_follow_up_is_read_with_the_threads_earlier_question(settings: S
         assert (answer.question, answer.neutral_question) == ("What about the cost?", "Should towns build bridges?")
         third = await runs.start("And the noise?", thread=second)  # any run of the thread names it
         assert (await runs.answer(third)).neutral_question == "Should towns build bridges?"
-        assert [r.thread for r in runs.runs.latest(3)] == [first] * 3
+        assert [r.thread for r in runs.run_store.latest(3)] == [first] * 3
 
 
 # Cancelling
@@ -200,7 +201,7 @@ async def test_cancelling_at_once_frees_the_run_at_once(settings: Settings) -> N
     async with door(settings) as runs:
         run_id = await runs.start(QUESTION)
         await runs.cancel(run_id)
-        assert runs.runs.get(run_id).owner is None
+        assert runs.run_store.get(run_id).owner is None
         await runs.resume(run_id)
         assert (await runs.answer(run_id)).outcome == "answered"
 
@@ -212,7 +213,7 @@ async def test_closing_the_door_leaves_what_runs_resumable(settings: Settings) -
         await until(runs, run_id, "framed")
     gate.opened.set()
     async with door(settings) as runs:
-        assert runs.runs.get(run_id).status == "cancelled"
+        assert runs.run_store.get(run_id).status == "cancelled"
         await runs.resume(run_id)
         assert (await runs.answer(run_id)).outcome == "answered"
 
@@ -220,11 +221,11 @@ async def test_closing_the_door_leaves_what_runs_resumable(settings: Settings) -
 async def test_a_start_that_is_cut_short_leaves_a_run_that_can_be_resumed(settings: Settings) -> None:
     async with door(settings) as runs:
         starting = asyncio.create_task(runs.start(QUESTION))
-        await eventually(lambda: runs.runs.latest(1))
+        await eventually(lambda: runs.run_store.latest(1))
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
     async with door(settings) as runs:
-        run = runs.runs.latest(1)[0]
+        run = runs.run_store.latest(1)[0]
         assert (run.status, run.owner) == ("cancelled", None)
         await runs.resume(run.id)
         answer = await runs.answer(run.id)
@@ -268,7 +269,7 @@ async def test_who_follows_hears_of_an_end_that_could_not_be_recorded(
         raise StoreFullError("the disk is full.")
 
     async with door(settings) as runs:
-        monkeypatch.setattr(runs.runs, "finish", full)
+        monkeypatch.setattr(runs.run_store, "finish", full)
         run_id = await runs.start(QUESTION)
         with pytest.raises(StoreFullError, match="full"):
             await asyncio.wait_for(runs.answer(run_id), 5)
@@ -285,14 +286,16 @@ async def test_an_answer_survives_the_deletion_of_what_it_would_cite(settings: S
     assert all(set(c.citations) <= numbers for p in answer.perspectives for c in p.claims)
 
 
-async def test_a_door_that_cannot_open_leaves_nothing_open(settings: Settings) -> None:
-    def refuses(*_: object) -> Providers:
+async def test_a_service_that_cannot_open_leaves_nothing_open(settings: Settings) -> None:
+    opened: list[Store] = []
+
+    def refuses(_: Settings, store: Store) -> Providers:
+        opened.append(store)
         raise RunError("no providers today.")
 
-    opened = Runs(settings, refuses)
     with pytest.raises(RunError, match="today"):
-        await opened.__aenter__()
-    assert not opened.database._all
+        await Runs(settings, refuses).__aenter__()
+    assert not opened[0]._db._all
 
 
 # Ownership
@@ -348,7 +351,7 @@ async def test_two_resumes_at_once_make_one_run(settings: Settings) -> None:
 
 async def test_who_follows_an_abandoned_run_is_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     async with door(settings) as runs:
-        runs.runs.create("r", "r", QUESTION, RunOptions.of().to_dict(), "a process that was killed")
+        runs.run_store.create("r", "r", QUESTION, RunOptions.of().to_dict(), "a process that was killed")
         monkeypatch.setattr(run_store, "STALE_SECONDS", 0.3)
         with pytest.raises(RunError, match=r"is gone.*--resume r"):
             await asyncio.wait_for(followed(runs, "r"), 5)
@@ -359,12 +362,12 @@ async def test_who_follows_an_abandoned_run_is_told(settings: Settings, monkeypa
 WORKER = """
 import asyncio, os, sys, time
 from pathlib import Path
-from agent.runs import service, store
+from agent.runs import executor, store
 from agent.runs.service import Runs
 from agent.settings import load_settings
 from providers import ScriptedJudge, build
 
-service.HEARTBEAT_SECONDS = 0.2
+executor.HEARTBEAT_SECONDS = 0.2
 log = Path(sys.argv[1])
 
 def hold(query):
@@ -408,7 +411,7 @@ async def test_a_killed_run_goes_on_elsewhere_without_repeating_what_was_finishe
     log = tmp_path / "queries"
     process, run_id = worker(spawn, log, "should not")
     async with door(settings) as runs:
-        await eventually(lambda: any(e.kind == "found" for e in runs.runs.events(run_id, 0)))
+        await eventually(lambda: any(e.kind == "found" for e in runs.run_store.events(run_id, 0)))
         with pytest.raises(RunBusyError):
             await runs.resume(run_id)
         process.send_signal(signal.SIGKILL)
@@ -435,11 +438,11 @@ async def test_a_killed_run_goes_on_elsewhere_without_repeating_what_was_finishe
 async def test_a_run_is_cancelled_from_another_process(settings: Settings, spawn: Spawn, tmp_path: Path) -> None:
     process, run_id = worker(spawn, tmp_path / "queries", "should not")
     async with door(settings) as runs:
-        await eventually(lambda: any(e.kind == "searching" for e in runs.runs.events(run_id, 0)))
+        await eventually(lambda: any(e.kind == "searching" for e in runs.run_store.events(run_id, 0)))
         assert await runs.cancel(run_id)
         assert process.stdout.readline().strip() == "RunCancelledError"
-        await eventually(lambda: runs.runs.get(run_id).owner is None)
-        assert runs.runs.get(run_id).status == "cancelled"
+        await eventually(lambda: runs.run_store.get(run_id).owner is None)
+        assert runs.run_store.get(run_id).status == "cancelled"
         await runs.resume(run_id)
         assert (await runs.answer(run_id)).outcome == "answered"
 

@@ -21,8 +21,9 @@ from providers import build, side
 
 from agent.answer.model import Answer
 from agent.commands import langgraph_server as studio
-from agent.commands.langgraph_server import Host, Parts, RefusedError, build_served, make_graph, read_options
+from agent.commands.langgraph_server import Host, RefusedError, build_served, make_graph, read_options
 from agent.options import RunOptions
+from agent.runs.parts import Parts, open_parts
 from agent.settings import Settings
 from tools.errors import InputError, ProviderReplyError
 from tools.passages import PassageText, SourceDocument
@@ -179,8 +180,7 @@ READING: ServerRuntime[Any] = _ReadRuntime(access_context="assistants.read", sto
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch, settings: Settings, models_dir: Path) -> Host:
     """The process's host over instant providers."""
-    monkeypatch.setattr(studio, "build_providers", build())
-    monkeypatch.setattr(studio, "index_samples", lambda *_: None)  # the instant collection stands in for them
+    monkeypatch.setattr(studio, "open_parts", lambda settings, samples: open_parts(settings, build()))
     fresh = Host()
     monkeypatch.setattr(studio, "_HOST", fresh)
     return fresh
@@ -189,13 +189,12 @@ def host(monkeypatch: pytest.MonkeyPatch, settings: Settings, models_dir: Path) 
 async def test_the_graph_is_built_once_and_closed_with_the_server(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Parts] = []
     closed: list[bool] = []
-    real = studio._open_parts
 
-    def counted(settings: Settings) -> Parts:
-        opened.append(real(settings))
+    def counted(settings: Settings, samples: bool) -> Parts:
+        opened.append(open_parts(settings, build()))
         return opened[-1]
 
-    monkeypatch.setattr(studio, "_open_parts", counted)
+    monkeypatch.setattr(studio, "open_parts", counted)
 
     async def use() -> Any:
         async with make_graph(READING) as graph:

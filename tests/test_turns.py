@@ -11,8 +11,8 @@ from conftest import Spawn
 from providers import build
 
 from agent.options import RunOptions
+from agent.runs.open import warm_up
 from agent.runs.service import Runs
-from agent.runs.warming import warm_up
 from agent.settings import Settings
 from tools.errors import RunError
 from tools.inference.worker import lower_priority
@@ -31,25 +31,25 @@ async def test_runs_past_the_number_at_once_wait_in_their_order_and_say_so(setti
         searching.set()
         go_on.wait(20)
 
-    async with Runs(settings, build(before_search=wait), at_once=1) as runs:
+    async with Runs(settings, build(before_search=wait), max_concurrent=1) as runs:
         first = await runs.start(QUESTION, RunOptions.of(deadline_seconds=30.0))
         await asyncio.to_thread(searching.wait, 10)
         second, third = [await runs.start(QUESTION) for _ in range(2)]
         assert runs.at_work == {first, second, third}
         await asyncio.sleep(0.3)
-        waiting = [[(e.kind, e.data) for e in runs.runs.events(run, 0)] for run in (second, third)]
+        waiting = [[(e.kind, e.data) for e in runs.run_store.events(run, 0)] for run in (second, third)]
         assert [events[-1] for events in waiting] == [("queued", {"ahead": 1}), ("queued", {"ahead": 2})]
         go_on.set()
         ends = [(await runs.answer(run)).outcome for run in (third, second, first)]
         assert ends == ["answered"] * 3
-        finished = [runs.runs.get(run).finished_at or "" for run in (first, second, third)]
+        finished = [runs.run_store.get(run).finished_at or "" for run in (first, second, third)]
         assert finished == sorted(finished)
         assert "queued" not in await kinds(runs, first)
 
 
 async def test_the_deadline_runs_from_the_turn_and_not_while_a_run_waits(settings: Settings) -> None:
     go_on = threading.Event()
-    async with Runs(settings, build(before_search=lambda _: go_on.wait(20)), at_once=1) as runs:
+    async with Runs(settings, build(before_search=lambda _: go_on.wait(20)), max_concurrent=1) as runs:
         await runs.start(QUESTION, RunOptions.of(deadline_seconds=60.0))
         second = await runs.start(QUESTION, RunOptions.of(deadline_seconds=3.0))
         await asyncio.sleep(3.2)
@@ -61,12 +61,12 @@ async def test_the_deadline_runs_from_the_turn_and_not_while_a_run_waits(setting
 
 async def test_a_run_that_waits_its_turn_can_be_cancelled_and_resumed(settings: Settings) -> None:
     go_on = threading.Event()
-    async with Runs(settings, build(before_search=lambda _: go_on.wait(20)), at_once=1) as runs:
+    async with Runs(settings, build(before_search=lambda _: go_on.wait(20)), max_concurrent=1) as runs:
         await runs.start(QUESTION)
         second = await runs.start(QUESTION)
         await asyncio.sleep(0.1)
         assert await runs.cancel(second)
-        assert runs.runs.get(second).status == "cancelled"
+        assert runs.run_store.get(second).status == "cancelled"
         go_on.set()
         await runs.resume(second)
         assert (await runs.answer(second)).outcome == "answered"
@@ -128,8 +128,8 @@ async def test_a_follow_up_may_bring_what_was_asked_before(settings: Settings) -
 
 
 async def test_a_follow_up_that_is_resumed_still_knows_what_was_asked_before(settings: Settings) -> None:
-    async with Runs(settings, build(), at_once=1) as runs:
-        async with runs._turns:  # it waits, and has no state yet
+    async with Runs(settings, build(), max_concurrent=1) as runs:
+        async with runs.executor.turns:  # it waits, and has no state yet
             run_id = await runs.start("What about the cost?", RunOptions.of(earlier=(QUESTION,)))
             await asyncio.sleep(0.05)
             await runs.cancel(run_id)
@@ -152,7 +152,7 @@ async def test_the_runs_threads_give_way_and_the_desk_does_not(settings: Setting
     before = niceness()
     async with door(settings) as runs:
         assert await asyncio.to_thread(niceness) == max(10, before)
-        assert await runs.at_desk(niceness) == before
+        assert await runs._in_thread(niceness) == before
     thread = threading.Thread(target=lower_priority)
     thread.start()
     thread.join()

@@ -19,7 +19,7 @@ from agent.runs.store import RunStore
 from agent.settings import Settings
 from tools.inference.judges.judge import Pair
 from tools.store.database import Database
-from ui.door import Door
+from ui.service import PageService
 
 __all__ = ["instant_template", "settings"]
 
@@ -36,14 +36,14 @@ def page(settings: Settings, models_dir: Path, monkeypatch: pytest.MonkeyPatch) 
         return 0.1 if " not " in pair.statement else 0.9
 
     monkeypatch.setattr(session, "Runs", partial(Runs, build=build(judge=ScriptedJudge(score))))
-    monkeypatch.setattr(session, "index_samples", lambda *_: None)
-    opened: list[Door] = []
+    monkeypatch.setattr("agent.runs.parts.index_samples", lambda *_: None)
+    opened: list[PageService] = []
 
-    def open_door() -> Door:
-        opened.append(Door(settings))
+    def open_service() -> PageService:
+        opened.append(PageService(settings))
         return opened[-1]
 
-    monkeypatch.setattr("ui.door.Door", open_door)
+    monkeypatch.setattr("ui.service.PageService", open_service)
     st.cache_resource.clear()
 
     def open_page(**query: str) -> AppTest:

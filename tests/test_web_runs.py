@@ -155,7 +155,7 @@ async def test_a_deleted_run_takes_its_pages_with_it(settings: Settings, engine:
         answer, other = await run(runs), await run(runs)
         ids = [c.passage_id for c in answer.citations]
         assert runs.store.passages(ids)
-        runs.runs.delete(answer.run_id)
+        runs.run_store.delete(answer.run_id)
         assert not runs.store.passages(ids)
         assert runs.store.passages([c.passage_id for c in other.citations])
 

@@ -26,13 +26,37 @@ SteelmanError
     ├── RunAbandonedError     the process that worked on it is gone
     └── RunCancelledError
 
-A message says what happened and what to do next, in words for the person who reads it. The cause is kept
-(`raise … from exc`).
+A message says what happened and what to do next, in words for the person who reads it. What only helps at this
+machine's keyboard, such as a command to type, is its `hint`. The cause is kept (`raise … from exc`).
 """
 
 
+def without_hint(text: str, hint: str = "") -> str:
+    """A text in whole sentences for somebody who cannot follow its hint, such as a caller over HTTP."""
+    before, _, after = text.partition(hint) if hint else (text, "", "")
+    before, after = " ".join(before.split()), " ".join(after.split())
+    if before.endswith((".", "!", "?")):
+        after = after[:1].upper() + after[1:]
+    rest = f"{before}{'' if after[:1] in '.,;' else ' '}{after}".strip()
+    ended = rest if rest.endswith((".", "!", "?")) or not rest else f"{rest}."
+    return ended[:1].upper() + ended[1:]
+
+
 class SteelmanError(Exception):
-    """Base of all errors raised on purpose; its text is meant for the user."""
+    """Base of all errors raised on purpose; its text is meant for the user.
+
+    `hint`: the part of the text that only helps at this machine's keyboard, word for word. It ends the text, unless
+    the message holds it already.
+    """
+
+    def __init__(self, message: str = "", *, hint: str = "") -> None:
+        super().__init__(message if hint in message else f"{message} {hint}")
+        self.hint = hint
+
+    @property
+    def remote_text(self) -> str:
+        """The text for a caller elsewhere: without the hint."""
+        return without_hint(str(self), self.hint)
 
 
 class InputError(SteelmanError):

@@ -26,19 +26,19 @@ from agent.evidence.followups import suggestions
 from agent.runs.store import RunRow
 from tools.passages import Passage
 from ui import ask_view, ledger, ledger_view, responses_view, say, source_view
-from ui.door import Door
+from ui.service import PageService
 from ui.shown import escaped, label, text
 
 
-def show(to: Door, run: RunRow, answer: Answer) -> None:
+def show(service: PageService, run: RunRow, answer: Answer) -> None:
     """The whole answer, with the thread that it belongs to."""
-    _thread(to, run)
+    _thread(service, run)
     say.title(answer.question)
     if read := read_as(answer):
         say.small(read)
     say.line(answer.summary)
-    evidence = to.evidence(run.id)
-    passages = to.passages(_cited(answer))
+    evidence = service.evidence(run.id)
+    passages = service.passages(_cited(answer))
     seen = turned(answer)
     if answer.crux:
         words = f'<p class="sm-claim">{text(answer.crux.text)}</p>'
@@ -52,13 +52,13 @@ def show(to: Door, run: RunRow, answer: Answer) -> None:
     if answer.coverage:
         ledger_view.show(seen, evidence)
     _end(answer)
-    _nearest(to, answer)
-    _suggested(to, run, answer, evidence)
+    _nearest(service, answer)
+    _suggested(service, run, answer, evidence)
 
 
-def _thread(to: Door, run: RunRow) -> None:
+def _thread(service: PageService, run: RunRow) -> None:
     """The questions of the thread, each a link to its answer."""
-    rows = to.thread(run.thread)
+    rows = service.thread(run.thread)
     if len(rows) < 2:
         return
     with st.container(horizontal=True, key="thread"):
@@ -135,23 +135,23 @@ def _cited_line(
                 st.html(source_view.card(answer, side, citation, passages, behind))
 
 
-def _nearest(to: Door, answer: Answer) -> None:
+def _nearest(service: PageService, answer: Answer) -> None:
     if answer.nearest_questions:
         say.small("The nearest sample questions:")
     with st.container(gap=None):
         for question in answer.nearest_questions:
             if st.button(escaped(question), key=f"nearest-{question}", type="tertiary"):
-                ask_view.begin(to, question)
+                ask_view.begin(service, question)
 
 
-def _suggested(to: Door, run: RunRow, answer: Answer, evidence: Sequence[Evidence]) -> None:
+def _suggested(service: PageService, run: RunRow, answer: Answer, evidence: Sequence[Evidence]) -> None:
     """Follow-ups to ask with a click."""
-    texts = [p.text for p in to.passages(list({e.passage_id for e in evidence})).values()]
-    asked = [row.question for row in to.thread(run.thread)]
+    texts = [p.text for p in service.passages(list({e.passage_id for e in evidence})).values()]
+    asked = [row.question for row in service.thread(run.thread)]
     with st.container(horizontal=True, key="suggested"):
         for question in suggestions(answer, texts, asked):
             if st.button(escaped(question), key=f"suggested-{question}"):
-                ask_view.begin(to, question, thread=run.id)
+                ask_view.begin(service, question, thread=run.id)
 
 
 def _end(answer: Answer) -> None:

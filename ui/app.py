@@ -20,13 +20,13 @@ if str(ROOT) not in sys.path:  # Streamlit puts only the script's own folder the
 from agent.answer.model import Answer  # noqa: E402  # needs the path above
 from tools.errors import SteelmanError, UnknownRunError  # noqa: E402
 from ui import answer_view, ask_view, history_view, say, watch_view  # noqa: E402
-from ui.door import Door  # noqa: E402
+from ui.service import PageService  # noqa: E402
 from ui.style import STYLE  # noqa: E402
 
 
 @st.cache_resource(show_spinner="Opening. The very first time the sample sources are read, which takes half a minute …")
-def door() -> Door:
-    return Door()
+def open_service() -> PageService:
+    return PageService()
 
 
 def main() -> None:
@@ -39,39 +39,39 @@ def main() -> None:
         if view == "settings":
             _settings()
         elif run_id:
-            _run(door(), run_id)
+            _run(open_service(), run_id)
         else:
             _empty()
         with aside:  # last, so that the first paint waits for nothing
-            history_view.show(door(), run_id)
+            history_view.show(open_service(), run_id)
     except SteelmanError as exc:
         say.error(str(exc))
 
 
 def _empty() -> None:
     say.title("Every side's strongest sourced case")
-    ask_view.form(door)
-    ask_view.samples(door)
+    ask_view.form(open_service)
+    ask_view.samples(open_service)
 
 
-def _run(to: Door, run_id: str) -> None:
+def _run(service: PageService, run_id: str) -> None:
     try:
-        run = to.run(run_id)
+        run = service.run(run_id)
     except UnknownRunError:
         say.warning("There is no such run. It may have been deleted.")
-        ask_view.form(door)
+        ask_view.form(open_service)
         return
     if run.answer is None:
-        watch_view.show(to, run, on_end=st.rerun)
+        watch_view.show(service, run, on_end=st.rerun)
         return
-    answer_view.show(to, run, Answer.model_validate_json(run.answer))
-    ask_view.form(door, run.id)
+    answer_view.show(service, run, Answer.model_validate_json(run.answer))
+    ask_view.form(open_service, run.id)
 
 
 def _settings() -> None:
     from ui import settings_view
 
-    settings_view.show(door())
+    settings_view.show(open_service())
 
 
 main()

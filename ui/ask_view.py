@@ -9,13 +9,13 @@ from agent.options import Depth
 from agent.samples import sample_questions
 from tools.errors import SteelmanError
 from ui import say
-from ui.door import Door
+from ui.service import PageService
 
 _SHOWN_QUESTIONS = 6
 _DEPTHS = {"quick": "one search", "normal": "searches again for what is missing", "deep": "searches longest"}
 
 
-def form(door: Callable[[], Door], thread: str | None = None) -> None:
+def form(open_service: Callable[[], PageService], thread: str | None = None) -> None:
     """The field; what is asked in a thread may follow up on it."""
     label = "Follow up, or ask something new" if thread else "Ask something that people disagree on"
     example = "What about the cost?" if thread else "Should schools ban smartphones?"
@@ -28,23 +28,25 @@ def form(door: Callable[[], Door], thread: str | None = None) -> None:
                 review = st.checkbox("Let me edit the sides first")
                 web = st.checkbox("Search the web too", value=True, help="Where a search engine is set up.")
     if asked:
-        begin(door(), question, cast(Depth, depth or "normal"), thread=thread, review=review, web=web)
+        begin(open_service(), question, cast(Depth, depth or "normal"), thread=thread, review=review, web=web)
 
 
-def samples(door: Callable[[], Door]) -> None:
+def samples(open_service: Callable[[], PageService]) -> None:
     """Questions that the sample passages answer, without any set-up."""
     say.small("Or try one of the sample questions; their sources were written for this project.")
     with st.container(gap=None):
         for question in list(sample_questions().values())[:_SHOWN_QUESTIONS]:
             if st.button(question, type="tertiary"):
-                begin(door(), question)
+                begin(open_service(), question)
 
 
-def begin(to: Door, question: str, depth: Depth = "normal", *, thread: str | None = None, **options: Any) -> None:
+def begin(
+    service: PageService, question: str, depth: Depth = "normal", *, thread: str | None = None, **options: Any
+) -> None:
     """Starts the run and goes to its address; says what is wrong with a question that cannot be asked."""
     try:
         with st.spinner("Reading the question …"):
-            run_id = to.start(question, depth, thread=thread, **options)
+            run_id = service.start(question, depth, thread=thread, **options)
     except SteelmanError as exc:
         say.error(str(exc))
         return

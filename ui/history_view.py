@@ -6,22 +6,22 @@ from agent.runs.store import Thread
 from tools.errors import SteelmanError
 from ui import say
 from ui.ask_view import go
-from ui.door import Door
+from ui.service import PageService
 from ui.shown import escaped, label
 
 _THREADS = 30  # shown at first, and more with each click on "Older"
 
 
-def show(to: Door, run_id: str) -> None:
+def show(service: PageService, run_id: str) -> None:
     """What was asked before, newest first; each thread can be opened and deleted."""
     st.button("New question", key="new", width="stretch", on_click=go)
     most = st.session_state.get("threads", _THREADS)
-    threads = to.threads(most + 1)
+    threads = service.threads(most + 1)
     if threads:
         say.small("Asked before")
     with st.container(gap=None):
         for thread in threads[:most]:
-            _line(to, thread, run_id)
+            _line(service, thread, run_id)
         if len(threads) > most:
             st.button("Older", key="older", type="tertiary", on_click=_show_older, args=(most,))
     st.button("Settings", key="settings", type="tertiary", on_click=go, kwargs={"view": "settings"})
@@ -31,23 +31,23 @@ def _show_older(shown: int) -> None:
     st.session_state["threads"] = shown + _THREADS
 
 
-def _line(to: Door, thread: Thread, run_id: str) -> None:
+def _line(service: PageService, thread: Thread, run_id: str) -> None:
     asked = escaped(label(thread.question, 60))
     with st.container(horizontal=True, wrap=False, gap=None, vertical_alignment="center"):
         opened = {"run": thread.latest}
         st.button(asked, key=f"open-{thread.id}", type="tertiary", width="stretch", on_click=go, kwargs=opened)
         with st.popover("⋯", type="tertiary", key=f"more-{thread.id}"):
-            _delete(to, thread.id, thread.runs, run_id)
+            _delete(service, thread.id, thread.runs, run_id)
 
 
-def _delete(to: Door, thread: str, runs: int, shown: str) -> None:
+def _delete(service: PageService, thread: str, runs: int, shown: str) -> None:
     what = "this answer" if runs == 1 else f"the {runs} answers of this thread"
     say.small(f"Deletes {what}, with the pages that were read for it.")
     if not st.button("Delete for good", key=f"delete-{thread}"):
         return
-    here = any(row.id == shown for row in to.thread(thread))
+    here = any(row.id == shown for row in service.thread(thread))
     try:
-        to.delete_thread(thread)
+        service.delete_thread(thread)
     except SteelmanError as exc:
         say.error(str(exc))
         return

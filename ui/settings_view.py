@@ -5,11 +5,11 @@ import streamlit as st
 from agent.doctor.checkup import Finding, examine
 from agent.doctor.stages import StageProvider
 from ui import say
-from ui.door import Door
+from ui.service import PageService
 from ui.shown import text
 
 
-def show(to: Door) -> None:
+def show(service: PageService) -> None:
     """The same as `python -m agent doctor`; each part is tried while the page is drawn."""
     say.title("Settings")
     st.html(
@@ -17,10 +17,10 @@ def show(to: Door) -> None:
         "starts. <code>docs/providers.md</code> tells how to turn each on, what it costs and what is sent to whom.</p>"
         "<h2>Who serves each stage</h2>"
     )
-    st.html("".join(_stage(s) for s in to.stages()))
+    st.html("".join(_stage(s) for s in service.stages()))
     st.html("<h2>What is on, and whether it answers</h2>")
     place, lines = st.empty(), list[str]()
-    for part in to.parts():
+    for part in service.parts():
         place.html("".join([*lines, _line("…", part.name, part.serves)]))
         lines.append(_found(examine(part)))
     place.html("".join(lines))
@@ -28,7 +28,7 @@ def show(to: Door) -> None:
 
 def _stage(stage: StageProvider) -> str:
     where = f" at {stage.address}" if stage.address else ""
-    spare = f"; {stage.stand_in} stands in when it fails" if stage.stand_in else ""
+    spare = f"; {stage.fallback} stands in when it fails" if stage.fallback else ""
     served = f"{stage.provider}{where}{spare}" if stage.provider else "nobody"
     return _line("on" if stage.provider else "off", stage.stage, f"{stage.does}: {served}")
 

@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from ui import say
-from ui.door import Door
+from ui.service import PageService
 
 _STANCES = {"For": "supports", "Against": "opposes", "Other": "other"}
 _WORDS = {stance: word for word, stance in _STANCES.items()}
@@ -13,15 +13,15 @@ _WORDS = {stance: word for word, stance in _STANCES.items()}
 Side = dict[str, Any]
 
 
-def edit(to: Door, run_id: str) -> None:
+def edit(service: PageService, run_id: str) -> None:
     """The sides as fields; the run goes on with those that are ticked."""
-    planned = next(e for e in reversed(to.events(run_id)) if e.kind == "waiting").data["sides"]
+    planned = next(e for e in reversed(service.events(run_id)) if e.kind == "waiting").data["sides"]
     say.small("These sides will be searched for. Change them, untick what is to be left out, add what is missing.")
     added = st.session_state.get(f"added-{run_id}", 0)
     sides = [_row(n, side) for n, side in enumerate([*planned, *({} for _ in range(added))], start=1)]
     with st.container(horizontal=True):
         if st.button("Search for these", type="primary"):
-            to.resume(run_id, [s for s in sides if s is not None])
+            service.resume(run_id, [s for s in sides if s is not None])
             st.rerun()
         st.button("Add a side", on_click=_add, args=(run_id,))
 

@@ -8,14 +8,14 @@ from agent.answer.render.words import same
 from agent.runs.store import RunRow
 from tools.errors import SteelmanError, UnknownRunError
 from ui import say, sides_view
-from ui.door import Door
+from ui.service import PageService
 from ui.shown import text
-from ui.watching import STAGES, Progress, SideProgress, State, progress_of
+from ui.watching import STAGES, RunProgress, SideProgress, SideState, progress_of
 
 _EVERY = 0.5  # seconds between looks at the run's events
 _MARKS = {"now": "◐", "done": "●", "open": "○"}
 _STATES = {"now": "going on", "done": "done", "open": "to come"}
-_SIDES: dict[State, str] = {
+_SIDES: dict[SideState, str] = {
     "planned": "○",
     "searching": "◔",
     "found": "◑",
@@ -27,42 +27,42 @@ _SIDES: dict[State, str] = {
 }
 
 
-def show(to: Door, run: RunRow, on_end: Callable[[], None]) -> None:
+def show(service: PageService, run: RunRow, on_end: Callable[[], None]) -> None:
     """Follows the run until it ends, then calls `on_end`."""
     say.title(run.question)
     if run.status == "waiting":
-        sides_view.edit(to, run.id)
+        sides_view.edit(service, run.id)
         return
-    st.fragment(_watch, run_every=_EVERY)(to, run.id, on_end)
+    st.fragment(_watch, run_every=_EVERY)(service, run.id, on_end)
 
 
-def _watch(to: Door, run_id: str, on_end: Callable[[], None]) -> None:
+def _watch(service: PageService, run_id: str, on_end: Callable[[], None]) -> None:
     try:
-        run = to.run(run_id)
+        run = service.run(run_id)
         if run.answer is not None or run.status == "waiting":
             on_end()
-        progress = progress_of(to.events(run_id))
+        progress = progress_of(service.events(run_id))
         st.html(stages(progress, run.question) + sides(progress))
-        _control(to, run)
+        _control(service, run)
     except UnknownRunError:  # deleted meanwhile: the page says so
         on_end()
     except SteelmanError as exc:
         say.error(str(exc))
 
 
-def _control(to: Door, run: RunRow) -> None:
+def _control(service: PageService, run: RunRow) -> None:
     """Stop, or what became of the run and how to go on."""
     if run.status == "running" and not run.abandoned:
         if st.button("Stop", key="stop"):
-            to.cancel(run.id)
+            service.cancel(run.id)
         return
     what = "This run was stopped." if run.status == "cancelled" else run.error or "The process of this run is gone."
     say.warning(what)
     if st.button("Go on with it", key="resume"):
-        to.resume(run.id)
+        service.resume(run.id)
 
 
-def stages(progress: Progress, question: str) -> str:
+def stages(progress: RunProgress, question: str) -> str:
     """The line of stages: those that have begun, the running one, and those to come; and how the question is read."""
     parts = []
     for stage, word in STAGES:
@@ -75,7 +75,7 @@ def stages(progress: Progress, question: str) -> str:
     return f'{neutral}<ul class="sm-stages">{"".join(parts)}</ul>'
 
 
-def sides(progress: Progress) -> str:
+def sides(progress: RunProgress) -> str:
     """A block for each side: what it says, how far it is, and its claims as they are verified."""
     return "".join(_one(side) for side in progress.sides.values())
 

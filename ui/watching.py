@@ -20,7 +20,7 @@ STAGES: tuple[tuple[str, str], ...] = (
 _PART_OF = {"select": "write", "lookup": "search"}
 """Stages that are not named apart, by the one that they are shown as."""
 
-State = Literal["planned", "searching", "found", "searching again", "supported", "thin", "leaning", "not_found"]
+SideState = Literal["planned", "searching", "found", "searching again", "supported", "thin", "leaning", "not_found"]
 
 
 @dataclass
@@ -29,7 +29,7 @@ class SideProgress:
 
     name: str
     statement: str
-    state: State = "planned"
+    state: SideState = "planned"
     passages: int = 0
     pages: int = 0
     claims: list[str] = field(default_factory=list)
@@ -39,7 +39,7 @@ class SideProgress:
         """'searching', '24 passages', 'covered: 7 passages' …"""
         count = f"{self.passages} passage" + ("" if self.passages == 1 else "s")
         found = count + (f" from {self.pages} web pages" if self.pages else "")
-        said: dict[State, str] = {
+        said: dict[SideState, str] = {
             "found": found,
             "supported": f"covered: {count}",
             "thin": f"thin: {count}",
@@ -50,7 +50,7 @@ class SideProgress:
 
 
 @dataclass
-class Progress:
+class RunProgress:
     """A run as it goes. `reached` are the stages that have begun; `running` is the one that goes on."""
 
     neutral: str = ""
@@ -61,15 +61,15 @@ class Progress:
     error: str = ""
 
 
-def progress_of(events: Sequence[Event]) -> Progress:
+def progress_of(events: Sequence[Event]) -> RunProgress:
     """The run's progress after these events."""
-    progress = Progress()
+    progress = RunProgress()
     for event in events:
         _take(progress, event)
     return progress
 
 
-def _take(progress: Progress, event: Event) -> None:
+def _take(progress: RunProgress, event: Event) -> None:
     data = event.data
     if event.kind == "stage":
         progress.running = _PART_OF.get(str(data["stage"]), str(data["stage"]))

@@ -314,8 +314,10 @@ def _tried(state: RunState) -> list[Note]:
 
 def _what_happened(state: RunState) -> list[Note]:
     """What failed, what stood in for it, and what was left out on purpose; each once."""
-    failures = dict.fromkeys((f.get("kind", "failed"), f["message"]) for f in state.get("failures", []))
-    notes = [Note(kind=kind, text=text) for kind, text in failures]
+    failures = dict.fromkeys(
+        (f.get("kind", "failed"), f["message"], f.get("hint", "")) for f in state.get("failures", [])
+    )
+    notes = [Note(kind=kind, text=text, hint=hint) for kind, text, hint in failures]
     if unread := [f"{url} ({why})" for url, why in state.get("unread", {}).items()]:
         text = f"{count(len(unread), 'web page')} could not be read: {_shortened(unread)}."
         notes.append(Note(kind="scope", text=text))

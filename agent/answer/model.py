@@ -173,10 +173,15 @@ class ChosenPassage(Part):
 
 
 class Note(Part):
-    """Something that the reader should know: what failed, what was not found, what was dropped."""
+    """Something that the reader should know: what failed, what was not found, what was dropped.
+
+    `hint`: the part of the text that only helps at the keyboard of the machine that answered, such as a command to
+    type; left out of the JSON where there is none, and of an answer that goes elsewhere.
+    """
 
     kind: Literal["failed", "not_found", "thin", "dropped", "unjudged", "balance", "scope", "degraded"]
     text: str
+    hint: str = Field(default="", exclude_if=lambda hint: not hint)
 
 
 class Usage(Part):

@@ -10,10 +10,12 @@ from agent.__main__ import DEGRADED, NOTHING_FOUND, OK
 from agent.answer.model import Answer
 from agent.answer.render.files import check_ending, write_answer
 from agent.answer.render.terminal import to_terminal
-from agent.commands.progress import Progress
-from agent.runs.open import open_runs, options_of, settings_of
+from agent.commands.arguments import options_of, settings_of
+from agent.commands.progress import TerminalProgress
+from agent.runs.failure import RunCrashedError, resume_command
+from agent.runs.open import open_runs
 from agent.runs.service import Runs
-from tools.errors import InputError, RunCancelledError, RunError, SteelmanError
+from tools.errors import InputError, RunAbandonedError, RunCancelledError, RunError, SteelmanError
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,20 +52,18 @@ def exit_status(answer: Answer) -> int:
 
 async def follow(runs: Runs, run_id: str) -> Answer:
     """The run's answer, with its progress shown; Ctrl-C leaves the run resumable and says how."""
-    progress = Progress()
+    progress = TerminalProgress()
     try:
         async for event in runs.events(run_id):
             progress.show(event)
         return await runs.answer(run_id)
-    except RunCancelledError:
+    except (RunCancelledError, RunAbandonedError, RunCrashedError):  # their hint is how to go on
         raise
     except SteelmanError as exc:
-        if "--resume" in str(exc):
-            raise
-        raise RunError(f"{exc} Then go on: python -m agent ask --resume {run_id}") from exc
+        raise RunError(str(exc), hint=f"Then go on: {resume_command(run_id)}") from exc
     except asyncio.CancelledError:
         await runs.cancel(run_id)
-        print(f"\nGo on with: python -m agent ask --resume {run_id}", file=sys.stderr)
+        print(f"\nGo on with: {resume_command(run_id)}", file=sys.stderr)
         raise
 
 

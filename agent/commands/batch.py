@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from agent.__main__ import DEGRADED, FAILED, OK
+from agent.commands.arguments import options_of, settings_of
 from agent.commands.ask import exit_status
 from agent.options import RunOptions
-from agent.runs.open import open_runs, options_of, settings_of
+from agent.runs.open import open_runs
 from agent.runs.service import Runs
 from tools.errors import InputError, SteelmanError
 from tools.store.database import translated
@@ -46,12 +47,12 @@ async def _batch(args: argparse.Namespace, waiting: list[str], already: int) -> 
                     status = await finished
                     failed, replaced = failed + (status == FAILED), replaced + (status == DEGRADED)
                     bar.update()
-            finally:  # stopped, none may begin another question while the door closes
+            finally:  # stopped, none may begin another question while the service closes
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-    stood_in = f" ({replaced} though a provider failed)" if replaced else ""
-    answered = f"{len(waiting) - failed} answered{stood_in}"
+    degraded = f" ({replaced} though a provider failed)" if replaced else ""
+    answered = f"{len(waiting) - failed} answered{degraded}"
     print(f"{answered}, {failed} failed, {already} were there already: {args.out}", file=sys.stderr)
     return FAILED if failed else DEGRADED if replaced else OK
 
@@ -105,13 +106,13 @@ def _read_done(path: Path) -> set[str]:
         ours = row is not None and "question" in row and ("schema_version" in row or "error" in row)
         if line.strip() and not ours and not (row is None and number == len(lines)):
             raise InputError(f"{path}, line {number}: not an answer. Give --out a file of its own.")
-    kept = [row for row in rows if row is not None and "schema_version" in row]
-    if len(kept) != len(lines) - 1 or lines[-1]:
-        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept)
+    answered_rows = [row for row in rows if row is not None and "schema_version" in row]
+    if len(answered_rows) != len(lines) - 1 or lines[-1]:
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in answered_rows)
         scratch = path.with_suffix(path.suffix + ".part")
         scratch.write_text(text, encoding="utf-8")
         scratch.replace(path)
-    return {row["question"] for row in kept}
+    return {row["question"] for row in answered_rows}
 
 
 def _object(line: str) -> dict[str, Any] | None:

@@ -6,9 +6,10 @@ import sys
 
 from agent.__main__ import OK
 from agent.answer.render.words import plain
+from agent.commands.arguments import options_of, settings_of
 from agent.commands.ask import follow, print_answer
 from agent.options import RunOptions
-from agent.runs.open import open_runs, options_of, settings_of
+from agent.runs.open import open_runs
 from agent.runs.service import Runs
 from tools.errors import SteelmanError
 
@@ -22,12 +23,12 @@ def run(args: argparse.Namespace) -> int:
         print(_HELLO)
     # The event loop rests while a line is read, so that Ctrl-C at the prompt ends the chat at once.
     with asyncio.Runner() as runner:
-        door = open_runs(settings_of(args), offline=args.no_web)
-        runs = runner.run(door.__aenter__())
+        opening = open_runs(settings_of(args), offline=args.no_web)
+        runs = runner.run(opening.__aenter__())
         try:
             _converse(runner, runs, options_of(args, runs), terminal)
         finally:
-            runner.run(door.__aexit__(None, None, None))
+            runner.run(opening.__aexit__(None, None, None))
     return OK
 
 

@@ -5,7 +5,7 @@ import shlex
 
 from agent.__main__ import OK
 from agent.answer.render.words import plain
-from agent.runs.indexes import open_store
+from agent.runs.parts import open_store
 from tools.errors import InputError
 from tools.ingest.readers import STRUCTURED
 from tools.language.counts import count

@@ -3,7 +3,7 @@
 import argparse
 
 from agent.__main__ import OK
-from agent.runs.indexes import open_indexes
+from agent.runs.parts import open_indexes
 from tools.errors import InputError
 from tools.store.store import SAMPLES
 
@@ -24,8 +24,8 @@ def run(args: argparse.Namespace) -> int:
         removed = store.delete_document(args.name, args.document)
         if not removed:
             raise InputError(
-                f"collection '{args.name}' has no document '{args.document}'. "
-                f"See `python -m agent collections {args.name}`."
+                f"collection '{args.name}' has no document '{args.document}'.",
+                hint=f"See `python -m agent collections {args.name}`.",
             )
     else:
         removed = store.delete_collection(args.name)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agent.__main__ import FAILED, OK
-from agent.runs.indexes import open_indexes
+from agent.runs.parts import open_indexes
 from agent.settings import load_settings
 from tools.errors import InputError, SourceError
 from tools.ingest.columns import FIELDS, Columns
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     paths = [p for p in args.paths if p not in addresses]
     skipped = Counter[str]()
     files = find_files(paths, everything=args.all, or_none=args.sync, skipped=skipped) if paths else []
-    report, progress = IngestReport(), _Progress()
+    report, progress = IngestReport(), _IngestProgress()
     _check_report(args.report, files)
     store, search, encoder = open_indexes()
     documents = _both(read_all(files, report, progress, _columns(args)), addresses, report.problems)
@@ -184,8 +184,9 @@ def _synchronise(
     away = [p for p in paths if _is_empty(printable(os.path.realpath(p)), here, stored)]
     if away and not sys.stdin.isatty():
         raise InputError(
-            f"'{away[0]}' holds no file any more, as a disk that is not connected. Nothing was removed. If its "
-            f"documents are to go, remove them at a terminal, or with `python -m agent delete {args.collection}`."
+            f"'{away[0]}' holds no file any more, as a disk that is not connected. Nothing was removed.",
+            hint="If its documents are to go, remove them at a terminal, or with "
+            f"`python -m agent delete {args.collection}`.",
         )
     if not (args.yes and not away) and not _agreed(gone, args.collection):
         return []
@@ -260,7 +261,7 @@ async def _read_pages(addresses: Sequence[str], problems: list[str]) -> list[Sou
         await fetcher.aclose()
 
 
-class _Progress:
+class _IngestProgress:
     """Which file is read, of how many: one line that changes on a terminal, else a line every ten seconds."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast, get_type_hints
 
@@ -28,20 +28,14 @@ from typing_extensions import TypedDict
 from agent.answer.build import answer_of
 from agent.answer.model import Answer
 from agent.answer.render.markdown import to_markdown
-from agent.evidence.followups import opening
 from agent.options import RunOptions
-from agent.providers.build import build_providers
-from agent.question import check_form, check_question
-from agent.runs.open import usual_options
-from agent.samples import index_samples
-from agent.seams import Providers
-from agent.settings import Settings, load_settings
+from agent.runs.admission import first_state, usual_options
+from agent.runs.executor import RECURSION
+from agent.runs.parts import Parts, open_parts
+from agent.settings import load_settings
 from agent.state import RunState
 from agent.tracing import langsmith_of, run_span, set_up_tracing
 from tools.errors import InputError, SettingsError, SteelmanError
-from tools.ingest.ingest import Ingester
-from tools.store.database import Database
-from tools.store.store import Store, check_encoder
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -62,14 +56,14 @@ class Question(TypedDict, total=False):
     earlier: list[str]
 
 
-class Told(TypedDict, total=False):
+class Output(TypedDict, total=False):
     """The public answer (`docs/answer.schema.json`), and the same as Markdown."""
 
     answer: dict[str, Any]
     markdown: str
 
 
-class Served(Question, Told, total=False):
+class Served(Question, Output, total=False):
     """The state of the served graph."""
 
     options: dict[str, Any]  # check: what the run may do, as it is stored
@@ -80,16 +74,6 @@ class Served(Question, Told, total=False):
 
 class RefusedError(ValueError):
     """An error of Steelman's on its way to a client: of another type the server would keep its text to itself."""
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What the nodes use."""
-
-    settings: Settings
-    database: Database
-    store: Store
-    providers: Providers
 
 
 class Host:
@@ -105,18 +89,16 @@ class Host:
         with self._lock:
             if self._graph is None:
                 set_up_tracing()
-                self._parts = _open_parts(load_settings())
+                self._parts = open_parts(load_settings(), samples=True)
                 self._graph = build_served(self._parts)
             return self._graph
 
     async def close(self) -> None:
         parts, self._parts, self._graph = self._parts, None, None
         if parts is not None:
-            await parts.providers.aclose()
-            parts.database.close()
+            await parts.aclose()
 
 
-RECURSION = 100
 _HOST = Host()
 
 
@@ -127,11 +109,9 @@ async def make_graph(runtime: ServerRuntime[Any]) -> AsyncIterator["Graph"]:
     The server drops what the graph's context does not know before the graph is run, so that later nobody could say so.
     """
     running = runtime.execution_runtime
-    try:
+    with _refusing():
         options = read_options(RunOptions.of, running.context if running else None)
         graph = await asyncio.to_thread(_HOST.open)
-    except SteelmanError as exc:
-        raise RefusedError(str(exc)) from exc
     with langsmith_of(options):
         yield graph
 
@@ -167,24 +147,11 @@ def _of_kind(name: str, value: object) -> Any:
         raise SettingsError(f"the option '{name}' cannot be {first['input']!r}: {first['msg']}.") from exc
 
 
-def _open_parts(settings: Settings) -> Parts:
-    database = Database(settings.database_path)
-    try:
-        store = Store(database)
-        providers = build_providers(settings, store)
-        encoder = providers.search.encoder
-        index_samples(store, Ingester(store, providers.search, encoder), encoder.name)
-    except BaseException:
-        database.close()
-        raise
-    return Parts(settings, database, store, providers)
-
-
 def build_served(parts: Parts) -> "Graph":
     """The graph over the parts, without a checkpointer of its own."""
     from agent.graph import build_graph
 
-    graph = StateGraph(Served, context_schema=Options, input_schema=Question, output_schema=Told)
+    graph = StateGraph(Served, context_schema=Options, input_schema=Question, output_schema=Output)
     graph.add_node("check", _check(parts))
     graph.add_node("stages", _stages(parts, build_graph(parts.providers)))
     graph.add_node("answer", _answer(parts))
@@ -198,41 +165,34 @@ Node = Callable[..., Awaitable[Served]]
 
 
 def _check(parts: Parts) -> Node:
-    """Refuses what cannot be answered before anything is searched, as the door does."""
+    """Refuses what cannot be answered before anything is searched, and makes the agent's first state."""
 
     async def check(state: Served, runtime: Runtime[Any]) -> Served:
-        with _told():
-            providers, store = parts.providers, parts.store
+        with _refusing():
             options = await asyncio.to_thread(read_options, partial(usual_options, parts), runtime.context)
-            asked = _asked(state)
-            question = await asyncio.to_thread(check_question, asked, english_only=providers.english_only)
-            if not options.web:
-                providers.check_offline()
-            opening = await asyncio.to_thread(_opening, state, question, options)
-            if providers.english_only and "against" not in opening:
-                check_form((await providers.framer.frame(question, opening["earlier"]))["form"], question)
-            for name in options.collections:
-                _, made_by = await asyncio.to_thread(store.collection, name)
-                check_encoder(name, made_by, providers.search.encoder.name)
+            question, earlier = _question_of(state)
+            last = [Answer.model_validate(state["answer"])] if state.get("answer") else []
+            opening = await first_state(
+                question,
+                options,
+                parts.providers,
+                earlier=[*options.earlier, *earlier],
+                answers=lambda: last,
+                in_thread=asyncio.to_thread,
+            )
         return Served(opening=opening, options=options.to_dict())
 
     return check
 
 
-def _asked(state: Served) -> str:
-    """The question; raises InputError for an input that is not as `Question` says."""
+def _question_of(state: Served) -> tuple[str, list[str]]:
+    """The question and those before it; raises InputError for an input that is not as `Question` says."""
     question, earlier = cast(object, state.get("question")), cast(object, state.get("earlier", []))
     if not isinstance(question, str):
         raise InputError('the input has no question. Send {"question": "…"}.')
     if not isinstance(earlier, list) or not all(isinstance(q, str) for q in earlier):
         raise InputError('the earlier questions have to be a list of texts. Send {"earlier": ["…"]}, or leave it out.')
-    return question
-
-
-def _opening(state: Served, question: str, options: RunOptions) -> RunState:
-    """What the agent begins with, read against the last answer of the thread and the questions that were sent."""
-    last = [Answer.model_validate(state["answer"])] if state.get("answer") else []
-    return opening(question, [*options.earlier, *state.get("earlier", [])], last)
+    return question, earlier
 
 
 def _stages(parts: Parts, agent: "Graph") -> Node:
@@ -242,7 +202,7 @@ def _stages(parts: Parts, agent: "Graph") -> Node:
         began, options = time.time(), RunOptions.from_dict(state["options"])  # a resume brings none
         options = replace(options, deadline_at=began + options.deadline_seconds)
         try:
-            with _told(), run_span(_run_id(runtime), options) as traced:
+            with _refusing(), run_span(_run_id(runtime), options) as traced:
                 ended = await agent.ainvoke(state["opening"], {"recursion_limit": RECURSION}, context=options)
                 traced.done("", parts.providers.names | ended.get("served", {}))
         except GraphBubbleUp:
@@ -261,9 +221,9 @@ def _answer(parts: Parts) -> Node:
     async def answer(state: Served, runtime: Runtime[Any]) -> Served:
         options = RunOptions.from_dict(state["options"])
         took = time.time() - state["began"]
-        told = await answer_of(_run_id(runtime), state["ended"], options, parts.providers, took)
+        made = await answer_of(_run_id(runtime), state["ended"], options, parts.providers, took)
         await asyncio.to_thread(parts.store.web.forget, _thread())
-        return Served(answer=told.model_dump(mode="json"), markdown=to_markdown(told))
+        return Served(answer=made.model_dump(mode="json"), markdown=to_markdown(made))
 
     return answer
 
@@ -279,7 +239,8 @@ def _run_id(runtime: Runtime[Any]) -> str:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _refusing() -> Iterator[None]:
+    """Steelman's errors leave it as ones whose text the server shows."""
     try:
         yield
     except SteelmanError as exc:

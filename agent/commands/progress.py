@@ -20,7 +20,7 @@ _STAGES = {
 }
 
 
-class Progress:
+class TerminalProgress:
     """Prints one line a stage: what it did and how long it took."""
 
     def __init__(self, stream: TextIO | None = None) -> None:

@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from agent.__main__ import OK
-from agent.runs.indexes import open_indexes
+from agent.runs.parts import open_indexes
 
 
 def run(args: argparse.Namespace) -> int:

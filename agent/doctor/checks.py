@@ -1,7 +1,7 @@
 """What a checkup tries: each check says in words what its part is, or raises what is wrong with it.
 
-Checks are for threads without a running event loop. What holds weights or files is taken from a door that is open in
-the process; clients of servers are made anew, since they belong to one event loop.
+Checks are for threads without a running event loop. What holds weights or files is taken from a service that is open
+in the process; clients of servers are made anew, since they belong to one event loop.
 """
 
 import asyncio
@@ -9,6 +9,9 @@ from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from agent.providers.chats import build_chats
+from agent.providers.judging import build_judge, build_own_judge
+from agent.providers.retrieval import build_encoder, build_engine, build_search
 from agent.seams import Providers
 from agent.settings import Settings
 from tools.errors import ProviderDownError, ProviderReplyError
@@ -42,7 +45,6 @@ class Tools:
 
     def encoder(self) -> "Encoder":
         """What the collections are indexed with; one behind an address is made anew, so that its server is asked."""
-        from agent.providers.retrieval import build_encoder
         from tools.inference.encoders.encoder import load_encoder
 
         if self.opened is not None and not self.settings.embeddings_url:
@@ -80,7 +82,6 @@ def encoder(tools: Tools) -> str:
 
 
 def indexes(tools: Tools) -> str:
-    from agent.providers.retrieval import build_search
 
     settings, encoder = tools.settings, tools.encoder()
     with tools.store() as store:
@@ -103,8 +104,6 @@ def language(tools: Tools) -> str:
 
 def chat(tools: Tools) -> str:
     """Asks for the lists of models, which costs nothing and tells whether address, key and names are right."""
-    from agent.providers.chats import build_chats
-
     insisted = "fails without it" if tools.settings.provider == "chat" else "the embedded one stands in when it fails"
     return f"{_offered({m.name: m for m in build_chats(tools.settings).values()}.values())}; {insisted}"
 
@@ -127,22 +126,20 @@ def _offered(models: "Iterable[ChatModel]") -> str:
 def chat_asked(tools: Tools) -> str:
     """Asks each model for the framing of one question."""
     from agent.providers.chat.framing import ChatFramer
-    from agent.providers.chats import build_chats
 
-    async def asked() -> None:
+    async def ask_once() -> None:
         for model in {m.name: m for m in build_chats(tools.settings).values()}.values():
             try:
                 await ChatFramer(model).frame("Should voting be compulsory?", [])
             finally:
                 await model.aclose()
 
-    _wait(asked(), "the chat model")
+    _wait(ask_once(), "the chat model")
     return f"{chat(tools)}; answered a question"
 
 
 def own_judge(tools: Tools) -> str:
     """The embedded judge, or an NLI model."""
-    from agent.providers.judging import build_own_judge
 
     judge = tools.opened.models.own_judge if tools.opened else build_own_judge(tools.settings)
     judge.score([_pair()])
@@ -153,20 +150,19 @@ def own_judge(tools: Tools) -> str:
 
 
 def served_judge(tools: Tools) -> str:
-    from agent.providers.judging import build_judge
 
     judge = build_judge(tools.settings)
     assert judge is not None  # this check is only made where there is one
     where = without_login(judge.address)
 
-    async def asked() -> float:
+    async def ask_once() -> float:
         try:
             return float((await judge.support([_pair()], _SECONDS))[0])
         finally:
             if close := getattr(judge, "aclose", None):  # of a client that belongs to this event loop
                 await close()
 
-    score = _wait(asked(), where)
+    score = _wait(ask_once(), where)
     if score != score:
         raise ProviderReplyError(f"{judge.name} at {where} gave no verdict.")
     insisted = "fails without it" if tools.settings.judge != "auto" else "the embedded judge stands in when it fails"
@@ -175,7 +171,6 @@ def served_judge(tools: Tools) -> str:
 
 def batch_judge(tools: Tools) -> str:
     """A chat model that judges is not asked, since that costs; whether it is offered is, which does not."""
-    from agent.providers.judging import build_judge
     from tools.inference.judges.batch import BatchJudge
 
     judge = build_judge(tools.settings)
@@ -192,7 +187,6 @@ def _pair() -> Pair:
 
 
 def web(tools: Tools) -> str:
-    from agent.providers.retrieval import build_engine
     from tools.web.domains import DomainLists
 
     engine = build_engine(tools.settings)
@@ -203,7 +197,6 @@ def web(tools: Tools) -> str:
 
 
 def web_asked(tools: Tools) -> str:
-    from agent.providers.retrieval import build_engine
 
     engine = build_engine(tools.settings)
     assert engine is not None  # this check is only made where there is one

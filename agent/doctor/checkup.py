@@ -14,11 +14,14 @@ from pydantic import SecretStr
 
 from agent.doctor import checks
 from agent.doctor.checks import Tools
+from agent.providers.chats import uses_chat
+from agent.providers.judging import build_judge, judges_in_batches
+from agent.providers.retrieval import build_engine
 from agent.seams import Providers
 from agent.settings import Settings
 from tools.errors import SteelmanError
 
-State = Literal["ok", "fails", "off"]
+CheckState = Literal["ok", "fails", "off"]
 _SHORTEST_SECRET = 4  # characters; what is shorter is no key, and would be found in any word
 
 
@@ -40,7 +43,7 @@ class Finding:
 
     name: str
     serves: str
-    state: State
+    state: CheckState
     detail: str
     seconds: float = 0.0
 
@@ -48,7 +51,7 @@ class Finding:
 def parts(settings: Settings, *, ask: bool = False, opened: Providers | None = None) -> list[Part]:
     """What is on, and then what is off. Nothing is tried yet.
 
-    `ask`: what costs something is to be tried too. `opened`: the providers of a door that is open in this process;
+    `ask`: what costs something is to be tried too. `opened`: the providers of a service that is open in this process;
     its store, indexes and models are looked at, so that none of them is opened or loaded a second time.
     Raises what building the judge or the search engine raises for settings that cannot be used.
     """
@@ -66,7 +69,7 @@ def examine(part: Part) -> Finding:
     if part.check is None:
         return Finding(part.name, part.serves, "off", part.turned_on)
     began = time.monotonic()
-    state: State = "ok"
+    state: CheckState = "ok"
     try:
         detail = part.check()
     except SteelmanError as exc:
@@ -102,9 +105,6 @@ Check = Callable[[Tools], str]
 
 
 def _on(settings: Settings, *, ask: bool) -> Iterator[tuple[str, str, Check]]:
-    from agent.providers.chats import uses_chat
-    from agent.providers.judging import build_judge, judges_in_batches
-    from agent.providers.retrieval import build_engine
 
     speaks = "the neutral question, the sides, further queries and the claims"
     yield "data", "what was ingested, and the runs", checks.data
@@ -127,9 +127,6 @@ def _on(settings: Settings, *, ask: bool) -> Iterator[tuple[str, str, Check]]:
 
 def _off(settings: Settings) -> list[tuple[str, str, str]]:
     """What is not on: its name, what it would serve, and the variables for `.env` that turn it on."""
-    from agent.providers.chats import uses_chat
-    from agent.providers.judging import build_judge, judges_in_batches
-    from agent.providers.retrieval import build_engine
 
     speaks, other = "questions in any language, and sides, queries and claims of a model", "another model's search"
     encoder = settings.encoder or settings.embeddings_url

@@ -24,7 +24,7 @@ _ORDER = ("frame", "expand", "search", "web", "judge", "requery", "write", "veri
 class StageProvider:
     """Who serves a stage. `provider` is 'embedded', a model's or an engine's name, or empty for a stage that is off.
 
-    `address` is where that is, empty for this process, and never holds a login. `stand_in` is who takes over when the
+    `address` is where that is, empty for this process, and never holds a login. `fallback` is who takes over when the
     provider fails; empty where nobody does, so that the run fails with it.
     """
 
@@ -32,7 +32,7 @@ class StageProvider:
     does: str
     provider: str
     address: str = ""
-    stand_in: str = ""
+    fallback: str = ""
 
 
 def stages(settings: Settings) -> list[StageProvider]:
@@ -44,11 +44,11 @@ def stages(settings: Settings) -> list[StageProvider]:
 
 
 def _speaking(settings: Settings) -> Iterator[StageProvider]:
-    chat, stand_in = uses_chat(settings), "" if settings.provider == "chat" else EMBEDDED
+    chat, fallback = uses_chat(settings), "" if settings.provider == "chat" else EMBEDDED
     for stage, setting, does in _SPEAKING:
         if chat:
             model = build_chat(settings, setting)
-            yield StageProvider(stage, does, model.name, model.address, stand_in)
+            yield StageProvider(stage, does, model.name, model.address, fallback)
         else:
             yield StageProvider(stage, does, EMBEDDED)
 
@@ -71,9 +71,9 @@ def _judging(settings: Settings) -> Iterator[StageProvider]:
     """The judge also has the last word on whether a claim holds."""
     judge = build_judge(settings)
     served = (judge.name, without_login(judge.address)) if judge else (_own_judge(settings), "")
-    stand_in = EMBEDDED if judge and settings.judge == "auto" else ""
-    yield StageProvider("judge", "says which passage supports which side", *served, stand_in)
-    yield StageProvider("verify", "checks each claim against its source and its side", *served, stand_in)
+    fallback = EMBEDDED if judge and settings.judge == "auto" else ""
+    yield StageProvider("judge", "says which passage supports which side", *served, fallback)
+    yield StageProvider("verify", "checks each claim against its source and its side", *served, fallback)
 
 
 def _own_judge(settings: Settings) -> str:

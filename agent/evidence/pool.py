@@ -63,7 +63,8 @@ async def _word_scores(
     try:
         return await in_time(options, "write", asked), []
     except SteelmanError as exc:
-        return {}, [Failure(stage="select", message=f"Passages were chosen without their word scores: {exc}")]
+        message = f"Passages were chosen without their word scores: {exc}"
+        return {}, [Failure(stage="select", message=message, hint=exc.hint)]
 
 
 def _words(ids: Sequence[int], known: dict[int, float]) -> NDArray[np.float64]:

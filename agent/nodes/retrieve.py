@@ -46,8 +46,8 @@ def node(providers: Providers) -> Stage[BranchState]:
         web = found.web
         report(runtime, "found", side=perspective["id"], passages=len(found.ids), pages=web.pages)
         failures = [
-            Failure(stage="search", message=f"A search for '{perspective['name']}' failed: {problem}")
-            for problem in dict.fromkeys(map(str, found.problems))
+            Failure(stage="search", message=f"A search for '{perspective['name']}' failed: {problem}", hint=hint)
+            for problem, hint in dict.fromkeys((str(p), p.hint) for p in found.problems)
         ]
         return RunState(
             queries={perspective["id"]: queries},
@@ -92,7 +92,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     try:
         ids = await in_time(options, "search", _reranked(providers, statement, ids))
     except SteelmanError as exc:
-        problems.append(ProviderError(f"what was found is not re-ranked: {exc}"))
+        problems.append(ProviderError(f"what was found is not re-ranked: {exc}", hint=exc.hint))
     stored = await asyncio.to_thread(providers.store.vectors, ids)
     elsewhere = providers.models.retrieval_encoder is not providers.models.encoder
     near_enough = [i for i in ids if i in stored and (elsewhere or float(stored[i] @ vectors[0]) >= TOO_FAR)]

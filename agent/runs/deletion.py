@@ -14,19 +14,20 @@ if TYPE_CHECKING:
 
 
 async def delete_runs(
-    run_ids: Sequence[str], runs: RunStore, saver: "BaseCheckpointSaver[Any]", desk: Executor | None = None
+    run_ids: Sequence[str], runs: RunStore, saver: "BaseCheckpointSaver[Any]", thread: Executor | None = None
 ) -> None:
     """Removes the runs; their rows go last, so that one whose deletion failed on the way can be deleted again.
 
-    `desk` is where the run tables are read and written, the event loop's own threads without one. Raises RunBusyError,
-    before anything is removed, when somebody still works on one of the runs, UnknownRunError when one is gone.
+    `thread` is where the run tables are read and written, the event loop's own threads without one. Raises
+    RunBusyError, before anything is removed, when somebody still works on one of the runs, UnknownRunError when one is
+    gone.
     """
-    at_desk = partial(asyncio.get_running_loop().run_in_executor, desk)
+    in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
     holder = f"deletion:{uuid.uuid4().hex}"
-    await at_desk(runs.hold, run_ids, holder)
+    await in_thread(runs.hold, run_ids, holder)
     try:
         for run_id in run_ids:
             await saver.adelete_thread(run_id)
-        await at_desk(runs.delete, *run_ids)
+        await in_thread(runs.delete, *run_ids)
     finally:
-        await at_desk(runs.release, holder)
+        await in_thread(runs.release, holder)

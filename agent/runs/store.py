@@ -1,17 +1,23 @@
 """Runs, their numbered events and their answers, in the store's database."""
 
+import asyncio
 import json
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, ParamSpec, TypeVar
 
+from agent.runs.failure import RunFailure
 from tools.errors import RunBusyError, UnknownRunError
 from tools.store.database import Database
 from tools.store.web_passages import WebPassages
 
+P = ParamSpec("P")
+T = TypeVar("T")
 RunStatus = Literal["running", "waiting", "done", "failed", "cancelled"]
 STALE_SECONDS = 10.0
 """A run whose owner has not been heard of for so long may be continued by another process."""
@@ -83,8 +89,20 @@ class Thread:
     at: str
 
 
+class TableThread:
+    """One thread that reads and writes tables for an event loop, and that no slow provider can hold up."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        """`pool` has one thread."""
+        self.pool = pool
+
+    async def __call__(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What the function returns or raises."""
+        return await asyncio.get_running_loop().run_in_executor(self.pool, partial(work, *args, **kwargs))
+
+
 class RunStore:
-    """The tables of the run door."""
+    """The tables of runs and their events."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
@@ -107,7 +125,7 @@ class RunStore:
             )
         if len(rows) != 1 or not run_id:
             what = "several runs begin" if len(rows) > 1 else "there is no run that begins"
-            raise UnknownRunError(f"{what} with '{run_id}'. See the last ones: `python -m agent runs`.")
+            raise UnknownRunError(f"{what} with '{run_id}'.", hint="See the last ones: `python -m agent runs`.")
         return run_row(rows[0])
 
     def latest(self, limit: int) -> list[RunRow]:
@@ -165,9 +183,9 @@ class RunStore:
         answer: str | None = None,
         error: str | None = None,
     ) -> bool:
-        """Records how the owner's part ended, with its last event, and lets go of the run.
+        """Records how the owner's part ended, with its last event, and releases the run.
 
-        False when the run had been cancelled or taken over meanwhile: then it is only let go of.
+        False when the run had been cancelled or taken over meanwhile: then it is only released.
         """
         query = f"UPDATE runs SET status = ?, finished_at = ?, answer = ?, error = ? WHERE id = ? AND {_OWNED}"
         with self._db.write() as db:
@@ -177,15 +195,15 @@ class RunStore:
             db.execute("UPDATE runs SET owner = NULL, heartbeat = NULL WHERE id = ? AND owner = ?", (run_id, owner))
         return ended
 
-    def let_go(self, owner: str) -> None:
-        """Cancels whatever the owner still holds."""
+    def cancel_owned(self, owner: str) -> None:
+        """Cancels and releases whatever the owner still holds."""
         with self._db.read() as db:
             held = [r["id"] for r in db.execute("SELECT id FROM runs WHERE owner = ?", (owner,))]
         for run_id in held:
             self.finish(run_id, owner, "cancelled", {})
 
     def mark_cancelled(self, run_id: str) -> bool:
-        """Ends a running or waiting run; False when it had ended already. Its owner, if any, has yet to let go."""
+        """Ends a running or waiting run; False when it had ended already. Its owner, if any, has yet to release it."""
         with self._db.write() as db:
             query = (
                 "UPDATE runs SET status = 'cancelled', finished_at = ?"
@@ -210,7 +228,7 @@ class RunStore:
                     raise RunBusyError(f"run {row.id} is still at work. Stop it first, then try again.")
 
     def release(self, owner: str) -> None:
-        """Lets go of what the owner holds, and leaves it as it is."""
+        """Ends the owner's hold on its runs, and leaves them as they are."""
         with self._db.write() as db:
             db.execute("UPDATE runs SET owner = NULL, heartbeat = NULL WHERE owner = ?", (owner,))
 
@@ -232,6 +250,13 @@ class RunStore:
         with self._db.read() as db:
             rows = db.execute("SELECT * FROM events WHERE run_id = ? AND number > ? ORDER BY number", (run_id, after))
             return [Event(r["number"], r["at"], r["kind"], json.loads(r["data"])) for r in rows]
+
+    def failures(self, run_ids: Sequence[str]) -> dict[str, RunFailure]:
+        """How the runs failed last, by id; those that never did have none."""
+        marks = ", ".join("?" * len(run_ids))
+        query = f"SELECT run_id, data FROM events WHERE kind = 'failed' AND run_id IN ({marks}) ORDER BY number"
+        with self._db.read() as db:
+            return {r["run_id"]: RunFailure(**json.loads(r["data"])) for r in db.execute(query, tuple(run_ids))}
 
 
 def _append(db: sqlite3.Connection, run_id: str, kind: str, data: dict[str, Any]) -> None:

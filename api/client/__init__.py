@@ -13,7 +13,7 @@ from agent.answer.retrieved import Retrieved
 from agent.runs.store import Event
 from api.client.client import Steelman
 from api.client.errors import CallError, ClientError, RunEndedError, UnreachableError
-from api.shapes import Collection, Document, Judged, JudgePair, NewDocument, RunState, RunSummary, Side, Stored
+from api.schemas import Collection, Document, Judged, JudgePair, NewDocument, RunDetails, RunSummary, Side, Stored
 
 __all__ = [
     "Answer",
@@ -26,8 +26,8 @@ __all__ = [
     "Judged",
     "NewDocument",
     "Retrieved",
+    "RunDetails",
     "RunEndedError",
-    "RunState",
     "RunSummary",
     "Side",
     "Steelman",

@@ -15,7 +15,7 @@ from agent.options import Depth
 from agent.runs.store import Event, RunStatus
 from api.client.connection import Connection
 from api.client.errors import CallError, RunEndedError
-from api.shapes import (
+from api.schemas import (
     Cancelled,
     Collection,
     Collections,
@@ -25,8 +25,8 @@ from api.shapes import (
     Judged,
     JudgePair,
     NewDocument,
+    RunDetails,
     RunList,
-    RunState,
     RunSummary,
     Side,
     Stored,
@@ -114,9 +114,9 @@ class Steelman:
         """What a run that is done found for each side."""
         return Retrieved.model_validate_json(self._server.send("GET", f"{_at(run_id)}/passages").content)
 
-    def run(self, run_id: str) -> RunState:
+    def run(self, run_id: str) -> RunDetails:
         """How far the run is."""
-        return RunState.model_validate_json(self._server.send("GET", _at(run_id)).content)
+        return RunDetails.model_validate_json(self._server.send("GET", _at(run_id)).content)
 
     def runs(self, *, status: RunStatus | None = None, thread: str | None = None) -> Iterator[RunSummary]:
         """The caller's runs, newest first; pages are asked for as they are needed."""

@@ -74,9 +74,11 @@ class Connection:
                 waiting.after(exc)
 
     def _silent(self, exc: httpx.TransportError) -> UnreachableError:
-        told = UnreachableError(f"{self._http.base_url} does not answer ({exc}). Does `python -m api` run there?")
-        told.__cause__ = exc
-        return told
+        unreachable = UnreachableError(
+            f"{self._http.base_url} does not answer ({exc}). Does `python -m api` run there?"
+        )
+        unreachable.__cause__ = exc
+        return unreachable
 
     @contextmanager
     def _stream(self, path: str, after: int) -> Iterator[Iterable[str]]:
@@ -108,10 +110,10 @@ class _Waiting:
 
     def after(self, failure: CallError | UnreachableError) -> None:
         """Waits after a failure. Raises it when waiting cannot help, or has been for too long."""
-        asked = failure.retry_after if isinstance(failure, CallError) else None
+        wished = failure.retry_after if isinstance(failure, CallError) else None
         if isinstance(failure, CallError) and (failure.run_id or failure.status not in _COME_AGAIN):
             raise failure
-        pause = max(self._pause, asked or 0.0)
+        pause = max(self._pause, wished or 0.0)
         if time.monotonic() + pause > self._until:
             raise failure
         time.sleep(pause)

@@ -37,8 +37,8 @@ class RunEndedError(ClientError):
     """The run has no answer: its `status` is 'cancelled', or 'waiting' with the planned `sides`. `resume` goes on."""
 
     def __init__(self, run_id: str, status: str, sides: list[dict[str, Any]]) -> None:
-        told = "waits for its sides" if status == "waiting" else f"is {status}"
-        super().__init__(f"Run {run_id} {told}. resume('{run_id}') goes on with it.")
+        state = "waits for its sides" if status == "waiting" else f"is {status}"
+        super().__init__(f"Run {run_id} {state}. resume('{run_id}') goes on with it.")
         self.run_id, self.status, self.sides = run_id, status, sides
 
 

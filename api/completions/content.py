@@ -5,7 +5,7 @@ import re
 from agent.answer.model import Answer, Citation
 from agent.answer.render.markdown import to_markdown
 from agent.answer.render.words import plain
-from api.completions.shapes import Annotation, AnswerMessage, TokenUsage, UrlCitation
+from api.completions.schemas import Annotation, AnswerMessage, TokenUsage, UrlCitation
 
 _NUMBER = re.compile(r"\[(\d+)\]")
 """A number of ours: in all other texts both brackets have a backslash before them."""

@@ -12,10 +12,10 @@ from typing import Any
 from agent.options import Depth
 from agent.question import LONGEST
 from api.callers import Caller
-from api.completions.shapes import MODELS, CompletionRequest, Message
+from api.completions.schemas import MODELS, CompletionRequest, Message
 from api.problems import FieldProblem, ProblemError
+from api.schemas import SearchOptions
 from api.service import Service
-from api.shapes import Looking
 from tools.errors import UnknownRunError
 
 _RUN = re.compile(r"\bRun ([0-9a-f]{12})\b")
@@ -24,7 +24,7 @@ _CHOICES = (None, "none", "auto")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedQuestion:
     """`thread` is the one that was named, or that of our last reply; without one `earlier` are the user's messages
     before the question. `changes`: options of the run that differ from the usual ones."""
 
@@ -35,23 +35,23 @@ class Asked:
     changes: dict[str, Any] = field(default_factory=dict)
 
 
-async def asked_of(service: Service, caller: Caller, request: CompletionRequest) -> Asked:
+async def question_of(service: Service, caller: Caller, request: CompletionRequest) -> AskedQuestion:
     """What the request asks. Raises ProblemError for what cannot be answered, or not as it is wanted."""
     depth = depth_of(request.model)
     for member, wrong in _refused(request):
         raise impossible(member, wrong)
-    asked = [i for i, m in enumerate(request.messages) if m.role == "user"]
-    if not asked:
+    from_user = [i for i, m in enumerate(request.messages) if m.role == "user"]
+    if not from_user:
         raise impossible("messages", "no message has the role 'user', and the last of those is the question")
-    last = request.messages[asked[-1]]
-    _check_text(last, asked[-1])
-    before = request.messages[: asked[-1]]
-    looking = request.steelman or Looking()
+    last = request.messages[from_user[-1]]
+    _check_text(last, from_user[-1])
+    before = request.messages[: from_user[-1]]
+    looking = request.steelman or SearchOptions()
     if looking.thread:
         thread: str | None = (await service.run(caller, looking.thread)).thread
     else:
         thread = await _thread(service, caller, before)
-    return Asked(last.text, depth, thread, () if thread else _earlier(before), looking.changes)
+    return AskedQuestion(last.text, depth, thread, () if thread else _earlier(before), looking.changes)
 
 
 def depth_of(model: str) -> Depth:
@@ -76,7 +76,7 @@ def impossible(member: str, wrong: str) -> ProblemError:
 
 def _refused(request: CompletionRequest) -> Iterator[tuple[str, str]]:
     """What would be something else than the one text that an answer is, and our own options in the wrong place."""
-    for member in sorted(Looking.model_fields.keys() & (request.model_extra or {}).keys()):
+    for member in sorted(SearchOptions.model_fields.keys() & (request.model_extra or {}).keys()):
         yield member, f'this stands within \'steelman\', as in {{"steelman": {{"{member}": …}}}}'
     if "depth" in (request.model_extra or {}):
         yield "depth", f"the model says how much is searched: {', '.join(MODELS)}"

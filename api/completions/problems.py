@@ -10,7 +10,7 @@ from typing import Any
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.problems import MEDIA_TYPE, Problem, ProblemError, problem_of, without_commands
+from api.problems import MEDIA_TYPE, Problem, ProblemError, problem_of
 from tools.errors import RunCancelledError, RunError, SteelmanError
 
 _PATHS = ("/v1/chat/", "/v1/models", "/v1/completions", "/v1/responses", "/v1/embeddings")
@@ -37,7 +37,7 @@ def failed(run_id: str, exc: SteelmanError) -> ProblemError:
     """Why a run has no answer. To one who asked for a completion that is the server's failure, and no conflict."""
     if isinstance(exc, RunCancelledError) or not isinstance(exc, RunError):
         return problem_of(exc)
-    detail = f"{without_commands(str(exc))} POST /v1/runs/{run_id}/resume goes on with it."
+    detail = f"{exc.remote_text} POST /v1/runs/{run_id}/resume goes on with it."
     return ProblemError(502, "run-failed", "The run has no answer", detail)
 
 
@@ -53,10 +53,10 @@ class OpenAIProblems:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         compatible = scope["type"] == "http" and scope["path"].startswith(_PATHS)
-        await self._app(scope, receive, _Retold(send) if compatible else send)
+        await self._app(scope, receive, _WithErrorMember(send) if compatible else send)
 
 
-class _Retold:
+class _WithErrorMember:
     """Passes everything on as it comes, but for a problem document, which is held back until it is whole."""
 
     def __init__(self, send: Send) -> None:
@@ -75,14 +75,15 @@ class _Retold:
                 await self._tell(self._start)
 
     async def _tell(self, start: Message) -> None:
-        told = Problem.model_validate_json(self._body)
-        told = told.model_copy(update={"status": 400 if told.status == 422 else told.status})
-        body = json.dumps(told.model_dump(exclude_none=True) | {"error": error_of(told)}, ensure_ascii=False).encode()
+        problem = Problem.model_validate_json(self._body)
+        problem = problem.model_copy(update={"status": 400 if problem.status == 422 else problem.status})
+        document = problem.model_dump(exclude_none=True) | {"error": error_of(problem)}
+        body = json.dumps(document, ensure_ascii=False).encode()
         headers = MutableHeaders(raw=list(start["headers"]))
         headers["content-length"] = str(len(body))
-        if told.status not in _WORTH_RETRYING:
+        if problem.status not in _WORTH_RETRYING:
             headers["x-should-retry"] = "false"
-        await self._send({**start, "status": told.status, "headers": headers.raw})
+        await self._send({**start, "status": problem.status, "headers": headers.raw})
         await self._send({"type": "http.response.body", "body": body})
 
 

@@ -6,19 +6,19 @@ from agent.runs.store import Event
 from tools.language.counts import count
 
 
-class Progress:
-    """Remembers the sides' names and what was told: a stage that is done again tells nothing twice."""
+class ReasoningWords:
+    """Remembers the sides' names and what was given: a stage that is done a second time gives nothing twice."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
-        self._told: set[str] = set()
+        self._given: set[str] = set()
 
     def words(self, event: Event) -> str:
         """A paragraph of Markdown, or nothing for an event that says little."""
         text = self._words(event)
-        if not text or text in self._told:
+        if not text or text in self._given:
             return ""
-        self._told.add(text)
+        self._given.add(text)
         return f"{escape(plain(text))}\n\n"
 
     def _words(self, event: Event) -> str:

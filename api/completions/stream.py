@@ -22,7 +22,7 @@ from agent.answer.render.markdown import title
 from agent.runs.store import RunRow
 from api.completions.content import message_of, usage_of
 from api.completions.problems import error_of, failed
-from api.completions.progress import Progress
+from api.completions.progress import ReasoningWords
 from api.events import followed
 from api.service import Service
 from tools.errors import SteelmanError
@@ -37,11 +37,11 @@ async def chunks(service: Service, run: RunRow, model: str, base: str, include_u
     opening = title(run.question) + "\n\n"
     yield making.delta(role="assistant", content="")
     yield making.delta(content=opening)
-    progress = Progress()
+    reasoning = ReasoningWords()
     try:
         async with aclosing(followed(service, run.id)) as events:
             async for event in events:
-                if event is None or (words := progress.words(event)):
+                if event is None or (words := reasoning.words(event)):
                     yield making.delta(**({"reasoning_content": words} if event else {}))
         answer = await service.answer(run.id)
     except SteelmanError as exc:

@@ -86,10 +86,10 @@ class _Arriving:
 
 
 def _large(most: int) -> ProblemError:
-    told = f"At most {most / 1_000_000:g} MB are taken here. Send less at once."
-    return ProblemError(413, "body-too-large", "The body is too large", told)
+    detail = f"At most {most / 1_000_000:g} MB are taken here. Send less at once."
+    return ProblemError(413, "body-too-large", "The body is too large", detail)
 
 
 def _slow(seconds: float) -> ProblemError:
-    told = f"The body has to arrive within {seconds:g} seconds. Send it whole."
-    return ProblemError(408, "request-too-slow", "The request did not arrive in time", told)
+    detail = f"The body has to arrive within {seconds:g} seconds. Send it whole."
+    return ProblemError(408, "request-too-slow", "The request did not arrive in time", detail)

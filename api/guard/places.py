@@ -69,8 +69,8 @@ class _Cors(CORSMiddleware):
     """Starlette's, with a problem document for a preflight that asks for too much."""
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        asked = super().preflight_response(request_headers)
-        if asked.status_code == 200:
-            return asked
-        told = f"{bytes(asked.body).decode()}. Pages may use {', '.join(self.allow_methods)}."
-        return ProblemError(403, "preflight-refused", "The page may not do that", told).response()
+        response = super().preflight_response(request_headers)
+        if response.status_code == 200:
+            return response
+        detail = f"{bytes(response.body).decode()}. Pages may use {', '.join(self.allow_methods)}."
+        return ProblemError(403, "preflight-refused", "The page may not do that", detail).response()

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from api.problems import ProblemError, problem_of, without_commands
+from api.problems import ProblemError, problem_of
 from api.service import Service
 from tools.errors import RunCancelledError, RunError, SteelmanError, UnknownRunError
 
@@ -10,7 +10,7 @@ INSIDE = "Something went wrong inside Steelman; whoever runs the server finds it
 _SHOWN = 30
 
 
-def told(exc: SteelmanError | ProblemError) -> str:
+def failure_text(exc: SteelmanError | ProblemError) -> str:
     """The failure in words."""
     if isinstance(exc, ProblemError):
         return exc.problem.detail
@@ -19,7 +19,7 @@ def told(exc: SteelmanError | ProblemError) -> str:
     if isinstance(exc, RunCancelledError):
         return "The run was cancelled before it had an answer. Ask again if it is still wanted."
     if isinstance(exc, RunError):
-        return f"{without_commands(str(exc))} Ask again."
+        return f"{exc.remote_text} Ask again."
     return problem_of(exc).problem.detail
 
 

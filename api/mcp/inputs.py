@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from agent.options import Depth
 from agent.question import LONGEST
 from api.problems import FieldProblem, ProblemError
-from api.shapes import AskRequest, CollectionName, Domain, JudgeRequest, RetrieveRequest
+from api.schemas import CollectionName, Domain, JudgeRequest, RetrieveRequest
 
 _Thread = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{12})?$")]
 _Input = TypeVar("_Input", bound=BaseModel)
@@ -59,15 +59,10 @@ class QuestionInput(BaseModel):
             raise ValueError("give 1 second or more, or 0 for what the depth takes")
         return value
 
-    def asking(self) -> AskRequest:
-        return AskRequest.model_validate(self._changes())
-
-    def retrieving(self) -> RetrieveRequest:
-        return RetrieveRequest.model_validate(self._changes())
-
-    def _changes(self) -> dict[str, Any]:
-        """What was said, as the calls over HTTP take it: nothing in place of an empty value."""
-        return {name: value for name, value in self.model_dump().items() if value not in ([], "", 0) or value is False}
+    def request(self) -> RetrieveRequest:
+        """The same as the calls over HTTP take it: nothing in place of an empty value."""
+        given = {name: value for name, value in self.model_dump().items() if value not in ([], "", 0) or value is False}
+        return RetrieveRequest.model_validate(given)
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
@@ -85,10 +80,10 @@ def read(model: type[_Input], arguments: Mapping[str, Any]) -> _Input:
             FieldProblem(field=".".join(map(str, e["loc"])), message=str(e["msg"]).removeprefix("Value error, "))
             for e in exc.errors()
         ]
-        told = "; ".join(f"{w.field}: {w.message}" for w in wrong[:5])
+        detail = "; ".join(f"{w.field}: {w.message}" for w in wrong[:5])
         known = f"The arguments are: {', '.join(model.model_fields)}."
         raise ProblemError(
-            422, "invalid-request", "The arguments are not as they should be", f"{told}. {known}", fields=wrong
+            422, "invalid-request", "The arguments are not as they should be", f"{detail}. {known}", fields=wrong
         ) from exc
 
 

@@ -35,16 +35,16 @@ class Steps:
 
     def __init__(self) -> None:
         self._reached = 0.0
-        self._said = ""
+        self._last = ""
         self._names: dict[str, str] = {}
         self._found: dict[str, int] = {}
 
-    def told(self, event: Event) -> tuple[float, str] | None:
+    def step(self, event: Event) -> tuple[float, str] | None:
         """How far the run is and what it does; None where there is nothing new to say."""
         words = self._words(event)
-        if not words or words == self._said:
+        if not words or words == self._last:
             return None
-        self._said = words
+        self._last = words
         stage = str(event.data.get("stage", "")) if event.kind == "stage" else ""
         at_least = WHOLE if event.kind == "done" else float(_REACHED.get(stage, 0))
         self._reached = max(at_least, self._reached + (WHOLE - self._reached) * _STEP)

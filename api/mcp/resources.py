@@ -1,6 +1,5 @@
 """Past answers as resources: a caller's own, as Markdown and as JSON."""
 
-import asyncio
 import re
 
 from mcp.shared.exceptions import MCPError
@@ -14,12 +13,11 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from agent.answer.model import Answer
 from agent.answer.render.markdown import to_markdown
 from api.callers import Caller
+from api.hints import stored_answer
 from api.mcp.texts import SCHEME
 from api.service import Service
-from api.told import told_json
 from tools.errors import UnknownRunError
 
 LISTED = 50
@@ -51,7 +49,7 @@ def templates() -> ListResourceTemplatesResult:
 
 async def listed(service: Service, caller: Caller) -> ListResourcesResult:
     """The caller's last answers, newest first."""
-    rows = await asyncio.to_thread(service.asked.answered, caller.key_id, LISTED)
+    rows = await service.answered(caller, LISTED)
     return ListResourcesResult(
         resources=[
             Resource(
@@ -68,18 +66,17 @@ async def listed(service: Service, caller: Caller) -> ListResourcesResult:
 
 async def read(service: Service, caller: Caller, uri: str) -> ReadResourceResult:
     """The answer at the address. Raises MCPError for one that is not the caller's, not there, or no address of ours."""
-    asked = _ADDRESS.fullmatch(uri)
-    if asked is None:
+    address = _ADDRESS.fullmatch(uri)
+    if address is None:
         raise _no(uri, f"There is no such resource. Resources are {SCHEME} and the twelve characters of a run's id.")
     try:
-        row = await service.run(caller, asked[1])
+        row = await service.run(caller, address[1])
     except UnknownRunError:
-        raise _no(uri, f"There is no answer of run {asked[1]}. List the resources to see your last ones.") from None
-    if row.answer is None:
+        raise _no(uri, f"There is no answer of run {address[1]}. List the resources to see your last ones.") from None
+    if (answer := stored_answer(row)) is None:
         wait = "Read it again in a few seconds." if row.status == "running" else "Ask again."
         raise _no(uri, f"Run {row.id} has no answer: it is {row.status}. {wait}")
-    answer = Answer.model_validate_json(row.answer)
-    text, kind = (told_json(row.answer), _JSON) if asked[2] else (to_markdown(answer, remote=True), _MARKDOWN)
+    text, kind = (answer.model_dump_json(), _JSON) if address[2] else (to_markdown(answer, remote=True), _MARKDOWN)
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, text=text, mime_type=kind)])
 
 

@@ -1,6 +1,6 @@
 """The MCP server: what it offers, whoever carries the messages.
 
-transport (stdio.py, mounted.py) ─▶ Desk ─▶ tools.py, resources.py ─▶ service ─▶ the agent's door
+transport (stdio.py, mounted.py) ─▶ Handlers ─▶ tools.py, resources.py ─▶ service ─▶ the agent's service
 
 The package's low-level server is used, since resources differ by caller and every refusal is worded here.
 """
@@ -32,7 +32,7 @@ from pydantic import ValidationError
 
 from api.callers import Caller
 from api.mcp import resources
-from api.mcp.failures import INSIDE, told
+from api.mcp.failures import INSIDE, failure_text
 from api.mcp.progress import FIRST_STEP, WHOLE
 from api.mcp.tools import TOOLS, Call, call_tool, failure
 from api.mcp.waits import Wait, Waits
@@ -57,7 +57,7 @@ Opening = Callable[[], AbstractAsyncContextManager[Opened]]
 Context = ServerRequestContext[Opened, Any]
 
 
-class Desk:
+class Handlers:
     """Answers what the package hands on."""
 
     def __init__(self, caller_of: Callable[[Context], Caller]) -> None:
@@ -73,7 +73,7 @@ class Desk:
         try:
             service = await _opened(ctx)
         except SteelmanError as exc:
-            return failure(told(exc))
+            return failure(failure_text(exc))
         caller = self._caller_of(ctx)
         call = Call(caller, ctx.session.report_progress, _wait(ctx, caller, ctx.request_id), self._waits)
         return await call_tool(service, params.name, call, params.arguments or {})
@@ -94,7 +94,7 @@ class Desk:
         try:
             return await call_next(ctx)
         except (SteelmanError, ProblemError) as exc:
-            raise MCPError(code=INTERNAL_ERROR, message=told(exc)) from exc
+            raise MCPError(code=INTERNAL_ERROR, message=failure_text(exc)) from exc
         except (MCPError, ValidationError):  # the latter: no parameters of the method's, which the package words
             raise
         except Exception as exc:
@@ -110,7 +110,7 @@ class Desk:
 
 def build_server(opening: Opening, caller_of: Callable[[Context], Caller]) -> Server[Opened]:
     """The server over a service that `opening` opens; `caller_of` says whose a request is."""
-    desk = Desk(caller_of)
+    handlers = Handlers(caller_of)
     server: Server[Opened] = Server(
         "steelman",
         version=VERSION,
@@ -118,13 +118,13 @@ def build_server(opening: Opening, caller_of: Callable[[Context], Caller]) -> Se
         description="Every side's strongest sourced case for a contentious question.",
         instructions=_INSTRUCTIONS,
         lifespan=lambda _: opening(),
-        on_list_tools=desk.list_tools,
-        on_call_tool=desk.call_tool,
-        on_list_resources=desk.list_resources,
-        on_list_resource_templates=desk.list_templates,
-        on_read_resource=desk.read_resource,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
     )
-    server.middleware.append(desk.around)
+    server.middleware.append(handlers.around)
     return server
 
 

@@ -4,7 +4,7 @@ from agent.answer.model import Answer
 from agent.answer.render.markdown import escape, to_markdown
 from agent.answer.render.words import plain
 from agent.answer.retrieved import Retrieved, RetrievedPassage, RetrievedPerspective
-from api.shapes import Judged, JudgePair
+from api.schemas import Judged, JudgePair
 from tools.language.counts import count
 
 SCHEME = "steelman://answers/"
@@ -25,10 +25,10 @@ def answer_text(answer: Answer) -> str:
 
 def retrieved_text(found: Retrieved) -> str:
     """The sides with their best passages."""
-    lines = [f"# {_said(found.question)}", ""]
+    lines = [f"# {_escaped(found.question)}", ""]
     for side in found.perspectives:
         lines += _side(side)
-    lines += [f"> {_said(note.text)}\n" for note in found.notes]
+    lines += [f"> {_escaped(note.text)}\n" for note in found.notes]
     if not found.perspectives:
         lines += ["No sides were found for this question.", ""]
     lines.append("Quote passages word for word and name their sources. A number in front is the support, from 0 to 1.")
@@ -41,16 +41,16 @@ def judged_text(judged: Judged, pairs: list[JudgePair]) -> str:
     lines = [f"Support from {judged.threshold:g} on counts as support (judge: {judged.judge}).", ""]
     for number, (chance, pair) in enumerate(zip(judged.probabilities, pairs, strict=True), 1):
         verdict = "supports" if chance is not None and chance >= judged.threshold else "does not support"
-        told = "not judged" if chance is None else f"{chance:.2f} {verdict}"
-        lines.append(f"{number}. {told}: {_said(_beginning(pair.statement))}")
+        judgement = "not judged" if chance is None else f"{chance:.2f} {verdict}"
+        lines.append(f"{number}. {judgement}: {_escaped(_beginning(pair.statement))}")
     lines += ["", *judged.notes] if judged.notes else []
     return "\n".join(lines) + "\n"
 
 
 def _side(side: RetrievedPerspective) -> list[str]:
-    lines = [f"## {_LABELS[side.stance]}: {_said(side.statement)}", ""]
+    lines = [f"## {_LABELS[side.stance]}: {_escaped(side.statement)}", ""]
     if side.status == "not_found":
-        tried = " · ".join(_said(q) for q in side.queries)
+        tried = " · ".join(_escaped(q) for q in side.queries)
         lines += [f"Nothing was found that makes this case. Looked for: {tried}", ""]
     else:
         lines += [f"*{side.strength}: {count(side.sources, 'source')}*", ""]
@@ -64,10 +64,10 @@ def _side(side: RetrievedPerspective) -> list[str]:
 def _passage(passage: RetrievedPassage) -> str:
     support = "not judged" if passage.support is None else f"{passage.support:.2f}"
     source = [passage.title, passage.publisher, passage.date, passage.url or passage.document_id]
-    return f"- ({support}) “{_said(passage.text)}” {_said(', '.join(filter(None, source)))}"
+    return f"- ({support}) “{_escaped(passage.text)}” {_escaped(', '.join(filter(None, source)))}"
 
 
-def _said(text: str) -> str:
+def _escaped(text: str) -> str:
     """Text of others: on one line, without unseen marks, and nothing in it is Markdown."""
     return escape(plain(text))
 

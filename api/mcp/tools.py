@@ -1,7 +1,7 @@
 """The tools: ask, retrieve, judge. Each says to the model when to use it and what to make of what comes back."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,16 +12,15 @@ from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved
 from agent.runs.store import Event
 from api.callers import Caller
-from api.mcp.failures import told, unknown_collection
+from api.mcp.failures import failure_text, unknown_collection
 from api.mcp.inputs import QuestionInput, read, schema_of
 from api.mcp.progress import WHOLE, Steps
 from api.mcp.texts import answer_text, judged_text, retrieved_text
 from api.mcp.waits import Wait, Waits
 from api.problems import ProblemError
 from api.routes.judging import judged
+from api.schemas import Judged, JudgeRequest
 from api.service import Service
-from api.shapes import Judged, JudgeRequest
-from api.told import told as told_result
 from tools.errors import SteelmanError, UnknownCollectionError
 
 _ASK = """\
@@ -60,7 +59,7 @@ async def call_tool(service: Service, name: str, call: Call, arguments: Mapping[
     try:
         return await run(service, call, arguments)
     except (SteelmanError, ProblemError) as exc:
-        return failure(told(exc))
+        return failure(failure_text(exc))
 
 
 def failure(text: str) -> CallToolResult:
@@ -68,17 +67,12 @@ def failure(text: str) -> CallToolResult:
 
 
 async def _ask(service: Service, call: Call, arguments: Mapping[str, Any]) -> CallToolResult:
-    question = read(QuestionInput, arguments)
-    run_id = await _ended(service, call, question, service.start(call.caller, question.asking()))
-    answer = told_result(await service.runs.answer(run_id))
+    answer = await service.answer(await _ended(service, call, arguments, writing=True))
     return _result(answer, answer_text(answer))
 
 
 async def _retrieve(service: Service, call: Call, arguments: Mapping[str, Any]) -> CallToolResult:
-    question = read(QuestionInput, arguments)
-    start = service.start(call.caller, question.retrieving(), writing=False)
-    run_id = await _ended(service, call, question, start)
-    found = told_result(await service.runs.retrieved(run_id))
+    found = await service.retrieved(await _ended(service, call, arguments, writing=False))
     return _result(found, retrieved_text(found))
 
 
@@ -88,9 +82,11 @@ async def _judge(service: Service, call: Call, arguments: Mapping[str, Any]) -> 
     return _result(verdicts, judged_text(verdicts, request.pairs))
 
 
-async def _ended(service: Service, call: Call, question: QuestionInput, start: Coroutine[Any, Any, str]) -> str:
+async def _ended(service: Service, call: Call, arguments: Mapping[str, Any], *, writing: bool) -> str:
     """Begins the run and tells its progress until it ends; returns its id."""
+    question = read(QuestionInput, arguments)
     try:
+        start = service.start(call.caller, question.request(), writing=writing)
         run_id = await call.waits.begin(service, call.wait, start)
     except UnknownCollectionError as exc:
         if not question.collections:
@@ -99,7 +95,7 @@ async def _ended(service: Service, call: Call, question: QuestionInput, start: C
     steps = Steps()
     event: Event
     async for event in service.events(run_id):
-        if now := steps.told(event):
+        if now := steps.step(event):
             await call.progress(now[0], WHOLE, now[1])
     return run_id
 

@@ -25,7 +25,7 @@ class Waits:
 
     async def begin(self, service: Service, wait: Wait | None, start: Coroutine[Any, Any, str]) -> str:
         """The id of the run that `start` begins. A caller that is cut off meanwhile leaves no half-begun run behind."""
-        begun = self._kept(start)
+        begun = self._keep_running(start)
         if wait is not None:
             at_work = service.runs.at_work
             self._begun = {w: t for w, t in self._begun.items() if not t.done() or _run_of(t) in at_work}
@@ -35,9 +35,9 @@ class Waits:
     def cancel(self, service: Service, wait: Wait) -> None:
         """Stops the run that the request waits for, in a task of its own; nothing where there is none."""
         if begun := self._begun.pop(wait, None):
-            self._kept(_stop(service, begun))
+            self._keep_running(_stop(service, begun))
 
-    def _kept(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    def _keep_running(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._over)

@@ -90,13 +90,13 @@ class _Short(logging.Formatter):
             record.message = f"{record.levelname.lower()}: {record.message}"
         return super().formatMessage(record)
 
-    def _request(self, told: dict[str, Any]) -> str:
-        status = str(told["status"])
+    def _request(self, fields: dict[str, Any]) -> str:
+        status = str(fields["status"])
         if self._colours:
-            status = f"\033[{_COLOURS.get(told['status'] // 100, '0')}m{status}\033[0m"
-        more = [told[name] for name in ("problem", "question") if told.get(name)]
-        more += [f"{name} {told[name]}" for name in ("run", "key") if told.get(name)]
-        return "  ".join([f"{told['method']} {told['route']}", status, f"{told['ms']:.0f} ms", *more])
+            status = f"\033[{_COLOURS.get(fields['status'] // 100, '0')}m{status}\033[0m"
+        more = [fields[name] for name in ("problem", "question") if fields.get(name)]
+        more += [f"{name} {fields[name]}" for name in ("run", "key") if fields.get(name)]
+        return "  ".join([f"{fields['method']} {fields['route']}", status, f"{fields['ms']:.0f} ms", *more])
 
     def formatException(self, ei: _ExcInfo) -> str:  # noqa: N802  # logging's name
         return _where(ei[1], self._open) if ei[1] else ""

@@ -56,12 +56,12 @@ class Metrics:
     def run_ended(self, outcome: str) -> None:
         self._ended.labels(outcome).inc()
 
-    def watch_runs(self, taken_on: Callable[[], int], at_once: int) -> None:
+    def watch_runs(self, taken_on: Callable[[], int], max_concurrent: int) -> None:
         """Tells from now on how many of the runs that were taken on are at work, and how many wait their turn."""
         working = Gauge("steelman_runs_at_work", "Runs that are being worked on.", registry=self._registry)
         waiting = Gauge("steelman_runs_waiting", "Runs that wait their turn.", registry=self._registry)
-        working.set_function(lambda: min(taken_on(), at_once))
-        waiting.set_function(lambda: max(taken_on() - at_once, 0))
+        working.set_function(lambda: min(taken_on(), max_concurrent))
+        waiting.set_function(lambda: max(taken_on() - max_concurrent, 0))
 
     def text(self) -> bytes:
         """All of it, in Prometheus' text format."""

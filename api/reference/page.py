@@ -89,15 +89,15 @@ def _fields(schemas: Schemas, parameters: list[dict[str, Any]], body: Schema) ->
 def _row(schemas: Schemas, name: str, place: str, field: Schema, needed: bool) -> str:
     usual = f"usually {json.dumps(field['default'])}" if field.get("default") is not None else ""
     kind = ", ".join(filter(None, [type_in_words(schemas, field), "needed" if needed else usual]))
-    told = _prose(field.get("description") or schemas.of(field).get("description", ""))
-    return f"<tr><td><code>{escape(name)}</code></td><td>{place}</td><td>{escape(kind)}</td><td>{told}</td></tr>"
+    prose = _prose(field.get("description") or schemas.of(field).get("description", ""))
+    return f"<tr><td><code>{escape(name)}</code></td><td>{place}</td><td>{escape(kind)}</td><td>{prose}</td></tr>"
 
 
 def _replies(operation: dict[str, Any]) -> str:
-    told = (
+    replies = (
         f"<li><b>{status}</b> {_prose(reply['description'])}</li>" for status, reply in operation["responses"].items()
     )
-    return f"<details><summary>Replies</summary><ul>{''.join(told)}</ul></details>"
+    return f"<details><summary>Replies</summary><ul>{''.join(replies)}</ul></details>"
 
 
 def _curl(schemas: Schemas, method: str, path: str, media: str, body: Schema) -> str:

@@ -13,9 +13,8 @@ from api.callers import Caller, TheCaller
 from api.events import EVENTS, event_stream, wants_events
 from api.openapi import LOCATED, run_links
 from api.problems import responses
+from api.schemas import IDEMPOTENCY_KEY, AskRequest, RetrieveRequest, RunDetails
 from api.service import Service, TheService
-from api.shapes import IDEMPOTENCY_KEY, AskRequest, RetrieveRequest, RunState
-from api.told import told
 
 router = APIRouter(tags=["questions"])
 IdempotencyKey = Annotated[
@@ -27,7 +26,7 @@ IdempotencyKey = Annotated[
     WithJsonSchema({"type": "string", "pattern": IDEMPOTENCY_KEY}),
 ]
 _HERE = {"Content-Location": {"description": "The run's address.", "schema": {"type": "string"}}}
-_LATER: dict[int | str, dict[str, Any]] = {202: {"model": RunState, **LOCATED}}
+_LATER: dict[int | str, dict[str, Any]] = {202: {"model": RunDetails, **LOCATED}}
 _FAILURES = responses(400, 404, 409, 413, 415, 422, 502, 503, 504, 507)
 
 
@@ -59,7 +58,7 @@ async def ask(
         return event_stream(service, run_id)
     if not await service.ended(run_id, question.wait_seconds):
         return await _later(service, caller, run_id)
-    return _json(await service.runs.answer(run_id), run_id, began)
+    return _json(await service.answer(run_id), run_id, began)
 
 
 @router.post(
@@ -79,7 +78,7 @@ async def retrieve(
     run_id = await service.start(caller, question, writing=False, idempotency_key=idempotency_key)
     if not await service.ended(run_id, question.wait_seconds):
         return await _later(service, caller, run_id)
-    return _json(await service.runs.retrieved(run_id), run_id, began)
+    return _json(await service.retrieved(run_id), run_id, began)
 
 
 async def _later(service: Service, caller: Caller, run_id: str) -> Response:
@@ -91,4 +90,4 @@ async def _later(service: Service, caller: Caller, run_id: str) -> Response:
 def _json(result: Answer | Retrieved, run_id: str, began: float) -> Response:
     took = 1000 * (time.perf_counter() - began)
     headers = {"Content-Location": f"/v1/runs/{run_id}", "Server-Timing": f"run;dur={took:.1f}"}
-    return Response(told(result).model_dump_json(), headers=headers, media_type="application/json")
+    return Response(result.model_dump_json(), headers=headers, media_type="application/json")

@@ -5,13 +5,13 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
-from agent.runs.open import usual_options
+from agent.runs.admission import usual_options
 from agent.runs.store import RunRow
 from api.callers import TheCaller
 from api.completions.content import message_of, usage_of
-from api.completions.conversation import asked_of, depth_of
+from api.completions.conversation import depth_of, question_of
 from api.completions.problems import failed
-from api.completions.shapes import MODELS, About, Choice, Completion, CompletionRequest, Model, ModelList
+from api.completions.schemas import MODELS, About, Choice, Completion, CompletionRequest, Model, ModelList
 from api.completions.stream import chunks, completion_id, created
 from api.events import EVENT_STREAM, STREAM_HEADERS
 from api.problems import responses
@@ -48,7 +48,7 @@ async def chat_completion(
     `data: [DONE]`. Where and how to look is said in `steelman`. System messages, temperature and whatever else shapes a
     model's text change nothing.
     """
-    asked = await asked_of(service, caller, conversation)
+    asked = await question_of(service, caller, conversation)
     options = usual_options(service.runs, asked.depth, earlier=asked.earlier, **asked.changes)
     run_id = await service.begin(caller, asked.question, options, asked.thread, idempotency_key)
     run = await service.run(caller, run_id)

@@ -12,8 +12,7 @@ from pydantic import WithJsonSchema
 
 from api.callers import Caller, TheCaller
 from api.problems import FieldProblem, ProblemError, responses
-from api.service import Service, TheService
-from api.shapes import (
+from api.schemas import (
     LONGEST_ID,
     MOST_ON_A_PAGE,
     AnyCollection,
@@ -26,6 +25,7 @@ from api.shapes import (
     NewDocuments,
     Stored,
 )
+from api.service import Service, TheService
 from tools.errors import AmbiguousDocumentError, SourceError
 from tools.ingest.columns import Columns
 from tools.ingest.documents import printable, title_of

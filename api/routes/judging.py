@@ -6,8 +6,8 @@ from fastapi import APIRouter
 
 from api.callers import Caller, TheCaller
 from api.problems import responses
+from api.schemas import Judged, JudgeRequest
 from api.service import Service, TheService
-from api.shapes import Judged, JudgeRequest
 from tools.errors import JudgeError
 from tools.inference.judges.judge import Pair
 

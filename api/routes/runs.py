@@ -1,6 +1,6 @@
-"""Runs: how far one is, its events, its passages; stop it, go on with it, delete it."""
+"""Runs: the caller's own; how far one is, its events, its passages; stop it, go on with it, delete it."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query
 from pydantic import WithJsonSchema
@@ -8,24 +8,43 @@ from starlette.responses import Response
 
 from agent.answer.model import Citation
 from agent.answer.retrieved import Retrieved
+from agent.runs.store import RunStatus
 from api.callers import TheCaller
 from api.events import EVENTS, event_stream
-from api.openapi import LOCATED
+from api.openapi import LOCATED, run_links
 from api.problems import ProblemError, responses
+from api.schemas import MOST_RUNS, Cancelled, Cursor, ResumeRequest, RunDetails, RunId, RunList
 from api.service import TheService
-from api.shapes import Cancelled, ResumeRequest, RunId, RunState
-from api.told import told
 
 _NUMBER = {"type": "integer", "minimum": 0, "maximum": 2**31}
 LastEventId = Annotated[
     int | None, Header(ge=0, le=2**31, description="As EventSource sends it."), WithJsonSchema(_NUMBER)
 ]
 
+listing = APIRouter(prefix="/v1/runs", tags=["runs"])
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["runs"], responses=responses(404, 422))
+_PAGE = 20
+_LINKED: dict[int | str, dict[str, Any]] = {200: {"links": run_links("$response.body#/runs/0/id")}}
 
 
-@router.get("", response_model=RunState)
-async def read_run(run_id: RunId, service: TheService, caller: TheCaller) -> RunState:
+@listing.get("", response_model=RunList, responses={**_LINKED, **responses(422, 503)})
+async def list_runs(
+    service: TheService,
+    caller: TheCaller,
+    limit: Annotated[int, Query(ge=1, le=MOST_RUNS)] = _PAGE,
+    after: Annotated[Cursor | None, Query(description="The `next` of the page before.")] = None,
+    status: Annotated[RunStatus | None, Query(description="Only those; one that is abandoned is running.")] = None,
+    thread: Annotated[RunId | None, Query(description="Only those of this thread.")] = None,
+) -> RunList:
+    """The caller's own runs, newest first; where no key is needed, all that there are.
+
+    What is begun meanwhile is on no later page, and what is deleted meanwhile moves nothing.
+    """
+    return await service.listed(caller, limit, status, thread, after)
+
+
+@router.get("", response_model=RunDetails)
+async def read_run(run_id: RunId, service: TheService, caller: TheCaller) -> RunDetails:
     """How far the run is, and its answer once it has one."""
     return await service.state(caller, run_id)
 
@@ -48,7 +67,7 @@ async def run_events(
     """The run's events after the last one that the caller has seen, until the run ends or waits for its sides."""
     row = await service.run(caller, run_id)
     seen = after if last_event_id is None else last_event_id
-    if row.status != "running" and not await service.runs.at_desk(service.runs.runs.events, run_id, seen):
+    if row.status != "running" and not await service.runs.recent_events(run_id, seen):
         return Response(status_code=204)
     return event_stream(service, run_id, seen)
 
@@ -57,7 +76,7 @@ async def run_events(
 async def run_passages(run_id: RunId, service: TheService, caller: TheCaller) -> Retrieved:
     """What a run that has ended found for each side."""
     await _ended(service, caller, run_id)
-    return told(await service.runs.retrieved(run_id))
+    return await service.retrieved(run_id)
 
 
 @router.get("/citations/{number}", response_model=Citation, responses=responses(409))
@@ -66,7 +85,7 @@ async def run_citation(
 ) -> Citation:
     """A source that the run's answer cites, with the words it stands on."""
     await _ended(service, caller, run_id)
-    for found in (await service.runs.answer(run_id)).citations:
+    for found in (await service.answer(run_id)).citations:
         if found.number == number:
             return found
     raise ProblemError(404, "unknown-citation", "No such citation", f"The answer has no citation {number}.")
@@ -82,12 +101,12 @@ async def cancel_run(run_id: RunId, service: TheService, caller: TheCaller) -> C
 @router.post(
     "/resume",
     status_code=202,
-    response_model=RunState,
+    response_model=RunDetails,
     responses={202: LOCATED, **responses(400, 409, 413, 415, 503)},
 )
 async def resume_run(
     run_id: RunId, service: TheService, caller: TheCaller, response: Response, request: ResumeRequest | None = None
-) -> RunState:
+) -> RunDetails:
     """Goes on with a run that was stopped or has failed; `sides` answer one that waits for its sides."""
     await service.resume(caller, run_id, request.sides if request else None)
     response.headers["Location"] = f"/v1/runs/{run_id}"

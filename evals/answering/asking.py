@@ -15,7 +15,8 @@ from tqdm import tqdm
 
 from agent.answer.model import Answer
 from agent.providers.build import build_providers
-from agent.runs.open import usual_options
+from agent.runs.admission import usual_options
+from agent.runs.parts import open_parts
 from agent.runs.service import Runs
 from agent.seams import Providers
 from agent.settings import Settings
@@ -27,7 +28,6 @@ from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder
 from tools.ingest.ingest import Ingester, IngestReport
 from tools.passages import SourceDocument
-from tools.store.database import Database
 from tools.store.store import Store
 
 DEADLINE = 300.0
@@ -88,16 +88,11 @@ async def ask_all(
 async def providers_of(settings: Settings, build: Build = build_providers) -> AsyncIterator[Providers]:
     """The providers in force, over a store with nothing in it."""
     with data_folder(settings) as folder:
-        where = elsewhere(settings, Path(folder))
-        database = Database(where.database_path)
+        parts = await asyncio.to_thread(open_parts, elsewhere(settings, Path(folder)), build)
         try:
-            providers = await asyncio.to_thread(build, where, Store(database))
-            try:
-                yield providers
-            finally:
-                await providers.aclose()
+            yield parts.providers
         finally:
-            database.close()
+            await parts.aclose()
 
 
 async def _one(runs: Runs, ask: Ask, collections: tuple[str, ...], slots: asyncio.Semaphore) -> tuple[Ask, Record]:

@@ -28,7 +28,7 @@ from api.serving import serve
 from evals.benchmarks.instant import instant_providers
 
 settings = load_settings(api_port=0, api_rate="100000/minute")
-serve(settings, lambda: Runs(settings, instant_providers, at_once=settings.api_runs))
+serve(settings, lambda: Runs(settings, instant_providers, max_concurrent=settings.api_runs))
 """
 
 

@@ -223,9 +223,9 @@ def index_error(name: str, folder: Path, exc: BaseException) -> StoreError:
     text = str(exc)
     if "No space left" in text or "disk is full" in text or "Disk quota" in text:
         return full_error(folder)
+    hint = "Make it again: `python -m agent rebuild`."
     return StoreDamagedError(
-        f"the {name} index in {folder} cannot be used ({text}). Make it again: `python -m agent rebuild`. "
-        "Your documents are safe in the store."
+        f"the {name} index in {folder} cannot be used ({text}). {hint} Your documents are safe in the store.", hint=hint
     )
 
 

@@ -24,6 +24,7 @@ from tools.store.dense import ChromaIndex, silence_telemetry
 
 _FLOATS = 1_000_000  # of one request: servers refuse bodies of some tens of megabytes
 _PAGE = 100
+_START = "Start it (`chroma run --path FOLDER --port PORT`), or "
 _DATA_SAFE = "Your documents are safe in the store; the index catches up with it by itself."
 
 
@@ -96,7 +97,8 @@ class DenseServer(ChromaIndex):
         if response.status_code in (404, 405, 410) or (response.is_success and not _is_version(response.text)):
             raise ProviderDownError(
                 f"what answers at {self._shown} is no Chroma server of version 1. Check CHROMA_URL, or start one: "
-                "`chroma run --path FOLDER --port PORT`."
+                "`chroma run --path FOLDER --port PORT`.",
+                hint=", or start one: `chroma run --path FOLDER --port PORT`",
             )
         if not response.is_success:
             raise status_error(f"the Chroma server at {self._shown}", response.status_code, response.content)
@@ -145,16 +147,15 @@ class _ServerErrors(AbstractContextManager[None]):
             raise ProviderDownError(f"{server} did not answer in time. {_DATA_SAFE}") from exc
         if isinstance(exc, httpx.TransportError | httpx.InvalidURL):
             raise ProviderDownError(
-                f"{server} cannot be reached ({exc or type(exc).__name__}). Start it (`chroma run --path FOLDER --port "
-                f"PORT`), or take CHROMA_URL out of the settings to use the embedded index. {_DATA_SAFE}"
+                f"{server} cannot be reached ({exc or type(exc).__name__}). {_START}take CHROMA_URL out of "
+                f"the settings to use the embedded index. {_DATA_SAFE}",
+                hint=_START,
             ) from exc
         # Chroma's client raises a bare `Exception` for a reply that it does not know.
         if type(exc) is Exception or isinstance(exc, ChromaError | ValueError | KeyError | TypeError):
             said = " ".join(str(exc).split())[:200]
-            raise ProviderDownError(
-                f"{server} failed ({said}). If it goes on, make the index again: `python -m agent rebuild`. "
-                f"{_DATA_SAFE}"
-            ) from exc
+            hint = "If it goes on, make the index again: `python -m agent rebuild`."
+            raise ProviderDownError(f"{server} failed ({said}). {hint} {_DATA_SAFE}", hint=hint) from exc
 
 
 def _address(url: str) -> str:

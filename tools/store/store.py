@@ -98,8 +98,8 @@ class Store:
         names = [row["name"] for row in rows]
         known = f"There are: {', '.join(names)}." if names else "There is none yet."
         raise UnknownCollectionError(
-            f"there is no collection '{name}'. {known} "
-            f"Make one: `python -m agent ingest YOUR_FOLDER --collection {name}`."
+            f"there is no collection '{name}'. {known}",
+            hint=f"Make one: `python -m agent ingest YOUR_FOLDER --collection {name}`.",
         )
 
     def has_collection(self, name: str) -> bool:
@@ -311,5 +311,6 @@ def check_encoder(collection: str, made_by: str, encoder: str) -> None:
     if made_by != encoder:
         raise EncoderMismatchError(
             f"collection '{collection}' was indexed with the encoder {made_by}, but {encoder} is in use. "
-            "Encode it again with `python -m agent rebuild`, or set the encoder back."
+            "Encode it again with `python -m agent rebuild`, or set the encoder back.",
+            hint="Encode it again with `python -m agent rebuild`, or ",
         )

@@ -75,7 +75,8 @@ class EndpointEncoder:
         if vectors.shape[1] != known:
             raise ProviderReplyError(
                 f"the encoder {self._model} gave vectors of {vectors.shape[1]} dimensions in the place of {known}. "
-                "Set the number that it gives, then encode again with `python -m agent rebuild`."
+                "Set the number that it gives, then encode again with `python -m agent rebuild`.",
+                hint=", then encode again with `python -m agent rebuild`",
             )
         return vectors
 

@@ -118,7 +118,8 @@ def load_model(recipe: Recipe, cache_dir: Path, check: Callable[[OnnxModel], boo
         return model
     raise ModelError(
         f"the embedded model '{name}' computes wrong numbers on this processor. Use another provider for this "
-        "stage (see `python -m agent doctor`), or report this with your processor's name."
+        "stage (see `python -m agent doctor`), or report this with your processor's name.",
+        hint=" (see `python -m agent doctor`)",
     )
 
 

@@ -1,4 +1,4 @@
-"""The run door for Streamlit's script threads: one event loop in a thread of its own, shared by everybody."""
+"""The service for Streamlit's script threads: one event loop in a thread of its own, shared by everybody."""
 
 import asyncio
 import threading
@@ -11,9 +11,10 @@ from agent.answer.judged import Evidence
 from agent.doctor.checkup import Part, parts
 from agent.doctor.stages import StageProvider, stages
 from agent.options import Depth
-from agent.runs.open import open_runs, usual_options
+from agent.runs.admission import usual_options
+from agent.runs.open import open_runs
 from agent.runs.service import Runs
-from agent.runs.store import Event, RunRow, Thread
+from agent.runs.store import Event, RunRow, RunStore, Thread
 from agent.settings import Settings
 from tools.inference.worker import lower_priority
 from tools.passages import Passage
@@ -21,16 +22,17 @@ from tools.passages import Passage
 T = TypeVar("T")
 
 
-class Door:
-    """Opens the door when it is made, and keeps it open until `close`. All methods may be called from any thread."""
+class PageService:
+    """Opens the service when it is made, and keeps it open until `close`. All methods may be called from any thread."""
 
     def __init__(self, settings: Settings | None = None) -> None:
-        """Raises what opening the door raises, such as SettingsError."""
+        """Raises what opening it raises, such as SettingsError."""
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._turn, name="steelman-door", daemon=True)
+        self._thread = threading.Thread(target=self._turn, name="steelman-service", daemon=True)
         self._thread.start()
         self._stack = AsyncExitStack()
         self._runs: Runs = self._wait(self._stack.enter_async_context(open_runs(settings)))
+        self._rows = RunStore(self._runs.database)  # read by the page's own threads, which no run holds up
 
     @property
     def settings(self) -> Settings:
@@ -51,11 +53,11 @@ class Door:
 
     def run(self, run_id: str) -> RunRow:
         """Raises UnknownRunError."""
-        return self._runs.runs.get(run_id)
+        return self._rows.get(run_id)
 
     def events(self, run_id: str) -> list[Event]:
         """All that has happened in the run so far."""
-        return self._runs.runs.events(run_id, 0)
+        return self._rows.events(run_id, 0)
 
     def passages(self, ids: Sequence[int]) -> dict[int, Passage]:
         return self._runs.store.passages(ids)
@@ -66,11 +68,11 @@ class Door:
 
     def threads(self, limit: int) -> list[Thread]:
         """The history, newest first."""
-        return self._runs.runs.threads(limit)
+        return self._rows.threads(limit)
 
     def thread(self, thread_id: str) -> list[RunRow]:
         """The runs of a thread, oldest first."""
-        return self._runs.runs.thread(thread_id)
+        return self._rows.thread(thread_id)
 
     def delete_thread(self, thread_id: str) -> None:
         """Raises RunBusyError while a run of it is at work."""

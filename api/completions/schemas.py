@@ -12,17 +12,17 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from agent.answer.model import Outcome
 from agent.options import Depth
-from api.shapes import Looking, RunId
+from api.schemas import RunId, SearchOptions
 
 MODELS: dict[str, Depth] = {"steelman": "normal", "steelman-quick": "quick", "steelman-deep": "deep"}
 """The models that a client may name: how much is searched, judged and written."""
 
 
-class _Read(BaseModel):
+class _Request(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
 
-class Part(_Read):
+class Part(_Request):
     """A piece of a message. Text is read; a question can hold nothing else."""
 
     type: str
@@ -36,7 +36,7 @@ def _form(content: object) -> str:
 Content = Annotated[Annotated[str, Tag("text")] | Annotated[list[Part], Tag("parts")], Discriminator(_form)]
 
 
-class Message(_Read):
+class Message(_Request):
     """A turn of the conversation. The last of the user's is the question; `system` and `developer` change nothing."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
@@ -49,15 +49,15 @@ class Message(_Read):
         return self.content or ""
 
 
-class StreamOptions(_Read):
+class StreamOptions(_Request):
     include_usage: bool | None = Field(default=None, description="Whether a last chunk tells the tokens.")
 
 
-class ResponseFormat(_Read):
+class ResponseFormat(_Request):
     type: str = Field(json_schema_extra={"enum": ["text"]})
 
 
-class CompletionRequest(_Read):
+class CompletionRequest(_Request):
     """A conversation whose last question is to be answered.
 
     The answer is a document made of verified claims, so nothing that shapes a model's text has an effect; what an
@@ -80,17 +80,17 @@ class CompletionRequest(_Read):
     top_logprobs: int | None = Field(default=None, json_schema_extra={"enum": [0, None]})
     modalities: list[str] | None = Field(default=None, json_schema_extra={"enum": [["text"], None]})
     audio: dict[str, Any] | None = Field(default=None, json_schema_extra={"enum": [None]})
-    steelman: Looking | None = Field(
+    steelman: SearchOptions | None = Field(
         default=None,
         description="Where and how to look, as `/v1/ask` takes it. How much is searched is the model's to say.",
     )
 
 
-class _Told(BaseModel):
+class _Reply(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class UrlCitation(_Told):
+class UrlCitation(_Reply):
     """A source: `content[start_index:end_index]` is its number, in characters (Unicode code points)."""
 
     url: str
@@ -99,12 +99,12 @@ class UrlCitation(_Told):
     end_index: int
 
 
-class Annotation(_Told):
+class Annotation(_Reply):
     type: Literal["url_citation"] = "url_citation"
     url_citation: UrlCitation
 
 
-class AnswerMessage(_Told):
+class AnswerMessage(_Reply):
     """The answer as Markdown. Its last line names the run, by which a follow-up finds what it goes on from."""
 
     role: Literal["assistant"] = "assistant"
@@ -113,14 +113,14 @@ class AnswerMessage(_Told):
     annotations: list[Annotation]
 
 
-class Choice(_Told):
+class Choice(_Reply):
     index: Literal[0] = 0
     message: AnswerMessage
     logprobs: None = None
     finish_reason: Literal["stop"] = "stop"
 
 
-class TokenUsage(_Told):
+class TokenUsage(_Reply):
     """The tokens that chat models read and wrote for the answer; embedded providers spend none."""
 
     prompt_tokens: int
@@ -128,7 +128,7 @@ class TokenUsage(_Told):
     total_tokens: int
 
 
-class About(_Told):
+class About(_Reply):
     """What OpenAI's shapes have no place for: the whole answer is at `/v1/runs/{run_id}`."""
 
     run_id: RunId
@@ -136,7 +136,7 @@ class About(_Told):
     outcome: Outcome | None = Field(description="Null in the chunks of a stream until the run is done.")
 
 
-class Completion(_Told):
+class Completion(_Reply):
     """The answer to the question."""
 
     id: str = Field(examples=["chatcmpl-8404bb0c1234"])
@@ -148,13 +148,13 @@ class Completion(_Told):
     steelman: About
 
 
-class Model(_Told):
+class Model(_Reply):
     id: str
     object: Literal["model"] = "model"
     created: int
     owned_by: Literal["steelman"] = "steelman"
 
 
-class ModelList(_Told):
+class ModelList(_Reply):
     object: Literal["list"] = "list"
     data: list[Model]

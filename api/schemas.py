@@ -64,7 +64,7 @@ class _Reply(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Looking(_Request):
+class SearchOptions(_Request):
     """Where and how to look. What is left out is as the server's settings have it."""
 
     collections: list[AnyCollection] | None = Field(
@@ -97,7 +97,7 @@ class Looking(_Request):
         return changes
 
 
-class RetrieveRequest(Looking):
+class RetrieveRequest(SearchOptions):
     """A question, and where and how to look. What is left out is as the server's settings have it."""
 
     question: str = Field(min_length=1, max_length=LONGEST, examples=["Should schools ban smartphones?"])
@@ -155,7 +155,7 @@ class RunSummary(_Reply):
     error: str | None
 
 
-class RunState(RunSummary):
+class RunDetails(RunSummary):
     """A run: how far it is, and its answer once it has one. `events` is the number of the last event."""
 
     events: int

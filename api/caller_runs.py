@@ -29,8 +29,8 @@ class AnsweredRun:
     finished_at: str
 
 
-class AskedRuns:
-    """The table of runs that were begun through the doors for programs."""
+class CallerRuns:
+    """The table of runs that were begun by callers of the API."""
 
     def __init__(self, database: Database) -> None:
         self._db = database

@@ -1,0 +1,159 @@
+"""What works on runs in this process: a task a run, which follows the graph, records its events and keeps it owned.
+
+Each stage is checkpointed, so that a run that is suspended here goes on from its last finished stage in any process.
+"""
+
+import asyncio
+import contextlib
+import os
+import socket
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakValueDictionary
+
+from agent.answer.build import answer_of
+from agent.options import RunOptions
+from agent.runs.failure import RunFailure
+from agent.runs.store import RunStatus, RunStore, TableThread
+from agent.seams import Providers
+from agent.state import RunState
+from agent.tracing import Traced, langsmith_of, run_span
+from tools.errors import SteelmanError, StoreError
+
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
+    Graph = CompiledStateGraph[RunState, RunOptions, RunState, RunState]
+
+HEARTBEAT_SECONDS = 2.0
+_POLL_SECONDS = 0.2
+RECURSION = 100
+"""Steps of the graph in one run, past which LangGraph takes it for a loop."""
+Begin = Callable[[], Awaitable[tuple[Any, Any]]]
+"""Finds out what the graph is given, and the LangGraph config (thread, checkpoint) with which it begins."""
+
+
+class RunExecutor:
+    """The runs that this process works on. Bound to one event loop."""
+
+    def __init__(
+        self, graph: "Graph", providers: Providers, run_store: RunStore, thread: TableThread, max_concurrent: int | None
+    ) -> None:
+        """`max_concurrent`: runs worked on at a time; the others wait their turn, and their deadline with them."""
+        self.owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
+        self.tasks: dict[str, asyncio.Task[None]] = {}
+        self.unrecorded: dict[str, SteelmanError] = {}
+        """Runs whose end could not be recorded, as on a full disk, with the reason: whoever follows one is told."""
+        self.turns = asyncio.Semaphore(max_concurrent) if max_concurrent else contextlib.nullcontext()
+        self._graph, self._providers = graph, providers
+        self._run_store, self._in_thread = run_store, thread
+        self._news: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()  # alive while somebody follows
+
+    def launch(self, run_id: str, begin: Begin, options: RunOptions) -> None:
+        """Works on a run of this process's own, in a task of its own."""
+        self.unrecorded.pop(run_id, None)
+        task = asyncio.create_task(self._work(run_id, begin, options), name=f"run-{run_id}")
+        self.tasks[run_id] = task
+        task.add_done_callback(lambda _: self.tasks.pop(run_id, None))
+
+    async def cancel(self, run_id: str) -> None:
+        """Ends the work on a run that is marked as cancelled; nothing happens where another process works on it."""
+        if task := self.tasks.get(run_id):
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await self._end(run_id, "cancelled", {})  # a task that had not begun could not do it itself
+
+    async def suspend(self) -> None:
+        """Stops work on all runs and leaves them as they are, to whoever resumes them; their events tell nothing."""
+        tasks = list(self.tasks.values())
+        await self._in_thread(self._run_store.release, self.owner)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def news(self, run_id: str) -> asyncio.Event:
+        """Set once, when something happens to the run in this process; take it before reading the run's rows."""
+        return self._news.setdefault(run_id, asyncio.Event())
+
+    async def wait(self, run_id: str, news: asyncio.Event) -> None:
+        """Until there is news of the run, or it is time to look at its rows for what another process did."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(news.wait(), HEARTBEAT_SECONDS if run_id in self.tasks else _POLL_SECONDS)
+
+    async def record(self, run_id: str, kind: str, data: dict[str, Any]) -> None:
+        """Appends an event to the run and wakes whoever follows it."""
+        await self._in_thread(self._run_store.add_event, run_id, self.owner, kind, data)
+        self._wake(run_id)
+
+    async def _work(self, run_id: str, begin: Begin, options: RunOptions) -> None:
+        heart = asyncio.create_task(self._beat(run_id))
+        try:
+            if isinstance(self.turns, asyncio.Semaphore) and self.turns.locked():
+                await self.record(run_id, "queued", {"ahead": list(self.tasks).index(run_id)})
+            async with self.turns:
+                options = replace(options, deadline_at=time.time() + options.deadline_seconds)
+                with run_span(run_id, options) as traced:
+                    await self._carry_out(run_id, *await begin(), options, traced)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._end(run_id, "cancelled", {}))
+            raise
+        except BaseException as exc:
+            failure = RunFailure.of(exc, run_id)
+            await self._end(run_id, "failed", failure.data, error=failure.error)
+            if not isinstance(exc, SteelmanError):
+                raise
+        finally:
+            heart.cancel()
+
+    async def _carry_out(self, run_id: str, graph_input: Any, config: Any, options: RunOptions, traced: Traced) -> None:
+        began = time.monotonic()
+        stream = self._graph.astream(graph_input, config, context=options, stream_mode="custom", durability="sync")
+        with langsmith_of(options):
+            async for event in stream:
+                data = dict(event)
+                await self.record(run_id, data.pop("kind"), data)
+        snapshot = await self._graph.aget_state(config_of(run_id))
+        if snapshot.next:
+            traced.note(status="waiting")
+            await self._end(run_id, "waiting", {"sides": snapshot.values["perspectives"]})
+        else:
+            state, took = cast(RunState, snapshot.values), time.monotonic() - began
+            answer = await answer_of(run_id, state, options, self._providers, took)
+            traced.done(answer.outcome, answer.providers)
+            await self._end(run_id, "done", {"outcome": answer.outcome}, answer=answer.model_dump_json())
+
+    async def _end(
+        self,
+        run_id: str,
+        status: RunStatus,
+        data: dict[str, Any],
+        answer: str | None = None,
+        error: str | None = None,
+    ) -> None:
+        try:
+            await self._in_thread(self._run_store.finish, run_id, self.owner, status, data, answer, error)
+        except SteelmanError as exc:
+            self.unrecorded[run_id] = exc
+        self._wake(run_id)
+
+    async def _beat(self, run_id: str) -> None:
+        """Shows other processes that the run is worked on; ends the work once the run is another's, or cancelled."""
+        alive = True
+        while alive:
+            await asyncio.sleep(HEARTBEAT_SECONDS)
+            with contextlib.suppress(StoreError):  # the next beat may come through
+                alive = await self._in_thread(self._run_store.beat, run_id, self.owner)
+        if task := self.tasks.get(run_id):  # cancelled from another process, or taken over by one
+            task.cancel()
+
+    def _wake(self, run_id: str) -> None:
+        if news := self._news.pop(run_id, None):
+            news.set()
+
+
+def config_of(run_id: str) -> Any:
+    """LangGraph's config of a run: its checkpoints are a thread of the run's id."""
+    return {"configurable": {"thread_id": run_id}, "recursion_limit": RECURSION}
