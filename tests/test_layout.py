@@ -50,7 +50,7 @@ def test_imports_point_one_way() -> None:
 
 def test_modules_are_short() -> None:
     lengths = {f: len(f.read_text().splitlines()) for f in modules()}
-    assert [f"{f}: {n} lines" for f, n in lengths.items() if n > (400 if "evals" in f.parts else 350)] == []
+    assert [f"{f}: {n} lines" for f, n in lengths.items() if n > 350] == []
 
 
 def test_functions_are_short() -> None:

@@ -51,19 +51,8 @@ def read_file(
     if ending not in READERS:
         raise SourceError(f"{name}: files ending in '{path.suffix}' cannot be read. These can: {', '.join(READERS)}.")
     try:
-        wrong = 0
-        for found in ROWS[ending](path, name, columns) if ending in ROWS else READERS[ending](path, name):
-            if isinstance(found, SourceDocument):
-                yield found
-                continue
-            if isinstance(found, Note):
-                if tell:
-                    tell(found.text)
-                continue
-            wrong += 1
-            if skip is None or wrong > _MOST_WRONG_ROWS:
-                raise found
-            skip(found)
+        found = ROWS[ending](path, name, columns) if ending in ROWS else READERS[ending](path, name)
+        yield from _documents(found, skip, tell)
     except OSError as exc:
         raise SourceError(f"{name}: cannot be opened ({exc.strerror or exc}).") from exc
     except (SteelmanError, MemoryError):
@@ -74,6 +63,25 @@ def read_file(
             f"{name}: cannot be read, for a reason that was not foreseen ({type(exc).__name__}). Please report this, "
             "with the file if it may be shown; saving it in another format may help meanwhile."
         ) from exc
+
+
+def _documents(
+    found: Read, skip: Callable[[SourceError], None] | None, tell: Callable[[str], None] | None
+) -> Iterator[SourceDocument]:
+    """The documents among what a reader found. Raises the first wrong row where nobody is told of it, and the one with
+    which there are too many."""
+    wrong = 0
+    for each in found:
+        if isinstance(each, SourceDocument):
+            yield each
+        elif isinstance(each, Note):
+            if tell:
+                tell(each.text)
+        else:
+            wrong += 1
+            if skip is None or wrong > _MOST_WRONG_ROWS:
+                raise each
+            skip(each)
 
 
 ROWS: dict[str, _RowReader] = {
