@@ -30,7 +30,6 @@ from evals.metrics.quoting import (
     operating_points,
 )
 from evals.suites import quotes
-from tools.errors import InputError
 from tools.inference.judges.judge import Pair
 from tools.inference.judges.quoting import GROUNDS, Quoting, load_quoting
 from tools.store.database import Database
@@ -288,9 +287,9 @@ def test_what_is_fitted_is_written_where_it_is_wanted(
         (["--set", "elsewhere"], "Give its folder as --data"),
     ],
 )
-def test_wrong_options_are_refused(given: list[str], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        quotes.run(options(*given))
+def test_wrong_options_are_refused(given: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["quotes", *given]) == 1
+    assert message in capsys.readouterr().err
 
 
 # The gold judge

@@ -79,6 +79,7 @@ def test_every_suite_teaches_by_its_help(suite: str, capsys: pytest.CaptureFixtu
         main([suite, "--help"])
     assert ended.value.code == 0
     assert "--json" in capsys.readouterr().out or suite in (
+        "architecture",
         "screenshots",
         "judge-export",
         "judge-label",
