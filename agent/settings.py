@@ -319,7 +319,7 @@ _HEADINGS = {
     "judge": "The judge: does a passage support a statement?",
     "web": "The web",
     "chroma_url": "Stores, encoders and the re-ranker",
-    "api_host": "Doors for programs: `python -m api`",
+    "api_host": "The server for programs: `python -m api`",
 }
 _OPENING = """\
 # Copy to .env and uncomment what you want to change. Nothing here is needed: the defaults use no key, no server and

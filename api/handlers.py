@@ -1,4 +1,4 @@
-"""What becomes of an error that ends a request: every one is told as a problem document."""
+"""What becomes of an error that ends a request: each one is reported as a problem document."""
 
 import json
 from collections.abc import Mapping, Sequence

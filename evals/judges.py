@@ -28,7 +28,7 @@ Floats = NDArray[np.float32]
 class PairJudge(Protocol):
     """Scores pairs. `threshold` None: it has none of its own. `probabilities`: whether the scores mean such.
 
-    `together`: pairs that are worth asking in one go. `knows`: it takes account of its input, so its speed is told.
+    `together`: pairs that are worth asking in one go. `knows`: it takes account of its input, so its speed is reported.
     """
 
     name: str

@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 
+import numpy as np
 import pytest
 from agent_fixtures import QUESTION, door, instant_template, settings
 from conftest import Spawn
@@ -15,7 +16,7 @@ from agent.runs.open import warm_up
 from agent.runs.service import Runs
 from agent.settings import Settings
 from tools.errors import RunError
-from tools.inference.worker import lower_priority
+from tools.inference.worker import Worker, lower_priority
 
 __all__ = ["instant_template", "settings"]
 
@@ -145,7 +146,7 @@ async def test_warming_up_asks_the_judge_and_the_search_once(settings: Settings)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads have a niceness of their own on Linux only")
-async def test_the_runs_threads_give_way_and_the_desk_does_not(settings: Settings) -> None:
+async def test_the_runs_and_models_threads_have_a_low_priority_and_the_tables_has_not(settings: Settings) -> None:
     def niceness() -> int:
         return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
@@ -153,6 +154,8 @@ async def test_the_runs_threads_give_way_and_the_desk_does_not(settings: Setting
     async with door(settings) as runs:
         assert await asyncio.to_thread(niceness) == max(10, before)
         assert await runs._in_thread(niceness) == before
+        known = await Worker().arun(lambda _: np.array([[niceness()]], np.float32), ["a"])
+        assert int(known[0, 0]) == max(10, before)
     thread = threading.Thread(target=lower_priority)
     thread.start()
     thread.join()

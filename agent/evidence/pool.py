@@ -22,7 +22,7 @@ from tools.store.hybrid import fuse
 async def pool_of(
     providers: Providers, state: RunState, passages: dict[int, Passage], options: RunOptions
 ) -> tuple[list[int], Pool, list[Failure]]:
-    """The passages' ids in the order of the pool, best found first; the pool; and what could not be told of it.
+    """The passages' ids in the order of the pool, best found first; the pool; and what could not be found out about it.
 
     Passages without a vector, which were deleted in the meantime, are left out.
     """

@@ -51,7 +51,8 @@ class WithFallback(Generic[P]):
                 raise
             except ProviderError as exc:
                 if self.fallback is None:
-                    raise type(exc)(f"{exc} Mend it, or let the embedded provider stand in (auto).") from exc
+                    text = f"{exc} Mend it, or let the embedded provider stand in (auto)."
+                    raise type(exc)(text, hint=exc.hint) from exc
                 if isinstance(exc, ProviderDownError):
                     log.down.add(name)
                 failure = f"{exc} The embedded provider stood in for it ({self.stage})."
@@ -132,5 +133,5 @@ def judge_replaced(providers: Providers, failure: JudgeError) -> RunState:
     if providers.models.judge_required:
         raise failure
     what = f"{str(failure).rstrip('.')}. The embedded judge scored everything again."
-    degraded = Failure(stage="judge", message=what[0].upper() + what[1:], kind="degraded")
+    degraded = Failure(stage="judge", message=what[0].upper() + what[1:], hint=failure.hint, kind="degraded")
     return RunState(judge=providers.models.own_judge.name, failures=[degraded])

@@ -1,5 +1,6 @@
 """How a run failed, as its last event keeps it: the kind of error, its text, and the hint in that text."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,8 @@ class RunCrashedError(RunError):
 
     @property
     def remote_text(self) -> str:
+        if not self.kind:
+            return "The run failed; an earlier version stored why, for whoever is at the server's machine."
         return f"Something went wrong inside Steelman ({self.kind})."
 
 
@@ -36,6 +39,11 @@ class RunFailure:
             return cls(kind, str(exc), exc.hint)
         hint = f"Go on with `{resume_command(run_id)}`."
         return cls(kind, f"something went wrong inside Steelman ({kind}: {exc}). {hint}", hint)
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> "RunFailure":
+        """As an event keeps it; those of early versions have the text alone."""
+        return cls(data.get("kind", ""), data.get("error", ""), data.get("hint", ""))
 
     @property
     def data(self) -> dict[str, Any]:

@@ -176,7 +176,7 @@ class Runs:
     async def suspend(self) -> None:
         """Stops work on all runs and leaves them as they are: whoever resumes one goes on from its last finished stage.
 
-        Nothing is told of it in their events, as it would be of a cancel.
+        Their events do not record it, as they would a cancel.
         """
         await self.executor.suspend()
 

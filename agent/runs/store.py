@@ -256,7 +256,7 @@ class RunStore:
         marks = ", ".join("?" * len(run_ids))
         query = f"SELECT run_id, data FROM events WHERE kind = 'failed' AND run_id IN ({marks}) ORDER BY number"
         with self._db.read() as db:
-            return {r["run_id"]: RunFailure(**json.loads(r["data"])) for r in db.execute(query, tuple(run_ids))}
+            return {r["run_id"]: RunFailure.read(json.loads(r["data"])) for r in db.execute(query, tuple(run_ids))}
 
 
 def _append(db: sqlite3.Connection, run_id: str, kind: str, data: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from api.problems import MEDIA_TYPE, Problem, ProblemError, problem_of
 from tools.errors import RunCancelledError, RunError, SteelmanError
 
 _PATHS = ("/v1/chat/", "/v1/models", "/v1/completions", "/v1/responses", "/v1/embeddings")
-"""What OpenAI's clients call; whatever of it does not exist here is told in their words too."""
+"""What OpenAI's clients call; whatever of it does not exist here is reported in their words too."""
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 _CODES = {"unknown-model": "model_not_found"}
 _STATUS_CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}

@@ -1,6 +1,6 @@
 """Logs: a JSON line each on standard error, or short lines on a terminal. No question and no key stands in them.
 
-A failure is told by its type and where it happened. Its message is left out, since it may quote what somebody asked,
+A failure is logged by its type and where it happened. Its message is left out, since it may quote what somebody asked,
 unless the settings let questions stand in the logs.
 """
 

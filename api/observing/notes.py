@@ -9,7 +9,7 @@ _notes: ContextVar[dict[str, str] | None] = ContextVar("steelman_request_notes",
 
 @contextmanager
 def noting() -> Iterator[dict[str, str]]:
-    """Collects what `note` is told inside."""
+    """Collects what is passed to `note` inside."""
     notes: dict[str, str] = {}
     token = _notes.set(notes)
     try:

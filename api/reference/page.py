@@ -32,7 +32,7 @@ class ReferencePage:
         }
 
     def html(self, address: str) -> str:
-        """The page as it is told to somebody who reaches the server at this address."""
+        """The page as it is returned to somebody who reaches the server at this address."""
         return self._html.replace(_ADDRESS, escape(address))
 
 

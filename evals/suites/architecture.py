@@ -332,7 +332,9 @@ def _edge(a: _Pill, b: _Pill, line: Sequence[str]) -> str:
     """One edge: straight between neighbours, else in right angles above (forward) or below (back) the main line."""
     over, under = a.y - a.TALL, a.y + a.TALL
     if a.name not in line and b.name not in line:
-        raise InputError(f"the picture has no place for an edge from {a.name} to {b.name}: mend evals/architecture.py.")
+        raise InputError(
+            f"the picture has no place for an edge from {a.name} to {b.name}: mend evals/suites/architecture.py."
+        )
     if a.name not in line:
         side = a.half if b.x > a.x else -a.half
         end = b.y + (b.TALL if a.y > b.y else -b.TALL)
