@@ -1,4 +1,7 @@
-"""Fixtures of the agent's tests: a data folder with the instant collection, and the door over it."""
+"""Fixtures of the agent's tests: a data folder with the instant collection, and the run service over it.
+
+Tests import names from here too, which happens before it becomes a plugin: PYTEST_DONT_REWRITE.
+"""
 
 import shutil
 from collections.abc import AsyncIterator

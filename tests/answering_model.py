@@ -2,6 +2,7 @@
 
 `library_template` and `library` are fixtures: the second is the settings' data folder with the library in it, and what
 this process would load of weights is replaced by an encoder of words and a judge that answers at once.
+Tests import names from here too, which happens before it becomes a plugin: PYTEST_DONT_REWRITE.
 """
 
 import re

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_fixtures import instant_template, settings
 from conftest import Spawn
 from providers import Build, ScriptedJudge, build
 
@@ -25,8 +24,6 @@ from evals.suites.answers import add_arguments, evaluate
 from tools.errors import InputError
 from tools.inference.judges.judge import Pair
 from tools.passages import SourceDocument
-
-__all__ = ["instant_template", "settings"]
 
 # Every sentence is worded in its own way: copies of one text are judged and cited once.
 PRO = """

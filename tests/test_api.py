@@ -9,15 +9,15 @@ from typing import Any
 
 import httpx
 import pytest
-from agent_fixtures import QUESTION, instant_template, module_settings, settings
+from agent_fixtures import QUESTION
 from answering_model import QUESTION as VOTING
-from answering_model import library, library_template
 from api_on_loopback import api, followed
 from model_server import ModelServer, Reply
 from providers import build
 
 from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved
+from agent.options import RunOptions
 from agent.providers.build import build_providers
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
@@ -28,7 +28,6 @@ from api.schemas import RunDetails
 from api.service import open_service
 from tools.store.database import Database
 
-__all__ = ["instant_template", "library", "library_template", "module_settings", "settings"]
 OTHER = "Should towns build tunnels?"
 
 
@@ -60,12 +59,17 @@ def test_a_question_gets_the_whole_answer(client: httpx.Client) -> None:
     assert client.get(reply.headers["content-location"]).json()["answer"] == reply.json()
 
 
-def test_what_is_asked_for_is_what_the_run_does(client: httpx.Client) -> None:
+def test_what_is_asked_for_is_what_the_run_does(client: httpx.Client, module_settings: Settings) -> None:
     more = {"depth": "quick", "web": False, "deadline_seconds": 20, "selection": "mmr:0.5", "collections": ["samples"]}
+    more |= {"domains": ["gov.uk"], "review": False}
     reply = client.post("/v1/ask", json={"question": QUESTION, **more})
     assert reply.status_code == 200, reply.text
     row = client.get(reply.headers["content-location"]).json()
     assert (row["status"], row["question"], row["thread"], row["error"]) == ("done", QUESTION, row["id"], None)
+    with closing(Database(module_settings.database_path)) as database:
+        options = RunStore(database).get(row["id"]).options
+    assert options | more == options
+    assert options["max_pairs"] == RunOptions.of("quick").max_pairs != RunOptions.of().max_pairs
 
 
 def test_retrieve_gives_the_passages_and_writes_nothing(client: httpx.Client) -> None:

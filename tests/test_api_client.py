@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import httpx
 import pytest
-from agent_fixtures import QUESTION, instant_template, module_settings, settings
+from agent_fixtures import QUESTION
 from api_on_loopback import api
 from conftest import ROOT, Spawn
 from providers import build
@@ -24,8 +24,6 @@ from agent.settings import Settings
 from api.client import CallError, JudgePair, NewDocument, RunEndedError, Steelman, UnreachableError
 from api.keys import Keys
 from tools.store.database import Database
-
-__all__ = ["instant_template", "module_settings", "settings"]
 
 
 @pytest.fixture(scope="module")

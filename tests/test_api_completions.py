@@ -14,9 +14,9 @@ import httpx
 import httpx2
 import openai
 import pytest
-from agent_fixtures import QUESTION, instant_template, settings
+from agent_fixtures import QUESTION
 from answering_model import QUESTION as VOTING
-from answering_model import answering, library, library_template
+from answering_model import answering
 from api_on_loopback import api
 from conftest import ROOT
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
@@ -39,8 +39,6 @@ from tools.errors import ProviderError
 from tools.ingest.ingest import Ingester
 from tools.store.database import Database
 from tools.store.store import Store
-
-__all__ = ["instant_template", "library", "library_template", "settings"]
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from agent_fixtures import QUESTION, instant_template, module_settings, settings
+from agent_fixtures import QUESTION
 from api_on_loopback import api, followed
 from providers import build
 from written_files import pdf, word
@@ -21,7 +21,6 @@ from agent.state import Claim
 from evals.benchmarks.instant import InstantWriter
 from tools.store.locks import index_lock
 
-__all__ = ["instant_template", "module_settings", "settings"]
 TEXT = "A bridge of stone carries a town. It stands for years."
 
 

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import httpx
 import pytest
-from agent_fixtures import QUESTION, instant_template, module_settings, settings
+from agent_fixtures import QUESTION
 from api_on_loopback import Sent, api, followed, sent_events
 from conftest import ROOT, Spawn
 from providers import build
@@ -20,8 +20,6 @@ from agent.settings import Settings
 from api.caller_runs import CallerRuns
 from api.events import KINDS, wants_events
 from tools.store.database import Database
-
-__all__ = ["instant_template", "module_settings", "settings"]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-from agent_fixtures import QUESTION, instant_template, settings
+from agent_fixtures import QUESTION
 from api_on_loopback import api
 from fastapi import FastAPI, Request
 from providers import build
@@ -24,8 +24,6 @@ from api.guard.guard import Guard
 from api.keys import Keys
 from api.observing.metrics import Metrics
 from tools.store.database import Database
-
-__all__ = ["instant_template", "settings"]
 
 ASK = {"question": QUESTION}
 

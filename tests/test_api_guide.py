@@ -10,15 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from agent_fixtures import instant_template, module_settings
 from api_on_loopback import api
 from conftest import ROOT
 from written_files import pdf
 
 from agent.settings import Settings
 from api.events import KINDS
-
-__all__ = ["instant_template", "module_settings"]
 
 GUIDE = (ROOT / "docs" / "api.md").read_text()
 WRITTEN = "http://127.0.0.1:8000"

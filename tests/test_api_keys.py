@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from agent_fixtures import QUESTION, instant_template, settings
+from agent_fixtures import QUESTION
 from api_on_loopback import api
 from raw_http import problem_of, wait_until
 from starlette.responses import PlainTextResponse
@@ -17,8 +17,6 @@ from api.__main__ import main
 from api.keys import Keys
 from tools.errors import InputError
 from tools.store.database import Database
-
-__all__ = ["instant_template", "settings"]
 
 
 @pytest.fixture

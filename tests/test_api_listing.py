@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from agent_fixtures import QUESTION, instant_template, settings
+from agent_fixtures import QUESTION
 from api_on_loopback import api
 
 from agent.options import RunOptions
@@ -15,8 +15,6 @@ from agent.settings import Settings
 from api.caller_runs import CallerRuns
 from api.keys import Keys
 from tools.store.database import Database
-
-__all__ = ["instant_template", "settings"]
 
 
 @pytest.fixture

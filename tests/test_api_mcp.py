@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from agent_fixtures import QUESTION, instant_template, module_settings, settings
+from agent_fixtures import QUESTION
 from api_on_loopback import api
 from assistants import ERAS, TOPIC, goes_through, statuses, until, words
 from conftest import ROOT
@@ -27,8 +27,6 @@ from api.mcp.progress import Steps
 from api.mcp.server import Opened, build_server
 from api.schemas import AskRequest
 from api.service import Service, open_service
-
-__all__ = ["instant_template", "module_settings", "settings"]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from agent_fixtures import QUESTION, instant_template, settings
+from agent_fixtures import QUESTION
 from assistants import ERAS, goes_through, statuses, until, words
 from conftest import ROOT
 from mcp import Client, StdioServerParameters
@@ -19,8 +19,6 @@ from mcp import Client, StdioServerParameters
 from agent.answer.model import Answer
 from agent.settings import Settings
 from api.mcp.configuring import configuration_help
-
-__all__ = ["instant_template", "settings"]
 
 SERVER = str(ROOT / "tests" / "mcp_on_stdio.py")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from agent_fixtures import QUESTION, instant_template, settings
+from agent_fixtures import QUESTION
 from api_on_loopback import api
 from fastapi import FastAPI
 from prometheus_client.parser import text_string_to_metric_families
@@ -24,8 +24,6 @@ from agent.settings import Settings
 from api.keys import Keys
 from api.observing.logs import SERVER, configure, told_by_loop
 from tools.store.database import Database
-
-__all__ = ["instant_template", "settings"]
 
 ASK = {"question": QUESTION}
 

@@ -12,14 +12,12 @@ from typing import Any
 import httpx
 import pytest
 import schemathesis
-from agent_fixtures import QUESTION, instant_template, module_settings
+from agent_fixtures import QUESTION
 from api_on_loopback import api
 from schemathesis import Case, HookContext
 from schemathesis.engine import events, from_schema
 
 from agent.settings import Settings
-
-__all__ = ["instant_template", "module_settings"]
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")  # hypothesis, of what it makes itself
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from agent_fixtures import QUESTION, instant_template, module_settings
+from agent_fixtures import QUESTION
 from api_on_loopback import api
 from conftest import ROOT
 
@@ -18,7 +18,6 @@ from agent.settings import Settings
 from api.problems import failed_run, problem_of
 from tools import errors
 
-__all__ = ["instant_template", "module_settings"]
 JSON = {"Content-Type": "application/json"}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from agent_fixtures import QUESTION, instant_template, module_settings, settings
+from agent_fixtures import QUESTION
 from api_on_loopback import api
 from lxml import html
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytest_plugins = ["visitors"]
-__all__ = ["instant_template", "module_settings", "settings"]
 
 
 @pytest.fixture(scope="module")

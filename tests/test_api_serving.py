@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from agent_fixtures import QUESTION, instant_template, settings
+from agent_fixtures import QUESTION
 from api_on_loopback import Sent, sent_events
 from conftest import Spawn
 from raw_http import connected, head, problem_in, read_to_end, wait_until
@@ -23,8 +23,6 @@ from api.__main__ import main
 from api.keys import Keys
 from api.loopback import is_loopback, listen
 from tools.store.database import Database
-
-__all__ = ["instant_template", "settings"]
 
 # The command line over instant providers whose searches take as long as is said, with quick heartbeats and little
 # patience with whoever shows none.

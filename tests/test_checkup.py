@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_fixtures import QUESTION, door, instant_template, settings
+from agent_fixtures import QUESTION, door
 from model_server import ModelServer, Reply
 from providers import build
 
@@ -21,8 +21,6 @@ from agent.settings import Settings, load_settings
 from tools.errors import SettingsError
 from tools.store.database import Database
 from tools.store.store import Store
-
-__all__ = ["instant_template", "settings"]
 
 NOWHERE = "127.0.0.1:9"
 SECRET = "very-secret"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_fixtures import QUESTION, instant_template, settings
+from agent_fixtures import QUESTION
 from conftest import ROOT, Spawn
 from providers import build
 
@@ -29,8 +29,6 @@ from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings
 from tools.store.database import Database
-
-__all__ = ["instant_template", "settings"]
 
 Cli = Callable[..., "tuple[int, str, str]"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answering_model import FRAMED, QUESTION, SIDES, STAGES, answering, case_of, library, library_template
+from answering_model import FRAMED, QUESTION, SIDES, STAGES, answering, case_of
 from model_replies import Body
 from model_server import ModelServer, Reply
 
@@ -20,8 +20,6 @@ from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
 from tools.errors import RunError, SettingsError
 from tools.net import http
-
-__all__ = ["library", "library_template"]
 
 KEY = "sk-very-secret-0123456789"
 SECONDS = 3.0

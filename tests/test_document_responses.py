@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from agent_fixtures import QUESTION, door, instant_template, settings
+from agent_fixtures import QUESTION, door
 from providers import ScriptedJudge, build, side
 
 from agent.answer.assemble import assemble
@@ -22,8 +22,6 @@ from evals.benchmarks.instant import InstantWriter
 from tools.language.quotable import Unit
 from tools.passages import Passage
 from tools.responses.evidence import MOST
-
-__all__ = ["instant_template", "settings"]
 
 YES = "Towns should build bridges over their rivers."
 FERRY = "A town without bridges is cut off whenever the night ferry over its river stops."

@@ -1,7 +1,7 @@
 """The evidence of a run: each passage as it was judged for each side, of hand-made states and of whole runs."""
 
 import pytest
-from agent_fixtures import QUESTION, door, instant_template, settings
+from agent_fixtures import QUESTION, door
 from providers import ScriptedJudge, build, side
 
 from agent.answer.judged import evidence_of, judged_passages
@@ -11,8 +11,6 @@ from agent.state import Coverage, RunState
 from tools.errors import UnknownRunError
 from tools.inference.judges.judge import Pair
 from tools.passages import Passage
-
-__all__ = ["instant_template", "settings"]
 
 
 def coverage(*ids: int) -> Coverage:

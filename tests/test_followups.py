@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_fixtures import QUESTION, door, instant_template, settings
-from answering_model import FRAMED, SIDES, STAGES, case_of, library, library_template
+from agent_fixtures import QUESTION, door
+from answering_model import FRAMED, SIDES, STAGES, case_of
 from answering_model import QUESTION as VOTING
 from model_server import ModelServer, Reply
 from providers import ScriptedJudge, build
@@ -47,8 +47,6 @@ from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import MiniLM
 from tools.inference.worker import Worker
 from tools.passages import Passage
-
-__all__ = ["instant_template", "library", "library_template", "settings"]
 
 BRIDGES = "Should towns build bridges?"
 QUICK = RunOptions.of("quick")

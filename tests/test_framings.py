@@ -11,7 +11,7 @@ from typing import Any
 
 import hypothesis
 import pytest
-from agent_fixtures import QUESTION, door, instant_template, settings
+from agent_fixtures import QUESTION, door
 from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,7 +29,6 @@ from tools.language.grammar import evened, frame
 from tools.store.hybrid import Hit
 from tools.store.store import SAMPLES, Store
 
-__all__ = ["instant_template", "settings"]
 GOLD = ROOT / "evals" / "gold" / "framings.jsonl"
 WORTH = ("Is homework good or bad for pupils?", "Homework is good for pupils.", "Homework is bad for pupils.")
 SAFE = ("Is cycling safe?", "Cycling is safe.", "Cycling is not safe.")

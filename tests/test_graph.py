@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from agent_fixtures import QUESTION, door, instant_template, settings
+from agent_fixtures import QUESTION, door
 from providers import ScriptedExpander, ScriptedJudge, build, side
 
 from agent.answer.model import Answer
@@ -23,8 +23,6 @@ from tools.errors import InputError, ProviderError, RunError, StoreError
 from tools.inference.judges.judge import Pair
 from tools.store.database import Database
 from tools.store.store import Store
-
-__all__ = ["instant_template", "settings"]
 
 
 def against(pair: Pair) -> float:

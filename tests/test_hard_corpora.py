@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_fixtures import QUESTION, door, instant_template, settings
+from agent_fixtures import QUESTION, door
 from providers import ScriptedJudge, build
 from toys import ToyEncoder
 
@@ -20,8 +20,6 @@ from tools.inference.cache import VectorCache
 from tools.inference.judges.judge import Pair
 from tools.ingest.ingest import Ingester
 from tools.passages import SourceDocument
-
-__all__ = ["instant_template", "settings"]
 
 COPY = "Towns should build bridges, since a ferry waits for nobody and sinks in storms."
 CORPORA = {

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from agent_fixtures import QUESTION, door, instant_template, settings
+from agent_fixtures import QUESTION, door
 from providers import build
 
 from agent.__main__ import main
@@ -19,8 +19,6 @@ from agent.runs.store import RunStore
 from agent.settings import Settings
 from tools.errors import RunBusyError, StoreError, UnknownRunError
 from tools.store.database import Database
-
-__all__ = ["instant_template", "settings"]
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from answering_model import FRAMED, SIDES, STAGES, case_of, library, library_template
+from answering_model import FRAMED, SIDES, STAGES, case_of
 from answering_model import QUESTION as VOTING
 from model_server import ModelServer, Reply
 
@@ -20,8 +20,6 @@ from tools.errors import ProviderReplyError, RunError
 from tools.inference.chat.model import ChatModel
 from tools.inference.judges.batch import TOGETHER, BatchJudge
 from tools.inference.judges.judge import ClaimCheck, ClaimJudge, Pair
-
-__all__ = ["library", "library_template"]
 
 QUESTION = "Should ferries be free?"
 YES, NO = "Ferries should be free.", "Ferries should not be free."

@@ -8,8 +8,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from agent_fixtures import instant_template, settings
-from answering_model import library, library_template
 from api_on_loopback import api
 from conftest import ROOT
 
@@ -19,8 +17,6 @@ from agent.settings import Settings, load_settings
 from tools.ingest.ingest import Ingester
 from tools.store.database import Database
 from tools.store.store import Store
-
-__all__ = ["instant_template", "library", "library_template", "settings"]
 
 NOTEBOOK = ROOT / "examples" / "client.ipynb"
 WRITTEN = "http://127.0.0.1:8000"

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agent_fixtures import instant_template, settings
 from providers import ScriptedJudge, build
 from test_answers_suite import TOPICS, sided, write_set
 
@@ -34,8 +33,6 @@ from tools.inference.judges.judge import Pair
 from tools.inference.judges.quoting import GROUNDS, Quoting, load_quoting
 from tools.store.database import Database
 from tools.store.store import Store
-
-__all__ = ["instant_template", "settings"]
 
 # Only the words themselves count, and all speak to the dispute (by an offset of 30): how sure of the first side a part
 # is that leans by x is 1 / (1 + e^-x), of the second 1 / (1 + e^x).

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_fixtures import QUESTION, door, instant_template, settings
+from agent_fixtures import QUESTION, door
 from conftest import Spawn
 from providers import build
 
@@ -32,8 +32,6 @@ from tools.errors import (
 )
 from tools.store.database import Database
 from tools.store.store import Store
-
-__all__ = ["instant_template", "settings"]
 
 
 async def followed(runs: Runs, run_id: str, after: int = 0) -> list[Event]:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from agent_fixtures import QUESTION, instant_template, settings
+from agent_fixtures import QUESTION
 from conftest import ROOT
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
@@ -30,8 +30,6 @@ from tools.passages import PassageText, SourceDocument
 from tools.store.database import Database
 from tools.store.store import Store
 from tools.store.web_passages import WebPage
-
-__all__ = ["instant_template", "settings"]
 
 
 class Failing:

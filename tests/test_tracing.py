@@ -4,15 +4,13 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from agent_fixtures import QUESTION, instant_template, settings
+from agent_fixtures import QUESTION
 from collector import CollectedSpan, Collector, collector
 from conftest import Spawn
 
 from agent.settings import Settings
 from agent.tracing import wanted_exporters
 from tools.errors import SettingsError
-
-__all__ = ["instant_template", "settings"]
 
 STAGES = {"frame", "expand", "search", "judge", "select", "write", "verify"}
 RUN = """

@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from agent_fixtures import QUESTION, door, instant_template, settings
+from agent_fixtures import QUESTION, door
 from conftest import Spawn
 from providers import build
 
@@ -17,8 +17,6 @@ from agent.runs.service import Runs
 from agent.settings import Settings
 from tools.errors import RunError
 from tools.inference.worker import Worker, lower_priority
-
-__all__ = ["instant_template", "settings"]
 
 
 async def kinds(runs: Runs, run_id: str) -> list[str]:

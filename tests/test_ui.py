@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from agent_fixtures import QUESTION, instant_template, settings
+from agent_fixtures import QUESTION
 from conftest import ROOT
 from providers import ScriptedJudge, build
 from streamlit.testing.v1 import AppTest
@@ -20,8 +20,6 @@ from agent.settings import Settings
 from tools.inference.judges.judge import Pair
 from tools.store.database import Database
 from ui.service import PageService
-
-__all__ = ["instant_template", "settings"]
 
 
 @pytest.fixture

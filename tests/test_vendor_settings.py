@@ -8,7 +8,7 @@ from importlib.machinery import ModuleSpec
 from typing import Any
 
 import pytest
-from answering_model import FRAMED, QUERIES, QUESTION, SIDES, STAGES, case_of, library, library_template
+from answering_model import FRAMED, QUERIES, QUESTION, SIDES, STAGES, case_of
 from model_replies import Body
 from model_server import ModelServer, Reply
 from vendor_replies import refuses, says, script
@@ -23,7 +23,6 @@ from tools.errors import ProviderReplyError, SettingsError
 from tools.inference.chat.vendors import NOT_OFFERED, VENDORS
 from tools.inference.judges.batch import BatchJudge
 
-__all__ = ["library", "library_template"]
 KEY = "very-secret-0123456789"
 
 

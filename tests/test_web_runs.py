@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from agent_fixtures import QUESTION, door, instant_template, settings
+from agent_fixtures import QUESTION, door
 from providers import ScriptedExpander, ScriptedJudge, build, side
 from search_servers import Found, SearchServer, Trouble
 from web_fixtures import asked_for, at, by_word, prose, publish, with_web
@@ -26,8 +26,6 @@ from tools.ingest.ingest import Ingester
 from tools.passages import SourceDocument
 from tools.store.store import SAMPLES, Store
 from tools.store.web_passages import WEB
-
-__all__ = ["instant_template", "settings"]
 
 
 async def run(runs: Runs, question: str = QUESTION, **options: Any) -> Answer:
