@@ -249,10 +249,10 @@ def test_it_names_what_the_agent_itself_builds(settings: Settings) -> None:
     database = Database(changed.database_path)
     made: Any = build_providers(changed, Store(database))
     served = {s.stage: s for s in stages(changed)}
-    assert served["frame"].provider == made.framer.name == "small"
-    assert served["expand"].provider == made.expander.name == "small"
-    assert served["requery"].provider == made.requerier.name == "quick"
-    assert served["write"].provider == made.writer.name == "large"
+    assert served["frame"].provider == made.framer.model.name == "small"
+    assert served["expand"].provider == made.expander.model.name == "small"
+    assert served["requery"].provider == made.requerier.model.name == "quick"
+    assert served["write"].provider == made.writer.model.name == "large"
     assert served["judge"].provider == served["verify"].provider == made.models.judge().name
     assert served["web"].provider == made.web.engine.name == "serper"
     assert "Chroma" in served["search"].provider

@@ -76,7 +76,7 @@ def test_damaged_files_are_named(models_dir: Path, tmp_path: Path, monkeypatch: 
     (folder / "calibration.json").write_text("{")
     with pytest.raises(ModelError, match="judge"):
         load_judge(models_dir)
-    shutil.copy(Path(judge_embedded.__file__).parents[1] / "weights" / "judge" / "calibration.json", folder)
+    shutil.copy(judge_embedded.FOLDER / "calibration.json", folder)
     rows = json.loads((folder / "reference.json").read_text())
     rows[0]["probabilities"] = [2.0, 2.0]
     (folder / "reference.json").write_text(json.dumps(rows))
