@@ -73,10 +73,11 @@ def test_damaged_files_are_named(models_dir: Path, tmp_path: Path, monkeypatch: 
     folder = tmp_path / "judge"
     shutil.copytree(judge_embedded.FOLDER, folder)
     monkeypatch.setattr(judge_embedded, "FOLDER", folder)
+    calibration = (folder / "calibration.json").read_text()
     (folder / "calibration.json").write_text("{")
     with pytest.raises(ModelError, match="judge"):
         load_judge(models_dir)
-    shutil.copy(judge_embedded.FOLDER / "calibration.json", folder)
+    (folder / "calibration.json").write_text(calibration)
     rows = json.loads((folder / "reference.json").read_text())
     rows[0]["probabilities"] = [2.0, 2.0]
     (folder / "reference.json").write_text(json.dumps(rows))
