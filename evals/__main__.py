@@ -33,7 +33,7 @@ SUITES = {
     "quotes": "how surely a quotation has to argue for a side before it is shown",
     "retrieval": "how well retrievers cover the perspectives on a question",
     "select-fit": "fit what tells the passages that speak to a question, for the agent's selection",
-    "stances": "which side a text is on, where its form is against it: ten hard kinds, any judge",
+    "stances": "which side a text is on, where its form is against it: eleven hard kinds, any judge",
     "screenshots": "pictures of the chat page, for the documents",
 }
 

@@ -1,9 +1,10 @@
-"""Does a judge tell which side a text is on where its form is against it? Ten hard kinds, forty texts each.
+"""Does a judge tell which side a text is on where its form is against it? Eleven hard kinds, forty texts each.
 
 The texts (`evals/gold/stances.jsonl`) were written by people who had seen neither the judge nor its errors: comparisons
 exchanged, negated statements, concessions, reports of the opponent's view, conditions, irony, questions, wishes,
-numbers, and one sentence of support in a text about something else. Half of each kind, 'last', is kept for the end of
-any work on a judge.
+numbers, and one sentence of support in a text about something else; the eleventh kind, consequences whose worth is left
+to the reader, by somebody who knew of one such error. Half of each kind, 'last', is kept for the end of any work on a
+judge.
 
 label       the side that the text argues for, or neither, is told: three answers
 side        the side is told, of texts that argue for one; a tie and no answer tell none
