@@ -6,6 +6,7 @@ import unicodedata
 from agent.state import Form
 from tools.errors import QuestionError
 from tools.language.grammar import is_noun_by_ending, is_word
+from tools.language.identification import is_likely_english
 
 LONGEST = 4000
 """Characters of a question at most."""
@@ -37,7 +38,7 @@ def check_question(text: str, *, english_only: bool = True) -> str:
     words = _WORD.findall(question)
     if not words:
         raise QuestionError(f"there is no word in '{_short(question)}'. {_EXAMPLE}")
-    if english_only and not is_english(words):
+    if english_only and not (is_english(words) or is_likely_english(question)):
         if len(words) == 1:  # of one word the language is not known, and it is no question in any
             check_form("none", question)
         raise QuestionError(

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from agent.question import check_question
 from evals.datasets.rows import json_rows
+from tools.errors import QuestionError
 from tools.language.grammar import frame
 from tools.language.grammar.casing import lowered
 from tools.language.grammar.clause import Clause
@@ -327,6 +329,21 @@ def test_alternatives_that_can_only_be_named(text: str, expected: list[str]) -> 
 def test_careless_english_is_english_and_another_language_is_not() -> None:
     assert frame("lvng in twn vs cmmuting 2 hrs, wich is better realy").form == "open"
     assert frame("moeten dierentuinen worden gesloten").form == "none"
+
+
+@pytest.mark.parametrize(
+    "typed", ["lvng in twn vs cmmuting 2 hrs, wich is better realy", "shouldnt voting be compulsary like in australia"]
+)
+def test_careless_english_is_not_refused(typed: str) -> None:
+    assert check_question(typed) == typed
+
+
+@pytest.mark.parametrize(
+    "typed", ["moeten dierentuinen worden gesloten", "Bør vi forby plast?", "Is kernenergie goed?"]
+)
+def test_another_language_is_refused(typed: str) -> None:
+    with pytest.raises(QuestionError, match="does not read as English"):
+        check_question(typed)
 
 
 @pytest.mark.parametrize(

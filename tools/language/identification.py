@@ -70,7 +70,7 @@ _SCRIPTS = (
 _OF_SCRIPTS = [(re.compile(f"[{letters}]"), languages) for letters, languages in _SCRIPTS]
 _MANY_KANA = 0.1  # of the letters of a text in Japanese; in Chinese there are none but in names
 _FEWEST_SIGNS = 8
-_SURE = 0.9
+_SURE, _EVEN = 0.9, 0.5
 _READ = 3_000  # characters from each of three places
 _FEWEST = 20  # words; scripts without spaces have fewer
 _FEWEST_LETTERS = 60
@@ -96,6 +96,12 @@ def language_of(text: str) -> str:
     if likely:
         return str(code) if code in likely else likely[0]
     return str(code) if probability >= _SURE else ""
+
+
+def is_likely_english(text: str) -> bool:
+    """Whether the classifier finds English likelier than all other languages together, of a text of any length."""
+    code, probability = _classifier().classify(text.casefold())
+    return str(code) == "en" and probability >= _EVEN
 
 
 def _of_script(letters: str) -> tuple[str, ...]:
