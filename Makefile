@@ -152,7 +152,7 @@ audit: $(SUPPLY)
 	.venvs/supply/bin/pip-audit --strict --require-hashes --disable-pip -r requirements.lock -r requirements-hub.lock
 
 size:
-	@rm -rf .venvs/fresh; start=$$(date +%s); $(MAKE) --silent --no-print-directory $(FRESH); \
+	@rm -rf .venvs/fresh; start=$$(date +%s); $(MAKE) --silent --no-print-directory $(FRESH) && \
 	  echo "$$(grep -c == requirements.lock) packages, $$(du -sm .venvs/fresh | cut -f1) MB, $$(($$(date +%s) - start)) s"
 
 clean:
