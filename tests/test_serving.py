@@ -259,6 +259,13 @@ def test_a_download_that_was_stopped_is_not_taken_for_a_model(tmp_path: Path, mo
     assert find_folder("some/model") == made
 
 
+def test_without_the_hubs_library_a_folder_still_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.serving.hub.find_spec", lambda name: None)
+    assert find_folder(str(tmp_path)) == tmp_path
+    with pytest.raises(SettingsError, match=r"need the package huggingface-hub\. Install it: .*requirements-hub\.lock"):
+        find_folder("some/model")
+
+
 def test_the_hub_is_not_told_who_calls() -> None:
     code = "import tools.serving, huggingface_hub.constants as c; print(c.HF_HUB_DISABLE_TELEMETRY)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from tools.errors import ModelError, SettingsError
@@ -43,13 +44,18 @@ _KNOWN = {
 def find_folder(source: str) -> Path | None:
     """The model's folder, one's own or the hub's cache; None where the model has to be downloaded first.
 
-    Raises SettingsError for a folder that is not there.
+    Raises SettingsError for a folder that is not there, or where nothing on this machine speaks to the hub.
     """
     own = Path(source).expanduser()
     if own.is_dir():
         return own
     if source.startswith(("/", ".", "~")) or source.count("/") > 1:
         raise SettingsError(f"there is no model folder {source}. Check MODEL.")
+    if find_spec("huggingface_hub") is None:
+        raise SettingsError(
+            "models of the hub need the package huggingface-hub. Install it: `.venv/bin/pip install --require-hashes "
+            "--no-deps -r requirements-hub.lock`, as `make local-models` does; or name a model's folder."
+        )
     from huggingface_hub import constants, try_to_load_from_cache
 
     # Not `hf_hub_download(local_files_only=True)`, which asks the hub about whoever calls it.

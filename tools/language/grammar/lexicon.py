@@ -94,7 +94,8 @@ def _entries() -> dict[str, str]:
     path = Path(found.origin).parent / "en" / "en-lexicon.txt" if found and found.origin else None
     if path is None or not path.is_file():
         raise ModelError(
-            "TextBlob's English lexicon is missing. Install it: `pip install --no-deps -r requirements.lock`."
+            "TextBlob's English lexicon is missing. Install it: "
+            "`pip install --require-hashes --no-deps -r requirements.lock`."
         )
     with path.open(encoding="utf-8") as lines:
         pairs = (line.split() for line in lines if not line.startswith(";;;"))

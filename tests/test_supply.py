@@ -1,0 +1,109 @@
+"""What is installed: locks with hashes, without what is never loaded, and the table of their licences."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from evals.__main__ import main
+from evals.suites.licences import TABLE, declared, locked, remark
+from tools.errors import InputError
+
+LOCKS = sorted(path.name for path in ROOT.glob("requirements*.lock"))
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+ABSENT = (
+    "kubernetes",
+    "huggingface_hub",
+    "hf_xet",
+    "oauthlib",
+    "requests_oauthlib",
+    "aiohttp",
+    "websocket",
+    "durationpy",
+)
+_LOADED = f"""
+import sys
+for name in {ABSENT!r}:
+    sys.modules[name] = None  # an import of it fails, installed or not
+import chromadb, chromadb.api.fastapi, chromadb.api.rust
+import langchain_openai, langgraph.graph, openai, streamlit, tavily, tokenizers
+import agent.runs.service, api.app, tools.store.dense, tools.store.dense_server
+chromadb.EphemeralClient().create_collection("sides", embedding_function=None).add(ids=["a"], embeddings=[[1.0, 0.0]])
+"""
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_everything_locked_is_pinned_and_has_hashes(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    entries = re.split(r"\n(?=\S)", text.strip())
+    assert len(entries) == len(list(locked(ROOT / name))) > 1
+    assert [entry for entry in entries if not re.search(r" --hash=sha256:[0-9a-f]{64}\b", entry)] == []
+
+
+def test_what_is_never_loaded_is_in_no_lock_of_the_runtime() -> None:
+    excluded = set(SETTINGS["tool"]["uv"]["exclude-dependencies"])
+    assert {"kubernetes", "huggingface-hub"} <= excluded
+    for name in ("requirements.lock", "requirements-langgraph.lock"):
+        assert excluded & dict(locked(ROOT / name)).keys() == set()
+    assert {"hf-xet", "oauthlib", "aiohttp"} & dict(locked(ROOT / "requirements.lock")).keys() == set()
+
+
+def test_what_is_installed_together_is_locked_once() -> None:
+    names = [n for lock in ("", "-hub", "-dev") for n, _ in locked(ROOT / f"requirements{lock}.lock")]
+    assert sorted(names) == sorted(set(names))
+
+
+def test_every_lock_is_installed_by_its_hashes() -> None:
+    for file in ("Makefile", "README.md"):
+        text = (ROOT / file).read_text(encoding="utf-8")
+        pip = re.search(r"^LOCKED := .*--require-hashes --no-deps$", text, re.MULTILINE)
+        installed = [line for line in text.splitlines() if re.search(r"(?:pip install|PIP|LOCKED).* -r ", line)]
+        assert installed
+        assert [n for n in installed if "--require-hashes" not in n and not ("$(LOCKED)" in n and pip)] == []
+
+
+@pytest.mark.slow
+def test_nothing_needs_what_is_left_out() -> None:
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", _LOADED], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_table_of_licences_fits_the_locks(tmp_path: Path) -> None:
+    assert main(["licences", "--out", str(tmp_path / "made.md")]) == 0
+    assert (tmp_path / "made.md").read_text() == TABLE.read_text(), "write it again: make licences"
+
+
+def test_another_version_than_the_locked_one_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InputError, match=r"numpy .* is installed, and 0\.1 is locked\. Use `make licences`"):
+        declared("numpy", "0.1")
+    with pytest.raises(InputError, match=r"no-such-package is not installed"):
+        declared("no-such-package", "0.1")
+    assert main(["licences", "--out", "/no/such/folder/licences.md"]) == 1
+    assert "cannot be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("licence", "said"),
+    [
+        ("MIT", ""),
+        ("MPL-2.0 AND MIT", "copyleft"),
+        ("MIT OR LGPL-2.1-or-later", "copyleft to choose"),
+        ("GNU General Public License (GPL)", "copyleft"),
+        ("", "**unknown**: none declared"),
+    ],
+)
+def test_what_a_reader_should_look_at_is_marked(licence: str, said: str) -> None:
+    assert remark("some-package", licence) == said
+
+
+def test_a_licence_is_a_name_and_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"Version": "1", "License-Expression": None, "License": "MIT License\n\nCopyright (c) somebody\n"}
+    both = type("Found", (dict,), {"get_all": lambda self, name: ["License :: OSI Approved :: BSD License"]})
+    monkeypatch.setattr("importlib.metadata.metadata", lambda name: both(found))
+    assert declared("any", "1") == "MIT License"
+    found["License"] = "Copyright (c) somebody, and all that is said of it"
+    assert declared("any", "1") == "BSD License"
