@@ -79,6 +79,9 @@ check: $(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Containers often forbid bytecode; each worker and each process that a test starts would compile everything again.
+test test-all: export PYTHONDONTWRITEBYTECODE =
+
 test: check
 	$(BIN)/pytest -n 2 -m "not slow"
 
