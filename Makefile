@@ -83,7 +83,7 @@ check: $(DEV)
 test test-all: export PYTHONDONTWRITEBYTECODE =
 
 test: check
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 # Where that is allowed; where it is not, the tests that need a browser say how to get one.
 browser: $(DEV)
