@@ -101,8 +101,11 @@ check: $(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Containers often forbid bytecode; each worker and each process that a test starts would compile everything again.
+test test-all: export PYTHONDONTWRITEBYTECODE =
+
 test: check
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 # Where that is allowed; where it is not, the tests that need a browser say how to get one.
 browser: $(DEV)

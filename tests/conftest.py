@@ -126,6 +126,13 @@ def encoder(models_dir: Path) -> MiniLM:
 
 
 @pytest.fixture
+def built_models(models_dir: Path, tmp_path: Path) -> None:
+    """The data folder that STEELMAN_DATA_DIR names, in which the models are built that any test had built."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "cache").symlink_to(models_dir, target_is_directory=True)
+
+
+@pytest.fixture
 def spawn() -> Iterator[Spawn]:
     """Starts Python on the code given, with the repository and the tests importable; ended with the test."""
     started: list[subprocess.Popen[str]] = []

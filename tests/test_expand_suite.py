@@ -106,15 +106,8 @@ def arguments(folder: Path, *more: str) -> argparse.Namespace:
     return parser.parse_args(["--data", str(folder), "--json", *more])
 
 
-@pytest.fixture
-def cached(models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A data folder in which the encoder is built already."""
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "cache").symlink_to(models_dir, target_is_directory=True)
-
-
 def test_the_figures_are_printed_and_kept(
-    tmp_path: Path, cached: None, encoder: MiniLM, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, built_models: None, encoder: MiniLM, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = write(tmp_path / "set", BARGES, {"question": "Why do barges float?", "perspectives": list(ROW.gold)})
     out = tmp_path / "out.jsonl"
@@ -132,7 +125,7 @@ def test_the_figures_are_printed_and_kept(
     assert out.read_bytes() == kept
 
 
-def test_nothing_is_overwritten(tmp_path: Path, cached: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_overwritten(tmp_path: Path, built_models: None, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write(tmp_path / "set", BARGES)
     mine = tmp_path / "mine.jsonl"
     mine.write_text("mine")
@@ -144,7 +137,7 @@ def test_nothing_is_overwritten(tmp_path: Path, cached: None, capsys: pytest.Cap
     assert "rows.jsonl cannot be written" in capsys.readouterr().err
 
 
-def test_a_damaged_record_is_named(tmp_path: Path, cached: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_record_is_named(tmp_path: Path, built_models: None, capsys: pytest.CaptureFixture[str]) -> None:
     folder, out = write(tmp_path / "set", BARGES), tmp_path / "out.jsonl"
     assert run(arguments(folder, "--out", str(out))) == 0
     head, record = out.read_text().splitlines()
@@ -162,7 +155,7 @@ def test_perspectives_need_a_chat_model(tmp_path: Path) -> None:
 
 def test_a_models_perspectives_are_measured_and_its_failures_named(
     tmp_path: Path,
-    cached: None,
+    built_models: None,
     server: ModelServer,
     monkeypatch: pytest.MonkeyPatch,
     quick_retries: None,
@@ -190,7 +183,7 @@ def test_a_models_perspectives_are_measured_and_its_failures_named(
         assert found["failed"][0].startswith("How should barges be moored?: ")
 
 
-def test_records_of_other_questions_are_not_mixed(tmp_path: Path, cached: None) -> None:
+def test_records_of_other_questions_are_not_mixed(tmp_path: Path, built_models: None) -> None:
     out = tmp_path / "out.jsonl"
     assert run(arguments(write(tmp_path / "set", BARGES), "--out", str(out))) == 0
     kept = out.read_bytes()
@@ -255,7 +248,7 @@ def test_bad_readings_are_named(tmp_path: Path, change: dict[str, Any], message:
         list(read_readings([folder / "boats.dev.jsonl"]))
 
 
-def test_readings_are_measured(tmp_path: Path, cached: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_readings_are_measured(tmp_path: Path, built_models: None, capsys: pytest.CaptureFixture[str]) -> None:
     folder, failures = write(tmp_path / "set", *READINGS), tmp_path / "failures.jsonl"
     assert run(arguments(folder, "--failures", str(failures))) == 0
     found = json.loads(capsys.readouterr().out)

@@ -121,7 +121,12 @@ def test_the_gold_is_read() -> None:
     assert all(t.statements["for"] != t.statements["against"] for t in topics)
 
 
-def test_whole_runs_are_asked_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("built_models")
+def test_whole_runs_are_asked_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("evals.suites.model._A_SECOND", 0.1)
+
     def lines(rows: list[dict[str, Any]]) -> str:
         return "".join(f"{json.dumps(row)}\n" for row in rows)
 

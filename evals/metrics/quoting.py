@@ -97,36 +97,67 @@ def measures(questions: Sequence[Question], quoting: Quoting, tier: Tier) -> dic
     documents of known sides; astray over those that no document answers."""
     names = ("right", "sides", "both", "missing", "swapped", "astray")
     rows: dict[str, list[tuple[str, float, float]]] = {name: [] for name in names}
-    for q in questions:
-        if q.kind == "elsewhere":
-            rows["astray"].append((q.key, float(any(_picked(q, sign, quoting, tier) for sign in (1, -1))), 1))
-        if q.kind != "sided":
+    for pair in _read(questions, quoting):
+        key, kind = pair[0].question.key, pair[0].question.kind
+        verdicts = [_picked(side, quoting, tier) for side in pair]
+        if kind == "elsewhere":
+            rows["astray"].append((key, float(any(verdicts)), 1))
+        if kind != "sided":
             continue
-        verdicts = {sign: _picked(q, sign, quoting, tier) for sign in (1, -1)}
-        shown = [sign in sides for sign, sides in verdicts.items()]
-        known = [(sign, side) for sign, sides in verdicts.items() for side in sides if side]
-        without = {sign: _picked(q, sign, quoting, tier, left_out=sign) for sign in (1, -1)}
-        rows["right"].append((q.key, sum(sign == side for sign, side in known), len(known)))
-        rows["sides"].append((q.key, sum(shown), 2))
-        rows["both"].append((q.key, float(all(shown)), 1))
-        rows["missing"].append((q.key, sum(map(bool, without.values())), 2))
-        rows["swapped"].append((q.key, sum(-sign in sides for sign, sides in without.items()), 2))
+        shown = [side.sign in sides for side, sides in zip(pair, verdicts, strict=True)]
+        without = [_picked(side, quoting, tier, left_out=side.sign) for side in pair]
+        rows["right"].append((key, *_right(pair, verdicts)))
+        rows["sides"].append((key, sum(shown), 2))
+        rows["both"].append((key, float(all(shown)), 1))
+        rows["missing"].append((key, sum(map(bool, without)), 2))
+        rows["swapped"].append((key, sum(-s.sign in sides for s, sides in zip(pair, without, strict=True)), 2))
     return {name: Ratio.of(of) for name, of in rows.items()}
 
 
-def _picked(q: Question, sign: int, quoting: Quoting, tier: Tier, left_out: int = 0) -> list[int]:
-    """The known sides of the documents that would be quoted for a side: the best of each, at most MOST of them."""
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A question read for one of its sides by the weights: the same from whatever probability on it is shown.
+
+    leaning: of the words themselves, to this side, (n,). sure: of `sureness`, (n,). order: the best parts first.
+    """
+
+    question: Question
+    sign: int
+    leaning: Floats
+    sure: Floats
+    order: NDArray[np.int_]
+
+
+_Read = list[tuple[_Side, _Side]]
+
+
+def _read(questions: Sequence[Question], quoting: Quoting) -> _Read:
+    return [(_side(q, 1, quoting), _side(q, -1, quoting)) for q in questions]
+
+
+def _side(q: Question, sign: int, quoting: Quoting) -> _Side:
     features = sign * q.features
-    allowed = q.closely & (features[:, 0] >= AGAINST_ITSELF) & ((q.sides != left_out) | (left_out == 0))
     sure = sureness(features, q.grounds, quoting)
-    shown = tiers(sure, allowed, features[:, 0], quoting)
+    return _Side(q, sign, features[:, 0], sure, np.argsort(-sure * q.rank, kind="stable"))
+
+
+def _picked(side: _Side, quoting: Quoting, tier: Tier, left_out: int = 0) -> list[int]:
+    """The known sides of the documents that would be quoted for a side: the best of each, at most MOST of them."""
+    q = side.question
+    allowed = q.closely & (side.leaning >= AGAINST_ITSELF) & ((q.sides != left_out) | (left_out == 0))
+    shown = tiers(side.sure, allowed, side.leaning, quoting)
     fit = shown["case"] if tier == "case" else shown["case"] | shown["leaning"]
-    rank = sure * q.rank
     picked: dict[str, int] = {}
-    for i in sorted(np.flatnonzero(fit), key=lambda i: -float(rank[i])):
+    for i in side.order[fit[side.order]]:
         if len(picked) < MOST:
             picked.setdefault(q.documents[i], int(q.sides[i]))
     return list(picked.values())
+
+
+def _right(pair: tuple[_Side, _Side], verdicts: Sequence[Sequence[int]]) -> tuple[int, int]:
+    """How many quotations of known sides stand right, and how many there are."""
+    known = [(side.sign, of) for side, sides in zip(pair, verdicts, strict=True) for of in sides if of]
+    return sum(sign == of for sign, of in known), len(known)
 
 
 def operating_points(questions: Sequence[Question], quoting: Quoting, seed: int) -> dict[Tier, dict[str, object]]:
@@ -196,16 +227,19 @@ def _foremost(questions: Sequence[Question], quoting: Quoting) -> float:
 def _silent(questions: Sequence[Question], quoting: Quoting) -> Quoting:
     """With the highest `near` that leaves nearly all questions their quotations that documents answer."""
     answered = [
-        q for q in questions if q.kind != "elsewhere" and any(_picked(q, s, quoting, "leaning") for s in (1, -1))
+        pair[0].question
+        for pair in _read([q for q in questions if q.kind != "elsewhere"], quoting)
+        if any(_picked(side, quoting, "leaning") for side in pair)
     ]
     foremost = np.array([q.grounds[0, -1] for q in answered])
     return replace(quoting, near=math.floor(100 * float(np.quantile(foremost, _SILENCED, method="higher"))) / 100)
 
 
 def _thresholds(questions: Sequence[Question], quoting: Quoting) -> Quoting:
-    case = max(_lowest(questions, quoting, "case", CASE_RIGHT), _seldom(questions, quoting))
+    read = _read(questions, quoting)
+    case = max(_lowest(read, quoting, "case", CASE_RIGHT), _seldom(read, quoting))
     made = replace(quoting, case=case)
-    leaning, least = (_lowest(questions, made, "leaning", right) for right in (LEANING_RIGHT, LEAST_RIGHT))
+    leaning, least = (_lowest(read, made, "leaning", right) for right in (LEANING_RIGHT, LEAST_RIGHT))
     return replace(made, leaning=leaning, least=least)
 
 
@@ -217,24 +251,28 @@ def _known(questions: Sequence[Question], shares: Floats) -> Iterator[tuple[Floa
         yield q.features[known] @ shares, q.sides[known].astype(float), weight
 
 
-def _lowest(questions: Sequence[Question], quoting: Quoting, tier: Tier, wanted: float) -> float:
+def _lowest(read: _Read, quoting: Quoting, tier: Tier, wanted: float) -> float:
     """The lowest probability, in hundredths, from which on as many stand right at every higher one that is common, give
     or take a single quotation."""
     least = 0.99
     for step in range(99, 29, -1):
-        right = measures(questions, _from(quoting, tier, step / 100), tier)["right"]
-        if right.total >= _COMMON and (wanted - right.value) * right.total > 1:
+        shown = _from(quoting, tier, step / 100)
+        counts = [_right(pair, [_picked(side, shown, tier) for side in pair]) for pair in read]
+        right, total = map(sum, zip(*counts, strict=True))
+        if total >= _COMMON and wanted * total - right > 1:
             break
         least = step / 100
     return least
 
 
-def _seldom(questions: Sequence[Question], quoting: Quoting) -> float:
+def _seldom(read: _Read, quoting: Quoting) -> float:
     """The lowest probability, in hundredths, from which on a side's case is shown without its documents for at most
     CASE_MISSING of the sides."""
     least = 0.99
     for step in range(99, 29, -1):
-        if measures(questions, _from(quoting, "case", step / 100), "case")["missing"].value > CASE_MISSING:
+        shown = _from(quoting, "case", step / 100)
+        missing = [bool(_picked(side, shown, "case", left_out=side.sign)) for pair in read for side in pair]
+        if sum(missing) > CASE_MISSING * len(missing):
             break
         least = step / 100
     return least

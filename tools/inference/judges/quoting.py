@@ -125,8 +125,8 @@ def tiers(sure: Floats, fit: NDArray[np.bool_], lean: Floats, quoting: Quoting) 
     sure: of `sureness`, NaN for what was not judged. fit: which may be shown at all. lean: of each itself; what leans
     to the other side is of no case. Where nothing is of either, the surest from `least` on may speak for the side.
     """
-    known = np.nan_to_num(sure) * fit
-    case = (known >= quoting.case) & (np.nan_to_num(lean, nan=-1.0) >= 0)
+    known = np.where(np.isnan(sure), 0.0, sure) * fit
+    case = (known >= quoting.case) & (lean >= 0)
     leaning = (known >= quoting.leaning) & ~case
     if len(known) and not (case | leaning).any() and known.max() >= quoting.least:
         leaning[int(np.argmax(known))] = True
