@@ -12,6 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.disconnects import GONE
 from api.observing.logs import REQUESTS, SERVER
 from api.observing.metrics import Metrics
 from api.observing.notes import noting
@@ -21,7 +22,6 @@ _SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _RUN_ID = re.compile(r"[0-9a-f]{12}")
 _METHODS = frozenset("GET HEAD POST PUT PATCH DELETE OPTIONS".split())
 _NO_ROUTE = "(none)"
-_GONE = 499  # as other servers note a caller that went away before the reply
 _STOPPING = ProblemError(
     503,
     "server-stopping",
@@ -56,7 +56,7 @@ class Observed:
                 self._tell(exchange, notes)
 
     def _tell(self, exchange: "_Exchange", notes: dict[str, str]) -> None:
-        seconds, route, status = time.perf_counter() - exchange.began, _route(exchange.scope), exchange.status or _GONE
+        seconds, route, status = time.perf_counter() - exchange.began, _route(exchange.scope), exchange.status or GONE
         method = exchange.scope["method"] if exchange.scope["method"] in _METHODS else "OTHER"
         self._metrics.request(method, route, status, seconds)
         if exchange.first_event is not None:
