@@ -20,13 +20,14 @@ from api.problems import ProblemError
 
 _SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _RUN_ID = re.compile(r"[0-9a-f]{12}")
+_JOB_ID = re.compile(r"j[0-9a-f]{12}")
 _METHODS = frozenset("GET HEAD POST PUT PATCH DELETE OPTIONS".split())
 _NO_ROUTE = "(none)"
 _STOPPING = ProblemError(
     503,
     "server-stopping",
     "The server is being stopped",
-    "Come again in a moment: runs that were begun go on when it is started again.",
+    "Come again in a moment: runs and jobs that were begun go on when it is started again.",
     headers={"Retry-After": "5"},
 )
 
@@ -66,6 +67,9 @@ class Observed:
         run = str(exchange.scope.get("path_params", {}).get("run_id", ""))
         if _RUN_ID.fullmatch(run):
             notes["run"] = run
+        job = str(exchange.scope.get("path_params", {}).get("job_id", ""))
+        if _JOB_ID.fullmatch(job):
+            notes["job"] = job
         if not self._log_questions:
             notes.pop("question", None)
         caller = exchange.scope.get("state", {}).get("caller")
