@@ -11,7 +11,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from agent.runs.service import Runs
-from api.problems import FieldProblem, ProblemError
 from api.schemas import LONGEST_ID, Stored
 from tools.disk import disk_errors
 from tools.errors import SourceError
@@ -29,6 +28,19 @@ _TEXTS = "documents.jsonl"
 
 class StoppedError(Exception):
     """Whoever wanted the work has left or stopped it, between two documents. What is stored stays."""
+
+
+class NothingStoredError(Exception):
+    """Nothing of the upload could be read; `problems` say why."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__()
+        self.problems = problems
+
+    def told(self, where: str) -> str:
+        """For the caller; `where`: in which field the other problems stand."""
+        more = f" And {len(self.problems) - 1} more; see {where}." if len(self.problems) > 1 else ""
+        return f"Nothing was stored. {self.problems[0] if self.problems else 'There was nothing to read.'}{more}"
 
 
 @dataclass(frozen=True)
@@ -112,7 +124,7 @@ class Storing:
                 self.report.problems.append(f"{document.external_id}: holds no text.")
 
     def store(self, given: Sequence[SourceDocument], collection: str) -> Stored:
-        """Stores them. Raises StoppedError, ProblemError where there was nothing to store, and what `ingest` raises."""
+        """Stores them. Raises StoppedError, NothingStoredError, and what `ingest` raises."""
         self.documents = len(given)
         if given:  # a collection is not made for what holds nothing
             search = self._runs.providers.search
@@ -120,7 +132,7 @@ class Storing:
             ingester.ingest(self._counted(given), collection, None, self.report)
         report = self.report
         if not report.stored and not report.unchanged:
-            raise _nothing_stored(report.problems)
+            raise NothingStoredError(report.problems)
         return Stored(
             stored=report.stored,
             replaced=report.replaced,
@@ -142,13 +154,6 @@ class Storing:
             if self.stop.is_set():
                 raise StoppedError
             yield document
-
-
-def _nothing_stored(problems: list[str]) -> ProblemError:
-    fields = [FieldProblem(field="body", message=problem) for problem in problems]
-    more = f" And {len(problems) - 1} more; see errors." if len(problems) > 1 else ""
-    detail = f"Nothing was stored. {problems[0] if problems else 'There was nothing to read.'}{more}"
-    return ProblemError(422, "unreadable-document", "No document can be read", detail, fields=fields)
 
 
 def ending_of(sent: str) -> str:

@@ -9,9 +9,9 @@ from agent.runs.service import Runs
 from agent.runs.store import TableThread
 from api.jobs.table import JobRow, JobTable
 from api.observing.logs import SERVER
-from api.problems import ProblemError, unexpected
+from api.problems import unexpected
 from api.schemas import JobStatus, Stored
-from api.uploads import Folders, StoppedError, Storing, Upload
+from api.uploads import Folders, NothingStoredError, StoppedError, Storing, Upload
 from tools.errors import SteelmanError
 
 _BEAT_SECONDS = 1.0
@@ -109,8 +109,8 @@ def _carried_out(storing: Storing, upload: Upload, collection: str) -> Stored:
 
 def _told(exc: Exception, job_id: str) -> str:
     """What a caller is told of a failure."""
-    if isinstance(exc, ProblemError):
-        return exc.problem.detail
+    if isinstance(exc, NothingStoredError):
+        return exc.told("problems")
     if isinstance(exc, SteelmanError):
         return exc.remote_text
     SERVER.error("job %s failed", job_id, exc_info=exc)

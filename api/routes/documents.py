@@ -14,7 +14,7 @@ from starlette.responses import Response
 from api.callers import Caller, TheCaller
 from api.disconnects import GONE, while_there
 from api.openapi import JOB_LOCATED
-from api.problems import ProblemError, responses
+from api.problems import FieldProblem, ProblemError, responses
 from api.schemas import (
     MOST_ON_A_PAGE,
     AnyCollection,
@@ -30,7 +30,7 @@ from api.schemas import (
     Stored,
 )
 from api.service import Service, TheService
-from api.uploads import StoppedError, Storing, Upload, ending_of
+from api.uploads import NothingStoredError, StoppedError, Storing, Upload, ending_of
 from tools.disk import disk_errors
 from tools.errors import AmbiguousDocumentError
 from tools.ingest.columns import Columns
@@ -242,6 +242,10 @@ async def _at_once(
         stored = await while_there(request, storing.stop, store)
     except StoppedError:
         return Response(status_code=GONE)
+    except NothingStoredError as exc:
+        fields = [FieldProblem(field="body", message=problem) for problem in exc.problems]
+        detail = exc.told("errors")
+        raise ProblemError(422, "unreadable-document", "No document can be read", detail, fields=fields) from exc
     return None if stored is None else Response(stored.model_dump_json(), media_type="application/json")
 
 
