@@ -289,7 +289,7 @@ class Stored(_Reply):
 class JobSummary(_Reply):
     """A large upload that goes on after its request was answered.
 
-    `documents`: how many the upload holds, null until all of it was read. `read` of them are dealt with so far:
+    `documents`: how many the upload holds, null while only its readers can tell. `read` of them are dealt with so far:
     `added`, `changed` (stored in place of another text that had the same id), `unchanged`, or named among the problems.
     `interrupted`: its server was stopped; the next one goes on with it, and so does `resume`.
     """

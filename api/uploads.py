@@ -45,29 +45,33 @@ class NothingStoredError(Exception):
 
 @dataclass(frozen=True)
 class Upload:
-    """A folder with what was sent: files, each with the name that it was sent with, or texts (no `files`)."""
+    """A folder with what was sent: files, each with the name that it was sent with, or texts (no `files`).
+
+    `count`: how many documents these are; None where only their readers find out.
+    """
 
     folder: Path
     files: tuple[tuple[str, str], ...] = ()
     columns: Columns = dataclasses.field(default_factory=Columns)
+    count: int | None = None
 
     @classmethod
-    def of_texts(cls, folder: Path, documents: Iterable[SourceDocument]) -> "Upload":
+    def of_texts(cls, folder: Path, documents: Iterable[SourceDocument], count: int) -> "Upload":
         """Texts, kept in the folder. Raises StoreFullError, StoreError."""
         with disk_errors(folder), (folder / _TEXTS).open("w", encoding="utf-8") as out:
             out.writelines(json.dumps(dataclasses.asdict(document)) + "\n" for document in documents)
-        return cls(folder)
+        return cls(folder, count=count)
 
     @classmethod
     def load(cls, folder: Path, described: dict[str, Any]) -> "Upload":
         """What `described` once was."""
         columns = described["columns"]
         files = tuple((name, sent) for name, sent in described["files"])
-        return cls(folder, files, Columns(**{**columns, "text": tuple(columns["text"])}))
+        return cls(folder, files, Columns(**{**columns, "text": tuple(columns["text"])}), described["count"])
 
     def described(self) -> dict[str, Any]:
         """All but the folder and what lies in it, as JSON has it."""
-        return {"files": self.files, "columns": dataclasses.asdict(self.columns)}
+        return {"files": self.files, "columns": dataclasses.asdict(self.columns), "count": self.count}
 
     def documents(self, report: IngestReport) -> Iterator[SourceDocument]:
         """What was sent; what cannot be read goes into the report's problems. Raises StoreError where it is gone."""
@@ -123,14 +127,11 @@ class Storing:
             else:
                 self.report.problems.append(f"{document.external_id}: holds no text.")
 
-    def store(self, given: Sequence[SourceDocument], collection: str) -> Stored:
+    def store(self, given: Iterable[SourceDocument], collection: str) -> Stored:
         """Stores them. Raises StoppedError, NothingStoredError, and what `ingest` raises."""
-        self.documents = len(given)
-        if given:  # a collection is not made for what holds nothing
-            search = self._runs.providers.search
-            ingester = Ingester(self._runs.store, search, search.encoder)
-            ingester.ingest(self._counted(given), collection, None, self.report)
-        report = self.report
+        search, report = self._runs.providers.search, self.report
+        Ingester(self._runs.store, search, search.encoder).ingest(self._counted(given), collection, None, report)
+        self.documents = self.read
         if not report.stored and not report.unchanged:
             raise NothingStoredError(report.problems)
         return Stored(
@@ -144,7 +145,7 @@ class Storing:
             languages=dict(report.languages),
         )
 
-    def _counted(self, given: Sequence[SourceDocument]) -> Iterator[SourceDocument]:
+    def _counted(self, given: Iterable[SourceDocument]) -> Iterator[SourceDocument]:
         for document in self._until_stopped(given):
             self.read += 1
             yield document

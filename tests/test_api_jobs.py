@@ -140,7 +140,7 @@ def test_a_large_one_is_a_job(
     assert reply.status_code == 202, reply.text
     assert reply.headers["location"] == f"/v1/jobs/{reply.json()['id']}"
     assert "preference-applied" not in reply.headers
-    assert (reply.json()["collection"], reply.json()["documents"], reply.json()["result"]) == (name, None, None)
+    assert (reply.json()["collection"], reply.json()["read"], reply.json()["result"]) == (name, 0, None)
     job = ended(client, reply.headers["location"])
     assert (job["status"], job["error"], job["unchanged"]) == ("done", None, 0)
     assert job["documents"] == job["read"] == job["added"] == job["result"]["stored"] == stored(client, name)

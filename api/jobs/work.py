@@ -104,7 +104,8 @@ class Workshop:
 
 
 def _carried_out(storing: Storing, upload: Upload, collection: str) -> Stored:
-    return storing.store(list(storing.taken(upload.documents(storing.report))), collection)
+    storing.documents = upload.count
+    return storing.store(storing.taken(upload.documents(storing.report)), collection)
 
 
 def _told(exc: Exception, job_id: str) -> str:

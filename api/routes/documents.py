@@ -159,7 +159,7 @@ async def store_documents(
             if reply is not None:
                 return reply
         async with service.jobs.folder() as folder:
-            upload = await asyncio.to_thread(Upload.of_texts, folder, map(_source, given))
+            upload = await asyncio.to_thread(Upload.of_texts, folder, map(_source, given), len(given))
             return await _later(service, caller, name, upload, prefer)
 
 
@@ -236,6 +236,8 @@ async def _at_once(
     def store() -> Stored | None:
         # Read to the end first: what is too much is not begun.
         given = list(islice(storing.taken(documents(storing.report)), None if most is None else most + 1))
+        if not given:  # a collection is not made for what holds nothing
+            raise NothingStoredError(storing.report.problems)
         return None if most is not None and len(given) > most else storing.store(given, name)
 
     try:
