@@ -24,6 +24,7 @@ from tools.passages import SourceDocument
 _PDF_SECONDS, _PDF_RECOGNISING = 300.0, 1800.0
 _PDF_MEMORY = 4 << 30  # bytes
 _TEXTS = "documents.jsonl"
+_KEPT = ("external_id", "text", "title", "url", "publisher", "kind", "date")
 
 
 class StoppedError(Exception):
@@ -59,7 +60,9 @@ class Upload:
     def of_texts(cls, folder: Path, documents: Iterable[SourceDocument], count: int) -> "Upload":
         """Texts, kept in the folder. Raises StoreFullError, StoreError."""
         with disk_errors(folder), (folder / _TEXTS).open("w", encoding="utf-8") as out:
-            out.writelines(json.dumps(dataclasses.asdict(document)) + "\n" for document in documents)
+            out.writelines(
+                json.dumps({name: getattr(document, name) for name in _KEPT}) + "\n" for document in documents
+            )
         return cls(folder, count=count)
 
     @classmethod
@@ -78,7 +81,7 @@ class Upload:
         with disk_errors(self.folder):
             if not self.files:
                 with (self.folder / _TEXTS).open(encoding="utf-8") as lines:
-                    yield from (SourceDocument(**{**json.loads(line), "blocks": ()}) for line in lines)
+                    yield from (SourceDocument(**json.loads(line)) for line in lines)
         for name, sent in self.files:
             yield from _read(self.folder / name, sent, report, self.columns)
 
