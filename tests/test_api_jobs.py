@@ -177,6 +177,9 @@ def test_a_job_of_which_nothing_can_be_read_has_failed(client: httpx.Client) -> 
     job = ended(client, client.post("/v1/collections/none/files", **files).headers["location"])
     assert (job["status"], job["result"], job["problems"]) == ("failed", None, ["empty.txt: holds no text."])
     assert job["error"] == "Nothing was stored. empty.txt: holds no text."
+    for _ in range(3):
+        assert client.post(f"/v1/jobs/{job['id']}/resume").status_code == 202
+        assert ended(client, f"/v1/jobs/{job['id']}")["error"] == job["error"]
     assert stored(client, "none") == 0
 
 

@@ -1,9 +1,9 @@
 """Jobs as the calls use them: made of an upload, seen, cancelled, resumed, deleted; taken up after a restart."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from api.observing.notes import note
 from api.problems import ProblemError
 from api.schemas import JobCursor, JobDetails, JobList, JobStatus, JobSummary, Stored
 from api.uploads import Folders, Upload
+from tools.errors import SteelmanError
 
 _LOOK_AGAIN = 0.5
 _MOST_KEPT = 16
@@ -35,7 +36,7 @@ class Jobs:
         self._in_thread = in_thread
         self.workshop = Workshop(runs, self._table, self._folders, in_thread)
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def folder(self) -> AsyncIterator[Path]:
         """An empty folder for an upload, which goes again unless a job was made of it."""
         folder = await asyncio.to_thread(self._folders.new)
@@ -98,7 +99,7 @@ class Jobs:
         """Goes on with the caller's job; one that is done, or at work here, stays as it is. Raises ProblemError while
         somebody works on it."""
         row = await self.job(caller, job_id)
-        if row.status == "done" or (job_id in self.workshop.tasks and row.status != "cancelled"):
+        if row.status == "done" or (row.status in ("queued", "running") and job_id in self.workshop.tasks):
             return
         if not await self._taken_up(job_id, by_itself=False):
             raise _busy(job_id)
@@ -122,7 +123,8 @@ class Jobs:
         give_up = time.monotonic() + 2 * STALE_SECONDS
         while time.monotonic() < give_up:
             await asyncio.sleep(_LOOK_AGAIN)
-            await self.pick_up()
+            with contextlib.suppress(SteelmanError):  # the next look may come through
+                await self.pick_up()
 
     async def close(self) -> None:
         """Leaves the jobs at work as they are, to the next server."""

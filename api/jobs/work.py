@@ -36,7 +36,12 @@ class Workshop:
         """Works on a job of this process's own, in a task of its own, after those before it."""
         storing = self._storing[row.id] = Storing(self._runs)
         task = self.tasks[row.id] = asyncio.create_task(self._work(row, storing), name=f"job-{row.id}")
-        task.add_done_callback(lambda _: (self.tasks.pop(row.id), self._storing.pop(row.id)))
+
+        def over(done: asyncio.Task[None]) -> None:
+            if self.tasks.get(row.id) is done:  # else it was resumed as soon as it was let go of
+                del self.tasks[row.id], self._storing[row.id]
+
+        task.add_done_callback(over)
 
     async def stop(self, *job_ids: str, seconds: float) -> None:
         """Stops these jobs where their documents end, and waits so long for it; what is not at work here is nothing."""
