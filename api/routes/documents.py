@@ -46,7 +46,7 @@ _PAGE = 100
 _LATER = "respond-async"
 _Documents = Callable[[IngestReport], Iterable[SourceDocument]]
 """Reads what was sent; what cannot be read goes into the report."""
-LARGE_BYTES, LARGE_COUNT = 2_000_000, 1_000
+LARGE_BYTES, LARGE_COUNT = 4_000_000, 1_000
 """What is sent, or the documents in it, past which an upload is a job."""
 _NAMED: dict[str, Any] = {
     "headers": {
@@ -148,7 +148,7 @@ async def store_documents(
 ) -> Response:
     """Stores texts, in a new collection if need be; a document of the same id is replaced.
 
-    More than a thousand of them, or two megabytes, are stored by a job; so are fewer where that is preferred.
+    More than a thousand of them, or four megabytes, are stored by a job; so are fewer where that is preferred.
     """
     _check_own(name)
     given = documents.documents
@@ -184,7 +184,7 @@ async def store_files(
     """Stores files, each under the name that it was sent with; its ending says what it is read as.
 
     What cannot be read is named in `problems`, and the rest is stored; where nothing can be, the reply is a problem.
-    More than two megabytes, or a thousand documents, are stored by a job; so is less where that is preferred.
+    More than four megabytes, or a thousand documents, are stored by a job; so is less where that is preferred.
     """
     _check_own(name)
     async with service.jobs.folder() as folder:
