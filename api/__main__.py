@@ -19,7 +19,8 @@ examples:
 
 docs/api.md has a line for each call; `.env.example` lists what may be set (STEELMAN_API_…).
 
-exit status: 0 stopped by Ctrl-C or SIGTERM, 2 bad input, 1 anything else, 130 interrupted before it listened
+exit status: 0 stopped by Ctrl-C or SIGTERM, 2 bad input, 1 anything else, 130 interrupted before it listened,
+128 and the signal's number by a second one, which ends it at once
 """
 
 

@@ -17,7 +17,7 @@ from api.mcp import mounted
 from api.observing.metrics import Metrics
 from api.openapi import openapi_of
 from api.problems import responses
-from api.routes import asking, completions, documents, judging, runs, server
+from api.routes import asking, completions, documents, jobs, judging, runs, server
 from api.service import OpenRuns, open_service
 
 _ABOUT = "Every side's strongest sourced case for a contentious question. Failures are problem documents (RFC 9457)."
@@ -34,6 +34,8 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
             app.state.service = service
             service.on_end = figures.run_ended
             figures.watch_runs(lambda: len(service.runs.at_work), settings.api_runs)
+            service.jobs.workshop.on_end = figures.job_ended
+            figures.watch_jobs(lambda: len(service.jobs.workshop.tasks))
             yield
 
     app = FastAPI(
@@ -49,9 +51,10 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
         responses=responses(401, 403, 429, 500),
     )
     app.state.metrics = figures
-    for family in (asking.router, runs.listing, runs.router, judging.router, documents.router, completions.router):
-        app.include_router(family)
-    app.include_router(server.router)
+    for family in (asking, runs, judging, documents, jobs, completions, server):
+        for router in (getattr(family, "listing", None), family.router):
+            if router:
+                app.include_router(router)
     app.router.routes.extend(mounted.routes())
     app.openapi = partial(openapi_of, app)  # type: ignore[method-assign]  # as its documentation says
     app.add_middleware(Guard, settings=settings, metrics=figures)

@@ -10,6 +10,7 @@ from api.problems import Problem, responses
 
 _REF = "#/components/schemas/{model}"
 _OF_A_RUN = ("read_run", "run_events", "run_passages")
+_OF_A_JOB = ("read_job", "cancel_job", "delete_job")
 _OF_BODIES = responses(400, 408, 413, 415)
 _NEVER_OPEN = ("401", "429")
 
@@ -45,9 +46,20 @@ def run_links(run_id: str) -> dict[str, Any]:
     return {name: {"operationId": name, "parameters": {"run_id": run_id}} for name in _OF_A_RUN}
 
 
+def job_links(job_id: str) -> dict[str, Any]:
+    """The same of a job."""
+    return {name: {"operationId": name, "parameters": {"job_id": job_id}} for name in _OF_A_JOB}
+
+
 LOCATED: dict[str, Any] = {
     "description": "The run goes on, or waits for its sides; Location is its address.",
     "headers": {"Location": {"description": "The run's address.", "required": True, "schema": {"type": "string"}}},
     "links": run_links("$response.body#/id"),
 }
 """The reply 202."""
+JOB_LOCATED: dict[str, Any] = {
+    "description": "The upload is kept, and a job stores it; Location is its address.",
+    "headers": {"Location": {"description": "The job's address.", "required": True, "schema": {"type": "string"}}},
+    "links": job_links("$response.body#/id"),
+}
+"""The same of a job."""

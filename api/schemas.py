@@ -21,6 +21,8 @@ _URL = r"^(https?://[!-~]+)?$"
 _NEW_COLLECTION = r"^[A-Za-z0-9]([A-Za-z0-9._ -]{0,62}[A-Za-z0-9_-])?$"
 _DOMAIN = r"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$"
 _RUN = r"^[0-9a-f]{12}$"
+_JOB = r"^j[0-9a-f]{12}$"
+_JOB_CURSOR = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z-j[0-9a-f]{12}$"
 _CURSOR = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z-[0-9a-f]{12}$"
 IDEMPOTENCY_KEY = r"^[!-~]{1,200}$"
 PATTERNS = {
@@ -32,6 +34,8 @@ PATTERNS = {
     _DOMAIN: "A domain looks like gov.uk or example.org.",
     _CURSOR: "This is no 'next' of a list of runs.",
     _RUN: "A run's id has 12 characters of 0-9 and a-f.",
+    _JOB: "A job's id is a j and 12 characters of 0-9 and a-f.",
+    _JOB_CURSOR: "This is no 'next' of a list of jobs.",
     IDEMPOTENCY_KEY: "An Idempotency-Key has up to 200 letters, digits and signs, and no spaces.",
 }
 """What is told of a text that is not as its pattern."""
@@ -39,6 +43,9 @@ PATTERNS = {
 RunId = Annotated[str, StringConstraints(pattern=_RUN)]
 Cursor = Annotated[str, StringConstraints(pattern=_CURSOR)]
 """When a run was begun, and its id."""
+JobId = Annotated[str, StringConstraints(pattern=_JOB)]
+JobCursor = Annotated[str, StringConstraints(pattern=_JOB_CURSOR)]
+JobStatus = Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
 CollectionName = Annotated[str, StringConstraints(pattern=_NEW_COLLECTION)]
 """What a new collection may be called here."""
 AnyCollection = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=_ONE_LINE)]
@@ -277,6 +284,52 @@ class Stored(_Reply):
     notes: list[str]
     left_out: dict[str, int]
     languages: dict[str, int]
+
+
+class JobSummary(_Reply):
+    """A large upload that goes on after its request was answered.
+
+    `documents`: how many the upload holds, null while only its readers can tell. `read` of them are dealt with so far:
+    `added`, `changed` (stored in place of another text that had the same id), `unchanged`, or named among the problems.
+    `interrupted`: its server was stopped; the next one goes on with it, and so does `resume`.
+    """
+
+    id: JobId
+    collection: str
+    status: JobStatus
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    documents: int | None
+    read: int
+    added: int
+    changed: int
+    unchanged: int
+    passages: int
+    error: str | None
+
+
+class JobDetails(JobSummary):
+    """A job; `result` is what the reply to its upload would have said, once it is done. `problems` are the first
+    hundred, `more_problems` counts the others."""
+
+    problems: list[str]
+    more_problems: int
+    result: Stored | None
+
+
+class JobList(_Reply):
+    """A page of jobs, newest first; `next` is the `after` of the next one, and null on the last one."""
+
+    jobs: list[JobSummary]
+    next: JobCursor | None
+
+
+class JobCancelled(_Reply):
+    """`stopped` is false for a job that had ended already."""
+
+    id: JobId
+    stopped: bool
 
 
 class Health(_Reply):

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Annotated, Any
@@ -22,16 +22,16 @@ from agent.settings import Settings
 from api.caller_runs import AnsweredRun, CallerRuns
 from api.callers import Caller
 from api.hints import stored_answer, without_hints
+from api.jobs.jobs import Jobs
 from api.observing.notes import note
 from api.problems import ProblemError, failed_run
+from api.room import Room
 from api.schemas import Cursor, RetrieveRequest, RunDetails, RunList, RunSummary, Side
 from tools.errors import RunAbandonedError, RunBusyError, SteelmanError, UnknownRunError
 
 OpenRuns = Callable[[], AbstractAsyncContextManager[Runs]]
 _LOOK_AGAIN = 0.5
-_MOST_BESIDE = 4
 _MOST_RESUMED = 5
-_COME_AGAIN = 10  # seconds: about what the runs at work need until one of them ends
 
 
 class Service:
@@ -43,9 +43,9 @@ class Service:
         self.settings = settings
         self._in_thread = in_thread
         self._caller_runs = CallerRuns(runs.database)
-        self._begun_by: dict[str, str] = {}  # run at work: the key that began it
-        self._coming: list[str] = []  # keys of runs that are just being begun
-        self._beside: list[str] = []  # keys of requests that judge or store
+        self._room = Room(settings, lambda: runs.at_work)
+        self.beside = self._room.beside
+        self.jobs = Jobs(runs, settings, in_thread)
         self._beginning = asyncio.Lock()
         self._followed: set[asyncio.Task[None]] = set()
         self._left: set[str] = set()  # runs of a server before this one that are still to be taken up
@@ -85,9 +85,9 @@ class Service:
     async def _begin(
         self, caller: Caller, question: str, options: RunOptions, thread: str | None, idempotency_key: str | None
     ) -> str:
-        with self._admitted(caller):
+        with self._room.for_a_run(caller):
             run_id = await self.runs.start(question, options, thread)
-            self._begun_by[run_id] = caller.key_id
+            self._room.begun(run_id, caller)
         if not await self._in_thread(self._caller_runs.record, run_id, caller.key_id, idempotency_key):
             await self.runs.cancel(run_id)  # another process was quicker with the same idempotency key
             await self.runs.delete(run_id)
@@ -208,9 +208,9 @@ class Service:
         if sides is None and row.status == "waiting":
             detail = f"Run {run_id} waits for its sides: send them as 'sides'. Its event 'waiting' has those planned."
             raise ProblemError(409, "run-waits", "The run waits for its sides", detail)
-        with self._admitted(caller):
+        with self._room.for_a_run(caller):
             await self._resume(run_id, None if sides is None else [side.model_dump() for side in sides])
-            self._begun_by[run_id] = caller.key_id
+            self._room.begun(run_id, caller)
 
     async def _resume(self, run_id: str, sides: list[dict[str, Any]] | None = None) -> None:
         """Goes on with the run, and follows it unless it was at work already or is done: it would be counted twice."""
@@ -231,38 +231,10 @@ class Service:
         task.add_done_callback(self._followed.discard)
 
     async def close(self) -> None:
-        """Leaves the runs at work as they are, to the next server."""
+        """Leaves the runs and the jobs at work as they are, to the next server."""
         for task in self._followed:
             task.cancel()
-        await self.runs.suspend()
-
-    @contextlib.contextmanager
-    def beside(self, caller: Caller) -> Iterator[None]:
-        """Room for work of the caller's that is no run: judging, storing. Raises ProblemError (429) past the most."""
-        if self._beside.count(caller.key_id) >= _MOST_BESIDE:
-            raise _too_many(f"{_MOST_BESIDE} requests of this key to judge or to store are at work, which is the most.")
-        self._beside.append(caller.key_id)
-        try:
-            yield
-        finally:
-            self._beside.remove(caller.key_id)
-
-    @contextlib.contextmanager
-    def _admitted(self, caller: Caller) -> Iterator[None]:
-        """Room for one run more. Raises ProblemError (429) while too many are at work or wait, in all or of a key."""
-        at_work = self.runs.at_work
-        self._begun_by = {run: key for run, key in self._begun_by.items() if run in at_work}
-        everybody, most = len(at_work) + len(self._coming), self.settings.api_runs + self.settings.api_waiting
-        if everybody >= most:
-            raise _too_many(f"{everybody} runs are at work or wait their turn, and {most} is the most.")
-        own = [*self._begun_by.values(), *self._coming].count(caller.key_id)
-        if own >= self.settings.api_key_runs:
-            raise _too_many(f"{own} runs of this key are at work, and {self.settings.api_key_runs} is the most.")
-        self._coming.append(caller.key_id)
-        try:
-            yield
-        finally:
-            self._coming.remove(caller.key_id)
+        await asyncio.gather(self.runs.suspend(), self.jobs.close())
 
     async def _same(self, run_id: str, question: str, options: RunOptions, thread: str | None) -> str:
         """The run that was begun under the same name, when the same was asked for."""
@@ -277,6 +249,7 @@ class Service:
         """Goes on with the runs that a server before this one left, as far as it has let go of them."""
         self._left = set(await self._in_thread(self._caller_runs.cut_short)) - self.runs.at_work
         await self._pick_up_left()
+        await self.jobs.pick_up()
 
     async def keep_picking_up(self) -> None:
         """The same for runs of a server that was killed, which counts as alive for a while.
@@ -313,16 +286,6 @@ class Service:
         return True
 
 
-def _too_many(detail: str) -> ProblemError:
-    return ProblemError(
-        429,
-        "too-many-runs",
-        "Too many runs at once",
-        f"{detail} Come again in {_COME_AGAIN} seconds.",
-        headers={"Retry-After": str(_COME_AGAIN)},
-    )
-
-
 @asynccontextmanager
 async def open_service(settings: Settings, opening: OpenRuns | None = None) -> AsyncIterator[Service]:
     """The service over the agent, which is opened with the samples indexed unless `opening` opens it in another way."""
@@ -331,7 +294,7 @@ async def open_service(settings: Settings, opening: OpenRuns | None = None) -> A
         with ThreadPoolExecutor(1, "steelman-callers") as pool:
             service = Service(runs, settings, TableThread(pool))
             await service.pick_up()
-            picking_up = asyncio.create_task(service.keep_picking_up())
+            picking_up = asyncio.gather(service.keep_picking_up(), service.jobs.keep_picking_up())
             try:
                 yield service
             finally:

@@ -5,6 +5,7 @@ import contextlib
 import signal
 import socket
 from collections.abc import Generator
+from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
@@ -13,6 +14,7 @@ from agent.runs.open import open_runs
 from agent.settings import Settings
 from api.app import create_app
 from api.connections import patient
+from api.ending import Ending
 from api.keys import Keys
 from api.loopback import is_loopback, listen
 from api.observing.logs import SERVER, configure, told_by_loop
@@ -26,6 +28,14 @@ _CLOSING_SECONDS = 3
 class _Server(uvicorn.Server):
     """Says where it listens once it does, and ends quietly on a signal, which uvicorn would send itself once more."""
 
+    def __init__(self, config: uvicorn.Config, ending: Ending) -> None:
+        super().__init__(config)
+        self._ending = ending
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._ending.begin(sig, frame)
+        super().handle_exit(sig, frame)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         host, port = self.servers[0].sockets[0].getsockname()[:2]
@@ -38,8 +48,9 @@ class _Server(uvicorn.Server):
         try:
             yield
         finally:
-            for sig, handler in before.items():
-                signal.signal(sig, handler)
+            if not self._ending.begun:  # else a second signal has to be heard to the very end
+                for sig, handler in before.items():
+                    signal.signal(sig, handler)
 
 
 def serve(settings: Settings, opening: OpenRuns | None = None) -> int:
@@ -60,9 +71,11 @@ def serve(settings: Settings, opening: OpenRuns | None = None) -> int:
 async def _serve(settings: Settings, sockets: list[socket.socket], opening: OpenRuns | None) -> None:
     asyncio.get_running_loop().set_exception_handler(told_by_loop)
     opened = opening() if opening else open_runs(settings, max_concurrent=settings.api_runs, warm=True)
+    ending = Ending()
     async with opened as runs:  # opened here, so that what it raises reaches the terminal
         app = create_app(settings, lambda: contextlib.nullcontext(runs))
-        await _Server(config_of(app, settings)).serve(sockets)
+        await _Server(config_of(app, settings), ending).serve(sockets)
+    ending.put_away()
 
 
 def _check_locked(settings: Settings) -> None:

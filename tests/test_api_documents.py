@@ -158,7 +158,7 @@ def test_a_file_that_cannot_be_read_is_named_and_why(client: httpx.Client, name:
 
 
 def test_a_pdf_is_read_in_a_process_that_may_fail(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.routes.documents._PDF_MEMORY", 30 << 20)
+    monkeypatch.setattr("api.uploads._PDF_MEMORY", 30 << 20)
     reply = upload(
         client, "apart", ("large.pdf", pdf(TEXT * 50_000)), ("good.txt", f"{TEXT} Beside a large one.".encode())
     )

@@ -21,6 +21,7 @@ GUIDE = (ROOT / "docs" / "api.md").read_text()
 WRITTEN = "http://127.0.0.1:8000"
 LINES = re.findall(r"^```sh\n(curl .*?)\n```\n`(\d{3})`", GUIDE, re.MULTILINE | re.DOTALL)
 _RUN = re.compile(rb'"(?:run_)?id": ?"([0-9a-f]{12})"')
+_JOB = re.compile(rb'"id": ?"(j[0-9a-f]{12})"')
 
 
 @dataclass
@@ -38,6 +39,8 @@ class Reader:
         done = subprocess.run(["bash", "-c", asked], cwd=self.folder, env=environment, capture_output=True, timeout=60)
         assert done.returncode == 0, f"{line}\n{done.stderr.decode()}"
         body, _, status = done.stdout.rpartition(b"\n")
+        if job := _JOB.search(body):
+            self.known["JOB"] = job[1].decode()
         if run := _RUN.search(body):
             self.known["RUN"] = run[1].decode()
         return int(status), body

@@ -236,3 +236,19 @@ def test_each_application_counts_for_itself(settings: Settings) -> None:
         assert figures(address)["steelman_http_requests_total", "GET", "(none)", "404"] == 1
     with api(settings) as address:
         assert ("steelman_http_requests_total", "GET", "(none)", "404") not in figures(address)
+
+
+def test_a_job_stands_in_the_line_of_its_request_and_in_one_of_its_own(settings: Settings) -> None:
+    with logs_of(settings, io.StringIO()) as logs, api(settings) as address:
+        given = {"documents": [{"id": "d", "text": "A bridge carries a secret town."}]}
+        reply = httpx.post(f"{address}/v1/collections/a/documents", json=given, headers={"Prefer": "respond-async"})
+        job = reply.json()["id"]
+        wait_until(lambda: httpx.get(f"{address}/v1/jobs/{job}").json()["status"] == "done")
+        wait_until(lambda: f"job {job} is done" in logs.getvalue())
+    told = [line for line in lines(logs) if line.get("job") == job]
+    assert {line.get("route", line["message"]) for line in told} == {
+        "/v1/collections/{name}/documents",
+        "/v1/jobs/{job_id}",
+        f"job {job} is done",
+    }
+    assert "secret" not in logs.getvalue()

@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -25,19 +26,25 @@ from api.loopback import is_loopback, listen
 from tools.store.database import Database
 
 # The command line over instant providers whose searches take as long as is said, with quick heartbeats and little
-# patience with whoever shows none.
+# patience with whoever shows none. To encode a text on culverts takes as many seconds as HANG says.
 COMMAND = """
-import functools, sys, time
-import agent.runs.executor, agent.runs.open, agent.runs.parts, agent.runs.store, api.events, api.service
+import functools, os, sys, time
+import agent.runs.executor, agent.runs.open, agent.runs.parts, agent.runs.store, api.events, api.jobs.table, api.service
 from agent.runs.service import Runs
+from evals.benchmarks.instant import InstantEncoder
 from providers import build
 pause, stale = float(sys.argv.pop(1)), float(sys.argv.pop(1))
 made = build(before_search=lambda _: time.sleep(pause))
 agent.runs.open.Runs = functools.partial(Runs, build=made)
 agent.runs.parts.index_samples = lambda *_: None
-agent.runs.store.STALE_SECONDS = api.service.STALE_SECONDS = stale
+agent.runs.store.STALE_SECONDS = api.service.STALE_SECONDS = api.jobs.table.STALE_SECONDS = stale
 agent.runs.executor.HEARTBEAT_SECONDS = 0.2
 api.events.QUIET_SECONDS = 0.5
+encode, hang = InstantEncoder.encode, float(os.environ.get("HANG", 0))
+def hanging(encoder, texts):
+    time.sleep(hang if any("culvert" in text for text in texts) else 0)
+    return encode(encoder, texts)
+InstantEncoder.encode = hanging
 from api.__main__ import main
 sys.exit(main(sys.argv[1:]))
 """
@@ -270,3 +277,88 @@ def test_whoever_waits_while_it_stops_is_told_so(settings: Settings, spawn: Spaw
         status, said = ended(process)
         assert status == 0
         assert "Traceback" not in said
+
+
+UPLOAD = {"documents": [{"id": f"d{i}", "text": f"A culvert carries brook {i}."} for i in range(300)]}
+BOTH = "Accept: application/json, text/event-stream"
+LATER: dict[str, Any] = {"json": UPLOAD, "headers": {"Prefer": "respond-async"}, "timeout": 20}
+
+
+def posted(path: str, given: object, *headers: str) -> bytes:
+    body = json.dumps(given).encode()
+    return head("POST", path, "Content-Type: application/json", f"Content-Length: {len(body)}", *headers) + body
+
+
+def statuses(address: str, paths: list[str]) -> list[str]:
+    return [httpx.get(f"{address}{path}").json()["status"] for path in paths]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_it_stops_in_seconds_whatever_it_is_doing_and_nothing_is_lost(
+    settings: Settings, spawn: Spawn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANG", "90")
+    tool = {"name": "ask", "arguments": {"question": QUESTION}}
+    with served(spawn, pause=90.0) as (address, process), contextlib.ExitStack() as opened:
+        started = {"question": QUESTION, "wait_seconds": 0}
+        runs = [httpx.post(f"{address}/v1/ask", json=started, timeout=20).headers["location"] for _ in range(8)]
+        jobs = [httpx.post(f"{address}/v1/collections/{n}/documents", **LATER).headers["location"] for n in "ab"]
+        for sent in (
+            head("GET", f"{runs[0]}/events"),
+            head("GET", "/openapi.json") * 60,  # whose replies nobody reads
+            posted("/v1/collections/c/documents", UPLOAD),
+            posted("/v1/ask", {"question": QUESTION}),
+            posted("/v1/ask", {"question": QUESTION}, "Accept: text/event-stream"),
+            posted("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": tool}, BOTH),
+        ):
+            opened.enter_context(connected(address, receive_buffer=4096)).sendall(sent)
+        wait_until(lambda: statuses(address, jobs) == ["running", "queued"])
+        time.sleep(1)
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        status, said = ended(process)
+        took = time.monotonic() - began
+    assert (status, took < 10) == (0, True), took
+    assert "Traceback" not in said
+    with contextlib.closing(Database(settings.database_path)) as database:
+        assert [r["status"] for r in database.rows("SELECT status FROM jobs")] == ["interrupted"] * 2
+        assert [r["owner"] for r in database.rows("SELECT owner FROM runs WHERE status = 'running'")] == [None] * 11
+    monkeypatch.setenv("HANG", "0")
+    with served(spawn) as (address, _):
+        wait_until(lambda: set(statuses(address, jobs + runs)) == {"done"}, 60)
+        assert [httpx.get(f"{address}{job}").json()["added"] for job in jobs] == [300, 300]
+        assert httpx.post(f"{address}/v1/ask", json={"question": QUESTION}, timeout=30).json()["outcome"] == "answered"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_it_at_once(
+    settings: Settings, spawn: Spawn, monkeypatch: pytest.MonkeyPatch, sig: signal.Signals
+) -> None:
+    monkeypatch.setenv("HANG", "90")
+    with served(spawn) as (address, process), connected(address) as uploading:
+        uploading.sendall(posted("/v1/collections/c/documents", UPLOAD))
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        began = time.monotonic()
+        process.send_signal(sig)
+        status, _ = ended(process)
+        assert (status, time.monotonic() - began < 2) == (128 + sig, True)
+
+
+@pytest.mark.slow
+def test_a_job_of_a_killed_server_goes_on_in_the_next_one(
+    settings: Settings, spawn: Spawn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANG", "1.5")
+    with served(spawn) as (address, process):
+        job = httpx.post(f"{address}/v1/collections/a/documents", **LATER).headers["location"]
+        wait_until(lambda: httpx.get(f"{address}{job}").json()["added"] > 0, 30)
+        process.kill()
+        process.wait()
+    with served(spawn) as (address, _):
+        wait_until(lambda: statuses(address, [job]) == ["done"], 60)
+        [found] = [c for c in httpx.get(f"{address}/v1/collections").json()["collections"] if c["name"] == "a"]
+        assert found["documents"] == 300

@@ -12,8 +12,20 @@ from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved
 from agent.runs.store import Event
 from api.client.client import Steelman
-from api.client.errors import CallError, ClientError, RunEndedError, UnreachableError
-from api.schemas import Collection, Document, Judged, JudgePair, NewDocument, RunDetails, RunSummary, Side, Stored
+from api.client.errors import CallError, ClientError, JobEndedError, RunEndedError, UnreachableError
+from api.schemas import (
+    Collection,
+    Document,
+    JobDetails,
+    JobSummary,
+    Judged,
+    JudgePair,
+    NewDocument,
+    RunDetails,
+    RunSummary,
+    Side,
+    Stored,
+)
 
 __all__ = [
     "Answer",
@@ -22,6 +34,9 @@ __all__ = [
     "Collection",
     "Document",
     "Event",
+    "JobDetails",
+    "JobEndedError",
+    "JobSummary",
     "JudgePair",
     "Judged",
     "NewDocument",

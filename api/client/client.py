@@ -1,5 +1,6 @@
 """The calls as methods, with typed results."""
 
+import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,12 +10,14 @@ from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
 from urllib.parse import quote
 
+import httpx
+
 from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved
 from agent.options import Depth
 from agent.runs.store import Event, RunStatus
 from api.client.connection import Connection
-from api.client.errors import CallError, RunEndedError
+from api.client.errors import CallError, JobEndedError, RunEndedError
 from api.schemas import (
     Cancelled,
     Collection,
@@ -22,6 +25,11 @@ from api.schemas import (
     Deleted,
     Document,
     Documents,
+    JobCancelled,
+    JobDetails,
+    JobList,
+    JobStatus,
+    JobSummary,
     Judged,
     JudgePair,
     NewDocument,
@@ -31,6 +39,9 @@ from api.schemas import (
     Side,
     Stored,
 )
+
+_LATER = {"Prefer": "respond-async"}
+_FIRST_LOOK, _LAST_LOOK = 0.1, 2.0  # seconds between two looks at a job
 
 
 class Options(TypedDict, total=False):
@@ -162,18 +173,23 @@ class Steelman:
 
         Files of one name are stored under as much of their paths as tells them apart. A file that is sent in another
         call under the name of a stored one replaces it, and `replaced` counts it.
-        columns: of tables, where they are not plain: text=['pro', 'con'], id='key', title='headline'.
+        columns: of tables, where they are not plain: text=['pro', 'con'], id='key', title='headline'. What is large
+        becomes a job, and is waited for as `stored` does, whose errors this raises too.
         """
-        named = {f"{field}_column": column for field, column in columns.items()}
-        with ExitStack() as opened:
-            parts = [("files", (n, opened.enter_context(p.open("rb")))) for p, n in _told_apart(files).items()]
-            reply = self._server.send("POST", f"{_in(collection)}/files", files=parts, data=named)
-            return Stored.model_validate_json(reply.content)
+        return self._whole(self._ingest(collection, files, columns))
+
+    def start_ingest(self, collection: str, *files: str | Path, **columns: str | list[str]) -> str:
+        """The same by a job, whose id is returned once the files have arrived."""
+        return _job_of(self._ingest(collection, files, columns, headers=_LATER))
 
     def store(self, collection: str, documents: Sequence[NewDocument]) -> Stored:
-        """Stores texts, in a new collection if need be; a document of the same id is replaced."""
-        body = {"documents": [document.model_dump() for document in documents]}
-        return Stored.model_validate_json(self._server.send("POST", f"{_in(collection)}/documents", json=body).content)
+        """Stores texts, in a new collection if need be; a document of the same id is replaced. Many become a job, and
+        are waited for as `stored` does, whose errors this raises too."""
+        return self._whole(self._store(collection, documents))
+
+    def start_store(self, collection: str, documents: Sequence[NewDocument]) -> str:
+        """The same by a job, whose id is returned once the texts have arrived."""
+        return _job_of(self._store(collection, documents, headers=_LATER))
 
     def delete_collection(self, collection: str) -> int:
         """Removes a collection with all that it holds; returns how many passages went."""
@@ -185,7 +201,73 @@ class Steelman:
         reply = self._server.send("DELETE", f"{_in(collection)}/documents", params=given)
         return Deleted.model_validate_json(reply.content).passages
 
+    # Jobs
+
+    def stored(self, job_id: str) -> Stored:
+        """Waits for the job to end and returns what its upload came to. Raises JobEndedError."""
+        patient_until, pause = time.monotonic() + self._server.patience, _FIRST_LOOK
+        while True:
+            job = self.job(job_id)
+            if job.result is not None:
+                return job.result
+            if job.status not in ("queued", "running", "interrupted"):
+                raise JobEndedError(job_id, job.status, job.error or "")
+            if job.status != "interrupted":  # else the server goes on with it in a moment
+                patient_until = time.monotonic() + self._server.patience
+            elif time.monotonic() > patient_until:
+                raise JobEndedError(job_id, job.status, "")
+            time.sleep(pause)
+            pause = min(2 * pause, _LAST_LOOK)
+
+    def job(self, job_id: str) -> JobDetails:
+        """How far the job is."""
+        return JobDetails.model_validate_json(
+            self._server.send_until_answered("GET", _job_at(job_id), arrived=True).content
+        )
+
+    def jobs(self, *, status: JobStatus | None = None, collection: str | None = None) -> Iterator[JobSummary]:
+        """The caller's jobs, newest first; pages are asked for as they are needed."""
+        given = {"status": status, "collection": collection, "limit": 100, "after": None}
+        while True:
+            named = {name: value for name, value in given.items() if value is not None}
+            page = JobList.model_validate_json(self._server.send("GET", "/v1/jobs", params=named).content)
+            yield from page.jobs
+            if page.next is None:
+                return
+            given["after"] = page.next
+
+    def cancel_job(self, job_id: str) -> bool:
+        """Stops the job, and keeps what it stored; False for one that had ended already."""
+        reply = self._server.send("POST", f"{_job_at(job_id)}/cancel")
+        return JobCancelled.model_validate_json(reply.content).stopped
+
+    def resume_job(self, job_id: str) -> None:
+        """Goes on with a job that was stopped, interrupted, or has failed."""
+        self._server.send("POST", f"{_job_at(job_id)}/resume")
+
+    def delete_job(self, job_id: str) -> None:
+        """Removes the job and what is kept of its upload; the documents that it stored stay."""
+        self._server.send("DELETE", _job_at(job_id))
+
     # Inside
+
+    def _ingest(
+        self, collection: str, files: Sequence[str | Path], columns: Mapping[str, str | list[str]], **more: Any
+    ) -> httpx.Response:
+        named = {f"{field}_column": column for field, column in columns.items()}
+        with ExitStack() as opened:
+            parts = [("files", (n, opened.enter_context(p.open("rb")))) for p, n in _told_apart(files).items()]
+            return self._server.send("POST", f"{_in(collection)}/files", files=parts, data=named, **more)
+
+    def _store(self, collection: str, documents: Sequence[NewDocument], **more: Any) -> httpx.Response:
+        body = {"documents": [document.model_dump() for document in documents]}
+        return self._server.send("POST", f"{_in(collection)}/documents", json=body, **more)
+
+    def _whole(self, reply: httpx.Response) -> Stored:
+        """What was stored, by a job too."""
+        if reply.status_code == httpx.codes.ACCEPTED:
+            return self.stored(_job_of(reply))
+        return Stored.model_validate_json(reply.content)
 
     def _begun(self, path: str, body: Mapping[str, Any]) -> str:
         """The id of the run; the name that goes with the request lets it be sent again without beginning another."""
@@ -202,6 +284,15 @@ class Steelman:
         if last.kind != "done":
             raise RunEndedError(run_id, last.kind, last.data.get("sides", []))
         return last
+
+
+def _job_of(reply: httpx.Response) -> str:
+    place: str = reply.headers["location"]
+    return place.rpartition("/")[2]
+
+
+def _job_at(job_id: str) -> str:
+    return f"/v1/jobs/{quote(job_id, safe='')}"
 
 
 def _at(run_id: str) -> str:

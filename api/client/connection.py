@@ -23,7 +23,7 @@ class Connection:
     def __init__(self, address: str, key: str | None, timeout: float, patience: float) -> None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._http = httpx.Client(base_url=address, headers=headers, timeout=timeout)
-        self._patience = patience
+        self.patience = patience
 
     def close(self) -> None:
         self._http.close()
@@ -38,12 +38,12 @@ class Connection:
             raise error_in(reply)
         return reply
 
-    def send_until_answered(self, method: str, path: str, **request: Any) -> httpx.Response:
+    def send_until_answered(self, method: str, path: str, *, arrived: bool = False, **request: Any) -> httpx.Response:
         """The same of a request that does no harm when it arrives twice: it is sent again while its reply is lost.
 
-        Where there was no server to begin with, that is said at once.
+        Where there was no server to begin with, that is said at once, unless one was reached before (`arrived`).
         """
-        waiting, arrived = _Waiting(self._patience), False
+        waiting = _Waiting(self.patience)
         while True:
             try:
                 return self.send(method, path, **request)
@@ -55,7 +55,7 @@ class Connection:
 
     def events(self, path: str, after: int) -> Iterator[Event]:
         """The events with numbers above `after`, each once, over as many connections as it takes."""
-        waiting, kind = _Waiting(self._patience), ""
+        waiting, kind = _Waiting(self.patience), ""
         while True:
             try:
                 with self._stream(path, after) as lines:

@@ -3,6 +3,7 @@
 ClientError
 ├── CallError          the server answered with a problem document
 ├── RunEndedError      the run was cancelled, or waits for its sides: it has no answer
+├── JobEndedError      the job has failed, was cancelled or interrupted: not all of its upload is stored
 └── UnreachableError   no reply, for longer than the client is patient
 """
 
@@ -40,6 +41,15 @@ class RunEndedError(ClientError):
         state = "waits for its sides" if status == "waiting" else f"is {status}"
         super().__init__(f"Run {run_id} {state}. resume('{run_id}') goes on with it.")
         self.run_id, self.status, self.sides = run_id, status, sides
+
+
+class JobEndedError(ClientError):
+    """The job has not stored all that was uploaded: its `status` is 'failed', 'cancelled', or 'interrupted' for longer
+    than the client is patient. `resume_job` goes on."""
+
+    def __init__(self, job_id: str, status: str, error: str) -> None:
+        super().__init__(f"Job {job_id} is {status}. {error or f'resume_job({job_id!r}) goes on with it.'}")
+        self.job_id, self.status = job_id, status
 
 
 class UnreachableError(ClientError):

@@ -95,7 +95,7 @@ class _Short(logging.Formatter):
         if self._colours:
             status = f"\033[{_COLOURS.get(fields['status'] // 100, '0')}m{status}\033[0m"
         more = [fields[name] for name in ("problem", "question") if fields.get(name)]
-        more += [f"{name} {fields[name]}" for name in ("run", "key") if fields.get(name)]
+        more += [f"{name} {fields[name]}" for name in ("run", "job", "key") if fields.get(name)]
         return "  ".join([f"{fields['method']} {fields['route']}", status, f"{fields['ms']:.0f} ms", *more])
 
     def formatException(self, ei: _ExcInfo) -> str:  # noqa: N802  # logging's name

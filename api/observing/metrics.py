@@ -40,6 +40,9 @@ class Metrics:
         self._ended = Counter(
             "steelman_runs_ended", "Runs that ended here, by how they did.", ("outcome",), registry=self._registry
         )
+        self._jobs_ended = Counter(
+            "steelman_jobs_ended", "Jobs that ended or were left here, by how.", ("status",), registry=self._registry
+        )
         ProcessCollector(registry=self._registry)  # memory, processor time, open files
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -55,6 +58,14 @@ class Metrics:
 
     def run_ended(self, outcome: str) -> None:
         self._ended.labels(outcome).inc()
+
+    def job_ended(self, status: str) -> None:
+        self._jobs_ended.labels(status).inc()
+
+    def watch_jobs(self, taken_on: Callable[[], int]) -> None:
+        """Tells from now on how many jobs are at work or wait their turn."""
+        jobs = Gauge("steelman_jobs_open", "Jobs that are worked on or wait their turn.", registry=self._registry)
+        jobs.set_function(taken_on)
 
     def watch_runs(self, taken_on: Callable[[], int], max_concurrent: int) -> None:
         """Tells from now on how many of the runs that were taken on are at work, and how many wait their turn."""

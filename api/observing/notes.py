@@ -21,7 +21,7 @@ def noting() -> Iterator[dict[str, str]]:
 def note(**facts: str) -> None:
     """Notes facts about the request that is being answered; outside of one nothing happens.
 
-    `run`, `question` (logged only where the settings ask for it) and `problem` are known names.
+    `run`, `job`, `question` (logged only where the settings ask for it) and `problem` are known names.
     """
     notes = _notes.get()
     if notes is not None:

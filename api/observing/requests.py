@@ -12,6 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.disconnects import GONE
 from api.observing.logs import REQUESTS, SERVER
 from api.observing.metrics import Metrics
 from api.observing.notes import noting
@@ -19,14 +20,14 @@ from api.problems import ProblemError
 
 _SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _RUN_ID = re.compile(r"[0-9a-f]{12}")
+_JOB_ID = re.compile(r"j[0-9a-f]{12}")
 _METHODS = frozenset("GET HEAD POST PUT PATCH DELETE OPTIONS".split())
 _NO_ROUTE = "(none)"
-_GONE = 499  # as other servers note a caller that went away before the reply
 _STOPPING = ProblemError(
     503,
     "server-stopping",
     "The server is being stopped",
-    "Come again in a moment: runs that were begun go on when it is started again.",
+    "Come again in a moment: runs and jobs that were begun go on when it is started again.",
     headers={"Retry-After": "5"},
 )
 
@@ -56,7 +57,7 @@ class Observed:
                 self._tell(exchange, notes)
 
     def _tell(self, exchange: "_Exchange", notes: dict[str, str]) -> None:
-        seconds, route, status = time.perf_counter() - exchange.began, _route(exchange.scope), exchange.status or _GONE
+        seconds, route, status = time.perf_counter() - exchange.began, _route(exchange.scope), exchange.status or GONE
         method = exchange.scope["method"] if exchange.scope["method"] in _METHODS else "OTHER"
         self._metrics.request(method, route, status, seconds)
         if exchange.first_event is not None:
@@ -66,6 +67,9 @@ class Observed:
         run = str(exchange.scope.get("path_params", {}).get("run_id", ""))
         if _RUN_ID.fullmatch(run):
             notes["run"] = run
+        job = str(exchange.scope.get("path_params", {}).get("job_id", ""))
+        if _JOB_ID.fullmatch(job):
+            notes["job"] = job
         if not self._log_questions:
             notes.pop("question", None)
         caller = exchange.scope.get("state", {}).get("caller")

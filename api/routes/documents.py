@@ -1,19 +1,21 @@
 """Collections and their documents: list, upload, delete."""
 
 import asyncio
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path, PurePosixPath
+from collections.abc import Callable, Iterable
+from itertools import islice
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, File, Form, Query, UploadFile
+from fastapi import APIRouter, Depends, File, Form, Header, Query, Request, UploadFile
 from pydantic import WithJsonSchema
+from starlette.responses import Response
 
 from api.callers import Caller, TheCaller
+from api.disconnects import GONE, while_there
+from api.openapi import JOB_LOCATED
 from api.problems import FieldProblem, ProblemError, responses
 from api.schemas import (
-    LONGEST_ID,
     MOST_ON_A_PAGE,
     AnyCollection,
     Collection,
@@ -22,24 +24,30 @@ from api.schemas import (
     Deleted,
     Document,
     Documents,
+    JobDetails,
+    NewDocument,
     NewDocuments,
     Stored,
 )
 from api.service import Service, TheService
-from tools.errors import AmbiguousDocumentError, SourceError
+from api.uploads import NothingStoredError, StoppedError, Storing, Upload, ending_of
+from tools.disk import disk_errors
+from tools.errors import AmbiguousDocumentError
 from tools.ingest.columns import Columns
-from tools.ingest.documents import printable, title_of
-from tools.ingest.ingest import Ingester, IngestReport
-from tools.ingest.pdf_apart import pdf_apart
-from tools.ingest.readers import READERS, read_file
+from tools.ingest.documents import printable
+from tools.ingest.ingest import IngestReport
+from tools.ingest.readers import READERS
 from tools.language.sentences import clean
 from tools.passages import SourceDocument
 from tools.store.store import SAMPLES
 
 router = APIRouter(prefix="/v1/collections", tags=["collections"])
 _PAGE = 100
-_PDF_SECONDS, _PDF_RECOGNISING = 300.0, 1800.0
-_PDF_MEMORY = 4 << 30  # bytes
+_LATER = "respond-async"
+_Documents = Callable[[IngestReport], Iterable[SourceDocument]]
+"""Reads what was sent; what cannot be read goes into the report."""
+LARGE_BYTES, LARGE_COUNT = 4_000_000, 1_000
+"""What is sent, or the documents in it, past which an upload is a job."""
 _NAMED: dict[str, Any] = {
     "headers": {
         "Content-Disposition": {
@@ -119,26 +127,51 @@ async def list_documents(
     return Documents(documents=found, next_offset=offset + limit if len(rows) > limit else None)
 
 
-@router.post("/{name}/documents", response_model=Stored, responses=responses(400, 409, 413, 415, 422, 503, 507))
+Prefer = Annotated[
+    str | None,
+    Header(description="`respond-async` (RFC 7240): a job stores it, however little it is; the reply is 202."),
+]
+_STORED: dict[int | str, dict[str, Any]] = {
+    202: {"model": JobDetails, **JOB_LOCATED},
+    **responses(400, 409, 413, 415, 422, 503, 507),
+}
+
+
+@router.post("/{name}/documents", response_model=Stored, responses=_STORED)
 async def store_documents(
-    name: CollectionName, request: NewDocuments, service: TheService, caller: TheCaller
-) -> Stored:
-    """Stores texts, in a new collection if need be; a document of the same id is replaced."""
-    given = [
-        SourceDocument(d.id, clean(d.text).strip(), clean(d.title), d.url, clean(d.publisher), d.kind, d.date)
-        for d in request.documents
-    ]
-    return await _store(service, caller, name, lambda _: iter(given))
+    name: CollectionName,
+    documents: NewDocuments,
+    request: Request,
+    service: TheService,
+    caller: TheCaller,
+    prefer: Prefer = None,
+) -> Response:
+    """Stores texts, in a new collection if need be; a document of the same id is replaced.
+
+    More than a thousand of them, or four megabytes, are stored by a job; so are fewer where that is preferred.
+    """
+    _check_own(name)
+    given = documents.documents
+    large = len(given) > LARGE_COUNT or sum(len(d.text) for d in given) > LARGE_BYTES
+    with service.beside(caller):
+        if not large and not _prefers_job(prefer):
+            reply = await _at_once(request, service, name, lambda _: map(_source, given))
+            if reply is not None:
+                return reply
+        async with service.jobs.folder() as folder:
+            upload = await asyncio.to_thread(Upload.of_texts, folder, map(_source, given), len(given))
+            return await _later(service, caller, name, upload, prefer)
 
 
 @router.post(
     "/{name}/files",
     response_model=Stored,
-    responses=responses(400, 409, 413, 415, 422, 503, 507),
+    responses=_STORED,
     openapi_extra={"requestBody": {"content": {"multipart/form-data": {"encoding": {"files": _NAMED}}}}},
 )
 async def store_files(
     name: CollectionName,
+    request: Request,
     service: TheService,
     caller: TheCaller,
     files: Annotated[
@@ -146,14 +179,22 @@ async def store_files(
         File(min_length=1, description=f"Files ending in {', '.join(READERS)}.", json_schema_extra=_BYTES),
     ],
     columns: Annotated[Columns, Depends(_columns)],
-) -> Stored:
+    prefer: Prefer = None,
+) -> Response:
     """Stores files, each under the name that it was sent with; its ending says what it is read as.
 
     What cannot be read is named in `problems`, and the rest is stored; where nothing can be, the reply is a problem.
+    More than four megabytes, or a thousand documents, are stored by a job; so is less where that is preferred.
     """
-    with tempfile.TemporaryDirectory(prefix="steelman-upload-") as folder:
-        kept = [await _keep(file, Path(folder), number) for number, file in enumerate(files)]
-        return await _store(service, caller, name, lambda report: _read(kept, report, columns))
+    _check_own(name)
+    async with service.jobs.folder() as folder:
+        with service.beside(caller):
+            upload = Upload(folder, tuple([await _keep(f, folder, n) for n, f in enumerate(files)]), columns)
+            if sum(f.size or 0 for f in files) <= LARGE_BYTES and not _prefers_job(prefer):
+                reply = await _at_once(request, service, name, upload.documents, most=LARGE_COUNT)
+                if reply is not None:
+                    return reply
+            return await _later(service, caller, name, upload, prefer)
 
 
 @router.delete("/{name}", response_model=Deleted, responses=responses(404, 409, 422, 503))
@@ -186,87 +227,55 @@ async def delete_document(
     return Deleted(passages=removed)
 
 
-async def _store(
-    service: Service, caller: Caller, name: str, read: Callable[[IngestReport], Iterator[SourceDocument]]
-) -> Stored:
-    _check_own(name)
-    with service.beside(caller):
-        return await _stored(service, name, read)
+async def _at_once(
+    request: Request, service: Service, name: str, documents: _Documents, most: int | None = None
+) -> Response | None:
+    """The reply to a small upload, for as long as its client is there; None where it is a large one."""
+    storing = Storing(service.runs)
+
+    def store() -> Stored | None:
+        # Read to the end first: what is too much is not begun.
+        given = list(islice(storing.taken(documents(storing.report)), None if most is None else most + 1))
+        if not given:  # a collection is not made for what holds nothing
+            raise NothingStoredError(storing.report.problems)
+        return None if most is not None and len(given) > most else storing.store(given, name)
+
+    try:
+        stored = await while_there(request, storing.stop, store)
+    except StoppedError:
+        return Response(status_code=GONE)
+    except NothingStoredError as exc:
+        fields = [FieldProblem(field="body", message=problem) for problem in exc.problems]
+        detail = exc.told("errors")
+        raise ProblemError(422, "unreadable-document", "No document can be read", detail, fields=fields) from exc
+    return None if stored is None else Response(stored.model_dump_json(), media_type="application/json")
 
 
-async def _stored(service: Service, name: str, read: Callable[[IngestReport], Iterator[SourceDocument]]) -> Stored:
-    search, report = service.runs.providers.search, IngestReport()
-    # Read to the end first: a collection is not made for what holds nothing.
-    given = await asyncio.to_thread(lambda: list(_with_text(read(report), report)))
-    if given:
-        ingester = Ingester(service.runs.store, search, search.encoder)
-        await asyncio.to_thread(ingester.ingest, given, name, None, report)
-    if not report.stored and not report.unchanged:
-        raise _nothing_stored(report.problems)
-    return Stored(
-        stored=report.stored,
-        replaced=report.replaced,
-        unchanged=report.unchanged,
-        passages=report.passages,
-        problems=report.problems,
-        notes=report.notes,
-        left_out=dict(report.left_out),
-        languages=dict(report.languages),
-    )
+async def _later(service: Service, caller: Caller, name: str, upload: Upload, prefer: str | None) -> Response:
+    job = await service.jobs.begin(caller, name, upload)
+    headers = {"Location": f"/v1/jobs/{job.id}"}
+    if _prefers_job(prefer):
+        headers["Preference-Applied"] = _LATER
+    return Response(job.model_dump_json(), 202, headers=headers, media_type="application/json")
 
 
-def _with_text(documents: Iterable[SourceDocument], report: IngestReport) -> Iterator[SourceDocument]:
-    for document in documents:
-        if document.text:
-            yield document
-        else:
-            report.problems.append(f"{document.external_id}: holds no text.")
+def _prefers_job(prefer: str | None) -> bool:
+    preferences = (part.partition(";")[0] for part in (prefer or "").split(","))
+    return any(preference.strip().lower() == _LATER for preference in preferences)
 
 
-def _nothing_stored(problems: list[str]) -> ProblemError:
-    fields = [FieldProblem(field="body", message=problem) for problem in problems]
-    more = f" And {len(problems) - 1} more; see errors." if len(problems) > 1 else ""
-    detail = f"Nothing was stored. {problems[0] if problems else 'There was nothing to read.'}{more}"
-    return ProblemError(422, "unreadable-document", "No document can be read", detail, fields=fields)
+def _source(d: NewDocument) -> SourceDocument:
+    return SourceDocument(d.id, clean(d.text).strip(), clean(d.title), d.url, clean(d.publisher), d.kind, d.date)
 
 
-async def _keep(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]:
-    """The file on this machine, under a name of ours, with the name that it was sent with."""
+async def _keep(file: UploadFile, folder: Path, number: int) -> tuple[str, str]:
+    """Keeps the file under a name of ours; returns that, and the name that it was sent with."""
     sent = printable(file.filename or f"file-{number + 1}")
-    ending = PurePosixPath(sent).suffix.lower()
-    path = folder / f"{number}{ending if ending in READERS else ''}"
-    with path.open("wb") as out:
+    name = f"{number}{ending_of(sent)}"
+    with disk_errors(folder), (folder / name).open("wb") as out:
         while part := await file.read(1 << 20):
             await asyncio.to_thread(out.write, part)
-    return path, sent
-
-
-def _read(files: list[tuple[Path, str]], report: IngestReport, columns: Columns) -> Iterator[SourceDocument]:
-    for path, sent in files:
-        if wrong := _wrong_name(path, sent):
-            report.problems.append(wrong)
-            continue
-        try:
-            if path.suffix == ".pdf":  # what would end the process is not read in the server's own
-                data, title = path.read_bytes(), title_of(sent)
-                yield pdf_apart(data, sent, None, _PDF_SECONDS, title, _PDF_RECOGNISING, _PDF_MEMORY)
-                continue
-            yield from read_file(
-                path, sent, lambda problem: report.problems.append(str(problem)), columns, report.notes.append
-            )
-        except SourceError as exc:
-            report.problems.append(str(exc))
-
-
-def _wrong_name(path: Path, sent: str) -> str:
-    """Why nothing can be stored under the name; empty where something can."""
-    if not sent.isprintable() or len(sent) > LONGEST_ID:
-        return f"{sent[:60]!r}: no document can have this name. Send the file under a plain one."
-    if not path.suffix:
-        ending = PurePosixPath(sent).suffix
-        what = f"files ending in '{ending}' cannot be read" if ending else "the name has no ending that says what it is"
-        return f"{sent}: {what}. These can be read: {', '.join(READERS)}."
-    return ""
+    return name, sent
 
 
 def _check_own(name: str) -> None:

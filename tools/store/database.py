@@ -108,6 +108,16 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE web_passages ADD COLUMN page INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE web_passages ADD COLUMN last_page INTEGER NOT NULL DEFAULT 0;
     """,
+    """
+    -- Uploads that go on after their request was answered, of the key that sent them (empty where none was needed).
+    -- upload: what lies in the job's folder, report: what came of it so far, both JSON. owner, heartbeat: as of runs.
+    CREATE TABLE jobs (
+        id TEXT PRIMARY KEY, key_id TEXT NOT NULL, collection TEXT NOT NULL, upload TEXT NOT NULL,
+        status TEXT NOT NULL, created_at TEXT NOT NULL, started_at TEXT, finished_at TEXT,
+        owner TEXT, heartbeat REAL, taken_up INTEGER NOT NULL, report TEXT NOT NULL, error TEXT
+    );
+    CREATE INDEX jobs_by_time ON jobs (created_at, id);
+    """,
 )
 
 

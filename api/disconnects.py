@@ -1,0 +1,38 @@
+"""A request whose client may leave before the reply: its work is stopped then."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from starlette.requests import Request
+
+P = ParamSpec("P")
+T = TypeVar("T")
+GONE = 499
+"""The status of a reply that nobody is there to get, as other servers note it."""
+
+
+async def while_there(
+    request: Request, stop: threading.Event, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """What the work returns or raises, which runs in a thread; `stop` is set once the client has left, or the
+    server stops and cuts the request off. The request's body has been read."""
+    working = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
+    working.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be there to ask
+    leaving = asyncio.ensure_future(_left(request))
+    try:
+        await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            stop.set()
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        stop.set()
+        raise
+    finally:
+        leaving.cancel()
+
+
+async def _left(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

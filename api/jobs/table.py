@@ -1,0 +1,155 @@
+"""The table of jobs: what was uploaded, by whom, how far it is, and which process works on it."""
+
+import json
+import sqlite3
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from agent.runs.store import STALE_SECONDS
+from api.schemas import JobStatus
+from tools.store.database import Database
+
+_MOST_TAKEN_UP = 5
+_OPEN = "status IN ('queued', 'running')"
+_OWNED = f"owner = :owner AND {_OPEN}"
+_FREE = "(owner IS NULL OR COALESCE(heartbeat, 0) < :stale)"
+_ROW = f"""
+    SELECT id, key_id, collection, upload, created_at, started_at, finished_at, report, error,
+        CASE WHEN {_OPEN} AND {_FREE} THEN 'interrupted' ELSE status END AS status
+    FROM jobs
+"""
+_LISTED = f"""
+    SELECT * FROM ({_ROW}) WHERE (:key = '' OR key_id = :key) AND (:status IS NULL OR status = :status)
+        AND (:collection IS NULL OR collection = :collection) AND (:at IS NULL OR (created_at, id) < (:at, :id))
+    ORDER BY created_at DESC, id DESC LIMIT :limit
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A job; `upload` says what lies in its folder, `report` what came of it so far. Times are ISO, UTC."""
+
+    id: str
+    key_id: str
+    collection: str
+    upload: dict[str, Any]
+    status: JobStatus
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    report: dict[str, Any]
+    error: str | None
+
+
+class JobTable:
+    """Jobs as rows. One that counts as queued or running while nobody works on it is read as interrupted."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def create(self, job_id: str, key_id: str, collection: str, upload: dict[str, Any], owner: str) -> None:
+        row = (job_id, key_id, collection, json.dumps(upload), now(), owner, time.time())
+        with self._db.write() as db:
+            db.execute(
+                "INSERT INTO jobs (id, key_id, collection, upload, status, created_at, owner, heartbeat, taken_up,"
+                " report) VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, 0, '{}')",
+                row,
+            )
+
+    def get(self, job_id: str) -> JobRow | None:
+        return next(iter(self._rows(f"{_ROW} WHERE id = :id", id=job_id)), None)
+
+    def listed(
+        self, key_id: str, limit: int, status: str | None, collection: str | None, after: tuple[str, str] | None
+    ) -> list[JobRow]:
+        """The jobs that a key may see, newest first: its own, or all where no key is needed.
+
+        `after` is when the last one of the page before was made, and its id. It may have been deleted since.
+        """
+        at, last = after or (None, None)
+        given = {"key": key_id, "limit": limit, "status": status, "collection": collection, "at": at, "id": last}
+        return self._rows(_LISTED, **given)
+
+    def kept(self, key_id: str) -> int:
+        """How many uploads of the key lie on disk: those of all its jobs that are not done."""
+        query = "SELECT COUNT(*) AS kept FROM jobs WHERE key_id = ? AND status <> 'done'"
+        return int(self._db.rows(query, (key_id,))[0]["kept"])
+
+    def claim(self, job_id: str, owner: str, *, by_itself: bool) -> bool:
+        """Makes `owner` the job's only worker, unless it is done or somebody works on it.
+
+        by_itself: nobody asked for it; false, too, for one that was taken up so again and again.
+        """
+        query = f"""
+            UPDATE jobs SET owner = :owner, heartbeat = :now, status = 'queued', error = NULL, finished_at = NULL,
+                taken_up = CASE WHEN :itself THEN taken_up + 1 ELSE 0 END
+            WHERE id = :id AND status <> 'done' AND {_FREE} AND NOT (:itself AND taken_up >= {_MOST_TAKEN_UP})
+        """
+        return self._changed(query, id=job_id, owner=owner, now=time.time(), itself=by_itself)
+
+    def begin(self, job_id: str, owner: str) -> bool:
+        """Notes that the work has begun; false where the job is not the owner's any more."""
+        query = (
+            f"UPDATE jobs SET status = 'running', started_at = COALESCE(started_at, :now) WHERE id = :id AND {_OWNED}"
+        )
+        return self._changed(query, id=job_id, owner=owner, now=now())
+
+    def beat(self, job_id: str, owner: str, report: dict[str, Any]) -> bool:
+        """Shows that the owner is alive and how far it is; false where the job is not its own any more."""
+        query = f"UPDATE jobs SET heartbeat = :now, report = :report WHERE id = :id AND {_OWNED}"
+        return self._changed(query, id=job_id, owner=owner, now=time.time(), report=json.dumps(report))
+
+    def finish(
+        self, job_id: str, owner: str, status: JobStatus, report: dict[str, Any], error: str | None = None
+    ) -> bool:
+        """Records how the owner's part ended, and lets go of the job; false where it had been cancelled or taken over
+        meanwhile: then what was done is recorded, and it is let go."""
+        given = {"id": job_id, "owner": owner, "report": json.dumps(report)}
+        ended = f"UPDATE jobs SET status = :status, finished_at = :now, error = :error WHERE id = :id AND {_OWNED}"
+        released = "UPDATE jobs SET report = :report, owner = NULL, heartbeat = NULL WHERE id = :id AND owner = :owner"
+        finished_at = None if status == "interrupted" else now()
+        with self._db.write() as db:
+            done = db.execute(ended, {**given, "status": status, "now": finished_at, "error": error}).rowcount == 1
+            db.execute(released, given)
+        return done
+
+    def mark_cancelled(self, job_id: str) -> bool:
+        """False where it had ended already. Its owner, if any, has yet to let go of it."""
+        query = """
+            UPDATE jobs SET status = 'cancelled', finished_at = :now
+            WHERE id = :id AND status IN ('queued', 'running', 'interrupted')
+        """
+        return self._changed(query, id=job_id, now=now())
+
+    def delete(self, job_id: str) -> bool:
+        """False while somebody works on it."""
+        return self._changed(f"DELETE FROM jobs WHERE id = :id AND {_FREE}", id=job_id)
+
+    def left(self) -> list[str]:
+        """Jobs that a server before left, oldest first, but for those that were taken up again and again."""
+        query = f"{_ROW} WHERE status IN ('queued', 'running', 'interrupted') AND taken_up < {_MOST_TAKEN_UP}"
+        return [row.id for row in self._rows(f"{query} ORDER BY created_at, id")]
+
+    def ended_before(self, at: str) -> list[str]:
+        """Jobs that ended before this time (ISO, UTC)."""
+        rows = self._db.rows("SELECT id FROM jobs WHERE finished_at < ?", (at,))
+        return [str(row["id"]) for row in rows]
+
+    def _rows(self, query: str, **given: object) -> list[JobRow]:
+        with self._db.read() as db:
+            return [_job(row) for row in db.execute(query, {**given, "stale": time.time() - STALE_SECONDS})]
+
+    def _changed(self, query: str, **given: object) -> bool:
+        with self._db.write() as db:
+            return db.execute(query, {**given, "stale": time.time() - STALE_SECONDS}).rowcount == 1
+
+
+def _job(row: sqlite3.Row) -> JobRow:
+    return JobRow(**{**dict(row), "upload": json.loads(row["upload"]), "report": json.loads(row["report"])})
+
+
+def now() -> str:
+    """This moment (ISO, UTC)."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

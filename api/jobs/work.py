@@ -1,0 +1,145 @@
+"""What works on jobs in this process: one after the other, since each keeps the processor and the indexes busy."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from agent.runs.service import Runs
+from agent.runs.store import TableThread
+from api.jobs.table import JobRow, JobTable
+from api.observing.logs import SERVER
+from api.problems import unexpected
+from api.schemas import JobStatus, Stored
+from api.uploads import Folders, NothingStoredError, StoppedError, Storing, Upload
+from tools.errors import SteelmanError
+
+_BEAT_SECONDS = 1.0
+_PATIENCE = 2.0  # seconds in which a batch may be finished when the server stops
+_MOST_PROBLEMS = 100
+
+
+class Workshop:
+    """The jobs that this process works on. Bound to one event loop."""
+
+    def __init__(self, runs: Runs, table: JobTable, folders: Folders, in_thread: TableThread) -> None:
+        self.owner = f"{runs.executor.owner}:jobs"
+        self.tasks: dict[str, asyncio.Task[None]] = {}
+        self.running: str | None = None
+        self.on_end: Callable[[str], object] = lambda _: None
+        """Told how each job ended."""
+        self._runs, self._table, self._folders, self._in_thread = runs, table, folders, in_thread
+        self._storing: dict[str, Storing] = {}
+        self._turn = asyncio.Lock()
+
+    def launch(self, row: JobRow) -> None:
+        """Works on a job of this process's own, in a task of its own, after those before it."""
+        storing = self._storing[row.id] = Storing(self._runs)
+        task = self.tasks[row.id] = asyncio.create_task(self._work(row, storing), name=f"job-{row.id}")
+
+        def over(done: asyncio.Task[None]) -> None:
+            if self.tasks.get(row.id) is done:  # else it was resumed as soon as it was let go of
+                del self.tasks[row.id], self._storing[row.id]
+
+        task.add_done_callback(over)
+
+    async def stop(self, *job_ids: str, seconds: float) -> None:
+        """Stops these jobs where their documents end, and waits so long for it; what is not at work here is nothing."""
+        tasks = [self.tasks[job_id] for job_id in job_ids if job_id in self.tasks]
+        for job_id in job_ids:
+            if job_id in self.tasks:
+                self._stop(job_id)
+        if tasks:
+            await asyncio.wait(tasks, timeout=seconds)
+
+    async def suspend(self) -> None:
+        """Leaves all jobs as they are, as interrupted ones, to whoever resumes them. Takes some seconds at most: a
+        batch that is not finished by then is done again."""
+        await self.stop(*self.tasks, seconds=_PATIENCE)
+        late = list(self.tasks.values())
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+
+    def _stop(self, job_id: str) -> None:
+        self._storing[job_id].stop.set()
+        if job_id != self.running:  # it waits its turn
+            self.tasks[job_id].cancel()
+
+    async def _work(self, row: JobRow, storing: Storing) -> None:
+        heart = asyncio.create_task(self._beat(row, storing))
+        status: JobStatus = "interrupted"
+        error: str | None = None
+        result: Stored | None = None
+        try:
+            async with self._turn:
+                self.running = row.id
+                if await self._in_thread(self._table.begin, row.id, self.owner):
+                    upload = Upload.load(self._folders.of(row.id), row.upload)
+                    result = await asyncio.to_thread(_carried_out, storing, upload, row.collection)
+                    status = "done"
+        except StoppedError:
+            pass
+        except Exception as exc:  # noqa: BLE001  # told by the job
+            status, error = "failed", _told(exc, row.id)
+        finally:
+            self.running = None if self.running == row.id else self.running
+            heart.cancel()
+            await self._end(row, status, _report(row, storing, result), error)
+
+    async def _end(self, row: JobRow, status: JobStatus, report: dict[str, Any], error: str | None) -> None:
+        try:
+            ended = await self._in_thread(self._table.finish, row.id, self.owner, status, report, error)
+        except SteelmanError:  # as on a full disk: it is free once its heartbeat is stale
+            SERVER.error("the end of job %s could not be recorded", row.id)
+            return
+        if ended and status == "done":
+            await asyncio.to_thread(self._folders.remove, self._folders.of(row.id))
+        told = status if ended else "cancelled"
+        SERVER.info("job %s is %s", row.id, told, extra={"job": row.id, "status": told, "key": row.key_id})
+        self.on_end(told)
+
+    async def _beat(self, row: JobRow, storing: Storing) -> None:
+        """Shows other processes that the job is worked on, and how far it is; stops what is not its own any more."""
+        while True:
+            await asyncio.sleep(_BEAT_SECONDS)
+            with contextlib.suppress(SteelmanError):  # the next beat may come through
+                if not await self._in_thread(self._table.beat, row.id, self.owner, _report(row, storing)):
+                    return self._stop(row.id)
+
+
+def _carried_out(storing: Storing, upload: Upload, collection: str) -> Stored:
+    storing.documents = upload.count
+    return storing.store(storing.taken(upload.documents(storing.report)), collection)
+
+
+def _told(exc: Exception, job_id: str) -> str:
+    """What a caller is told of a failure."""
+    if isinstance(exc, NothingStoredError):
+        return exc.told("problems")
+    if isinstance(exc, SteelmanError):
+        return exc.remote_text
+    SERVER.error("job %s failed", job_id, exc_info=exc)
+    return unexpected().problem.detail
+
+
+def _report(row: JobRow, storing: Storing, result: Stored | None = None) -> dict[str, Any]:
+    """How far the job is. What was stored before it was interrupted counts as what it was then, not as unchanged."""
+    before, report = row.report, storing.report
+    added = before.get("added", 0) + report.stored - report.replaced
+    changed = before.get("changed", 0) + report.replaced
+    told: dict[str, Any] = {
+        "documents": storing.documents,
+        "read": storing.read,
+        "added": added,
+        "changed": changed,
+        "unchanged": max(0, report.unchanged - before.get("added", 0) - before.get("changed", 0)),
+        "passages": before.get("passages", 0) + report.passages,
+        "problems": report.problems[:_MOST_PROBLEMS],
+        "more_problems": max(0, len(report.problems) - _MOST_PROBLEMS),
+    }
+    if result is not None:
+        counts = {"stored": added + changed, "replaced": changed, "unchanged": told["unchanged"]}
+        whole = result.model_copy(update={**counts, "passages": told["passages"], "problems": told["problems"]})
+        told["result"] = whole.model_dump()
+    return told
