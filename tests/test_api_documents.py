@@ -157,15 +157,6 @@ def test_a_file_that_cannot_be_read_is_named_and_why(client: httpx.Client, name:
     assert [p.startswith(says) for p in beside.json()["problems"]] == [True]
 
 
-def test_a_pdf_is_read_in_a_process_that_may_fail(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.routes.documents._PDF_MEMORY", 30 << 20)
-    reply = upload(
-        client, "apart", ("large.pdf", pdf(TEXT * 50_000)), ("good.txt", f"{TEXT} Beside a large one.".encode())
-    )
-    assert (reply.status_code, reply.json()["stored"]) == (200, 1)
-    assert ["large.pdf: this PDF is damaged, or unpacks to more" in p for p in reply.json()["problems"]] == [True]
-
-
 def test_of_many_unreadable_files_each_is_told(client: httpx.Client) -> None:
     reply = upload(client, "unreadable", *((n, c) for n, (c, _) in UNREADABLE.items()))
     told = reply.json()

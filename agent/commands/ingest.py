@@ -40,7 +40,9 @@ def run(args: argparse.Namespace) -> int:
     report, progress = IngestReport(), _IngestProgress()
     _check_report(args.report, files)
     store, search, encoder = open_indexes()
-    documents = _both(read_all(files, report, progress, _columns(args)), addresses, report.problems)
+    documents = _both(
+        read_all(files, report, progress, _columns(args), load_settings().reading), addresses, report.problems
+    )
     try:
         Ingester(store, search, encoder).ingest(documents, args.collection, progress, report)
     finally:

@@ -27,19 +27,18 @@ from api.schemas import (
 )
 from api.service import Service, TheService
 from tools.errors import AmbiguousDocumentError, SourceError
+from tools.ingest.apart import read_apart
 from tools.ingest.columns import Columns
-from tools.ingest.documents import printable, title_of
+from tools.ingest.documents import printable
 from tools.ingest.ingest import Ingester, IngestReport
-from tools.ingest.pdf_apart import pdf_apart
-from tools.ingest.readers import READERS, read_file
+from tools.ingest.limits import Limits
+from tools.ingest.readers import READERS
 from tools.language.sentences import clean
 from tools.passages import SourceDocument
 from tools.store.store import SAMPLES
 
 router = APIRouter(prefix="/v1/collections", tags=["collections"])
 _PAGE = 100
-_PDF_SECONDS, _PDF_RECOGNISING = 300.0, 1800.0
-_PDF_MEMORY = 4 << 30  # bytes
 _NAMED: dict[str, Any] = {
     "headers": {
         "Content-Disposition": {
@@ -153,7 +152,9 @@ async def store_files(
     """
     with tempfile.TemporaryDirectory(prefix="steelman-upload-") as folder:
         kept = [await _keep(file, Path(folder), number) for number, file in enumerate(files)]
-        return await _store(service, caller, name, lambda report: _read(kept, report, columns))
+        return await _store(
+            service, caller, name, lambda report: _read(kept, report, columns, service.settings.reading)
+        )
 
 
 @router.delete("/{name}", response_model=Deleted, responses=responses(404, 409, 422, 503))
@@ -241,21 +242,19 @@ async def _keep(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]
     return path, sent
 
 
-def _read(files: list[tuple[Path, str]], report: IngestReport, columns: Columns) -> Iterator[SourceDocument]:
+def _read(
+    files: list[tuple[Path, str]], report: IngestReport, columns: Columns, limits: Limits
+) -> Iterator[SourceDocument]:
     for path, sent in files:
         if wrong := _wrong_name(path, sent):
             report.problems.append(wrong)
             continue
         try:
-            if path.suffix == ".pdf":  # what would end the process is not read in the server's own
-                data, title = path.read_bytes(), title_of(sent)
-                yield pdf_apart(data, sent, None, _PDF_SECONDS, title, _PDF_RECOGNISING, _PDF_MEMORY)
-                continue
-            yield from read_file(
-                path, sent, lambda problem: report.problems.append(str(problem)), columns, report.notes.append
+            yield from read_apart(
+                path, sent, lambda problem: report.problems.append(str(problem)), columns, report.notes.append, limits
             )
         except SourceError as exc:
-            report.problems.append(str(exc))
+            report.problems.append(exc.remote_text)
 
 
 def _wrong_name(path: Path, sent: str) -> str:
