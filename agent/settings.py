@@ -11,7 +11,6 @@ from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_va
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from tools.errors import SettingsError
-from tools.ingest.limits import Limits
 from tools.net.http import is_address, without_login
 
 _NO_KEY = SecretStr("")
@@ -57,15 +56,8 @@ class Settings(BaseSettings):
         "A Postgres address (postgresql://…) for the runs' checkpoints; empty keeps them in SQLite."
     )
     deadline: float = Field(default=0.0, ge=0.0, description="Seconds that an answer may take; 0 is the usual.")
-
-    read_seconds: float = Field(
-        default=300.0, gt=0.0, description="Seconds of work that reading one file may take, before it is given up."
-    )
-    read_megabytes: int = Field(
-        default=2048,
-        ge=256,
-        description="Megabytes of memory that reading one file may take; several may be read at once.",
-    )
+    read_seconds: float = Field(default=300.0, gt=0.0, description="Seconds of work that reading one file may take.")
+    read_megabytes: int = Field(default=2048, ge=256, description="Megabytes of memory that reading one file may take.")
 
     # Language: framing, perspectives, queries, claims
     provider: Literal["auto", "embedded", "chat"] = Field(
@@ -285,16 +277,6 @@ class Settings(BaseSettings):
     @property
     def _stages(self) -> tuple[str, ...]:
         return self.model_frame, self.model_expand, self.model_queries, self.model_write
-
-    @cached_property
-    def reading(self) -> Limits:
-        """What reading one file may take."""
-        return Limits(
-            seconds=self.read_seconds,
-            megabytes=self.read_megabytes,
-            more_time="STEELMAN_READ_SECONDS allows more.",
-            more_memory="STEELMAN_READ_MEGABYTES allows more.",
-        )
 
     @cached_property
     def cache_dir(self) -> Path:

@@ -14,7 +14,7 @@ from conftest import ROOT, Spawn
 from planted_readers import HARM
 
 from tools.errors import SourceError
-from tools.ingest.apart import Readers, read_apart
+from tools.ingest.apart import Readers, end_readers, read_apart
 from tools.ingest.limits import Limits
 from tools.passages import SourceDocument
 
@@ -94,6 +94,17 @@ def test_a_reading_that_is_given_up_is_ended(readers: Readers, tmp_path: Path) -
     assert reader_of(tmp_path) != before
 
 
+def test_a_process_is_started_ahead_and_ended_on_demand(readers: Readers, tmp_path: Path) -> None:
+    readers.close()
+    readers.start()
+    ahead = reader_of(tmp_path)
+    readers.start()
+    assert reader_of(tmp_path) == ahead
+    end_readers()
+    assert not Path(f"/proc/{ahead}").exists()
+    assert reader_of(tmp_path) != ahead
+
+
 def test_time_that_passes_elsewhere_is_not_the_readers(readers: Readers, tmp_path: Path) -> None:
     (tmp_path / "plain.txt").write_text("plain")
     reading = read_apart(tmp_path / "plain.txt", "plain.txt", limits=Limits(seconds=0.1))
@@ -118,7 +129,8 @@ def test_several_read_at_once(readers: Readers, tmp_path: Path) -> None:
     assert len({text.split()[1] for text in found if " " in text}) <= 2
 
 
-def test_readers_end_with_their_parent(tmp_path: Path, spawn: Spawn) -> None:
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_readers_end_with_their_parent(tmp_path: Path, spawn: Spawn, sign: signal.Signals) -> None:
     (tmp_path / "sleep.txt").write_text("sleep")
     (tmp_path / "plain.txt").write_text("plain")
     code = """
@@ -134,8 +146,9 @@ for document in apart.read_apart(Path(sys.argv[1]) / "sleep.txt", "b"):
     assert parent.stdout
     number, begun = parent.stdout.readline().strip(), parent.stdout.readline().strip()
     assert (begun, Path(f"/proc/{number}").exists()) == ("sleep", True)
-    parent.kill()
-    parent.wait()
+    assert os.getpgid(int(number)) != os.getpgid(parent.pid)  # so that Ctrl-C does not reach it
+    parent.send_signal(sign)
+    assert parent.wait(20) != 0
     end = time.monotonic() + 20
     while Path(f"/proc/{number}").exists() and time.monotonic() < end:
         time.sleep(0.05)

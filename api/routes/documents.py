@@ -153,7 +153,7 @@ async def store_files(
     with tempfile.TemporaryDirectory(prefix="steelman-upload-") as folder:
         kept = [await _keep(file, Path(folder), number) for number, file in enumerate(files)]
         return await _store(
-            service, caller, name, lambda report: _read(kept, report, columns, service.settings.reading)
+            service, caller, name, lambda report: _read(kept, report, columns, reading_limits(service.settings))
         )
 
 

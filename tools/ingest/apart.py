@@ -7,6 +7,7 @@ problem of one file. The processes stay for the next file, and are started with 
 import atexit
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -21,6 +22,7 @@ from tools.ingest.process import Process
 from tools.ingest.reading import Found, Reading
 from tools.passages import SourceDocument
 
+_MADE: "weakref.WeakSet[Readers]" = weakref.WeakSet()
 _RECOGNISING = 1800.0
 _OUTPUT_A_BYTE = 16  # bytes of what is found for each of the file: a row of a few letters is a whole document
 
@@ -58,6 +60,13 @@ def _size(path: Path) -> int:
     return 0
 
 
+@atexit.register
+def end_readers() -> None:
+    """Ends all processes that read; what is being read fails, so that whoever waits for it can end."""
+    for readers in list(_MADE):
+        readers.close()
+
+
 class Readers:
     """Processes that run a module, started when they are needed; so many read at once, and who comes then waits."""
 
@@ -67,6 +76,13 @@ class Readers:
         self._lock = threading.Lock()
         self._free: list[Process] = []
         self._all: set[Process] = set()
+        _MADE.add(self)
+
+    def start(self) -> None:
+        """Starts a process ahead of the first file, if there is none; it loads what it needs meanwhile."""
+        with self._lock:
+            if not self._all:
+                self._free.append(self._started())
 
     def read(self, request: Mapping[str, Any], name: str, limits: Limits) -> Iterator[Found]:
         """What a process answers to the request, wrong rows and notes among the documents.
@@ -105,11 +121,12 @@ class Readers:
         with self._lock:
             if self._free:
                 return self._free.pop(), False
-            if not self._all:
-                atexit.register(self.close)
-            process = Process(self._module)
-            self._all.add(process)
-            return process, True
+            return self._started(), True
+
+    def _started(self) -> Process:
+        process = Process(self._module)
+        self._all.add(process)
+        return process
 
     def _give_back(self, process: Process, waits: bool) -> None:
         with self._lock:

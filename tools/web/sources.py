@@ -13,7 +13,7 @@ from tools.web.domains import DomainLists
 from tools.web.fetch import FetchedPage
 
 _LIMITS = Limits(seconds=10.0, megabytes=1024, output=16 << 20, advice="")
-_PAGES = Readers("tools.web.child", at_once=2)
+PAGES = Readers("tools.web.child", at_once=2)
 
 
 def read_source(page: FetchedPage, lists: DomainLists, title: str = "", date: str = "") -> SourceDocument:
@@ -39,7 +39,7 @@ def _read(page: FetchedPage) -> tuple[SourceDocument, str]:
         file.write(page.data)
         file.flush()
         request = {"path": file.name, "url": page.url, "content_type": page.content_type, "charset": page.charset}
-        found = list(_PAGES.read(request, page.url, _LIMITS))
+        found = list(PAGES.read(request, page.url, _LIMITS))
     match found:
         case [SourceDocument() as document, Note(text=hint)]:
             return document, hint
