@@ -10,6 +10,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, File, Form, Query, UploadFile
 from pydantic import WithJsonSchema
 
+from agent.runs.parts import reading_limits
 from api.callers import Caller, TheCaller
 from api.problems import FieldProblem, ProblemError, responses
 from api.schemas import (
@@ -152,9 +153,8 @@ async def store_files(
     """
     with tempfile.TemporaryDirectory(prefix="steelman-upload-") as folder:
         kept = [await _keep(file, Path(folder), number) for number, file in enumerate(files)]
-        return await _store(
-            service, caller, name, lambda report: _read(kept, report, columns, reading_limits(service.settings))
-        )
+        limits = reading_limits(service.settings)
+        return await _store(service, caller, name, lambda report: _read(kept, report, columns, limits))
 
 
 @router.delete("/{name}", response_model=Deleted, responses=responses(404, 409, 422, 503))
