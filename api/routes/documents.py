@@ -254,7 +254,7 @@ def _read(
                 path, sent, lambda problem: report.problems.append(str(problem)), columns, report.notes.append, limits
             )
         except SourceError as exc:
-            report.problems.append(exc.remote_text)
+            report.problems.append(str(exc).removesuffix(exc.hint).rstrip())
 
 
 def _wrong_name(path: Path, sent: str) -> str:
