@@ -56,6 +56,8 @@ class Settings(BaseSettings):
         "A Postgres address (postgresql://…) for the runs' checkpoints; empty keeps them in SQLite."
     )
     deadline: float = Field(default=0.0, ge=0.0, description="Seconds that an answer may take; 0 is the usual.")
+    read_seconds: float = Field(default=300.0, gt=0.0, description="Seconds of work that reading one file may take.")
+    read_megabytes: int = Field(default=2048, ge=256, description="Megabytes of memory that reading one file may take.")
 
     # Language: framing, perspectives, queries, claims
     provider: Literal["auto", "embedded", "chat"] = Field(

@@ -20,6 +20,7 @@ from api.loopback import is_loopback, listen
 from api.observing.logs import SERVER, configure, told_by_loop
 from api.service import OpenRuns
 from tools.errors import InputError
+from tools.ingest.apart import end_readers
 from tools.store.database import Database
 
 _CLOSING_SECONDS = 3
@@ -74,7 +75,10 @@ async def _serve(settings: Settings, sockets: list[socket.socket], opening: Open
     ending = Ending()
     async with opened as runs:  # opened here, so that what it raises reaches the terminal
         app = create_app(settings, lambda: contextlib.nullcontext(runs))
-        await _Server(config_of(app, settings), ending).serve(sockets)
+        try:
+            await _Server(config_of(app, settings), ending).serve(sockets)
+        finally:
+            end_readers()  # whose files nobody waits for any more
     ending.put_away()
 
 

@@ -14,15 +14,13 @@ from agent.runs.service import Runs
 from api.schemas import LONGEST_ID, Stored
 from tools.disk import disk_errors
 from tools.errors import SourceError
+from tools.ingest.apart import read_apart
 from tools.ingest.columns import Columns
-from tools.ingest.documents import title_of
 from tools.ingest.ingest import Ingester, IngestReport
-from tools.ingest.pdf_apart import pdf_apart
-from tools.ingest.readers import READERS, read_file
+from tools.ingest.limits import Limits
+from tools.ingest.readers import READERS
 from tools.passages import SourceDocument
 
-_PDF_SECONDS, _PDF_RECOGNISING = 300.0, 1800.0
-_PDF_MEMORY = 4 << 30  # bytes
 _TEXTS = "documents.jsonl"
 _KEPT = ("external_id", "text", "title", "url", "publisher", "kind", "date")
 
@@ -76,14 +74,17 @@ class Upload:
         """All but the folder and what lies in it, as JSON has it."""
         return {"files": self.files, "columns": dataclasses.asdict(self.columns), "count": self.count}
 
-    def documents(self, report: IngestReport) -> Iterator[SourceDocument]:
-        """What was sent; what cannot be read goes into the report's problems. Raises StoreError where it is gone."""
+    def documents(self, report: IngestReport, limits: Limits) -> Iterator[SourceDocument]:
+        """What was sent; what cannot be read within the limits goes into the report's problems.
+
+        Raises StoreError where what was sent is gone.
+        """
         with disk_errors(self.folder):
             if not self.files:
                 with (self.folder / _TEXTS).open(encoding="utf-8") as lines:
                     yield from (SourceDocument(**json.loads(line)) for line in lines)
         for name, sent in self.files:
-            yield from _read(self.folder / name, sent, report, self.columns)
+            yield from _read(self.folder / name, sent, report, self.columns, limits)
 
 
 class Folders:
@@ -166,20 +167,16 @@ def ending_of(sent: str) -> str:
     return ending if ending in READERS else ""
 
 
-def _read(path: Path, sent: str, report: IngestReport, columns: Columns) -> Iterator[SourceDocument]:
+def _read(path: Path, sent: str, report: IngestReport, columns: Columns, limits: Limits) -> Iterator[SourceDocument]:
     if wrong := _wrong_name(path, sent):
         report.problems.append(wrong)
         return
     try:
-        if path.suffix == ".pdf":  # what would end the process is not read in the server's own
-            data, title = path.read_bytes(), title_of(sent)
-            yield pdf_apart(data, sent, None, _PDF_SECONDS, title, _PDF_RECOGNISING, _PDF_MEMORY)
-            return
-        yield from read_file(
-            path, sent, lambda problem: report.problems.append(str(problem)), columns, report.notes.append
+        yield from read_apart(
+            path, sent, lambda problem: report.problems.append(str(problem)), columns, report.notes.append, limits
         )
     except SourceError as exc:
-        report.problems.append(str(exc))
+        report.problems.append(str(exc).removesuffix(exc.hint).rstrip())
 
 
 def _wrong_name(path: Path, sent: str) -> str:

@@ -12,6 +12,7 @@ import httpx
 import pytest
 from agent_fixtures import QUESTION
 from api_on_loopback import api, followed
+from conftest import ROOT
 from providers import build
 from written_files import pdf, word
 
@@ -19,6 +20,7 @@ from agent.seams import Brief
 from agent.settings import Settings
 from agent.state import Claim
 from evals.benchmarks.instant import InstantWriter
+from tools.ingest.apart import Readers
 from tools.store.locks import index_lock
 
 TEXT = "A bridge of stone carries a town. It stands for years."
@@ -155,15 +157,6 @@ def test_a_file_that_cannot_be_read_is_named_and_why(client: httpx.Client, name:
     beside = upload(client, "beside", (name, content), ("good.txt", f"{TEXT} Beside {name}.".encode()))
     assert (beside.status_code, beside.json()["stored"]) == (200, 1)
     assert [p.startswith(says) for p in beside.json()["problems"]] == [True]
-
-
-def test_a_pdf_is_read_in_a_process_that_may_fail(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.uploads._PDF_MEMORY", 30 << 20)
-    reply = upload(
-        client, "apart", ("large.pdf", pdf(TEXT * 50_000)), ("good.txt", f"{TEXT} Beside a large one.".encode())
-    )
-    assert (reply.status_code, reply.json()["stored"]) == (200, 1)
-    assert ["large.pdf: this PDF is damaged, or unpacks to more" in p for p in reply.json()["problems"]] == [True]
 
 
 def test_of_many_unreadable_files_each_is_told(client: httpx.Client) -> None:
@@ -380,3 +373,17 @@ def test_rows_of_two_files_with_one_id_are_told_apart_by_their_numbers(client: h
     assert [d["number"] for d in client.get("/v1/collections/twins/documents").json()["documents"]] == [
         found[1]["number"]
     ]
+
+
+def test_a_file_that_ends_its_reader_is_one_problem(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
+    readers = Readers("planted_readers", at_once=1)
+    monkeypatch.setattr("tools.ingest.apart.FILES", readers)
+    files = [(f"{harm}.txt", harm.encode()) for harm in ("segfault", "allocate")]
+    reply = upload(client, "apart", *files, ("good.md", f"{TEXT} Beside them.".encode()))
+    readers.close()
+    told = reply.json()
+    assert (reply.status_code, told["stored"]) == (200, 3)  # of each bad file what came before
+    assert [problem.partition(": ")[0] for problem in told["problems"]] == ["segfault.txt", "allocate.txt"]
+    assert "2,048 MB" in told["problems"][1]
+    assert not any("STEELMAN_" in problem for problem in told["problems"])

@@ -9,8 +9,8 @@ from toys import House, ToyEncoder
 
 from tools.errors import EncoderMismatchError, InputError, StoreFullError
 from tools.ingest.files import find_files
-from tools.ingest.ingest import LARGEST_TEXT, IngestReport, read_all
-from tools.ingest.readers import READERS, Read
+from tools.ingest.ingest import IngestReport, read_all
+from tools.ingest.limits import LARGEST_TEXT
 from tools.passages import SourceDocument
 
 BEES = "Bees dance to tell the others where the flowers are."
@@ -84,17 +84,6 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(house: House, folder:
     assert len(report.problems) == 5
     for name in ("broken.pdf", "broken.docx", "picture.txt", "empty.txt: holds no text", "rows.csv, line 3"):
         assert name in told
-
-
-def test_a_reader_that_fails_ends_nothing(house: House, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(path: Path, name: str) -> Read:
-        raise RecursionError
-
-    (folder / "a.rst").write_text("Wrens")
-    monkeypatch.setitem(READERS, ".rst", fails)
-    before = house.ingest_files([str(folder)], "c")
-    assert before.stored == 4
-    assert ["a.rst" in problem and "not foreseen" in problem for problem in before.problems] == [True]
 
 
 def test_one_file_that_cannot_be_read(house: House, folder: Path) -> None:

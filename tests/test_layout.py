@@ -48,6 +48,19 @@ def test_imports_point_one_way() -> None:
         assert packages <= {package, *MAY_IMPORT[package]}, f"{file} imports {packages}"
 
 
+def test_foreign_files_are_read_apart() -> None:
+    """In this process only what is the project's own is read."""
+    own = {"agent/samples.py", "evals/training/pack.py", "evals/benchmarks/pdf.py"}
+    readers = ("tools.ingest.pdf", "tools.ingest.html", "tools.web.pages")
+    for file in modules():
+        place = file.relative_to(ROOT).as_posix()
+        if place.startswith(("tools/ingest/", "tools/web/")) or place in own:
+            continue
+        used = [name for name in imported(file) if name in readers]
+        assert used in ([], ["tools.web.pages"]), place
+        assert "read_file" not in file.read_text(), place
+
+
 def test_modules_are_short() -> None:
     lengths = {f: len(f.read_text().splitlines()) for f in modules()}
     assert [f"{f}: {n} lines" for f, n in lengths.items() if n > 350] == []

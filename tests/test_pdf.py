@@ -14,7 +14,6 @@ from evals.metrics.text_extraction import words_of
 from tools.errors import SourceError
 from tools.ingest.line_ends import Vocabulary
 from tools.ingest.pdf import is_junk_title, pdf_document, read_pdf
-from tools.ingest.pdf_apart import pdf_apart
 from tools.ingest.pdf_columns import Row, strip_of
 from tools.ingest.pdf_layout import regions
 from tools.ingest.pdf_pages import Piece
@@ -303,41 +302,10 @@ def test_tesseract_that_fails(tmp_path: Path, no_tesseract: Path, script: str, t
 # Limits
 
 
-def test_the_time_of_a_file_is_limited(tmp_path: Path) -> None:
-    (tmp_path / "a.pdf").write_bytes(typeset(TEXT, Typeset()))
-    with pytest.raises(SourceError, match=r"a\.pdf: .*takes too long"):
-        pdf_document(tmp_path / "a.pdf", "a.pdf", seconds=0.0)
-
-
 def test_pages_after_the_last_are_counted(tmp_path: Path) -> None:
     (tmp_path / "a.pdf").write_bytes(pdf_of([drawn(*BODY)] * 5))
     found = pdf_document(tmp_path / "a.pdf", "a.pdf", most_pages=2)
     assert found.left_out["pages after the last that is read"] == 3
-
-
-def test_a_strangers_file_is_read_apart() -> None:
-    data = typeset(TEXT, Typeset(title="On the harbour"))
-    found = pdf_apart(data, "https://x.example/a.pdf", 1, 20.0)
-    assert found.title == "On the harbour"
-    assert isinstance(found.blocks[0], Block)
-    assert {block.page for block in found.blocks} == {1}
-    with pytest.raises(SourceError, match=r"^https://x\.example/a\.pdf: this PDF is damaged"):
-        pdf_apart(data[:90], "https://x.example/a.pdf", 1, 20.0)
-
-
-def test_apart_all_pages_are_read_and_a_title_is_given() -> None:
-    data = pdf_of([drawn(*BODY)] * 3)
-    found = pdf_apart(data, "a.pdf", None, 20.0, "On the harbour", recognising=20.0, memory=2 << 30)
-    assert (found.title, {b.page for b in found.blocks}) == ("On the harbour", {1, 2, 3})
-    with pytest.raises(SourceError, match="unpacks to more than"):
-        pdf_apart(data, "a.pdf", None, 20.0, memory=10 << 20)
-
-
-def test_a_page_that_unpacks_to_more_than_there_is_memory_for() -> None:
-    data = pdf_of([b" " * 200_000_000])
-    assert len(data) < 1_000_000
-    with pytest.raises(SourceError, match=r"damaged|too long|holds no text"):
-        pdf_apart(data, "https://x.example/a.pdf", 1, 20.0)
 
 
 def test_files_are_read_by_several_threads_at_once(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from agent.evidence.entailment import verbatim
 from tools.language.quotable import LONGEST, LONGEST_PAIR, SHORTEST, Unit, units
 from tools.language.sentences import clean
+from tools.language.standalone import stands_alone
 from tools.passages import Passage
 
 CLEAR = """
@@ -122,6 +123,28 @@ def test_is_shown_so_that_it_is_understood(text: str, shown: str) -> None:
     assert verbatim(last.text, text)
     assert "[" not in last.text
     assert last.clear is (not shown.startswith("On the other hand"))
+
+
+NAME = "Llanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogoch"
+SUBSTANCE = "methionylthreonylthreonylglutaminylalanyl" * 3
+PLACE = "https://www.example.org/a/" + "long-way/" * 9
+
+
+@pytest.mark.parametrize(
+    ("word", "quoted"), [(NAME, True), ("x" * 101, False), (SUBSTANCE, False), (f"-{'y' * 4071}", False)]
+)
+def test_a_word_that_nobody_writes_is_not_quoted(word: str, quoted: bool) -> None:
+    sentence = f"Bridges pay for {word} within ten years of trade."
+    assert [u.text for u in of(sentence)] == [sentence] * quoted
+    assert stands_alone(sentence) is quoted
+
+
+def test_of_a_long_address_the_beginning_is_shown() -> None:
+    sentence = f"The figures at {PLACE}2019 (and at www.example.org) show that bridges pay for themselves."
+    [unit] = of(sentence)
+    assert unit.text == sentence
+    assert unit.shown == sentence.replace(f"{PLACE}2019", f"{PLACE[:60]}[…]")
+    assert of(sentence.replace(PLACE, PLACE * 6)) == []
 
 
 def test_a_sentence_is_quoted_with_what_it_leans_on_and_that_also_by_itself() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agent.__main__ import FAILED, OK
-from agent.runs.parts import open_indexes
+from agent.runs.parts import open_indexes, reading_limits
 from agent.settings import load_settings
 from tools.errors import InputError, SourceError
 from tools.ingest.columns import FIELDS, Columns
@@ -40,7 +40,9 @@ def run(args: argparse.Namespace) -> int:
     report, progress = IngestReport(), _IngestProgress()
     _check_report(args.report, files)
     store, search, encoder = open_indexes()
-    documents = _both(read_all(files, report, progress, _columns(args)), addresses, report.problems)
+    documents = _both(
+        read_all(files, report, progress, _columns(args), reading_limits(load_settings())), addresses, report.problems
+    )
     try:
         Ingester(store, search, encoder).ingest(documents, args.collection, progress, report)
     finally:

@@ -10,6 +10,7 @@ from agent.samples import index_samples
 from agent.seams import Providers
 from agent.settings import Settings, load_settings
 from tools.ingest.ingest import Ingester
+from tools.ingest.limits import Limits
 from tools.store.database import Database
 from tools.store.store import Store
 
@@ -40,6 +41,16 @@ class Parts:
             await self.providers.aclose()
         finally:
             self.database.close()
+
+
+def reading_limits(settings: Settings) -> Limits:
+    """What reading one file may take."""
+    return Limits(
+        seconds=settings.read_seconds,
+        megabytes=settings.read_megabytes,
+        more_time="STEELMAN_READ_SECONDS allows more.",
+        more_memory="STEELMAN_READ_MEGABYTES allows more.",
+    )
 
 
 def open_parts(settings: Settings, build: BuildProviders = build_providers, *, samples: bool = False) -> Parts:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from agent.runs.parts import reading_limits
 from agent.runs.service import Runs
 from agent.runs.store import STALE_SECONDS, TableThread
 from agent.settings import Settings
@@ -34,7 +35,7 @@ class Jobs:
         self._folders = Folders(settings.data_dir / "uploads")
         self._table = JobTable(runs.database)
         self._in_thread = in_thread
-        self.workshop = Workshop(runs, self._table, self._folders, in_thread)
+        self.workshop = Workshop(runs, self._table, self._folders, reading_limits(settings), in_thread)
 
     @contextlib.asynccontextmanager
     async def folder(self) -> AsyncIterator[Path]:

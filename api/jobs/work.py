@@ -13,6 +13,7 @@ from api.problems import unexpected
 from api.schemas import JobStatus, Stored
 from api.uploads import Folders, NothingStoredError, StoppedError, Storing, Upload
 from tools.errors import SteelmanError
+from tools.ingest.limits import Limits
 
 _BEAT_SECONDS = 1.0
 _PATIENCE = 2.0  # seconds in which a batch may be finished when the server stops
@@ -22,13 +23,14 @@ _MOST_PROBLEMS = 100
 class Workshop:
     """The jobs that this process works on. Bound to one event loop."""
 
-    def __init__(self, runs: Runs, table: JobTable, folders: Folders, in_thread: TableThread) -> None:
+    def __init__(self, runs: Runs, table: JobTable, folders: Folders, limits: Limits, in_thread: TableThread) -> None:
         self.owner = f"{runs.executor.owner}:jobs"
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self.running: str | None = None
         self.on_end: Callable[[str], object] = lambda _: None
         """Told how each job ended."""
         self._runs, self._table, self._folders, self._in_thread = runs, table, folders, in_thread
+        self._limits = limits
         self._storing: dict[str, Storing] = {}
         self._turn = asyncio.Lock()
 
@@ -76,7 +78,7 @@ class Workshop:
                 self.running = row.id
                 if await self._in_thread(self._table.begin, row.id, self.owner):
                     upload = Upload.load(self._folders.of(row.id), row.upload)
-                    result = await asyncio.to_thread(_carried_out, storing, upload, row.collection)
+                    result = await asyncio.to_thread(_carried_out, storing, upload, self._limits, row.collection)
                     status = "done"
         except StoppedError:
             pass
@@ -108,9 +110,9 @@ class Workshop:
                     return self._stop(row.id)
 
 
-def _carried_out(storing: Storing, upload: Upload, collection: str) -> Stored:
+def _carried_out(storing: Storing, upload: Upload, limits: Limits, collection: str) -> Stored:
     storing.documents = upload.count
-    return storing.store(storing.taken(upload.documents(storing.report)), collection)
+    return storing.store(storing.taken(upload.documents(storing.report, limits)), collection)
 
 
 def _told(exc: Exception, job_id: str) -> str:

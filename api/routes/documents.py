@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, File, Form, Header, Query, Request, Uplo
 from pydantic import WithJsonSchema
 from starlette.responses import Response
 
+from agent.runs.parts import reading_limits
 from api.callers import Caller, TheCaller
 from api.disconnects import GONE, while_there
 from api.openapi import JOB_LOCATED
@@ -191,7 +192,10 @@ async def store_files(
         with service.beside(caller):
             upload = Upload(folder, tuple([await _keep(f, folder, n) for n, f in enumerate(files)]), columns)
             if sum(f.size or 0 for f in files) <= LARGE_BYTES and not _prefers_job(prefer):
-                reply = await _at_once(request, service, name, upload.documents, most=LARGE_COUNT)
+                limits = reading_limits(service.settings)
+                reply = await _at_once(
+                    request, service, name, lambda report: upload.documents(report, limits), most=LARGE_COUNT
+                )
                 if reply is not None:
                     return reply
             return await _later(service, caller, name, upload, prefer)

@@ -83,7 +83,7 @@ def _readers() -> Iterator[tuple[str, Reader]]:
 def _steelman(data: bytes) -> str:
     from tools.ingest.pdf import pdf_document
 
-    return pdf_document(io.BytesIO(data), "a.pdf").text
+    return pdf_document(data, "a.pdf").text
 
 
 def _pypdfium2(data: bytes) -> str:

@@ -22,8 +22,9 @@ from evals.metrics.text_extraction import folded, in_order, is_sentence, words_o
 from evals.reports.records import header
 from evals.suite import GOLD, common_options, number, sample, show
 from tools.errors import InputError, SourceError
+from tools.ingest.apart import read_apart
 from tools.ingest.cutting import cut_document
-from tools.ingest.readers import READERS, read_file
+from tools.ingest.readers import READERS
 from tools.language.prose import without_mark
 from tools.language.sentences import split_sentences
 from tools.passages import SourceDocument
@@ -82,7 +83,7 @@ def measure(file: Path, folder: Path) -> FileRead:
     expected = file.with_name(file.name + _EXPECTED).read_text(encoding="utf-8")
     begun, documents, problem = time.perf_counter(), list[SourceDocument](), ""
     try:
-        documents = list(read_file(file, file.name))
+        documents = list(read_apart(file, file.name))
     except SourceError as exc:
         problem = str(exc)
     seconds = time.perf_counter() - begun

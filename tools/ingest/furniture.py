@@ -52,7 +52,7 @@ def main_part(body: Any) -> Any:
         others = sum(n for part, n in words.items() if best not in (part, *part.iterancestors()))
         if words[best] >= share * counts[body].all and words[best] >= _MOST_OF_THEM * (words[best] + others):
             return best
-    return _without_lists_of_links(body)
+    return _without_lists_of_links(body, counts)
 
 
 def without_furniture(body: Any) -> Any:
@@ -87,9 +87,8 @@ def without_furniture(body: Any) -> Any:
     return body
 
 
-def _without_lists_of_links(body: Any) -> Any:
+def _without_lists_of_links(body: Any, counts: dict[Any, _Words]) -> Any:
     """A body that names no main part has its navigation in plain lists and boxes: those of nothing but links."""
-    counts = _counted(body)
     found = {
         box: counts[box].all
         for box in body.iter("ul", "ol", "div", "table", "p")

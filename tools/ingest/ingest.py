@@ -9,12 +9,13 @@ from functools import partial
 from tools.errors import SourceError
 from tools.inference.encoders.encoder import Encoder
 from tools.inference.encoders.sentences import encode_with_sentences
+from tools.ingest.apart import read_apart
 from tools.ingest.columns import GUESSED, Columns
 from tools.ingest.cutting import cut_document
 from tools.ingest.documents import printable
 from tools.ingest.earlier import Earlier
 from tools.ingest.files import FoundFile
-from tools.ingest.readers import read_file
+from tools.ingest.limits import LARGEST_TEXT, USUAL, Limits
 from tools.language.identification import language_of
 from tools.language.sentences import split_sentences
 from tools.passages import PassageText, SourceDocument
@@ -23,8 +24,6 @@ from tools.store.hybrid import HybridSearch, passage_text
 from tools.store.store import Store, check_encoder
 
 _PASSAGES_A_BATCH = 256
-LARGEST_TEXT = 20_000_000
-"""Characters of one document at most."""
 
 
 @dataclass
@@ -61,11 +60,16 @@ Progress = Callable[[IngestReport], None]
 
 
 def read_all(
-    files: Sequence[FoundFile], report: IngestReport, progress: Progress | None = None, columns: Columns = GUESSED
+    files: Sequence[FoundFile],
+    report: IngestReport,
+    progress: Progress | None = None,
+    columns: Columns = GUESSED,
+    limits: Limits = USUAL,
 ) -> Iterator[SourceDocument]:
     """The documents of all files; what cannot be read goes into the report's problems, and the rest goes on.
 
-    Each is known by its file's whole path, and by its id there where it is a row of it. `columns` are those of tables.
+    Each is known by its file's whole path, and by its id there where it is a row of it. `columns` are those of tables;
+    `limits` hold for each file.
     """
     report.files += len(files)
     for file in files:
@@ -79,7 +83,7 @@ def read_all(
 
         try:
             name, origin = printable(file.name), file.origin
-            for document in read_file(file.path, name, skip, columns, report.notes.append):
+            for document in read_apart(file.path, name, skip, columns, report.notes.append, limits):
                 yield replace(document, key=origin + document.key.removeprefix(name), origin=origin)
         except SourceError as exc:
             skip(exc)

@@ -84,7 +84,7 @@ def _table(table: Any) -> Iterator[Block]:
     """
     for caption in table.iterchildren("caption"):
         yield from _block(_text(caption), "caption")
-    rows = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
+    rows = list(_own(table, "tr"))
     cells = [list(row.iterchildren("td", "th")) for row in rows]
     if max(map(len, cells), default=0) <= 1 or any(_holds_text(cell) for row in cells for cell in row):
         for cell in (cell for row in cells for cell in row):
@@ -93,9 +93,17 @@ def _table(table: Any) -> Iterator[Block]:
     lines = [" | ".join(_folded(_text(cell, tables=False)) for cell in row) for row in cells]
     if said := [line for line in lines if line.strip(" |")]:
         yield Block("\n".join(said), "table")
-    for inner in table.iter("table"):
-        if inner is not table and next(inner.iterancestors("table")) is table:
-            yield from _table(inner)
+    for inner in _own(table, "table"):
+        yield from _table(inner)
+
+
+def _own(table: Any, tag: str) -> Iterator[Any]:
+    """The elements of this name in a table that are in no table within it."""
+    for child in table:
+        if child.tag == tag:
+            yield child
+        if child.tag != "table":
+            yield from _own(child, tag)
 
 
 def _holds_text(cell: Any) -> bool:

@@ -23,7 +23,7 @@ _COUNTED = {
 }
 _LISTS = frozenset("table-of-content illustration-index table-index object-index user-index alphabetical-index".split())
 _SILENT = frozenset("note-citation forms sequence-decls variable-decls user-field-decls ruby-text title desc".split())
-_MOST_REPEATED = 50
+_MOST_REPEATED, _LONGEST_REPEATED = 50, 200  # times, and characters, of a cell that stands for several
 _ABOVE = re.compile(r"super|\+?[1-9]\d*%")  # a text's position
 
 
@@ -197,9 +197,10 @@ class _OdtText:
                 text = " ".join(block.text for block in blocks if block.form not in ("table", "note"))
                 after += (block for block in blocks if block.form in ("table", "note"))
                 spans[column] = number(attr(cell, "number-rows-spanned"), 1) - 1
-                for _ in range(min(times, _MOST_REPEATED) if text else 1):
+                said = min(times, _MOST_REPEATED) if 0 < len(text) <= _LONGEST_REPEATED else 1
+                for _ in range(said):
                     lines.cell(text)
-                lines.skip(times - min(times, _MOST_REPEATED) if text else times - 1)
+                lines.skip(times - said)
             elif spans.get(column, 0) > 0:
                 spans[column] -= 1
                 lines.cell("", times, goes_on=True)

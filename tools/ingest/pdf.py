@@ -1,11 +1,9 @@
 """Reads PDF: the text of its pages as blocks in reading order, without what only the pages brought."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
-from typing import BinaryIO
 
 from tools.errors import SourceError
 from tools.ingest.documents import document_of_blocks, title_of
@@ -14,10 +12,9 @@ from tools.ingest.pdf_columns import strips_of
 from tools.ingest.pdf_layout import regions, rows_of
 from tools.ingest.pdf_margins import without_contents, without_margins
 from tools.ingest.pdf_pages import PdfFile, Sheet, open_pdf
-from tools.ingest.pdf_scans import DOTS_PER_INCH, PAGE_SECONDS, recognised, recogniser
+from tools.ingest.pdf_scans import DOTS_PER_INCH, recognised, recogniser
 from tools.passages import Block, SourceDocument
 
-_PDF_SECONDS = 300.0
 _JUNK_TITLE = re.compile(
     r"(?:untitled|no title|title|document|presentation|slide|page|dokument|doc|layout|template|default|normal|report|"
     r"brochure|word document|powerpoint presentation)?[\s\d_.-]*"
@@ -30,23 +27,22 @@ _JUNK_TITLE = re.compile(
 
 
 def read_pdf(path: Path, name: str) -> Iterator[SourceDocument]:
-    yield pdf_document(path, name, title_of(name), seconds=_PDF_SECONDS, recognise=True)
+    yield pdf_document(path, name, title_of(name), recognise=True)
 
 
 def pdf_document(
-    file: Path | BinaryIO,
+    file: Path | bytes,
     name: str,
     title: str = "",
     most_pages: int | None = None,
-    seconds: float = math.inf,
     recognise: bool = False,
 ) -> SourceDocument:
     """A PDF, or its first pages; `title` counts where it has none of its own, nor a heading.
 
-    recognise: whether pages that are pictures are read by `tesseract`, where that is installed; the time for that is
-    not of `seconds`. Raises SourceError when it is encrypted, damaged or without text, or takes longer than `seconds`.
+    recognise: whether pages that are pictures are read by `tesseract`, where that is installed. Raises SourceError
+    when it is encrypted, damaged or without text. Nothing bounds the time that it takes: PDFium cannot be stopped.
     """
-    with open_pdf(file if isinstance(file, Path) else file.read(), name, seconds) as pdf:
+    with open_pdf(file, name) as pdf:
         count = len(pdf) if most_pages is None else min(len(pdf), most_pages)
         sheets = [pdf.sheet(index) for index in range(count)]
         outline, own_title = pdf.outline(), " ".join(pdf.title().split())
@@ -82,7 +78,6 @@ def _recognised(pdf: PdfFile, scans: Sequence[Sheet], program: str, name: str) -
     found = {}
     for sheet in scans:
         if sheet.pictures or sheet.unreadable:
-            pdf.allow(PAGE_SECONDS)
             image = pdf.image(sheet.number - 1, DOTS_PER_INCH)
             found[sheet.number] = recognised(program, image, sheet.number, name)
     return found

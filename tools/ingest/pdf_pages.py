@@ -7,7 +7,6 @@ not made for threads, so every call of it is made under one lock, which is given
 import ctypes
 import math
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,7 +22,6 @@ Glyph = tuple[str, float, float, float, float]
 
 _LOCK = threading.Lock()
 _MOST_CHARACTERS = 300_000  # of a page; a page of a newspaper has some 40,000
-_WATCHED = 4096  # characters between two looks at the clock
 _LEAST_PICTURE = 36.0  # points; what is smaller is a bullet, a rule or an icon
 _BOLD = ("bold", "black", "heavy", "semibold", "demi", "cmbx", "sfbx", "-bd")
 _PIECE_GAP = 0.8  # of the size: what parts two pieces of a row
@@ -68,10 +66,10 @@ class OutlineEntry:
 
 
 class PdfFile:
-    """An open PDF. Raises SourceError where a call of it finds the file damaged, or the time over."""
+    """An open PDF. Raises SourceError where a call of it finds the file damaged."""
 
-    def __init__(self, raw: Any, name: str, end: float) -> None:
-        self._raw, self._name, self._end = raw, name, end
+    def __init__(self, raw: Any, name: str) -> None:
+        self._raw, self._name = raw, name
 
     def __len__(self) -> int:
         with _LOCK:
@@ -98,7 +96,7 @@ class PdfFile:
 
     def sheet(self, index: int) -> Sheet:
         """The page of this index, counted from 0."""
-        return self._on_page(index, lambda page: _sheet(page, index + 1, self._watch))
+        return self._on_page(index, lambda page: _sheet(page, index + 1))
 
     def image(self, index: int, dots_per_inch: int) -> bytes:
         """The page as a grey picture in the format PGM."""
@@ -114,14 +112,9 @@ class PdfFile:
 
         return self._on_page(index, drawn)
 
-    def allow(self, seconds: float) -> None:
-        """Gives more time, for work that is not the reading itself."""
-        self._end += seconds
-
     def _on_page(self, index: int, work: Callable[[Any], T]) -> T:
         from pypdfium2 import PdfiumError
 
-        self._watch()
         try:
             with _LOCK:
                 page = self._raw[index]
@@ -132,13 +125,9 @@ class PdfFile:
         except PdfiumError as exc:
             raise SourceError(f"{self._name}: this PDF is damaged and cannot be read (page {index + 1}).") from exc
 
-    def _watch(self) -> None:
-        if time.monotonic() > self._end:
-            raise SourceError(f"{self._name}: this PDF takes too long to read.")
-
 
 @contextmanager
-def open_pdf(file: Path | bytes, name: str, seconds: float = math.inf) -> Iterator[PdfFile]:
+def open_pdf(file: Path | bytes, name: str) -> Iterator[PdfFile]:
     """Opens a PDF. Raises SourceError when it is encrypted, damaged or none at all, OSError when it is not there."""
     from pypdfium2 import PdfDocument, PdfiumError
     from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
@@ -153,13 +142,13 @@ def open_pdf(file: Path | bytes, name: str, seconds: float = math.inf) -> Iterat
             raise SourceError(what) from exc
         raise SourceError(f"{name}: this PDF is damaged and cannot be read ({exc}).") from exc
     try:
-        yield PdfFile(raw, name, time.monotonic() + seconds)
+        yield PdfFile(raw, name)
     finally:
         with _LOCK:
             raw.close()
 
 
-def _sheet(page: Any, number: int, watch: Callable[[], None]) -> Sheet:
+def _sheet(page: Any, number: int) -> Sheet:
     import pypdfium2.raw as pdfium
 
     sheet = Sheet(number, *page.get_size())
@@ -167,7 +156,7 @@ def _sheet(page: Any, number: int, watch: Callable[[], None]) -> Sheet:
     textpage = page.get_textpage()
     try:
         reader = _Reader(pdfium, textpage.raw, page.get_bbox(), page.get_rotation())
-        runs = reader.runs(watch)
+        runs = reader.runs()
     finally:
         textpage.close()
     sheet.unreadable = reader.unreadable
@@ -220,15 +209,13 @@ class _Reader:
         left, bottom, right, top = self._box
         return (top - bottom, right - left) if turn % 2 else (right - left, top - bottom)
 
-    def runs(self, watch: Callable[[], None]) -> list[tuple[int, Piece]]:
+    def runs(self) -> list[tuple[int, Piece]]:
         """The pieces of the page, each with the quarter turns by which its text is turned."""
         found: list[tuple[int, Piece]] = []
         run: list[Glyph] = []
         styles: list[_Style] = []
         style, spaced = _Style(0.0, False, 0), False
         for i, char in enumerate(self._characters()):
-            if i % _WATCHED == 0:
-                watch()
             if char in " \t\xa0\r\n":
                 spaced = True
                 continue

@@ -88,11 +88,14 @@ def _mark_notes(root: Any) -> None:
     marks = [(a, target) for a in root.iter("a") if (target := targets.get((a.get("href") or "#")[1:])) is not None]
     marks = [(a, target) for a, target in marks if (a.get("href") or "").startswith("#") and is_mark(a)]
     notes: dict[int, Any] = {}
+    short: dict[Any, bool] = {}  # each is looked at once, however many marks point to it
     for mark, target in marks:
         note = target
         while note is not None and note.tag not in _BLOCK:
             note = note.getparent()
-        if note is None or not _is_short(note) or note in mark.iterancestors():
+        if note not in short:
+            short[note] = note is not None and _is_short(note)
+        if not short[note] or note in mark.iterancestors():
             continue
         # A note and its mark point at each other; the one that comes first is the mark.
         if notes.get(id(_block_of(mark))) is None:

@@ -2,22 +2,24 @@
 
 A sentence that leans on the one before it is decontextualised, by the subject of that one in square brackets, or is
 quoted with it. An opening 'But' or 'And' is left out, as an editor would: '[S]chools lose more than they gain.'
-References, page numbers and addresses in a sentence are no reason to refuse it.
+References, page numbers and addresses in a sentence are no reason to refuse it; a long address is shown by where it
+begins. A word of more than a hundred letters that is no address is one: it would fill a page, and nobody reads it.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tools.language.decontextualising import antecedent_added
 from tools.language.grammar import finite_verb, words_of
 from tools.language.prose import is_heading, without_mark
 from tools.language.sentences import split_sentences
-from tools.language.standalone import is_prose, leans_back
+from tools.language.standalone import ADDRESS, is_prose, leans_back
 from tools.passages import Passage
 
 SHORTEST, LONGEST, LONGEST_PAIR = 6, 60, 75
 """Words of a sentence, and of two together, that may be quoted."""
 
+_LONGEST_ADDRESS, _KEPT_OF_IT = 80, 60  # characters of an address that is shown whole, and that is kept of a longer one
 _SPACES = re.compile(r"\s+")
 # What joins a sentence to the one before and says nothing itself: 'otherwise' and 'nor' say something, and 'but for',
 # 'so far' and 'yet to' are something else.
@@ -67,7 +69,7 @@ def units(passage: Passage) -> list[Unit]:
             before = -1
             continue
         if unit := _unit(passage, sentences, position, before):
-            found.append(unit)
+            found.append(replace(unit, shown=ADDRESS.sub(_shortened, unit.shown)))
         before = position
     return found
 
@@ -118,3 +120,7 @@ def _without_connective(sentence: str) -> str:
 def _bracketed(text: str) -> str:
     """'schools lose …' as '[S]chools lose …'; a capital stays as it is."""
     return f"[{text[0].upper()}]{text[1:]}" if text[:1].islower() else text
+
+
+def _shortened(address: re.Match[str]) -> str:
+    return address[0] if len(address[0]) <= _LONGEST_ADDRESS else f"{address[0][:_KEPT_OF_IT]}[…]"

@@ -73,6 +73,9 @@ _PREPARES = re.compile(
 _OPENING = 6
 """Words in which a 'this' or a 'the proposal' points at what stands before the sentence."""
 _FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|I'd|I'll|me|my|mine|we've|you|your|you're)\b")
+_LONGEST_WORD, _LONGEST_ADDRESS = 100, 500  # characters
+ADDRESS = re.compile(r"(?:https?://|\bwww\.)[^\s\"“”<>]*[^\s\"“”<>.,;:!?)\]'’]")
+"""An address in a text, without the sign that ends the sentence after it."""
 _REFERENCE = re.compile(r"\[\d+\]|\[[a-z]{1,4}\]|https?://|www\.|\bet al\b|\bibid\b|\bpp?\.\s*\d", re.IGNORECASE)
 _ENDS = re.compile(r"[.!][\"'”’)]*$")
 _OPENS = re.compile(r"^[\"'“‘(]?[A-Z0-9]")
@@ -108,7 +111,15 @@ def leans_back(sentence: str) -> bool:
 
 def is_prose(sentence: str) -> bool:
     """Whether the signs in it are in pairs, and its words are a sentence's and not those of a list or a table."""
-    return _balanced(sentence) and _reads_as_prose(sentence.split())
+    return _balanced(sentence) and _reads_as_prose(sentence.split()) and _has_words_to_read(sentence)
+
+
+def _has_words_to_read(sentence: str) -> bool:
+    """What is longer than words that people write (the longest names of places and most of substances have fewer
+    letters) is data, broken text or an attempt to spoil a page: no reader is shown it."""
+    addresses = ADDRESS.findall(sentence)
+    words = ADDRESS.sub("", sentence).split() if addresses else sentence.split()
+    return max(map(len, words), default=0) <= _LONGEST_WORD and max(map(len, addresses), default=0) <= _LONGEST_ADDRESS
 
 
 def _balanced(sentence: str) -> bool:

@@ -12,7 +12,7 @@ from tools.ingest.encodings import decoded
 from tools.ingest.html import html_document
 from tools.ingest.html_tree import parse, schema_items, schema_types, shorten
 from tools.ingest.markdown import markdown_document
-from tools.ingest.pdf_apart import pdf_apart
+from tools.ingest.pdf import pdf_document
 from tools.ingest.plain import text_document
 from tools.passages import SourceDocument
 from tools.web.fetch import FetchedPage
@@ -25,7 +25,6 @@ FEWEST_WORDS = 60
 """Words that a page has to have."""
 _SHORT_PAGE = 250  # words; a longer text that speaks of logins is about them
 _MOST_PDF_PAGES = 60
-_PDF_SECONDS = 10.0
 
 _TRACKING = re.compile(
     r"(?:utm_|hsa_|pk_|mtm_|matomo_|at_(?:medium|campaign)|mc_[ce]id|_hs(?:enc|mi)|vero_|oly_).*"
@@ -46,14 +45,14 @@ _TELLING_TYPES = tuple(
 def read_page(page: FetchedPage) -> SourceDocument:
     """The document that a page holds; its id and address are the page's address without tracking parameters.
 
-    The publisher is the site's name, or else its host. CPU work of up to some seconds: call it in a thread.
-    Raises SourceError for a page without text or with less than FEWEST_WORDS words, for one that asks for a login,
-    a payment, consent, a proof of being human or JavaScript instead of showing its text, and for a PDF that is
-    encrypted, damaged or takes too long.
+    The publisher is the site's name, or else its host. A page may take any time and memory: `tools.web.sources` has it
+    read in a process of its own. Raises SourceError for a page without text or with less than FEWEST_WORDS words, for
+    one that asks for a login, a payment, consent, a proof of being human or JavaScript instead of showing its text, and
+    for a PDF that is encrypted or damaged.
     """
     url = without_tracking(page.url)
     if page.content_type == "application/pdf":
-        found = pdf_apart(page.data, url, _MOST_PDF_PAGES, _PDF_SECONDS)
+        found = pdf_document(page.data, url, most_pages=_MOST_PDF_PAGES)
     elif page.content_type == "text/plain":
         found = text_document(decode(page)[:LONGEST_TEXT], url)
     elif page.content_type in ("text/markdown", "text/x-markdown"):

@@ -1,0 +1,155 @@
+"""Files of strangers are read in a process of its own: whatever happens to it is one problem of one file."""
+
+import os
+import resource
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Spawn
+from planted_readers import HARM
+
+from tools.errors import SourceError
+from tools.ingest.apart import Readers, end_readers, read_apart
+from tools.ingest.limits import Limits
+from tools.passages import SourceDocument
+
+LIMITS = Limits(
+    seconds=1.0, megabytes=512, output=1 << 20, more_time="Ask for more time.", more_memory="Ask for more memory."
+)
+
+
+@pytest.fixture(scope="module")
+def readers() -> Iterator[Readers]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PYTHONPATH", f"{ROOT / 'tests'}")
+        made = Readers("planted_readers", at_once=2)
+        patched.setattr("tools.ingest.apart.FILES", made)
+        yield made
+        made.close()
+
+
+def read(folder: Path, words: str, limits: Limits = LIMITS) -> list[SourceDocument]:
+    path = folder / f"{words}.txt"
+    path.write_text(words)
+    return list(read_apart(path, path.name, limits=limits))
+
+
+def reader_of(folder: Path) -> int:
+    """The number of the process that reads."""
+    return int(read(folder, "plain")[1].text.split()[1])
+
+
+ENDINGS = {
+    "segfault": r"damaged.*512 MB.*SIGSEGV.*Split it.*Ask for more memory",
+    "exit": r"damaged.*status 3",
+    "quit": r"damaged.*status 1",
+    "abort": r"damaged.*SIGABRT",
+    "spin": r"takes too long to read \(over 1 seconds\)\. Split it.*Ask for more time",
+    "sleep": r"takes too long",
+    "allocate": r"unpacks to more than the 512 MB.*Split it.*Ask for more memory",
+    "recurse": r"not foreseen \(RecursionError\)",
+    "forge": r"damaged",
+    "garbage": r"damaged",
+    "flood": r"more text than is taken of one file",
+}
+
+
+@pytest.mark.parametrize("harm", ENDINGS)
+def test_harm_to_a_reader_is_one_problem(readers: Readers, tmp_path: Path, harm: str) -> None:
+    limits = {"sleep": replace(LIMITS, seconds=0.1), "allocate": replace(LIMITS, seconds=60.0)}.get(harm, LIMITS)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(SourceError, match=rf"^{harm}\.txt: .*{ENDINGS[harm]}"):
+        read(tmp_path, harm, limits)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # KiB
+    assert [d.text.split()[0] for d in read(tmp_path, "plain")] == ["plain", "plain"]
+
+
+def test_what_a_reader_prints_is_no_answer(readers: Readers, tmp_path: Path) -> None:
+    assert len(read(tmp_path, "print")) == 2
+    assert set(HARM) == {*ENDINGS, "print"}
+
+
+def test_one_process_reads_many_files(readers: Readers, tmp_path: Path) -> None:
+    assert reader_of(tmp_path) == reader_of(tmp_path)
+
+
+def test_a_process_that_is_gone_meanwhile_is_replaced(readers: Readers, tmp_path: Path) -> None:
+    gone = reader_of(tmp_path)
+    os.kill(gone, signal.SIGKILL)
+    assert reader_of(tmp_path) != gone
+
+
+def test_a_reading_that_is_given_up_is_ended(readers: Readers, tmp_path: Path) -> None:
+    before = reader_of(tmp_path)
+    (tmp_path / "spin.txt").write_text("spin")
+    reading = read_apart(tmp_path / "spin.txt", "spin.txt", limits=LIMITS)
+    next(reading)
+    del reading
+    assert not Path(f"/proc/{before}").exists()
+    assert reader_of(tmp_path) != before
+
+
+def test_a_process_is_started_ahead_and_ended_on_demand(readers: Readers, tmp_path: Path) -> None:
+    readers.close()
+    readers.start()
+    ahead = reader_of(tmp_path)
+    readers.start()
+    assert reader_of(tmp_path) == ahead
+    end_readers()
+    assert not Path(f"/proc/{ahead}").exists()
+    assert reader_of(tmp_path) != ahead
+
+
+def test_time_that_passes_elsewhere_is_not_the_readers(readers: Readers, tmp_path: Path) -> None:
+    (tmp_path / "plain.txt").write_text("plain")
+    reading = read_apart(tmp_path / "plain.txt", "plain.txt", limits=Limits(seconds=0.1))
+    next(reading)
+    time.sleep(0.4)
+    assert len(list(reading)) == 1
+
+
+def test_several_read_at_once(readers: Readers, tmp_path: Path) -> None:
+    found: list[str] = []
+    for number in range(6):
+        (tmp_path / f"{number}.txt").write_text("plain")
+    threads = [
+        threading.Thread(target=lambda n=n: found.extend(d.text for d in read_apart(tmp_path / f"{n}.txt", f"{n}.txt")))
+        for n in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 12
+    assert len({text.split()[1] for text in found if " " in text}) <= 2
+
+
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_readers_end_with_their_parent(tmp_path: Path, spawn: Spawn, sign: signal.Signals) -> None:
+    (tmp_path / "sleep.txt").write_text("sleep")
+    (tmp_path / "plain.txt").write_text("plain")
+    code = """
+import sys
+from pathlib import Path
+from tools.ingest import apart
+apart.FILES = apart.Readers("planted_readers", at_once=2)
+print(list(apart.read_apart(Path(sys.argv[1]) / "plain.txt", "a"))[1].text.split()[1], flush=True)
+for document in apart.read_apart(Path(sys.argv[1]) / "sleep.txt", "b"):
+    print(document.text, flush=True)
+"""
+    parent = spawn(code, tmp_path)
+    assert parent.stdout
+    number, begun = parent.stdout.readline().strip(), parent.stdout.readline().strip()
+    assert (begun, Path(f"/proc/{number}").exists()) == ("sleep", True)
+    assert os.getpgid(int(number)) != os.getpgid(parent.pid)  # so that Ctrl-C does not reach it
+    parent.send_signal(sign)
+    assert parent.wait(20) != 0
+    end = time.monotonic() + 20
+    while Path(f"/proc/{number}").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{number}").exists()

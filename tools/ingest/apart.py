@@ -1,0 +1,141 @@
+"""Reads what strangers wrote in processes of their own, which are ended where they exceed their limits.
+
+A reader may loop, unpack a few kilobytes to gigabytes, or fail inside of a C library: whatever it does, it is one
+problem of one file. The processes stay for the next file, and are started with the first one that needs them.
+"""
+
+import atexit
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from tools.errors import SourceError
+from tools.ingest.columns import GUESSED, Columns
+from tools.ingest.documents import Note
+from tools.ingest.limits import USUAL, Limits
+from tools.ingest.process import Process
+from tools.ingest.reading import Found, Reading
+from tools.passages import SourceDocument
+
+_MADE: "weakref.WeakSet[Readers]" = weakref.WeakSet()
+_RECOGNISING = 1800.0
+_OUTPUT_A_BYTE = 16  # bytes of what is found for each of the file: a row of a few letters is a whole document
+
+
+def read_apart(
+    path: Path,
+    name: str,
+    skip: Callable[[SourceError], None] | None = None,
+    columns: Columns = GUESSED,
+    tell: Callable[[str], None] | None = None,
+    limits: Limits = USUAL,
+) -> Iterator[SourceDocument]:
+    """What `read_file` finds in a file; the only way to read one that others wrote.
+
+    Raises SourceError also where the file takes more than the limits, or ends its reader.
+    """
+    request = {"path": str(path.absolute()), "name": name, "columns": asdict(columns), "skip": skip is not None}
+    recognising = _RECOGNISING if path.suffix.lower() == ".pdf" else 0.0
+    own = replace(limits, recognising=recognising, output=limits.output + _OUTPUT_A_BYTE * _size(path))
+    for each in FILES.read(request, name, own):
+        if isinstance(each, SourceDocument):
+            yield each
+        elif isinstance(each, Note):
+            if tell:
+                tell(each.text)
+        elif skip is None:
+            raise each
+        else:
+            skip(each)
+
+
+def _size(path: Path) -> int:
+    with suppress(OSError):
+        return path.stat().st_size
+    return 0
+
+
+@atexit.register
+def end_readers() -> None:
+    """Ends all processes that read; what is being read fails, so that whoever waits for it can end."""
+    for readers in list(_MADE):
+        readers.close()
+
+
+class Readers:
+    """Processes that run a module, started when they are needed; so many read at once, and who comes then waits."""
+
+    def __init__(self, module: str, at_once: int) -> None:
+        self._module = module
+        self._turns = threading.BoundedSemaphore(at_once)
+        self._lock = threading.Lock()
+        self._free: list[Process] = []
+        self._all: set[Process] = set()
+        _MADE.add(self)
+
+    def start(self) -> None:
+        """Starts a process ahead of the first file, if there is none; it loads what it needs meanwhile."""
+        with self._lock:
+            if not self._all:
+                self._free.append(self._started())
+
+    def read(self, request: Mapping[str, Any], name: str, limits: Limits) -> Iterator[Found]:
+        """What a process answers to the request, wrong rows and notes among the documents.
+
+        Raises SourceError with what the process says, or where it ended or had to be ended. A reading that is not
+        taken to its end is ended.
+        """
+        with self._turns:
+            process = self._begun({**request, "seconds": limits.seconds, "megabytes": limits.megabytes}, name)
+            reading = Reading(process, name, limits)
+            try:
+                yield from reading.found()
+            finally:
+                self._give_back(process, reading.is_over)
+
+    def close(self) -> None:
+        """Ends all processes; what is being read fails."""
+        with self._lock:
+            waiting, self._free = self._free, []
+            for process in self._all:
+                process.kill()
+        for process in waiting:
+            self._give_back(process, waits=False)
+
+    def _begun(self, request: dict[str, Any], name: str) -> Process:
+        """A process that has begun with the request; one that waited and is gone meanwhile is replaced."""
+        while True:
+            process, fresh = self._next()
+            if process.begins(request):
+                return process
+            self._give_back(process, waits=False)
+            if fresh:
+                raise SourceError(f"{name}: cannot be read, since the process that reads files does not start here.")
+
+    def _next(self) -> tuple[Process, bool]:
+        with self._lock:
+            if self._free:
+                return self._free.pop(), False
+            return self._started(), True
+
+    def _started(self) -> Process:
+        process = Process(self._module)
+        self._all.add(process)
+        return process
+
+    def _give_back(self, process: Process, waits: bool) -> None:
+        with self._lock:
+            if waits:
+                self._free.append(process)
+            else:
+                self._all.discard(process)
+        if not waits:
+            process.end()
+
+
+FILES = Readers("tools.ingest.child", at_once=min(4, max(2, os.cpu_count() or 1)))

@@ -1,0 +1,155 @@
+"""The process that reads foreign files, one after the other, within the limits that each comes with.
+
+`python -m tools.ingest.child` is started and watched by `tools.ingest.apart`; `tools.web.child` is the same for pages.
+A request is a line of JSON on its input. The answers are lines of JSON on its output: `{"begun": …}`, what was found,
+and `{"end": …}` or what ended the reading.
+"""
+
+import json
+import math
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import fields
+from pathlib import Path
+from typing import IO, Any
+
+from tools.errors import SourceError
+from tools.ingest.columns import Columns
+from tools.ingest.documents import Note
+from tools.ingest.limits import LARGEST_TEXT
+from tools.ingest.readers import read_file
+from tools.passages import SourceDocument
+
+Found = SourceDocument | SourceError | Note
+_IDLE_SECONDS = 300.0
+_MOST_KEPT = 400 << 20  # bytes of memory, after which a fresh process is better than this one
+
+
+def serve(read: Callable[[dict[str, Any]], Iterator[Found]]) -> None:
+    """Answers requests until the input ends, none comes for a while, or a reading has left too much behind."""
+    try:
+        _serve(_own_output(), read)
+    finally:
+        os._exit(1)  # at once, without what else would be put in order
+
+
+def _serve(out: IO[bytes], read: Callable[[dict[str, Any]], Iterator[Found]]) -> None:
+    requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(sys.stdin.buffer, requests), daemon=True).start()
+    while True:
+        try:
+            request = requests.get(timeout=_IDLE_SECONDS)
+        except queue.Empty:
+            return
+        _say(out, {"begun": True})
+        _limit(request["seconds"], request["megabytes"])
+        end = _answered(out, read, request)
+        _limit(None, None)
+        _say(out, end)
+        if "memory" in end or _memory_used() > _MOST_KEPT:
+            return
+
+
+def _answered(out: IO[bytes], read: Callable[[dict[str, Any]], Iterator[Found]], request: dict[str, Any]) -> Any:
+    """Says what is found; returns the last line."""
+    try:
+        for each in read(request):
+            _say(out, _told(each))
+    except SourceError as exc:
+        return {"error": str(exc), "hint": exc.hint, "trace": _trace(exc.__cause__)}
+    except MemoryError:
+        return {"memory": True}
+    return {"end": True}
+
+
+def _trace(cause: BaseException | None) -> str:
+    return "" if cause is None else "".join(traceback.format_exception(cause))
+
+
+def _told(found: Found) -> dict[str, Any]:
+    if isinstance(found, Note):
+        return {"note": found.text}
+    if isinstance(found, SourceError):
+        return {"problem": str(found), "hint": found.hint}
+    if len(found.text) > LARGEST_TEXT:
+        return {"problem": f"{found.external_id}: longer than {LARGEST_TEXT:,} characters. Split it."}
+    told = {each.name: getattr(found, each.name) for each in fields(found)}
+    blocks = [(b.text, b.form, b.level, b.page, b.last_page) for b in found.blocks]
+    return {"document": {**told, "left_out": dict(found.left_out), "blocks": blocks}}
+
+
+def _say(out: IO[bytes], told: dict[str, Any]) -> None:
+    out.write(json.dumps(told).encode() + b"\n")
+    out.flush()
+
+
+def _listen(requests: IO[bytes], taken: "queue.SimpleQueue[dict[str, Any]]") -> None:
+    """Takes requests; when the parent is gone, so is this process, with what it has started."""
+    for line in requests:
+        taken.put(json.loads(line))
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(0)
+
+
+def _own_output() -> IO[bytes]:
+    """The pipe to the parent; what libraries print goes nowhere."""
+    own = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return own
+
+
+def _limit(seconds: float | None, megabytes: int | None) -> None:
+    """Bounds the work and the memory of this process from now on; None: not any more."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    used = time.process_time()
+    _set(resource.RLIMIT_CPU, resource.RLIM_INFINITY if seconds is None else math.ceil(used + seconds))
+    # What is reserved and not written to, as by threads, counts for RLIMIT_AS and hardly for this one.
+    _set(resource.RLIMIT_DATA, resource.RLIM_INFINITY if megabytes is None else megabytes << 20)
+
+
+def _set(limit: int, most: int) -> None:
+    """Sets a limit that can be raised again, as far as the system allows."""
+    import resource
+
+    _, hard = resource.getrlimit(limit)
+    soft = min((each for each in (most, hard) if each != resource.RLIM_INFINITY), default=resource.RLIM_INFINITY)
+    resource.setrlimit(limit, (soft, hard))
+
+
+def _memory_used() -> int:
+    """Bytes that this process holds at present; 0 where that is not told."""
+    with suppress(OSError):
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def found_in(request: dict[str, Any]) -> Iterator[Found]:
+    """What `read_file` finds, wrong rows and notes among the documents, in the order of the file."""
+    aside: list[Found] = []
+    columns = Columns(**{**request["columns"], "text": tuple(request["columns"]["text"])})
+    skip = aside.append if request["skip"] else None
+    path, name = Path(request["path"]), request["name"]
+    try:
+        for document in read_file(path, name, skip, columns, lambda text: aside.append(Note(text))):
+            yield from aside
+            aside.clear()
+            yield document
+    except SourceError:
+        yield from aside
+        raise
+    yield from aside
+
+
+if __name__ == "__main__":
+    serve(found_in)
