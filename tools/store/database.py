@@ -123,7 +123,7 @@ class _Connection:
 class Database:
     """Connections to one SQLite file, one a thread; opening brings its schema up to date.
 
-    The file, and the folder where it is made here, are their owner's alone. Raises StoreDamagedError when the file is no
+    The file, and the folder if it is made here, are their owner's alone. Raises StoreDamagedError when the file is no
     SQLite database, or is lost or empty beside what was made from it; StoreError when a newer version wrote it.
     """
 
