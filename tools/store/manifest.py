@@ -8,7 +8,7 @@ import json
 import os
 import sqlite3
 import zlib
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -116,14 +116,14 @@ def _pages_of_openings(file: Path) -> tuple[int, set[int]]:
         with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as db:
             [size] = db.execute("PRAGMA page_size").fetchone()
             row = db.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (_OPENINGS,)).fetchone()
-    except sqlite3.DatabaseError:
+    except (sqlite3.Error, ValueError):  # damaged, or names that are no text
         return _BLOCK, set()
     return int(size), {0, row[0] - 1} if row else {0}
 
 
 def _forget_openings(folder: Path) -> None:
-    """Keeps the table of openings in one page."""
+    """Keeps the table of openings in one page; where that fails the index is merely looked into sooner."""
     for file in folder.rglob(_OPENED):
-        with closing(sqlite3.connect(file, timeout=5)) as db, db:
+        with suppress(sqlite3.Error, ValueError), closing(sqlite3.connect(file, timeout=5)) as db, db:
             if db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (_OPENINGS,)).fetchone():
                 db.execute(f"DELETE FROM {_OPENINGS}")
