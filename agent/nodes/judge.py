@@ -78,8 +78,6 @@ async def _judged(providers: Providers, state: RunState, runtime: Runtime[RunOpt
         counted = {"status": found["status"], "passages": found["passages"], "sources": found["sources"]}
         report(runtime, "judged", side=perspective, **counted)
     judged = sum(len(s) for s in fresh.values())
-    late = len(pairs) - judged if time_left(options, "judge") < _SOON else 0  # else its replies gave no verdict
-    in_vain = f"{count(late, 'pair')} of side and passage could not be judged in time."
     return RunState(
         support=cast(dict[str, dict[int, float]], Overwrite(fresh)) if afresh else fresh,
         coverage=coverage,
@@ -89,8 +87,16 @@ async def _judged(providers: Providers, state: RunState, runtime: Runtime[RunOpt
         scored_by=name,
         threshold=judge.threshold,
         served={"judge": judge.name},
-        failures=[Failure(stage="judge", message=in_vain, kind="late")] if late else [],
+        failures=_late(len(pairs) - judged, options),
     )
+
+
+def _late(left: int, options: RunOptions) -> list[Failure]:
+    """That pairs were left when time ran out; with time left, it was the replies that gave no verdict."""
+    if not left or time_left(options, "judge") >= _SOON:
+        return []
+    text = f"{count(left, 'pair')} of side and passage could not be judged in time."
+    return [Failure(stage="judge", message=text, kind="late")]
 
 
 def _in_force(providers: Providers, state: RunState, options: RunOptions) -> str:
