@@ -13,7 +13,7 @@ from agent.answer.assemble import assemble
 from agent.answer.model import Answer, strength
 from agent.answer.render.words import source_line
 from agent.answer.summary import is_settled, summarise
-from agent.state import Claim, Coverage, CoverageStatus, FramingState, RunState, Tier
+from agent.state import Claim, Coverage, CoverageStatus, Failure, FramingState, RunState, StageName, Tier
 from tools.passages import Passage
 
 FRAMING = FramingState(
@@ -199,6 +199,15 @@ def summary(
     shown = [i for i, (_, c) in enumerate(found) if (c["passages"] or i in beside) and i not in silent]
     claims = [claim(f"p{i}", f"Claim {i}.", i, tier="leaning" if i in beside else "case") for i in shown]
     return summarise(outcome, RunState(perspectives=sides, coverage=ledger, framing=FRAMING, claims=claims))
+
+
+@pytest.mark.parametrize(("stage", "headline"), [("search", "searched"), ("judge", "judged")])
+def test_time_that_ran_out_is_the_headline_of_nothing(stage: StageName, headline: str) -> None:
+    failures = [Failure(stage=stage, message="the time for it was used up.", kind="late")]
+    state = RunState(framing=FRAMING, perspectives=[], coverage={}, claims=[], failures=failures)
+    said = summarise("nothing_found", state)
+    assert said.startswith(f"Time ran out before all was {headline}.")
+    assert "Nothing was found" not in said
 
 
 def test_the_summary_in_every_case() -> None:

@@ -331,7 +331,7 @@ def test_a_document_that_is_deleted_stays_in_the_answers_that_quote_it(client: h
 def test_a_store_that_another_process_holds_is_a_503_and_nothing_is_lost(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.store.hybrid._LOCK_SECONDS", 0.2)
+    monkeypatch.setattr("tools.store.upkeep._LOCK_SECONDS", 0.2)
     with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
         with index_lock(settings.index_dir / "lock", exclusive=True, timeout=5):
             busy = store(client, "busy", {"id": "d", "text": TEXT})

@@ -10,7 +10,9 @@ import pytest
 from agent_fixtures import QUESTION, door
 from providers import ScriptedExpander, ScriptedJudge, build, side
 
+from agent.__main__ import DEGRADED
 from agent.answer.model import Answer
+from agent.commands.ask import exit_status
 from agent.graph import build_graph
 from agent.options import RunOptions
 from agent.runs.service import Runs
@@ -19,7 +21,7 @@ from agent.seams import Brief, Providers
 from agent.settings import Settings
 from agent.state import Claim, RunState
 from evals.benchmarks.instant import InstantWriter
-from tools.errors import InputError, ProviderError, RunError, StoreError
+from tools.errors import InputError, ProviderError, RunError, StoreBusyError, StoreError
 from tools.inference.judges.judge import Pair
 from tools.store.database import Database
 from tools.store.store import Store
@@ -117,6 +119,26 @@ async def test_a_failing_branch_gives_a_note_and_the_rest_goes_on(settings: Sett
     assert answer.outcome == "answered"
     assert any(n.kind == "failed" and "Against" in n.text and "the drawer is stuck." in n.text for n in answer.notes)
     assert answer.coverage[0].status == "supported"
+
+
+async def test_a_lock_that_is_held_is_no_search_that_found_nothing(settings: Settings) -> None:
+    def locked(query: str) -> None:
+        raise StoreBusyError("the index was locked by process 7 (python -m agent ingest) for 61 s.")
+
+    async with door(settings, build(before_search=locked)) as runs:
+        with pytest.raises(RunError, match="locked by process 7"):
+            await run(runs, max_rounds=0)
+
+
+async def test_a_lock_that_is_held_later_is_told(settings: Settings) -> None:
+    def locked(query: str) -> None:
+        if " not " in query:
+            raise StoreBusyError("the index was locked by process 7 (python -m agent ingest) for 61 s.")
+
+    async with door(settings, build(before_search=locked)) as runs:
+        answer, _ = await run(runs, max_rounds=0)
+    assert any(n.kind == "degraded" and "locked by process 7" in n.text for n in answer.notes)
+    assert exit_status(answer) == DEGRADED
 
 
 async def test_of_a_branch_the_queries_that_were_answered_count(settings: Settings) -> None:

@@ -17,8 +17,8 @@ from tools.errors import BudgetError
 
 SECOND_REQUESTS = 2
 """Of a run at most, to servers that are silent."""
-NoteKind = Literal["failed", "degraded", "scope"]
-"""'degraded': another provider stood in; 'scope': not all was done that could have been."""
+NoteKind = Literal["failed", "degraded", "scope", "late"]
+"""'degraded': another provider stood in; 'scope': not all was done that could have been; 'late': time ran out first."""
 
 
 @dataclass

@@ -1,8 +1,10 @@
 """Failures of the disk as errors that say what to do next."""
 
 import errno
+import os
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tools.errors import StoreError, StoreFullError
@@ -23,3 +25,32 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 def full_error(path: Path) -> StoreFullError:
     return StoreFullError(f"the disk with {path} is full. Free some room and run the same command again; it goes on.")
+
+
+def sync_folder(folder: Path) -> None:
+    """Has the names in a folder outlive a failure of the power, where the system can."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def make_private_folder(folder: Path) -> None:
+    """The folder, which nobody else may look into where it is made here; one that was there stays as it is."""
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def keep_private(file: Path) -> None:
+    """Has the file, made where it is missing, and SQLite's companions of it readable by their owner alone; what belongs
+    to somebody else is left as it is."""
+    with suppress(OSError):  # what opens it next says what is wrong with it
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    for each in (file, *(file.with_name(f"{file.name}{end}") for end in ("-wal", "-shm", "-journal"))):
+        with suppress(FileNotFoundError, PermissionError):
+            mode = stat.S_IMODE(each.stat().st_mode)
+            if mode & 0o077:
+                each.chmod(mode & 0o700)

@@ -13,6 +13,7 @@ SteelmanError
 │   ├── StoreBusyError        another process holds it
 │   ├── StoreFullError        no room left on the disk
 │   ├── StoreDamagedError     a file is not readable as what it should be
+│   │   └── IndexDamagedError  of an index, which can be made again from the store
 │   └── EncoderMismatchError  vectors made by another encoder
 ├── ModelError                weights or a model file on this machine cannot be used
 ├── ProviderError             a provider did not do its part
@@ -105,6 +106,12 @@ class StoreFullError(StoreError):
 
 class StoreDamagedError(StoreError):
     """A file of the store is not readable as what it should be."""
+
+
+class IndexDamagedError(StoreDamagedError):
+    """An index cannot be used; it can be made again from the store. `index`: its name."""
+
+    index = ""
 
 
 class EncoderMismatchError(StoreError):

@@ -179,7 +179,7 @@ class Note(Part):
     type; left out of the JSON where there is none, and of an answer that goes elsewhere.
     """
 
-    kind: Literal["failed", "not_found", "thin", "dropped", "unjudged", "balance", "scope", "degraded"]
+    kind: Literal["failed", "not_found", "thin", "dropped", "unjudged", "balance", "scope", "degraded", "late"]
     text: str
     hint: str = Field(default="", exclude_if=lambda hint: not hint)
 

@@ -13,7 +13,24 @@ SETTLED_PASSAGES, SETTLED_SOURCES, SETTLED_RATIO = 8, 4, 8
 
 
 def summarise(outcome: Outcome, state: RunState) -> str:
-    """One or two sentences on what the sources found say, from counts alone."""
+    """One or two sentences on what the sources found say, from counts alone; and whether time ran out before all was
+    looked into."""
+    if not (late := ran_out(state)):
+        return _summary(outcome, state)
+    if outcome == "nothing_found" and not unquoted(state):
+        return f"{late} No case for a side was found by then, which does not say that there is none."
+    return f"{_summary(outcome, state)} {late}"
+
+
+def ran_out(state: RunState) -> str:
+    """What was not done when time ran out, in a sentence; empty where all was."""
+    stages = {f["stage"] for f in state.get("failures", []) if f.get("kind") == "late"}
+    if not stages:
+        return ""
+    return f"Time ran out before all was {'judged' if stages == {'judge'} else 'searched'}."
+
+
+def _summary(outcome: Outcome, state: RunState) -> str:
     if outcome == "no_sides":
         return (
             "This looks like a question of fact, without sides to take. Steelman is for contentious questions: "

@@ -19,7 +19,8 @@ from tools.errors import InputError, RunAbandonedError, RunCancelledError, RunEr
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the answer; exit status 3 when nothing was found, 4 when a provider had to be replaced."""
+    """Prints the answer; exit status 3 when nothing was found, 4 when a provider had to be replaced or time ran out
+    before anything was found."""
     if bool(args.question) == bool(args.resume) and not (args.question == "" and not args.resume):
         raise InputError(
             "give a question in quotation marks, or --resume RUN_ID."
@@ -46,7 +47,7 @@ async def _ask(args: argparse.Namespace) -> int:
 def exit_status(answer: Answer) -> int:
     """What the answer amounts to for a script."""
     if answer.outcome == "nothing_found" or (answer.outcome == "no_sides" and not answer.plain):
-        return NOTHING_FOUND
+        return DEGRADED if any(note.kind == "late" for note in answer.notes) else NOTHING_FOUND
     return DEGRADED if any(note.kind == "degraded" for note in answer.notes) else OK
 
 

@@ -86,6 +86,7 @@ def indexes(tools: Tools) -> str:
     settings, encoder = tools.settings, tools.encoder()
     with tools.store() as store:
         search = tools.opened.search if tools.opened else build_search(settings, store, encoder)
+        before = search.condition()
         try:
             if tools.opened is None:  # an open one is brought up to date by its searches, where it has to be
                 search.refresh()
@@ -95,7 +96,8 @@ def indexes(tools: Tools) -> str:
             if tools.opened is None:
                 search.close()
     where = f"Chroma at {without_login(settings.chroma_url)}, tantivy in this process" if settings.chroma_url else ""
-    return f"{where or 'Chroma and tantivy, both in this process'}, up to date with the store"
+    mended = f"; before this check: {' '.join(before)}" if before else ""
+    return f"{where or 'Chroma and tantivy, both in this process'}, up to date with the store{mended}"
 
 
 def language(tools: Tools) -> str:

@@ -29,7 +29,7 @@ def node(providers: Providers) -> Stage[RunState]:
         except DeadlineError as exc:
             if not ids and (elsewhere := providers.searched_elsewhere()):
                 raise ProviderDownError(f"{elsewhere} did not answer in time. Try again when it does.") from exc
-            failures = [Failure(stage="expand", message=f"The sides could not be planned: {exc}")]
+            failures = [Failure(stage="expand", message=f"The sides could not be planned: {exc}", kind="late")]
         planned = [{"id": p["id"], "name": p["name"], "statement": p["statement"]} for p in perspectives]
         report(runtime, "sides", sides=planned)
         return RunState(perspectives=perspectives, first_pass=ids, failures=failures)

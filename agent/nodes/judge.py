@@ -19,17 +19,19 @@ from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
 from agent.providers.fallback import judge_replaced
 from agent.seams import Providers
-from agent.state import Perspective, RunState, contrary_statements, merge_scores
+from agent.state import Failure, Perspective, RunState, contrary_statements, merge_scores
 from tools.budget import current_log
 from tools.diversity.coverage import pairs_to_judge
 from tools.errors import JudgeError, ProviderDownError
 from tools.inference.judges.judge import Pair
+from tools.language.counts import count
 from tools.language.prose import prose
 from tools.net.http import is_local
 from tools.passages import Passage
 
 _LIKELY = 0.5  # how likely the nearest passage supports its perspective, before it is judged
 _LEAST = 0.01  # the same of one that is not near at all, so that its turn comes too
+_SOON = 1.0  # seconds within which no more would have been judged
 RESERVED = 0.25
 """The share of the pair budget that is reserved while another search may follow, for what that finds."""
 
@@ -85,7 +87,16 @@ async def _judged(providers: Providers, state: RunState, runtime: Runtime[RunOpt
         scored_by=name,
         threshold=judge.threshold,
         served={"judge": judge.name},
+        failures=_late(len(pairs) - judged, options),
     )
+
+
+def _late(left: int, options: RunOptions) -> list[Failure]:
+    """That pairs were left when time ran out; with time left, it was the replies that gave no verdict."""
+    if not left or time_left(options, "judge") >= _SOON:
+        return []
+    text = f"{count(left, 'pair')} of side and passage could not be judged in time."
+    return [Failure(stage="judge", message=text, kind="late")]
 
 
 def _in_force(providers: Providers, state: RunState, options: RunOptions) -> str:

@@ -29,7 +29,7 @@ def node(providers: Providers) -> Stage[RunState]:
             asked = state["framing"]["neutral"]
             drafts, foreign = await in_time(options, "write", _plain_claims(providers, asked, options))
         except DeadlineError as exc:
-            failures = [Failure(stage="lookup", message=f"Nothing could be looked up: {exc}")]
+            failures = [Failure(stage="lookup", message=f"Nothing could be looked up: {exc}", kind="late")]
         report(runtime, "written", claims=len(drafts))
         return RunState(perspectives=[], drafts=drafts, failures=failures, foreign=foreign)
 

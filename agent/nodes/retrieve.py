@@ -13,8 +13,8 @@ from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
 from agent.seams import Providers, WebFound
 from agent.state import BranchState, Failure, RunState
-from tools.budget import current_log
-from tools.errors import DeadlineError, ProviderError, SteelmanError
+from tools.budget import NoteKind, current_log
+from tools.errors import DeadlineError, ProviderError, SteelmanError, StoreBusyError
 from tools.store.hybrid import Hit, fuse
 
 TOO_FAR = 0.25
@@ -43,11 +43,18 @@ def node(providers: Providers) -> Stage[BranchState]:
             found = await _search(providers, state, options_of(runtime))
         except SteelmanError as exc:
             found.problems = [exc]
+        if not found.ids and (busy := next((p for p in found.problems if isinstance(p, StoreBusyError)), None)):
+            raise busy  # 'not found' would say that the store was searched
         web = found.web
         report(runtime, "found", side=perspective["id"], passages=len(found.ids), pages=web.pages)
         failures = [
-            Failure(stage="search", message=f"A search for '{perspective['name']}' failed: {problem}", hint=hint)
-            for problem, hint in dict.fromkeys((str(p), p.hint) for p in found.problems)
+            Failure(
+                stage="search",
+                message=f"A search for '{perspective['name']}' failed: {problem}",
+                hint=hint,
+                kind=kind,
+            )
+            for problem, hint, kind in dict.fromkeys((str(p), p.hint, _kind(p)) for p in found.problems)
         ]
         return RunState(
             queries={perspective["id"]: queries},
@@ -60,6 +67,12 @@ def node(providers: Providers) -> Stage[BranchState]:
         )
 
     return timed("search", retrieve)
+
+
+def _kind(problem: SteelmanError) -> NoteKind:
+    if isinstance(problem, DeadlineError):
+        return "late"
+    return "degraded" if isinstance(problem, StoreBusyError) else "failed"
 
 
 def _new(state: BranchState) -> list[str]:

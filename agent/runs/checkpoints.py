@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from agent.settings import Settings
+from tools.disk import keep_private
 from tools.errors import SettingsError, StoreError
 from tools.store.database import BUSY_SECONDS, translated
 
@@ -26,6 +27,7 @@ async def _sqlite(settings: Settings) -> AsyncIterator["BaseCheckpointSaver[Any]
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
     with translated(settings.checkpoint_path):
+        keep_private(settings.checkpoint_path)
         # The saver's own connection would wait for another writer for five seconds, which a busy disk can take.
         async with aiosqlite.connect(settings.checkpoint_path, timeout=BUSY_SECONDS) as connection:
             saver = AsyncSqliteSaver(connection)

@@ -14,12 +14,14 @@ _LABELS = {"supports": "For", "opposes": "Against", "other": "Other"}
 _BEGINNING = 60
 _USE = "Keep the numbers in square brackets and the list of sources when you pass this on, and say what was not found."
 _NOTHING = "There is nothing to cite: say that nothing was found, rather than answer from memory."
+_LATE = "There is nothing to cite: say that time ran out before all was searched, rather than answer from memory."
 _ON = f"Follow up: call `ask` with thread={{run}}. Kept as {SCHEME}{{run}}"
 
 
 def answer_text(answer: Answer) -> str:
     """The answer with how to cite it and where to go on from it."""
-    use = _USE if answer.citations else _NOTHING
+    nothing = _LATE if any(note.kind == "late" for note in answer.notes) else _NOTHING
+    use = _USE if answer.citations else nothing
     return f"{to_markdown(answer, remote=True)}\n{use} {_ON.format(run=answer.run_id)}\n"
 
 

@@ -22,9 +22,10 @@ async def healthz() -> Health:
 
 @router.get("/readyz", response_model=Health, responses=responses(503))
 async def readyz(service: TheService) -> Health:
-    """The store can be read, so that questions can be answered."""
+    """The store can be read, so that questions can be answered; whether its indexes are whole."""
     await asyncio.to_thread(service.runs.store.encoders)
-    return Health(status="ready")
+    notes = await asyncio.to_thread(service.runs.providers.search.condition)
+    return Health(status="degraded" if notes else "ready", notes=notes)
 
 
 @router.get(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.disk import disk_errors, full_error
+from tools.disk import disk_errors, full_error, keep_private, make_private_folder
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError
 from tools.inference.batching import parts
 
@@ -133,7 +133,8 @@ class _Connection:
 class Database:
     """Connections to one SQLite file, one a thread; opening brings its schema up to date.
 
-    Raises StoreDamagedError when the file is no SQLite database, StoreError when a newer version wrote it.
+    The file, and the folder if it is made here, are their owner's alone. Raises StoreDamagedError when the file is no
+    SQLite database, or is lost or empty beside what was made from it; StoreError when a newer version wrote it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -141,7 +142,9 @@ class Database:
         self._all: dict[threading.Thread, _Connection] = {}
         self._changing = threading.Lock()
         with translated(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            _check_not_lost(path)
+            make_private_folder(path.parent)
+            keep_private(path)
             try:
                 with self.connection() as connection:
                     self._migrate(connection)
@@ -245,6 +248,24 @@ class Database:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+
+def _check_not_lost(path: Path) -> None:
+    """Raises StoreDamagedError where the file is missing or empty, and what lies beside it was made from one."""
+    if path.exists() and path.stat().st_size:
+        return
+    made = [path.parent / "index" / name / "STAMP" for name in ("dense", "lexical")]
+    found = ["the indexes in index/"] if any(file.exists() for file in made) else []
+    checkpoints = path.parent / "checkpoints.db"
+    if checkpoints.exists() and checkpoints.stat().st_size:
+        found.append("the runs' checkpoints in checkpoints.db")
+    if found:
+        state = "is empty" if path.exists() else "is missing"
+        raise StoreDamagedError(
+            f"{path} {state}, but {' and '.join(found)} are there: the documents and runs were lost with it.",
+            hint="Restore the file from a backup; or, to begin anew, move index/ and checkpoints.db out of "
+            f"{path.parent}.",
+        )
 
 
 @contextmanager

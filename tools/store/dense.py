@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.disk import disk_errors, full_error
-from tools.errors import StoreDamagedError, StoreError
+from tools.errors import IndexDamagedError, StoreError
 from tools.inference.batching import parts
 from tools.passages import Passage
 from tools.store.store import EVERYTHING
@@ -25,6 +25,7 @@ STAMP = "STAMP"
 # Chroma keeps one client for all that name the same path, with what it holds in memory, and keeps it even when it could
 # not be opened; a spelling of its own ('x//', 'x/.', 'x/.//', …) gives every opening a client of its own.
 _SPELLINGS = ("".join("/." if bit == "1" else "//" for bit in f"{n:b}") for n in itertools.count())
+_ROUNDING = 1e-3  # of a component of a vector
 _PART = 2000  # Chroma refuses larger batches than its SQLite build allows
 
 
@@ -32,6 +33,11 @@ class Projection(Protocol):
     """An index made from the store. All its methods are called under the lock of the data directory."""
 
     name: str
+
+    @property
+    def files(self) -> Path | None:
+        """The folder of its files; None where they are not on this machine."""
+        ...
 
     def stamp(self) -> str | None:
         """What `clear` wrote last; None when there is no index on disk."""
@@ -48,6 +54,22 @@ class Projection(Protocol):
 
     def reopen(self) -> None:
         """Forgets what is held in memory, after another process changed the files."""
+        ...
+
+
+class EmbeddedProjection(Projection, Protocol):
+    """A projection in files of this machine, which can be looked into."""
+
+    def count(self) -> int:
+        """How many passages it holds."""
+        ...
+
+    def holds(self, entries: Sequence["Entry"]) -> bool:
+        """Whether all of these are there, as they were given."""
+        ...
+
+    def trouble(self) -> str:
+        """What is wrong with the files, by their own sums; empty where nothing is."""
         ...
 
 
@@ -167,6 +189,33 @@ class DenseIndex(ChromaIndex):
         """As `reopen`: there is nothing else to release."""
         self.reopen()
 
+    @property
+    def files(self) -> Path:
+        return self._folder
+
+    def count(self) -> int:
+        with self._errors():
+            return sum(c.count() for c in self._open().list_collections())
+
+    def holds(self, entries: Sequence[Entry]) -> bool:
+        with self._errors():
+            for collection_id in {c for c, _, _ in entries}:
+                given = {str(p.id): v for c, p, v in entries if c == collection_id}
+                if (collection := self._existing(self._name(collection_id))) is None:
+                    return False
+                found = collection.get(ids=list(given), include=["embeddings"])
+                if len(found["ids"]) < len(given):
+                    return False
+                expected = np.stack([given[i] for i in found["ids"]])
+                if not np.allclose(np.asarray(found["embeddings"]), expected, atol=_ROUNDING):
+                    return False
+        return True
+
+    def trouble(self) -> str:
+        with self._errors(), contextlib.closing(sqlite3.connect(self._files / "chroma.sqlite3")) as db:
+            said = str(db.execute("PRAGMA integrity_check(1)").fetchone()[0])
+        return "" if said == "ok" else said
+
     def _open(self) -> Any:
         with self._opening:
             if self._client is None:
@@ -214,8 +263,16 @@ def _chroma_errors(folder: Path) -> Iterator[None]:
         yield
     except StoreError:
         raise
-    except (ChromaError, sqlite3.DatabaseError, OSError, ValueError, RuntimeError) as exc:
-        raise index_error("dense", folder, exc) from exc
+    except BaseException as exc:
+        known = (ChromaError, sqlite3.DatabaseError, OSError, ValueError, RuntimeError, IndexError, TypeError)
+        if isinstance(exc, known) or is_panic(exc):
+            raise index_error("dense", folder, exc) from exc
+        raise
+
+
+def is_panic(exc: BaseException) -> bool:
+    """Whether a library in Rust gave up, as on files that are not what it wrote; it's no `Exception`."""
+    return type(exc).__name__ == "PanicException"
 
 
 def index_error(name: str, folder: Path, exc: BaseException) -> StoreError:
@@ -224,9 +281,11 @@ def index_error(name: str, folder: Path, exc: BaseException) -> StoreError:
     if "No space left" in text or "disk is full" in text or "Disk quota" in text:
         return full_error(folder)
     hint = "Make it again: `python -m agent rebuild`."
-    return StoreDamagedError(
+    error = IndexDamagedError(
         f"the {name} index in {folder} cannot be used ({text}). {hint} Your documents are safe in the store.", hint=hint
     )
+    error.index = name
+    return error
 
 
 def read_stamp(folder: Path, main_file: Path) -> str | None:

@@ -48,6 +48,10 @@ class DenseServer(ChromaIndex):
         self._client: Any = None
         self._opening = threading.Lock()
 
+    @property
+    def files(self) -> None:
+        """They are the server's."""
+
     def stamp(self) -> str | None:
         with self._errors():
             kept = self._existing(self._stamp_name)

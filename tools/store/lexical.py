@@ -1,18 +1,24 @@
 """The lexical index: BM25 over stemmed words by tantivy, updated in place and read without loading the corpus."""
 
-from collections.abc import Sequence
+import json
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tools.errors import StoreError
 from tools.language.analysis import analyzer
-from tools.store.dense import Entry, empty, index_error, read_stamp, write_stamp
+from tools.store.dense import Entry, empty, index_error, is_panic, read_stamp, write_stamp
 from tools.store.store import EVERYTHING
 
 if TYPE_CHECKING:
-    from tantivy import Index, Query, Schema
+    from tantivy import Index, Query, Schema, Searcher
 
 _ANALYZER = "english"
+_MAGIC = 1337
 _WRITER_BYTES = 30_000_000
 _LONGEST_QUERY = 64  # words; a longer text as a query only costs time
 
@@ -39,12 +45,55 @@ class LexicalIndex:
     def reopen(self) -> None:
         self._index = None
 
+    @property
+    def files(self) -> Path:
+        return self._folder
+
+    def count(self) -> int:
+        with self._errors():
+            return int(self._searcher().num_docs)
+
+    def holds(self, entries: Sequence[Entry]) -> bool:
+        from tantivy import Query
+
+        with self._errors():
+            searcher, ids = self._searcher(), [p.id for _, p, _ in entries]
+            hits = searcher.search(Query.term_set_query(_schema(), "id", ids), len(ids) + 1).hits
+            return sorted(int(searcher.doc(address)["id"][0]) for _, address in hits) == sorted(ids)
+
+    def trouble(self) -> str:
+        """Each file that the index names ends with a sum of what is before."""
+        with self._errors():
+            meta = json.loads((self._files / "meta.json").read_text())
+            segments = {s["segment_id"].replace("-", "") for s in meta["segments"]}
+            for file in sorted(self._files.iterdir()):
+                if file.name.partition(".")[0] in segments and not _sum_agrees(file.read_bytes()):
+                    return f"{file.name} is not as it was written"
+        return ""
+
+    def _searcher(self) -> "Searcher":
+        index = self._open()
+        index.reload()
+        return index.searcher()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turns tantivy's failures into errors that say what to do next."""
+        try:
+            yield
+        except StoreError:
+            raise
+        except BaseException as exc:
+            if isinstance(exc, ValueError | OSError | KeyError | TypeError) or is_panic(exc):
+                raise index_error("lexical", self._folder, exc) from exc
+            raise
+
     def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
         from tantivy import Document, Query
 
         # By a query: tantivy's `delete_documents_by_term` finds nothing in a field of unsigned numbers.
         gone = [i for _, i in removes] + [p.id for _, p, _ in adds]
-        try:
+        with self._errors():
             writer = self._open().writer(_WRITER_BYTES, 1)
             writer.delete_documents_by_query(Query.term_set_query(_schema(), "id", gone))
             for collection_id in {c for c, i in removes if i == EVERYTHING}:
@@ -57,22 +106,16 @@ class LexicalIndex:
                 writer.add_document(document)
             writer.commit()
             writer.wait_merging_threads()
-        except (ValueError, OSError) as exc:
-            raise index_error("lexical", self._folder, exc) from exc
 
     def search(self, text: str, collection_ids: Sequence[int], k: int) -> list[tuple[int, float]]:
         """Up to k (passage id, BM25 score), best first; words that English uses everywhere are not looked for."""
         words = list(dict.fromkeys(analyzer().analyze(text)))[:_LONGEST_QUERY]
         if not words or not collection_ids:
             return []
-        try:
-            index = self._open()
-            index.reload()
-            searcher = index.searcher()
+        with self._errors():
+            searcher = self._searcher()
             hits = searcher.search(self._query(words, collection_ids), k, count=False).hits
             found = [(int(searcher.doc(address)["id"][0]), float(str(score))) for score, address in hits]
-        except (ValueError, OSError) as exc:
-            raise index_error("lexical", self._folder, exc) from exc
         return sorted(found, key=lambda hit: (-hit[1], hit[0]))
 
     def _query(self, words: Sequence[str], collection_ids: Sequence[int]) -> "Query":
@@ -89,12 +132,20 @@ class LexicalIndex:
         if self._index is None:
             from tantivy import Index
 
-            try:
+            with self._errors():
                 self._index = Index(_schema(), path=str(self._files))
-            except (ValueError, OSError) as exc:
-                raise index_error("lexical", self._folder, exc) from exc
             self._index.register_tokenizer(_ANALYZER, analyzer())
         return self._index
+
+
+def _sum_agrees(data: bytes) -> bool:
+    """Whether a file of tantivy ends as it should: the CRC-32 of what is before as JSON, the JSON's length, a magic
+    number."""
+    length, magic = struct.unpack("<II", data[-8:]) if len(data) >= 8 else (0, 0)
+    if magic != _MAGIC or not 0 < length <= len(data) - 8:
+        return False
+    body, footer = data[: -8 - length], data[-8 - length : -8]
+    return bool(json.loads(footer)["crc"] == zlib.crc32(body))
 
 
 @cache

@@ -2,31 +2,72 @@
 
 A second file is the gate in front of it: whoever wants the lock passes through, and a writer stays in it until it has
 the lock, so that readers who come one after the other do not keep a writer out for ever.
+
+Whoever holds the lock leaves a record beside it, which names the process and is locked itself. It tells those who wait
+whom they wait for; and a record that nobody has locked is of a process that died with the lock in its hands, so that
+what it read or wrote is suspect.
 """
 
+import json
+import os
+import sys
 import time
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
-from tools.disk import disk_errors
+from tools.disk import disk_errors, sync_folder
 from tools.errors import StoreBusyError
 
 _POLL_SECONDS = 0.02
 
 
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds the lock: the process, what was typed to start it, since when (seconds since the epoch), and what it
+    does with it, where that may take long. exclusive: as a writer."""
+
+    pid: int
+    command: str
+    since: float
+    exclusive: bool
+    doing: str = ""
+
+    def __str__(self) -> str:
+        named = f"process {self.pid} ({self.command}) for {max(0.0, time.time() - self.since):.0f} s"
+        return f"{named}, which is {self.doing}" if self.doing else named
+
+
+class Hold:
+    """The lock in this process's hands, with the record of it."""
+
+    def __init__(self, record: IO[str], holder: Holder) -> None:
+        self._record = record
+        self._holder = holder
+
+    def doing(self, what: str) -> None:
+        """Tells those who wait what they wait for."""
+        written = asdict(self._holder) | {"doing": what}
+        self._record.seek(0)
+        self._record.write(json.dumps(written))
+        self._record.truncate()
+        self._record.flush()
+
+
 @contextmanager
-def index_lock(path: Path, *, exclusive: bool, timeout: float) -> Iterator[None]:
+def index_lock(path: Path, *, exclusive: bool, timeout: float) -> Iterator[Hold]:
     """Holds the lock file; the system releases it when the process ends, however it ends.
 
-    Raises StoreBusyError when other processes hold it for longer than `timeout` seconds.
+    Raises StoreBusyError, which names the holder, when other processes hold it for longer than `timeout` seconds.
     """
     import portalocker
 
     give_up = time.monotonic() + timeout
     with disk_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _records(path).mkdir(parents=True, exist_ok=True)
         gate, file = path.with_name(f"{path.name}.gate").open("a"), path.open("a")
     with gate, file:
         _acquire(gate, path, exclusive=True, give_up=give_up, timeout=timeout)
@@ -36,9 +77,85 @@ def index_lock(path: Path, *, exclusive: bool, timeout: float) -> Iterator[None]
         if exclusive:
             portalocker.unlock(gate)
         try:
-            yield
+            with _recorded(path, exclusive=exclusive) as hold:
+                yield hold
         finally:
             portalocker.unlock(file)
+
+
+def holders(path: Path) -> list[Holder]:
+    """Who holds the lock now."""
+    return [holder for _, holder, alive in _read_records(path) if alive]
+
+
+def left_behind(path: Path) -> dict[Path, Holder]:
+    """The records of processes that died with the lock in their hands, by the file to remove once that is looked
+    into."""
+    return {file: holder for file, holder, alive in _read_records(path) if not alive}
+
+
+def _records(path: Path) -> Path:
+    return path.with_name(f"{path.name}.held")
+
+
+@contextmanager
+def _recorded(path: Path, *, exclusive: bool) -> Iterator[Hold]:
+    """Leaves the record while the lock is held; that of a writer outlives a failure of the power too."""
+    import portalocker
+
+    holder = Holder(os.getpid(), _command(), time.time(), exclusive)
+    mine = _records(path) / f"{holder.pid}-{uuid.uuid4().hex}"
+    with disk_errors(path):
+        record = mine.open("w")
+    try:
+        with disk_errors(path):
+            portalocker.lock(record, portalocker.LOCK_EX)
+            json.dump(asdict(holder), record)
+            record.flush()
+            if exclusive:
+                os.fsync(record.fileno())
+                sync_folder(mine.parent)
+        yield Hold(record, holder)
+    finally:
+        record.close()
+        mine.unlink(missing_ok=True)
+
+
+def _read_records(path: Path) -> Iterator[tuple[Path, Holder, bool]]:
+    """Each record with its file, and whether its process is alive."""
+    for file in sorted(_records(path).glob("*-*")):
+        try:
+            with file.open() as record:
+                alive = _is_locked(record)
+                yield file, _holder(record.read(), file), alive
+        except FileNotFoundError:
+            continue  # let go just now
+
+
+def _is_locked(record: IO[str]) -> bool:
+    import portalocker
+
+    try:
+        portalocker.lock(record, portalocker.LOCK_SH | portalocker.LOCK_NB)
+    except portalocker.LockException:
+        return True
+    portalocker.unlock(record)
+    return False
+
+
+def _holder(text: str, file: Path) -> Holder:
+    """What a record says; of one that was cut off, what its name says, and the worst of the rest."""
+    with suppress(ValueError, TypeError):
+        return Holder(**json.loads(text))
+    return Holder(int(file.name.partition("-")[0]), "unknown", time.time(), exclusive=True)
+
+
+def _command() -> str:
+    """'python -m agent ingest': what was started, without the rest of what was typed, which may be private."""
+    program = Path(sys.argv[0] if sys.argv else "")
+    name = f"python -m {program.parent.name}" if program.name == "__main__.py" else program.name or "python"
+    first = sys.argv[1] if len(sys.argv) > 1 else ""
+    return f"{name} {first}" if first.isalpha() and len(first) < 20 and program.name == "__main__.py" else name
 
 
 def _acquire(file: IO[str], path: Path, *, exclusive: bool, give_up: float, timeout: float) -> None:
@@ -50,8 +167,14 @@ def _acquire(file: IO[str], path: Path, *, exclusive: bool, give_up: float, time
             return portalocker.lock(file, flags)
         except portalocker.AlreadyLocked as exc:
             if time.monotonic() > give_up:
-                raise StoreBusyError(
-                    f"another process has been working on the indexes in {path.parent} for {timeout:.0f} seconds. "
-                    "Wait for it to end, then try again; nothing is lost."
-                ) from exc
+                raise busy_error(path, timeout) from exc
         time.sleep(_POLL_SECONDS)
+
+
+def busy_error(path: Path, waited: float) -> StoreBusyError:
+    """That the lock could not be had, and who has it."""
+    known = max(holders(path), key=lambda h: (h.exclusive, -h.since), default=None)
+    who = str(known) if known else f"another process for {waited:.0f} s"
+    return StoreBusyError(
+        f"the index in {path.parent} was locked by {who}. Wait for it to end, then try again; nothing is lost."
+    )

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -287,6 +288,25 @@ class Store:
         return known
 
     # The journal
+
+    @property
+    def path(self) -> Path:
+        """The file that it lies in."""
+        return self._db.path
+
+    def size(self) -> tuple[int, int]:
+        """The count of all passages, and the last line of the journal at the same moment."""
+        query = """
+            SELECT (SELECT COUNT(*) FROM passages) AS passages,
+                COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'journal'), 0) AS seq
+        """
+        [row] = self._db.rows(query)
+        return row["passages"], row["seq"]
+
+    def entries(self, collections: dict[int, int]) -> list[tuple[int, Passage, NDArray[np.float32]]]:
+        """(Collection id, passage, vector) of what is still there of these passages, each with its collection's id."""
+        passages, vectors = self.passages(collections), self.vectors(collections)
+        return [(collections[i], p, vectors[i]) for i, p in sorted(passages.items()) if i in vectors]
 
     def last_seq(self) -> int:
         return sum(row["seq"] for row in self._db.rows("SELECT seq FROM sqlite_sequence WHERE name = 'journal'"))
