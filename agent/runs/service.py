@@ -30,7 +30,6 @@ from agent.state import RunState
 from agent.tracing import set_up_tracing
 from tools.errors import RunAbandonedError, RunCancelledError, RunError, StoreError, UnknownRunError
 from tools.inference.worker import lower_priority
-from tools.store.database import translated
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -241,8 +240,7 @@ class Runs:
 
     async def _delete(self, run_ids: Sequence[str]) -> None:
         saver = cast("BaseCheckpointSaver[Any]", self._graph.checkpointer)
-        with translated(self.settings.checkpoint_path):
-            await delete_runs(run_ids, self.run_store, saver, self._in_thread.pool)
+        await delete_runs(run_ids, self.run_store, saver, self._in_thread.pool)
 
     def _answers_before(self, thread: str, asked_at: str = "") -> list[Answer]:
         """The thread's answers, oldest first: all, or those that were there at a time (ISO, UTC)."""

@@ -161,7 +161,7 @@ class Database:
         fresh = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             fresh.row_factory = sqlite3.Row
-            _to_wal(fresh)
+            to_wal(fresh)
             fresh.execute("PRAGMA synchronous = NORMAL")
             fresh.execute("PRAGMA foreign_keys = ON")
         except BaseException:
@@ -249,7 +249,7 @@ def translated(path: Path) -> Iterator[None]:
         raise _store_error(exc, path) from exc
 
 
-def _to_wal(connection: sqlite3.Connection) -> None:
+def to_wal(connection: sqlite3.Connection) -> None:
     """Write-ahead logging. Two processes that switch a new file over at once refuse each other without waiting."""
     give_up = time.monotonic() + BUSY_SECONDS
     while True:
