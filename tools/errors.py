@@ -24,6 +24,7 @@ SteelmanError
 └── RunError                  a run cannot be continued
     ├── RunBusyError          another process is working on it
     ├── RunAbandonedError     the process that worked on it is gone
+    ├── RunSetAsideError      its process died again and again, and a person has to say whether it goes on
     └── RunCancelledError
 
 A message says what happened and what to do next, in words for the person who reads it. What only helps at this
@@ -149,6 +150,10 @@ class RunBusyError(RunError):
 
 class RunAbandonedError(RunError):
     """The process that worked on the run is gone, and nobody has taken the run up yet."""
+
+
+class RunSetAsideError(RunError):
+    """The processes that worked on the run died again and again; only a person goes on with it."""
 
 
 class RunCancelledError(RunError):

@@ -78,11 +78,14 @@ class Runs:
             await self._in_thread(self.run_store.cancel_owned, self.executor.owner)
         await self._stack.aclose()
 
-    async def start(self, question: str, options: RunOptions | None = None, thread: str | None = None) -> str:
+    async def start(
+        self, question: str, options: RunOptions | None = None, thread: str | None = None, *, batch: str = ""
+    ) -> str:
         """Begins a run and returns its id at once.
 
-        `thread` is the id of the thread that a follow-up belongs to (the id of its first run). Raises QuestionError,
-        UnknownCollectionError, EncoderMismatchError before anything is begun.
+        `thread` is the id of the thread that a follow-up belongs to (the id of its first run), `batch` the name under
+        which `BatchRuns` finds the run again. Raises QuestionError, UnknownCollectionError, EncoderMismatchError before
+        anything is begun.
         """
         options = options or RunOptions.of()
         run_id = uuid.uuid4().hex[:12]
@@ -93,7 +96,7 @@ class Runs:
         )
         question = state["question"]
         owner = self.executor.owner
-        await self._in_thread(self.run_store.create, run_id, thread, question, options.to_dict(), owner)
+        await self._in_thread(self.run_store.create, run_id, thread, question, options.to_dict(), owner, batch)
         await self.executor.record(run_id, "started", {"question": question})
 
         async def begin() -> tuple[Any, Any]:
@@ -179,11 +182,12 @@ class Runs:
         """
         await self.executor.suspend()
 
-    async def resume(self, run_id: str, sides: list[dict[str, Any]] | None = None) -> str:
+    async def resume(self, run_id: str, sides: list[dict[str, Any]] | None = None, *, by_hand: bool = True) -> str:
         """Goes on from the run's last finished stage, with a new deadline; `sides` answer a run that waits for review.
 
-        A run that is done stays as it is. Raises RunBusyError while another process works on it, InputError for sides
-        that cannot be searched for.
+        A run that is done stays as it is. `by_hand`: a person wants it; else a run whose process died again and again
+        is set aside. Raises RunBusyError while another process works on it, RunSetAsideError, InputError for sides that
+        cannot be searched for.
         """
         from agent.nodes.review import reviewed
 
@@ -197,7 +201,7 @@ class Runs:
         options = RunOptions.from_dict(run.options)
         if not options.web:
             self.providers.check_offline()
-        if await self._in_thread(self.run_store.claim, run.id, self.executor.owner):
+        if await self._in_thread(self.run_store.claim, run.id, self.executor.owner, by_hand=by_hand):
             await self.executor.record(run.id, "resumed", {})
             self.executor.launch(run.id, partial(self._continuation, run, sides), options)
         return run.id
@@ -255,6 +259,8 @@ class Runs:
 
         state = await self._graph.aget_state(config_of(run.id))
         if not state.values:
+            if any(event.kind == "stage" for event in await self.recent_events(run.id)):
+                await self.executor.record(run.id, "begun_again", {})  # its checkpoints are gone
             answers = await self._in_thread(self._answers_before, run.thread, run.created_at)
             return opening(run.question, RunOptions.from_dict(run.options).earlier, answers), config_of(run.id)
         if not state.next and any(task.error for task in state.tasks):

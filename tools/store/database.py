@@ -108,6 +108,13 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE web_passages ADD COLUMN page INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE web_passages ADD COLUMN last_page INTEGER NOT NULL DEFAULT 0;
     """,
+    """
+    -- deaths: how often in a row the process of a run died in the stage died_in. batch: the file that the run's answer
+    -- is to be written to, empty where there is none or where it stands there.
+    ALTER TABLE runs ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE runs ADD COLUMN died_in TEXT NOT NULL DEFAULT '';
+    ALTER TABLE runs ADD COLUMN batch TEXT NOT NULL DEFAULT '';
+    """,
 )
 
 
