@@ -13,7 +13,7 @@ from conftest import Spawn
 from agent.runs import checkpoint_file
 from agent.runs.checkpoint_file import FileSaver, open_file
 from agent.settings import Settings
-from tools.errors import StoreBusyError, StoreDamagedError
+from tools.errors import RunForgottenError, StoreBusyError, StoreDamagedError
 from tools.store import database
 
 CONFIG: Any = {"configurable": {"thread_id": "r", "checkpoint_ns": "", "checkpoint_id": "1"}}
@@ -118,6 +118,8 @@ async def test_a_damaged_file_is_found_out_in_a_run_and_kept_when_it_is_opened_a
     async with door(settings) as runs:
         assert (await runs.answer(first)) == answer
         assert await runs.evidence(first) == []
+        with pytest.raises(RunForgottenError, match="not kept any more"):
+            await runs.retrieved(first)
         assert (await runs.answer(await runs.start(QUESTION))).outcome == "answered"
     assert len(kept(settings.checkpoint_path)) == len(caplog.messages) == 1
 

@@ -50,4 +50,6 @@ class _Telling(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno == logging.WARNING:
-            print(f"steelman: {record.getMessage()}", file=sys.stderr)
+            from agent.answer.render.words import plain
+
+            print(f"steelman: {plain(record.getMessage())}", file=sys.stderr)

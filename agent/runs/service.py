@@ -28,7 +28,7 @@ from agent.runs.store import Event, RunRow, RunStore, TableThread
 from agent.settings import Settings
 from agent.state import RunState
 from agent.tracing import set_up_tracing
-from tools.errors import RunAbandonedError, RunCancelledError, RunError, StoreError, UnknownRunError
+from tools.errors import RunAbandonedError, RunCancelledError, RunError, RunForgottenError, StoreError, UnknownRunError
 from tools.inference.worker import lower_priority
 
 if TYPE_CHECKING:
@@ -215,9 +215,12 @@ class Runs:
         return evidence_of(state, await asyncio.to_thread(self.store.passages, judged_passages(state)))
 
     async def retrieved(self, run_id: str) -> Retrieved:
-        """What a finished run found for each side. Raises as `answer` does."""
+        """What a finished run found for each side. Raises as `answer` does, and RunForgottenError where its checkpoints
+        are gone."""
         answer = await self.answer(run_id)
         state = await self._state(answer.run_id)
+        if not state:
+            raise RunForgottenError(f"what run {answer.run_id} found for each side is not kept any more.")
         return retrieved_of(answer, state, await asyncio.to_thread(self.store.passages, chosen_passages(state)))
 
     async def delete(self, run_id: str) -> None:
