@@ -60,6 +60,7 @@ def test_every_kind_of_event_that_is_told_in_the_code_is_named() -> None:
         told |= set(re.findall(r'report\(\s*runtime,\s*"(\w+)"', text))
         told |= set(re.findall(r'record\(\s*run(?:_id|\.id),\s*"(\w+)"', text))
         told |= set(re.findall(r'_end\(\s*run(?:_id|\.id),\s*"(\w+)"', text))
+        told |= set(re.findall(r'_append\(\s*db,\s*run(?:_id|\.id),\s*"(\w+)"', text))
     assert told == set(KINDS)
 
 
