@@ -2,10 +2,10 @@
 
 import argparse
 import importlib
-import os
 import signal
 import sys
 
+from agent.commands.streams import drop_output, prepare_streams, tell_warnings
 from tools.diversity.names import DIALS, OWN
 from tools.errors import InputError, SteelmanError
 
@@ -144,25 +144,50 @@ def _add_batch(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one command; every error that is meant for the user becomes one line and an exit status."""
-    args = build_parser().parse_args(arguments)
+    """Runs one command; whatever goes wrong becomes one line for the user and an exit status."""
+    prepare_streams()
+    tell_warnings()
     try:
-        _check_text(args)
-        command = importlib.import_module(f"agent.commands.{args.command}")
-        status = int(command.run(args))
-        sys.stdout.flush()
-        return status
+        return _run(arguments)
     except InputError as exc:
-        return _refuse(exc, BAD_INPUT)
+        return _refuse(str(exc), BAD_INPUT)
     except SteelmanError as exc:
-        return _refuse(exc, FAILED)
+        return _refuse(str(exc), FAILED)
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read the output has gone, as `head` does; the interpreter must not complain on its way out.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read the output has gone, as `head` does
+        drop_output()
         return 128 + signal.SIGPIPE
+    except OSError as exc:
+        drop_output()
+        where = f" ({exc.filename})" if exc.filename else ""
+        return _refuse(
+            f"the system refused something: {exc.strerror or exc}{where}. What was finished is kept; where it is the "
+            "output that cannot be written, free some room or send it elsewhere. Then run the same command again.",
+            FAILED,
+        )
+    except Exception as exc:
+        if sys.flags.dev_mode:
+            raise
+        return _refuse(
+            f"something went wrong inside Steelman ({type(exc).__name__}: {exc}). What was finished is kept. Try "
+            "again; `python -X dev -m agent …` shows where it happened.",
+            FAILED,
+        )
+
+
+def _run(arguments: list[str] | None) -> int:
+    try:
+        args = build_parser().parse_args(arguments)
+    except SystemExit:
+        sys.stdout.flush()  # the help, which nobody may be reading any more
+        raise
+    _check_text(args)
+    command = importlib.import_module(f"agent.commands.{args.command}")
+    status = int(command.run(args))
+    sys.stdout.flush()
+    return status
 
 
 def _check_text(args: argparse.Namespace) -> None:
@@ -174,10 +199,10 @@ def _check_text(args: argparse.Namespace) -> None:
                 raise InputError(f"the {name} holds bytes that are no text (not UTF-8). Type it again.")
 
 
-def _refuse(exc: SteelmanError, status: int) -> int:
+def _refuse(message: str, status: int) -> int:
     from agent.answer.render.words import plain
 
-    print(f"steelman: {plain(str(exc))}", file=sys.stderr)
+    print(f"steelman: {plain(message)}", file=sys.stderr)
     return status
 
 

@@ -89,6 +89,10 @@ _KINDS: tuple[tuple[type[errors.SteelmanError], int, str, str, str], ...] = (
     (errors.ProviderError, 502, "provider-failed", "A provider failed", ""),
     (errors.RunBusyError, 409, "run-busy", "The run is being worked on", "POST /v1/runs/{id}/cancel stops it."),
     (errors.RunCancelledError, 409, "run-cancelled", "The run was cancelled", "POST /v1/runs/{id}/resume goes on."),
+    (
+        *(errors.RunForgottenError, 409, "run-forgotten", "What the run found is not kept any more"),
+        "Its answer is; ask the question again for the rest.",
+    ),
     (errors.RunError, 409, "run-stopped", "The run has no answer", "POST /v1/runs/{id}/resume goes on with it."),
 )
 _RETRIES = {503: "5"}

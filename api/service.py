@@ -23,6 +23,7 @@ from api.caller_runs import AnsweredRun, CallerRuns
 from api.callers import Caller
 from api.hints import stored_answer, without_hints
 from api.jobs.jobs import Jobs
+from api.observing.logs import SERVER
 from api.observing.notes import note
 from api.problems import ProblemError, failed_run
 from api.room import Room
@@ -31,7 +32,6 @@ from tools.errors import RunAbandonedError, RunBusyError, SteelmanError, Unknown
 
 OpenRuns = Callable[[], AbstractAsyncContextManager[Runs]]
 _LOOK_AGAIN = 0.5
-_MOST_RESUMED = 5
 
 
 class Service:
@@ -148,7 +148,7 @@ class Service:
         except TimeoutError:
             return False
         row = await self.runs.run(run_id)
-        if row.status == "failed":
+        if row.status in ("failed", "set_aside"):
             raise failed_run(run_id, (await self.runs.failures([run_id]))[run_id])
         return row.status != "waiting"
 
@@ -212,10 +212,10 @@ class Service:
             await self._resume(run_id, None if sides is None else [side.model_dump() for side in sides])
             self._room.begun(run_id, caller)
 
-    async def _resume(self, run_id: str, sides: list[dict[str, Any]] | None = None) -> None:
+    async def _resume(self, run_id: str, sides: list[dict[str, Any]] | None = None, *, by_hand: bool = True) -> None:
         """Goes on with the run, and follows it unless it was at work already or is done: it would be counted twice."""
         known = run_id in self.runs.at_work
-        await self.runs.resume(run_id, sides)
+        await self.runs.resume(run_id, sides, by_hand=by_hand)
         if not known and run_id in self.runs.at_work:
             self._follow(run_id)
 
@@ -272,17 +272,13 @@ class Service:
                 self._left.discard(run_id)
 
     async def _picked_up(self, run_id: str) -> bool:
-        """False while another process holds the run. One that was taken up again and again is left alone: it may be
-        what ends the server each time."""
-        events = await self.runs.recent_events(run_id)
-        if sum(event.kind == "resumed" for event in events) >= _MOST_RESUMED:
-            return True
+        """False while another process holds the run."""
         try:
-            await self._resume(run_id)
+            await self._resume(run_id, by_hand=False)
         except RunBusyError:
             return False
-        except SteelmanError:  # deleted meanwhile, or waiting for a person
-            return True
+        except SteelmanError as exc:  # deleted meanwhile, waiting for a person, or set aside
+            SERVER.warning("run %s is not taken up: %s", run_id, type(exc).__name__)
         return True
 
 

@@ -22,6 +22,7 @@ from agent.providers.build import build_providers
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings, load_settings
+from api.caller_runs import CallerRuns
 from api.callers import Caller
 from api.problems import ProblemError
 from api.schemas import RunDetails
@@ -382,15 +383,23 @@ def test_past_that_judging_and_storing_are_told_to_come_again(
             assert int(reply.headers["retry-after"]) > 0
 
 
-async def test_a_run_that_was_taken_up_again_and_again_is_left_alone(settings: Settings) -> None:
-    async with Runs(settings, build()) as runs:
-        run_id = await runs.start(QUESTION)
-        for _ in range(5):
-            await runs.suspend()
-            await runs.resume(run_id)
-        await runs.suspend()
-        with runs.database.write() as db:
-            db.execute("INSERT INTO api_runs VALUES (?, '', NULL)", (run_id,))
+async def test_a_run_whose_server_died_again_and_again_is_set_aside(settings: Settings) -> None:
+    with closing(Database(settings.database_path)) as database:
+        runs = RunStore(database)
+        runs.create("a" * 12, "a" * 12, QUESTION, RunOptions.of().to_dict(), "killed")
+        CallerRuns(database).record("a" * 12, "", None)
+        runs.add_event("a" * 12, "killed", "stage", {"stage": "judge"})
+        with database.write() as db:  # it was taken up twice, and the server died of it
+            db.execute("UPDATE runs SET heartbeat = 0, deaths = 2, died_in = 'judge'")
     async with open_service(settings, lambda: Runs(settings, build())) as service:
         assert service.runs.at_work == frozenset()
-        assert (await service.state(Caller(), run_id)).abandoned
+        state = await service.state(Caller(), "a" * 12)
+        assert (state.status, state.abandoned) == ("set_aside", False)
+        assert "died 3 times in the stage 'judge'" in (state.error or "")
+        assert "python -m agent" not in (state.error or "")
+        with pytest.raises(ProblemError) as refused:
+            await service.ended("a" * 12)
+        assert "/resume goes on with the run" in refused.value.problem.detail
+        await service.resume(Caller(), "a" * 12, None)
+        assert await service.ended("a" * 12)
+        assert (await service.state(Caller(), "a" * 12)).status == "done"

@@ -60,6 +60,7 @@ def test_every_kind_of_event_that_is_told_in_the_code_is_named() -> None:
         told |= set(re.findall(r'report\(\s*runtime,\s*"(\w+)"', text))
         told |= set(re.findall(r'record\(\s*run(?:_id|\.id),\s*"(\w+)"', text))
         told |= set(re.findall(r'_end\(\s*run(?:_id|\.id),\s*"(\w+)"', text))
+        told |= set(re.findall(r'_append\(\s*db,\s*run(?:_id|\.id),\s*"(\w+)"', text))
     assert told == set(KINDS)
 
 
@@ -195,23 +196,24 @@ def test_a_killed_servers_runs_are_gone_on_with(settings: Settings, spawn: Spawn
         assert [e.id for e in events] == list(range(1, len(events) + 1))
 
 
-@pytest.mark.parametrize("resumed", [0, 5])
+@pytest.mark.parametrize("deaths", [0, 2])
 def test_a_run_that_nobody_takes_up_is_not_waited_for_without_end(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, resumed: int
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, deaths: int
 ) -> None:
     for module in ("agent.runs.store", "api.service"):
         monkeypatch.setattr(f"{module}.STALE_SECONDS", 1.0)
     with closing(Database(settings.database_path)) as database:
         runs = RunStore(database)
         runs.create("a" * 12, "a" * 12, QUESTION, RunOptions.of().to_dict(), "a killed server")
-        for _ in range(resumed):  # what ended the server each time it was taken up
-            runs.add_event("a" * 12, "a killed server", "resumed", {})
-        if resumed:
+        if deaths:  # the server ended each time that it was taken up
             CallerRuns(database).record("a" * 12, "", None)
+            with database.write() as db:
+                db.execute("UPDATE runs SET deaths = ?", (deaths,))
     began = time.monotonic()
     with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
-        events = followed(client, f"/v1/runs/{'a' * 12}/events", after=resumed)
-    assert [e.event for e in events] == ["problem"]
-    assert events[0].data["type"].endswith(":run-stopped")
-    assert "/resume goes on with it." in events[0].data["detail"]
+        events = followed(client, f"/v1/runs/{'a' * 12}/events")
+    assert [e.event for e in events] == ["set_aside" if deaths else "problem"]
+    problem = events[0].data["problem"] if deaths else events[0].data
+    assert problem["type"].endswith(":run-stopped")
+    assert "/resume goes on with it." in problem["detail"]
     assert time.monotonic() - began < 10

@@ -18,6 +18,7 @@ from api_on_loopback import Sent, sent_events
 from conftest import Spawn
 from raw_http import connected, head, problem_in, read_to_end, wait_until
 
+from agent.runs.owners import new_owner
 from agent.runs.store import RunStore
 from agent.settings import Settings
 from api.__main__ import main
@@ -67,9 +68,9 @@ def served(
 
 
 def beats(settings: Settings, at: float) -> None:
-    """Has every run's owner heard of last at that time."""
+    """Gives every run to this process, heard of last at that time."""
     with contextlib.closing(Database(settings.database_path)) as database, database.write() as db:
-        db.execute("UPDATE runs SET heartbeat = ?", (at,))
+        db.execute("UPDATE runs SET owner = ?, heartbeat = ? WHERE status = 'running'", (new_owner(), at))
 
 
 def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:

@@ -24,6 +24,7 @@ from providers import build
 
 from agent.__main__ import BAD_INPUT, FAILED, INTERRUPTED, NOTHING_FOUND, OK, main
 from agent.answer.model import Answer
+from agent.options import RunOptions
 from agent.runs import open as session
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
@@ -66,6 +67,11 @@ session.Runs = partial(Runs, build=build(before_search=before))
 parts.index_samples = lambda *_: None
 sys.exit(main(sys.argv[2:]))
 """
+
+
+def usual_options_of() -> dict[str, Any]:
+    """The options of a question that is asked without any."""
+    return RunOptions.of("normal", collections=("samples",)).to_dict()
 
 
 def one_line(error: str) -> bool:
@@ -216,15 +222,28 @@ def test_a_data_folder_that_cannot_be_used(
     assert "STEELMAN_DATA_DIR" in err
 
 
-@pytest.mark.parametrize("name", ["steelman.db", "checkpoints.db"])
-def test_a_damaged_database(cli: Cli, settings: Settings, name: str) -> None:
+def test_a_damaged_database(cli: Cli, settings: Settings) -> None:
     for ending in ("", "-wal", "-shm"):
-        (settings.data_dir / f"{name}{ending}").unlink(missing_ok=True)
-    (settings.data_dir / name).write_bytes(b"no database at all " * 100)
+        (settings.data_dir / f"steelman.db{ending}").unlink(missing_ok=True)
+    (settings.data_dir / "steelman.db").write_bytes(b"no database at all " * 100)
     status, out, err = cli("ask", QUESTION)
     assert (status, out) == (FAILED, "")
     assert one_line(err)
-    assert name in err
+    assert "steelman.db" in err
+
+
+def test_damaged_checkpoints_are_told_of_and_the_question_is_answered(cli: Cli, settings: Settings) -> None:
+    (settings.data_dir / "checkpoints.db").write_bytes(b"no database at all " * 100)
+    status, out, err = cli("ask", QUESTION)
+    assert (status, out.splitlines()[0]) == (OK, QUESTION)
+    assert one_line(err)
+    assert "checkpoints.damaged-" in err
+
+
+@pytest.mark.parametrize("index", ["dense", "lexical"])
+def test_a_stamp_that_is_no_text_is_another_stamp(cli: Cli, settings: Settings, index: str) -> None:
+    (settings.data_dir / "index" / index / "STAMP").write_bytes(b"\xff\xfe\x00")
+    assert cli("ask", QUESTION)[0] == OK
 
 
 def test_a_bad_setting_names_its_variable(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,6 +335,65 @@ def test_batch_goes_on_after_a_kill(cli: Cli, spawn: Spawn, tmp_path: Path) -> N
     assert status == OK
     assert "1 answered, 0 failed, 1 were there already" in err
     assert len(lines(out)) == 2
+
+
+def killed(spawn: Spawn) -> str:
+    """The owner of a run whose process is gone."""
+    return spawn("from agent.runs.owners import new_owner; print(new_owner())").communicate()[0].strip()
+
+
+def test_batch_goes_on_with_the_runs_that_a_kill_left_and_begins_none_twice(
+    cli: Cli, spawn: Spawn, settings: Settings, tmp_path: Path
+) -> None:
+    questions = write_questions(tmp_path / "q.jsonl", "Are ferries good?", "Are slow ferries good?", "Are oxen good?")
+    out, owner = tmp_path / "a.jsonl", killed(spawn)
+    assert cli("batch", questions, "--out", str(out))[0] == OK
+    answered = [row["run_id"] for row in lines(out)]
+    out.write_text(out.read_text().split("\n")[0] + "\n")  # killed before two lines were written, and one run
+    with contextlib.closing(Database(settings.database_path)) as database, database.write() as db:
+        db.execute("UPDATE runs SET batch = ? WHERE id IN (?, ?)", (str(out), *answered[1:]))
+        kept = (owner, time.time() + 3600, answered[2])
+        db.execute("UPDATE runs SET status = 'running', answer = NULL, owner = ?, heartbeat = ? WHERE id = ?", kept)
+    assert f"{answered[2]}  " in (listed := cli("runs"))[1]
+    assert "  interrupted  " in listed[1]
+    assert f"ask --resume {answered[2]}" in listed[2]
+    assert cli("batch", questions, "--out", str(out))[0] == OK
+    assert sorted(row["run_id"] for row in lines(out)) == sorted(answered)
+    assert len(cli("runs")[1].splitlines()) == 3
+    out.unlink()  # begun anew
+    assert cli("batch", questions, "--out", str(out))[0] == OK
+    assert not {row["run_id"] for row in lines(out)} & set(answered)
+    out.write_text("")  # its answers were written, and are wanted again
+    assert cli("batch", questions, "--out", str(out))[0] == OK
+    assert len(cli("runs")[1].splitlines()) == 9
+
+
+def test_batch_tells_of_a_run_that_is_set_aside_and_of_a_mistake_in_one(
+    cli: Cli, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(query: str) -> None:
+        if "oxen" in query:
+            raise ZeroDivisionError("a mistake")
+
+    monkeypatch.setattr(session, "Runs", partial(Runs, build=build(before_search=breaks)))
+    questions = write_questions(tmp_path / "q.jsonl", "Are ferries good?", "Are oxen good?")
+    with Path(questions).open("a") as file:
+        file.write(json.dumps({"question": "Is \ud800 good?"}) + "\n")
+    out = tmp_path / "a.jsonl"
+    out.touch()
+    with contextlib.closing(Database(settings.database_path)) as database:
+        RunStore(database).create("r", "r", "Are ferries good?", usual_options_of(), "gone", str(out))
+        with database.write() as db:
+            db.execute("UPDATE runs SET heartbeat = 0, deaths = 2")
+    status, _, err = cli("batch", questions, "--out", str(out))
+    assert (status, "Traceback" in err) == (FAILED, False)
+    told = {row["question"]: row["error"] for row in lines(out)}
+    assert "was set aside" in told["Are ferries good?"]
+    assert "ZeroDivisionError" in told["Are oxen good?"]
+    assert "not UTF-8" in told["Is \ud800 good?"]
+    said = cli("runs")
+    assert "  set aside    Are ferries good?" in said[1]
+    assert "ask --resume r" in said[2]
 
 
 # Chat, and what is stored
@@ -569,6 +647,53 @@ def test_whoever_reads_the_output_may_go(spawn: Spawn, settings: Settings) -> No
     assert process.stderr.read() == ""
     assert process.returncode == 128 + signal.SIGPIPE
     process.stdout = None
+
+
+ENDS = {
+    "ascii": "PYTHONIOENCODING=ascii exec {python} -c {code} nowhere ask {question} --json",
+    "closed": "exec {python} -c {code} nowhere ask {question} >&-",
+    "full": "exec {python} -c {code} nowhere ask {question} >/dev/full",
+    "help": "{python} -c {code} nowhere --help | true; exit ${{PIPESTATUS[0]}}",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("output", "status", "says"),
+    [("ascii", OK, ""), ("closed", OK, ""), ("full", FAILED, "No space left"), ("help", None, "")],
+)
+def test_whatever_the_output_is_there_is_no_traceback(
+    settings: Settings, output: str, status: int | None, says: str
+) -> None:
+    words = {"python": sys.executable, "code": LAUNCHER, "question": "Are bridges “good”?"}
+    command = ENDS[output].format(**{name: shlex.quote(word) for name, word in words.items()})
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))}
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == status if status is not None else done.returncode in (0, 128 + signal.SIGPIPE)
+    assert done.stderr.count("\n") == (1 if says else 0), done.stderr
+    assert says in done.stderr
+    if output == "ascii":
+        assert Answer.model_validate_json(done.stdout).question == "Are bridges “good”?"
+
+
+def test_what_an_encoding_cannot_say_is_replaced(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    assert main(["ask", "Are bridges “good”?"]) == OK
+    assert raw.getvalue().decode("ascii").splitlines()[0] == "Are bridges ?good??"
+
+
+def test_a_mistake_and_a_refusal_of_the_system_are_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    for raised, says in ((TypeError("odd"), "TypeError: odd"), (OSError(28, "No space left", "x.db"), "(x.db)")):
+
+        def breaks(_: object, raised: Exception = raised) -> int:
+            raise raised
+
+        monkeypatch.setattr("agent.commands.runs.run", breaks)
+        status, out, err = cli("runs")
+        assert (status, out) == (FAILED, "")
+        assert one_line(err)
+        assert says in err
 
 
 def test_progress_is_shown_to_a_terminal_only(settings: Settings) -> None:

@@ -13,7 +13,7 @@ from conftest import Spawn
 from toys import House
 
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError, StoreFullError
-from tools.store.database import MIGRATIONS, Database, _to_wal
+from tools.store.database import MIGRATIONS, Database, to_wal
 
 TEXT = "Bees dance to tell the others where the flowers are. " * 200
 
@@ -238,7 +238,7 @@ def test_a_refused_switch_to_write_ahead_logging_is_tried_again(tmp_path: Path) 
         impatient.execute("PRAGMA journal_mode = WAL")
     release = threading.Timer(0.2, other.execute, ("ROLLBACK",))
     release.start()
-    _to_wal(impatient)
+    to_wal(impatient)
     assert impatient.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
     release.join()
     impatient.close()

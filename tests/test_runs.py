@@ -26,6 +26,7 @@ from tools.errors import (
     RunBusyError,
     RunCancelledError,
     RunError,
+    RunSetAsideError,
     StoreFullError,
     UnknownCollectionError,
     UnknownRunError,
@@ -319,6 +320,83 @@ async def test_a_run_belongs_to_one_worker_until_it_lets_go_or_falls_silent(
     assert store.finish("r", "second", "done", {}, answer="{}")
     assert not store.claim("r", "third")
     assert [e.kind for e in store.events("r", 0)] == ["done"]
+
+
+def test_a_run_whose_process_died_three_times_in_one_stage_is_set_aside(settings: Settings) -> None:
+    store = RunStore(Database(settings.database_path))
+    store.create("r", "r", QUESTION, {}, "owner")
+
+    def dies_in(stage: str, owner: str = "owner") -> None:
+        store.add_event("r", owner, "stage", {"stage": stage})
+        with store._db.write() as db:
+            db.execute("UPDATE runs SET heartbeat = 0")
+
+    for stage in ("search", "judge", "judge"):  # twice in one stage, with another one between
+        dies_in(stage)
+        assert store.claim("r", "owner", by_hand=False)
+    store.release("owner")  # a process that is stopped in good order has not died
+    assert store.claim("r", "owner", by_hand=False)
+    dies_in("judge")
+    for _ in range(2):
+        with pytest.raises(RunSetAsideError, match=r"died 3 times in the stage 'judge'.*--resume r"):
+            store.claim("r", "owner", by_hand=False)
+        row = store.get("r")
+        assert (row.status, row.state, row.owner) == ("set_aside", "set aside", None)
+    assert [e.kind for e in store.events("r", 0)].count("set_aside") == 1
+    assert store.claim("r", "owner")  # by hand
+    assert (store.get("r").deaths, store.get("r").error) == (0, None)
+    for _ in range(2):
+        dies_in("judge")
+        assert store.claim("r", "owner", by_hand=False)
+
+
+async def test_whoever_waits_for_a_run_that_is_set_aside_is_told_why(settings: Settings) -> None:
+    async with door(settings) as runs:
+        runs.run_store.create("r", "r", QUESTION, RunOptions.of().to_dict(), "killed")
+        with runs.database.write() as db:
+            db.execute("UPDATE runs SET heartbeat = 0, deaths = 2")
+        with pytest.raises(RunSetAsideError):
+            await runs.resume("r", by_hand=False)
+        with pytest.raises(RunSetAsideError, match=r"3 times before its first stage.*--resume r"):
+            await runs.answer("r")
+        await runs.resume("r")
+        assert (await runs.answer("r")).outcome == "answered"
+
+
+@pytest.mark.parametrize("ahead", [0.0, 3600.0])
+async def test_a_killed_run_is_resumed_and_deleted_at_once_though_the_clock_was_set_back(
+    settings: Settings, spawn: Spawn, ahead: float
+) -> None:
+    process = spawn("from agent.runs.owners import new_owner; print(new_owner())")
+    owner = process.communicate()[0].strip()
+    async with door(settings) as runs:
+        for run_id in ("a" * 12, "b" * 12):
+            runs.run_store.create(run_id, run_id, QUESTION, RunOptions.of().to_dict(), owner)
+        with runs.database.write() as db:
+            db.execute("UPDATE runs SET heartbeat = heartbeat + ?", (ahead,))
+        assert (await runs.run("a" * 12)).state == "interrupted"
+        await runs.resume("a" * 12)
+        assert (await runs.answer("a" * 12)).outcome == "answered"
+        await runs.delete("b" * 12)
+
+
+async def test_a_run_whose_checkpoints_are_gone_begins_again_and_says_so(settings: Settings) -> None:
+    gate = Gate()
+    async with door(settings, build(before_search=gate)) as runs:
+        run_id = await runs.start(QUESTION)
+        await until(runs, run_id, "framed")
+        await runs.suspend()
+        gate.opened.set()
+    settings.checkpoint_path.write_bytes(b"no database at all " * 500)
+    for ending in ("-wal", "-shm"):
+        settings.checkpoint_path.with_name(f"checkpoints.db{ending}").unlink(missing_ok=True)
+    async with door(settings) as runs:
+        await runs.resume(run_id)
+        assert (await runs.answer(run_id)).outcome == "answered"
+        events = await followed(runs, run_id)
+    kinds = [e.kind for e in events]
+    assert kinds.count("begun_again") == 1
+    assert [e.data["stage"] for e in events if e.kind == "stage"].count("frame") == 2
 
 
 async def test_a_cancelled_run_is_free_only_when_its_worker_has_let_go(settings: Settings) -> None:

@@ -25,6 +25,8 @@ SteelmanError
 └── RunError                  a run cannot be continued
     ├── RunBusyError          another process is working on it
     ├── RunAbandonedError     the process that worked on it is gone
+    ├── RunSetAsideError      its process died again and again, and a person has to say whether it goes on
+    ├── RunForgottenError     it has its answer, and what it found on the way is not kept any more
     └── RunCancelledError
 
 A message says what happened and what to do next, in words for the person who reads it. What only helps at this
@@ -156,6 +158,14 @@ class RunBusyError(RunError):
 
 class RunAbandonedError(RunError):
     """The process that worked on the run is gone, and nobody has taken the run up yet."""
+
+
+class RunSetAsideError(RunError):
+    """The processes that worked on the run died again and again; only a person goes on with it."""
+
+
+class RunForgottenError(RunError):
+    """The run has its answer; what it found on the way is not kept any more."""
 
 
 class RunCancelledError(RunError):

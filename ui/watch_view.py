@@ -56,7 +56,8 @@ def _control(service: PageService, run: RunRow) -> None:
         if st.button("Stop", key="stop"):
             service.cancel(run.id)
         return
-    what = "This run was stopped." if run.status == "cancelled" else run.error or "The process of this run is gone."
+    gone = "This run was interrupted: its process is gone."
+    what = "This run was stopped." if run.status == "cancelled" else run.error or gone
     say.warning(what)
     if st.button("Go on with it", key="resume"):
         service.resume(run.id)

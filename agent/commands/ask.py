@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -68,10 +69,19 @@ async def follow(runs: Runs, run_id: str) -> Answer:
         raise
 
 
+def _json_for(answer: Answer, encoding: str) -> str:
+    text = answer.model_dump_json(indent=2)
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return json.dumps(json.loads(text), indent=2)  # nothing but ASCII
+    return text
+
+
 def print_answer(answer: Answer, *, as_json: bool, explain: bool = False) -> None:
     """The answer on standard output: JSON, or text for a terminal; `explain`: with why each passage was chosen."""
     if as_json:
-        print(answer.model_dump_json(indent=2), flush=True)
+        print(_json_for(answer, sys.stdout.encoding or "utf-8"), flush=True)
         return
     width = shutil.get_terminal_size((88, 24)).columns
     print(to_terminal(answer, width, bold=sys.stdout.isatty(), explain=explain), end="", flush=True)

@@ -3,10 +3,12 @@
 import argparse
 import asyncio
 import contextlib
+import sys
 
 from agent.__main__ import OK
 from agent.answer.render.words import plain
 from agent.runs.deletion import delete_runs
+from agent.runs.failure import resume_command
 from agent.runs.store import RunStore
 from agent.settings import Settings, load_settings
 from tools.errors import InputError
@@ -25,8 +27,14 @@ def run(args: argparse.Namespace) -> int:
             asyncio.run(_delete(settings, runs, row.id))
             print(f"Run {row.id} is deleted, with its answer and the pages that it read.")
             return OK
-        for row in runs.latest(args.limit):
-            print(f"{row.id}  {row.created_at[:16].replace('T', ' ')}  {row.status:<9}  {plain(row.question)}")
+        shown = runs.latest(args.limit)
+        for row in shown:
+            print(f"{row.id}  {row.created_at[:16].replace('T', ' ')}  {row.state:<11}  {plain(row.question)}")
+        for row in shown:
+            if row.status == "set_aside":
+                print(plain(row.error or ""), file=sys.stderr)
+        if stopped := [row.id for row in shown if row.abandoned]:
+            print(f"Go on with an interrupted run: {resume_command(stopped[0])}", file=sys.stderr)
     return OK
 
 

@@ -5,9 +5,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from agent.settings import Settings
-from tools.disk import keep_private
 from tools.errors import SettingsError, StoreError
-from tools.store.database import BUSY_SECONDS, translated
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -16,23 +14,14 @@ if TYPE_CHECKING:
 @asynccontextmanager
 async def open_checkpointer(settings: Settings) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
     """The checkpointer that the settings name. Raises SettingsError or StoreError when it cannot be opened."""
-    opened = _postgres(settings.checkpoint_url) if settings.checkpoint_url else _sqlite(settings)
+    if settings.checkpoint_url:
+        opened = _postgres(settings.checkpoint_url)
+    else:
+        from agent.runs.checkpoint_file import open_file
+
+        opened = open_file(settings.checkpoint_path)
     async with opened as saver:
         yield saver
-
-
-@asynccontextmanager
-async def _sqlite(settings: Settings) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
-    import aiosqlite
-    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-
-    with translated(settings.checkpoint_path):
-        keep_private(settings.checkpoint_path)
-        # The saver's own connection would wait for another writer for five seconds, which a busy disk can take.
-        async with aiosqlite.connect(settings.checkpoint_path, timeout=BUSY_SECONDS) as connection:
-            saver = AsyncSqliteSaver(connection)
-            await saver.setup()
-            yield saver
 
 
 @asynccontextmanager

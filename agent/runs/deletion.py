@@ -1,12 +1,12 @@
 """Runs are deleted with all that they left: checkpoints, events, answer and the pages that they read."""
 
 import asyncio
-import uuid
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from agent.runs.owners import new_owner
 from agent.runs.store import RunStore
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ async def delete_runs(
     gone.
     """
     in_thread = partial(asyncio.get_running_loop().run_in_executor, thread)
-    holder = f"deletion:{uuid.uuid4().hex}"
+    holder = new_owner()
     await in_thread(runs.hold, run_ids, holder)
     try:
         for run_id in run_ids:

@@ -5,10 +5,8 @@ Each stage is checkpointed, so that a run that is suspended here goes on from it
 
 import asyncio
 import contextlib
-import os
-import socket
+import logging
 import time
-import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -17,6 +15,7 @@ from weakref import WeakValueDictionary
 from agent.answer.build import answer_of
 from agent.options import RunOptions
 from agent.runs.failure import RunFailure
+from agent.runs.owners import new_owner
 from agent.runs.store import RunStatus, RunStore, TableThread
 from agent.seams import Providers
 from agent.state import RunState
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     Graph = CompiledStateGraph[RunState, RunOptions, RunState, RunState]
 
+_LOG = logging.getLogger("steelman.runs")
 HEARTBEAT_SECONDS = 2.0
 _POLL_SECONDS = 0.2
 RECURSION = 100
@@ -43,7 +43,7 @@ class RunExecutor:
         self, graph: "Graph", providers: Providers, run_store: RunStore, thread: TableThread, max_concurrent: int | None
     ) -> None:
         """`max_concurrent`: runs worked on at a time; the others wait their turn, and their deadline with them."""
-        self.owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
+        self.owner = new_owner()
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self.unrecorded: dict[str, SteelmanError] = {}
         """Runs whose end could not be recorded, as on a full disk, with the reason: whoever follows one is told."""
@@ -104,6 +104,8 @@ class RunExecutor:
             failure = RunFailure.of(exc, run_id)
             await self._end(run_id, "failed", failure.data, error=failure.error)
             if not isinstance(exc, SteelmanError):
+                _LOG.error("run %s ended by a mistake of Steelman's own", run_id, exc_info=exc)
+            if not isinstance(exc, Exception):
                 raise
         finally:
             heart.cancel()

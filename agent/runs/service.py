@@ -28,9 +28,8 @@ from agent.runs.store import Event, RunRow, RunStore, TableThread
 from agent.settings import Settings
 from agent.state import RunState
 from agent.tracing import set_up_tracing
-from tools.errors import RunAbandonedError, RunCancelledError, RunError, StoreError, UnknownRunError
+from tools.errors import RunAbandonedError, RunCancelledError, RunError, RunForgottenError, StoreError, UnknownRunError
 from tools.inference.worker import lower_priority
-from tools.store.database import translated
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -79,11 +78,14 @@ class Runs:
             await self._in_thread(self.run_store.cancel_owned, self.executor.owner)
         await self._stack.aclose()
 
-    async def start(self, question: str, options: RunOptions | None = None, thread: str | None = None) -> str:
+    async def start(
+        self, question: str, options: RunOptions | None = None, thread: str | None = None, *, batch: str = ""
+    ) -> str:
         """Begins a run and returns its id at once.
 
-        `thread` is the id of the thread that a follow-up belongs to (the id of its first run). Raises QuestionError,
-        UnknownCollectionError, EncoderMismatchError before anything is begun.
+        `thread` is the id of the thread that a follow-up belongs to (the id of its first run), `batch` the name under
+        which `BatchRuns` finds the run again. Raises QuestionError, UnknownCollectionError, EncoderMismatchError before
+        anything is begun.
         """
         options = options or RunOptions.of()
         run_id = uuid.uuid4().hex[:12]
@@ -94,7 +96,7 @@ class Runs:
         )
         question = state["question"]
         owner = self.executor.owner
-        await self._in_thread(self.run_store.create, run_id, thread, question, options.to_dict(), owner)
+        await self._in_thread(self.run_store.create, run_id, thread, question, options.to_dict(), owner, batch)
         await self.executor.record(run_id, "started", {"question": question})
 
         async def begin() -> tuple[Any, Any]:
@@ -180,11 +182,12 @@ class Runs:
         """
         await self.executor.suspend()
 
-    async def resume(self, run_id: str, sides: list[dict[str, Any]] | None = None) -> str:
+    async def resume(self, run_id: str, sides: list[dict[str, Any]] | None = None, *, by_hand: bool = True) -> str:
         """Goes on from the run's last finished stage, with a new deadline; `sides` answer a run that waits for review.
 
-        A run that is done stays as it is. Raises RunBusyError while another process works on it, InputError for sides
-        that cannot be searched for.
+        A run that is done stays as it is. `by_hand`: a person wants it; else a run whose process died again and again
+        is set aside. Raises RunBusyError while another process works on it, RunSetAsideError, InputError for sides that
+        cannot be searched for.
         """
         from agent.nodes.review import reviewed
 
@@ -198,7 +201,7 @@ class Runs:
         options = RunOptions.from_dict(run.options)
         if not options.web:
             self.providers.check_offline()
-        if await self._in_thread(self.run_store.claim, run.id, self.executor.owner):
+        if await self._in_thread(self.run_store.claim, run.id, self.executor.owner, by_hand=by_hand):
             await self.executor.record(run.id, "resumed", {})
             self.executor.launch(run.id, partial(self._continuation, run, sides), options)
         return run.id
@@ -212,9 +215,12 @@ class Runs:
         return evidence_of(state, await asyncio.to_thread(self.store.passages, judged_passages(state)))
 
     async def retrieved(self, run_id: str) -> Retrieved:
-        """What a finished run found for each side. Raises as `answer` does."""
+        """What a finished run found for each side. Raises as `answer` does, and RunForgottenError where its checkpoints
+        are gone."""
         answer = await self.answer(run_id)
         state = await self._state(answer.run_id)
+        if not state:
+            raise RunForgottenError(f"what run {answer.run_id} found for each side is not kept any more.")
         return retrieved_of(answer, state, await asyncio.to_thread(self.store.passages, chosen_passages(state)))
 
     async def delete(self, run_id: str) -> None:
@@ -241,8 +247,7 @@ class Runs:
 
     async def _delete(self, run_ids: Sequence[str]) -> None:
         saver = cast("BaseCheckpointSaver[Any]", self._graph.checkpointer)
-        with translated(self.settings.checkpoint_path):
-            await delete_runs(run_ids, self.run_store, saver, self._in_thread.pool)
+        await delete_runs(run_ids, self.run_store, saver, self._in_thread.pool)
 
     def _answers_before(self, thread: str, asked_at: str = "") -> list[Answer]:
         """The thread's answers, oldest first: all, or those that were there at a time (ISO, UTC)."""
@@ -257,6 +262,8 @@ class Runs:
 
         state = await self._graph.aget_state(config_of(run.id))
         if not state.values:
+            if any(event.kind == "stage" for event in await self.recent_events(run.id)):
+                await self.executor.record(run.id, "begun_again", {})  # its checkpoints are gone
             answers = await self._in_thread(self._answers_before, run.thread, run.created_at)
             return opening(run.question, RunOptions.from_dict(run.options).earlier, answers), config_of(run.id)
         if not state.next and any(task.error for task in state.tasks):

@@ -11,23 +11,27 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal, ParamSpec, TypeVar
 
-from agent.runs.failure import RunFailure
+from agent.runs.failure import RunFailure, set_aside_error
+from agent.runs.owners import is_alive
 from tools.errors import RunBusyError, UnknownRunError
 from tools.store.database import Database
 from tools.store.web_passages import WebPassages
 
 P = ParamSpec("P")
 T = TypeVar("T")
-RunStatus = Literal["running", "waiting", "done", "failed", "cancelled"]
+RunStatus = Literal["running", "waiting", "done", "failed", "cancelled", "set_aside"]
 STALE_SECONDS = 10.0
 """A run whose owner has not been heard of for so long may be continued by another process."""
+MOST_DEATHS = 3
+"""A run whose process died so often in one stage is taken up by a person only: it may be what ends the process."""
 _OWNED = "owner = ? AND status = 'running'"
 _THREADS = """
     WITH newest AS (
         SELECT thread, COUNT(*) AS runs, MAX(MAX(created_at, COALESCE(finished_at, ''))) AS at, MAX(rowid) AS last
         FROM runs GROUP BY thread ORDER BY at DESC, last DESC LIMIT ?
     )
-    SELECT n.thread AS id, first.question, n.runs, latest.id AS latest, latest.status, latest.heartbeat, n.at
+    SELECT n.thread AS id, first.question, n.runs, latest.id AS latest, latest.status, latest.owner, latest.heartbeat,
+        n.at
     FROM newest n
     JOIN runs first ON first.rowid = (
         SELECT rowid FROM runs WHERE thread = n.thread ORDER BY created_at, rowid LIMIT 1)
@@ -36,7 +40,8 @@ _THREADS = """
     ORDER BY n.at DESC, n.last DESC
 """
 WITHOUT_ANSWER = (
-    "id, thread, question, options, status, created_at, finished_at, owner, heartbeat, error, NULL AS answer"
+    "id, thread, question, options, status, created_at, finished_at, owner, heartbeat, error, NULL AS answer, deaths,"
+    " died_in, batch"
 )
 """The columns of a run, without the text of its answer."""
 _THREAD = f"SELECT {WITHOUT_ANSWER} FROM runs WHERE thread = ? ORDER BY created_at, rowid"
@@ -65,11 +70,24 @@ class RunRow:
     heartbeat: float | None
     error: str | None
     answer: str | None
+    deaths: int
+    died_in: str
+    batch: str
+
+    @property
+    def held(self) -> bool:
+        """Whether somebody works on the run, or has yet to let go of it."""
+        return is_alive(self.owner, self.heartbeat, STALE_SECONDS)
 
     @property
     def abandoned(self) -> bool:
         """Whether the run counts as running while nobody works on it, as after its process was killed."""
-        return _abandoned(self.status, self.heartbeat)
+        return self.status == "running" and not self.held
+
+    @property
+    def state(self) -> str:
+        """The status in a word or two for people."""
+        return "interrupted" if self.abandoned else self.status.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +125,14 @@ class RunStore:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def create(self, run_id: str, thread: str, question: str, options: dict[str, Any], owner: str) -> None:
-        row = (run_id, thread, question, json.dumps(options), "running", _now(), owner, time.time())
+    def create(
+        self, run_id: str, thread: str, question: str, options: dict[str, Any], owner: str, batch: str = ""
+    ) -> None:
+        row = (run_id, thread, question, json.dumps(options), "running", _now(), owner, time.time(), batch)
         with self._db.write() as db:
             db.execute(
-                "INSERT INTO runs (id, thread, question, options, status, created_at, owner, heartbeat)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO runs (id, thread, question, options, status, created_at, owner, heartbeat, batch)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 row,
             )
 
@@ -139,7 +159,7 @@ class RunStore:
         """The last threads, the one with the newest activity first."""
         with self._db.read() as db:
             rows = [dict(r) for r in db.execute(_THREADS, (limit,))]
-        return [Thread(abandoned=_abandoned(r["status"], r.pop("heartbeat")), **r) for r in rows]
+        return [_thread_row(r, is_alive(r.pop("owner"), r.pop("heartbeat"), STALE_SECONDS)) for r in rows]
 
     def thread(self, thread: str) -> list[RunRow]:
         """The thread's runs, oldest first, without the text of their answers (`answer` is None); none where there is
@@ -153,20 +173,43 @@ class RunStore:
         with self._db.read() as db:
             return [r["answer"] for r in db.execute(query, (thread,))]
 
-    def claim(self, run_id: str, owner: str) -> bool:
+    def claim(self, run_id: str, owner: str, *, by_hand: bool = True) -> bool:
         """Makes `owner` the run's only worker; False when the run is done, which it stays.
 
-        Raises RunBusyError while somebody works on it.
+        `by_hand`: a person wants it, and how often the run's process died before is forgotten. Else a run whose process
+        died again and again in one stage is set aside. Raises RunBusyError while somebody works on it,
+        RunSetAsideError, UnknownRunError.
         """
         with self._db.write() as db:
-            changed = db.execute(
-                "UPDATE runs SET owner = ?, heartbeat = ?, status = 'running', error = NULL, finished_at = NULL"
-                " WHERE id = ? AND status <> 'done' AND (owner IS NULL OR heartbeat < ?)",
-                (owner, time.time(), run_id, time.time() - STALE_SECONDS),
-            ).rowcount
-        if not changed and self.get(run_id).status != "done":
-            raise RunBusyError(f"somebody is working on run {run_id} already. Wait for it, or cancel the run first.")
-        return bool(changed)
+            run = self.get(run_id)
+            if run.status == "done":
+                return False
+            if run.held:
+                raise RunBusyError(
+                    f"somebody is working on run {run_id} already. Wait for it, or cancel the run first."
+                )
+            deaths, stage = (0, "") if by_hand else _deaths(db, run)
+            if refused := deaths >= MOST_DEATHS:
+                self._set_aside(db, run, deaths, stage)
+            else:
+                db.execute(
+                    "UPDATE runs SET owner = ?, heartbeat = ?, status = 'running', error = NULL, finished_at = NULL,"
+                    " deaths = ?, died_in = ? WHERE id = ?",
+                    (owner, time.time(), deaths, stage, run_id),
+                )
+        if refused:
+            raise set_aside_error(run_id, deaths, stage)
+        return True
+
+    def _set_aside(self, db: sqlite3.Connection, run: RunRow, deaths: int, stage: str) -> None:
+        failure = RunFailure.of(set_aside_error(run.id, deaths, stage), run.id)
+        db.execute(
+            "UPDATE runs SET owner = NULL, heartbeat = NULL, status = 'set_aside', error = ?, finished_at = ?,"
+            " deaths = ?, died_in = ? WHERE id = ?",
+            (failure.error, _now(), deaths, stage, run.id),
+        )
+        if run.status != "set_aside":
+            _append(db, run.id, "set_aside", failure.data)
 
     def beat(self, run_id: str, owner: str) -> bool:
         """Shows that the owner is alive; False when the run is not its own any more, as after a cancel."""
@@ -219,13 +262,11 @@ class RunStore:
 
         Raises RunBusyError when somebody still works on one of them, UnknownRunError when one is not there.
         """
-        free = "UPDATE runs SET owner = ?, heartbeat = ? WHERE id = ? AND (owner IS NULL OR heartbeat < ?)"
-        now = time.time()
         with self._db.write() as db:
             for run_id in run_ids:
-                if db.execute(free, (owner, now, run_id, now - STALE_SECONDS)).rowcount == 0:
-                    row = self.get(run_id)
+                if (row := self.get(run_id)).held:
                     raise RunBusyError(f"run {row.id} is still at work. Stop it first, then try again.")
+                db.execute("UPDATE runs SET owner = ?, heartbeat = ? WHERE id = ?", (owner, time.time(), row.id))
 
     def release(self, owner: str) -> None:
         """Ends the owner's hold on its runs, and leaves them as they are."""
@@ -252,9 +293,10 @@ class RunStore:
             return [Event(r["number"], r["at"], r["kind"], json.loads(r["data"])) for r in rows]
 
     def failures(self, run_ids: Sequence[str]) -> dict[str, RunFailure]:
-        """How the runs failed last, by id; those that never did have none."""
+        """How the runs failed last, or why they were set aside, by id; those that never did have none."""
         marks = ", ".join("?" * len(run_ids))
-        query = f"SELECT run_id, data FROM events WHERE kind = 'failed' AND run_id IN ({marks}) ORDER BY number"
+        kinds = "kind IN ('failed', 'set_aside')"
+        query = f"SELECT run_id, data FROM events WHERE {kinds} AND run_id IN ({marks}) ORDER BY number"
         with self._db.read() as db:
             return {r["run_id"]: RunFailure.read(json.loads(r["data"])) for r in db.execute(query, tuple(run_ids))}
 
@@ -266,8 +308,18 @@ def _append(db: sqlite3.Connection, run_id: str, kind: str, data: dict[str, Any]
     )
 
 
-def _abandoned(status: str, heartbeat: float | None) -> bool:
-    return status == "running" and time.time() - (heartbeat or 0.0) > STALE_SECONDS
+def _deaths(db: sqlite3.Connection, run: RunRow) -> tuple[int, str]:
+    """How often in a row the run's process has died in one stage, the last time among them, and which stage it is."""
+    if run.status != "running" or run.owner is None:  # let go of by whoever worked on it
+        return run.deaths, run.died_in
+    query = "SELECT data FROM events WHERE run_id = ? AND kind = 'stage' ORDER BY number DESC LIMIT 1"
+    last = db.execute(query, (run.id,)).fetchone()
+    stage = str(json.loads(last["data"])["stage"]) if last else ""
+    return run.deaths + 1 if run.died_in == stage else 1, stage
+
+
+def _thread_row(row: dict[str, Any], held: bool) -> Thread:
+    return Thread(abandoned=row["status"] == "running" and not held, **row)
 
 
 def run_row(row: sqlite3.Row) -> RunRow:

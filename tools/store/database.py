@@ -118,6 +118,13 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX jobs_by_time ON jobs (created_at, id);
     """,
+    """
+    -- deaths: how often in a row the process of a run died in the stage died_in. batch: the file that the run's answer
+    -- is to be written to, empty where there is none or where it stands there.
+    ALTER TABLE runs ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE runs ADD COLUMN died_in TEXT NOT NULL DEFAULT '';
+    ALTER TABLE runs ADD COLUMN batch TEXT NOT NULL DEFAULT '';
+    """,
 )
 
 
@@ -174,7 +181,7 @@ class Database:
         fresh = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             fresh.row_factory = sqlite3.Row
-            _to_wal(fresh)
+            to_wal(fresh)
             fresh.execute("PRAGMA synchronous = NORMAL")
             fresh.execute("PRAGMA foreign_keys = ON")
         except BaseException:
@@ -280,7 +287,7 @@ def translated(path: Path) -> Iterator[None]:
         raise _store_error(exc, path) from exc
 
 
-def _to_wal(connection: sqlite3.Connection) -> None:
+def to_wal(connection: sqlite3.Connection) -> None:
     """Write-ahead logging. Two processes that switch a new file over at once refuse each other without waiting."""
     give_up = time.monotonic() + BUSY_SECONDS
     while True:

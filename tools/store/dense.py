@@ -292,7 +292,9 @@ def read_stamp(folder: Path, main_file: Path) -> str | None:
     """The stamp of an index, or None when it was never made or has lost its main file."""
     with disk_errors(folder):
         path = folder / STAMP
-        return path.read_text() if path.exists() and main_file.exists() else None
+        if not path.exists() or not main_file.exists():
+            return None
+        return path.read_text(encoding="utf-8", errors="replace")  # a damaged one is another stamp than the right one
 
 
 def write_stamp(folder: Path, stamp: str) -> None:

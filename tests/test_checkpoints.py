@@ -1,0 +1,134 @@
+"""The file of checkpoints: damaged, locked by others, cut off in the middle of a write."""
+
+import asyncio
+import contextlib
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_fixtures import QUESTION, door
+from conftest import Spawn
+
+from agent.runs import checkpoint_file
+from agent.runs.checkpoint_file import FileSaver, open_file
+from agent.settings import Settings
+from tools.errors import RunForgottenError, StoreBusyError, StoreDamagedError
+from tools.store import database
+
+CONFIG: Any = {"configurable": {"thread_id": "r", "checkpoint_ns": "", "checkpoint_id": "1"}}
+
+
+def damage(path: Path) -> None:
+    """Leaves no page of the file but the first one as it was, as a disk may."""
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        size = db.execute("PRAGMA page_size").fetchone()[0]
+    whole = path.read_bytes()
+    path.write_bytes(whole[:size] + b"\xa5" * (len(whole) - size))
+
+
+def kept(path: Path) -> list[Path]:
+    return sorted(path.parent.glob("checkpoints.damaged-*.db"))
+
+
+async def test_a_write_that_is_cancelled_leaves_the_file_unlocked(tmp_path: Path) -> None:
+    async with open_file(tmp_path / "checkpoints.db") as saver:
+        for step in range(40):  # cancelled at every step of a write in turn
+            writing = asyncio.create_task(saver.aput_writes(CONFIG, [("a", step), ("b", step)], f"task {step}"))
+            for _ in range(step):
+                await asyncio.sleep(0)
+            writing.cancel()
+            await asyncio.gather(writing, return_exceptions=True)
+            with contextlib.closing(sqlite3.connect(tmp_path / "checkpoints.db", timeout=0)) as other:
+                other.execute("BEGIN IMMEDIATE")
+        with contextlib.closing(sqlite3.connect(tmp_path / "checkpoints.db")) as other:
+            counts = other.execute("SELECT COUNT(*) FROM writes GROUP BY task_id").fetchall()
+    assert {n for (n,) in counts} == {2}  # whole, or not at all
+
+
+OPENER = """
+import asyncio, sys
+from pathlib import Path
+from agent.runs.checkpoint_file import open_file
+print("ready", flush=True)
+sys.stdin.readline()
+async def main():
+    for _ in range(10):
+        async with open_file(Path(sys.argv[1])):
+            pass
+asyncio.run(main())
+print("done", flush=True)
+"""
+
+
+def test_processes_that_open_and_close_a_new_file_at_once(tmp_path: Path, spawn: Spawn) -> None:
+    processes = [spawn(OPENER, tmp_path / "checkpoints.db") for _ in range(3)]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in processes:
+        said, trouble = process.communicate(timeout=60)
+        assert said == "done\n", trouble
+
+
+async def test_a_file_that_is_locked_is_an_error_that_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint_file, "BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
+    async with open_file(tmp_path / "checkpoints.db") as saver:
+        with contextlib.closing(sqlite3.connect(tmp_path / "checkpoints.db")) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            with pytest.raises(StoreBusyError, match="another process"):
+                await saver.aput_writes(CONFIG, [("a", 1)], "task")
+        await saver.aput_writes(CONFIG, [("a", 1)], "task")
+
+
+@pytest.mark.parametrize("content", [b"no database at all " * 500, b"SQLite format 3\0" + b"\xff" * 5000])
+async def test_what_is_no_database_is_kept_under_another_name(
+    tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "checkpoints.db"
+    path.write_bytes(content)
+    async with open_file(path) as saver:
+        await saver.aput_writes(CONFIG, [("a", 1)], "task")
+    assert [p.read_bytes() for p in kept(path)] == [content]
+    assert "Answers and documents are not touched" in caplog.messages[0]
+    assert kept(path)[0].name in caplog.messages[0]
+    async with open_file(path):
+        pass
+    assert len(kept(path)) == len(caplog.messages) == 1
+
+
+async def test_a_damaged_file_is_found_out_in_a_run_and_kept_when_it_is_opened_again(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with door(settings) as runs:
+        first = await runs.start(QUESTION)
+        answer = await runs.answer(first)
+    damage(settings.checkpoint_path)
+    async with door(settings) as runs:
+        with pytest.raises(StoreDamagedError, match="Start Steelman again"):
+            await runs.evidence(first)
+        assert (await runs.answer(first)) == answer
+    assert not kept(settings.checkpoint_path)
+    async with door(settings) as runs:
+        assert (await runs.answer(first)) == answer
+        assert await runs.evidence(first) == []
+        with pytest.raises(RunForgottenError, match="not kept any more"):
+            await runs.retrieved(first)
+        assert (await runs.answer(await runs.start(QUESTION))).outcome == "answered"
+    assert len(kept(settings.checkpoint_path)) == len(caplog.messages) == 1
+
+
+async def test_a_mark_on_a_file_that_is_whole_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "checkpoints.db"
+    async with open_file(path) as saver:
+        await saver.aput_writes(CONFIG, [("a", 1)], "task")
+        path.with_name("checkpoints.db.damaged").touch()
+    async with open_file(path) as saver:
+        assert isinstance(saver, FileSaver)
+    assert (kept(path), caplog.messages, path.with_name("checkpoints.db.damaged").exists()) == ([], [], False)

@@ -1,0 +1,15 @@
+"""Runs whose processes are killed at random moments."""
+
+from pathlib import Path
+
+import pytest
+
+from evals.benchmarks.kills_of_runs import kill_while_asking
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_doubled_or_stuck_by_kills(tmp_path: Path) -> None:
+    report = kill_while_asking(20, tmp_path / "kills", seed=7, instant=True)
+    assert report.trouble == []
+    assert report.killed.total() == 20
+    assert report.interrupted > 0
