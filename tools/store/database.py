@@ -108,6 +108,10 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE web_passages ADD COLUMN page INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE web_passages ADD COLUMN last_page INTEGER NOT NULL DEFAULT 0;
     """,
+    """
+    -- Who answers for a page, by its address and not by what it calls itself. Empty in rows of earlier versions.
+    ALTER TABLE web_documents ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+    """,
 )
 
 
