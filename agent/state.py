@@ -263,6 +263,7 @@ class RunState(TypedDict, total=False):
     served: Annotated[dict[str, str], operator.or_]  # every node: which provider did the stage
     unread: Annotated[dict[str, str], operator.or_]  # retrieve: web pages that could not be read, and why
     foreign: Annotated[dict[str, str], operator.or_]  # retrieve, lookup: documents left out, and their language
+    addressed: Annotated[dict[str, str], operator.or_]  # retrieve, lookup: documents with words to the answer's writer
     down: Annotated[list[str], merge_distinct]  # every node: providers that failed and are not asked again
 
 

@@ -324,6 +324,11 @@ def _what_happened(state: RunState) -> list[Note]:
     if foreign := [f"“{title}” ({name_of_language(code)})" for title, code in state.get("foreign", {}).items()]:
         text = f"Left out of this English answer, being in another language: {_shortened(foreign)}."
         notes.append(Note(kind="scope", text=text))
+    if addressed := [
+        f"“{shorten(title, 90, placeholder=' …')}” ({where})" for title, where in state.get("addressed", {}).items()
+    ]:
+        text = f"Left out, for words to whoever writes the answer where an argument should be: {_shortened(addressed)}."
+        notes.append(Note(kind="scope", text=text))
     if dropped := len(state.get("dropped", [])):
         was = "was" if dropped == 1 else "were"
         text = f"{count(dropped, 'sentence')} did not pass verification and {was} left out."
