@@ -156,11 +156,16 @@ def _groups(side: AnswerPerspective, state: RunState, numbering: _Numbering) -> 
         passage = numbering.passages.get(quote["passage"])
         return passage is not None and quote["text"] not in refused and verbatim(quote["text"], passage.text)
 
+    def source(passage: int) -> str:
+        """Whoever stands behind the first passage that says the same."""
+        first = state.get("same", {}).get(passage, passage)
+        return numbering.passages[first if first in numbering.passages else passage].source
+
     mine = [r for r in state.get("responses", []) if r["perspective"] == side.id and holds(r["thesis"])]
     groups = [list(same) for _, same in groupby(mine, key=lambda r: r["group"])]
     return [
         ResponseGroup(
-            sources=len({numbering.passages[r["thesis"]["passage"]].source for r in group}),
+            sources=len({source(r["thesis"]["passage"]) for r in group}),
             responses=[_response(r, [q for q in r["evidence"] if holds(q)], numbering) for r in group],
         )
         for group in (groups if side.claims else [])
@@ -295,6 +300,14 @@ def _named(passage: Passage) -> str:
 
 def _notes(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
     notes = _what_happened(state)
+    names = {p["id"]: p["name"] for p in state["perspectives"]}
+    for side, found in state.get("coverage", {}).items():
+        if reworded := found.get("reworded", 0):
+            says, counts = ("says", "counts") if reworded == 1 else ("say", "count")
+            text = (
+                f"{count(reworded, 'passage')} for ‘{names[side]}’ {says} in other words what one that counts says, and"
+            )
+            notes.append(Note(kind="balance", text=f"{text} {counts} once with it."))
     if state.get("unjudged", 0) > _FEW_UNJUDGED:
         text = f"{count(state['unjudged'], 'pair')} of side and passage stayed unjudged, past the budget."
         notes.append(Note(kind="unjudged", text=text))

@@ -2,9 +2,10 @@
 and messages that only look as if the program had written them, marks of a chat.
 
 It argues for nothing, whatever else it says, so that it is no evidence: neither a perspective nor a quotation. The
-rules are about three things that argument has no need of: who is addressed (a machine, the writer of a summary of this very
-text), what is spoken of (the answer in the making, its passages, prompt and sides by number), and marks. That somebody
-orders something, or that a side must be heard or ignored, is ordinary argument. `python -m evals hostile` measures it.
+rules are about three things that argument has no need of: who is addressed (a machine, the writer of a summary of this
+very text), what is spoken of (the answer in the making, its passages, prompt and sides by number), and marks. That
+somebody orders something, or that a side must be heard or ignored, is ordinary argument. `python -m evals hostile`
+measures it.
 """
 
 import re
@@ -94,8 +95,10 @@ _ANSWERS = (
 )
 _SIDES = (
     r"\bonly (?:permitted|permissible|allowed|admissible) (?:answer|view|side|position|conclusion|reply)\b",
-    rf"\b{_OTHER} {_SIDE}\b[^.;]{{0,20}}\b{_MUST} (?:therefore |thus |now )?(?:be {_LEFT_OUT}|not be "
+    rf"\b{_OTHER} {_SIDE}\b[^.]{{0,70}}?\b{_MUST} (?:therefore |thus |now )?(?:be {_LEFT_OUT}|not be "
     r"(?:shown|listed|given|cited|quoted|presented|described|included))\b(?! (?:ignored|forgotten|dismissed|heard))",
+    r"\b(?:passages|sources|documents) (?:that )?you (?:were|have been|are) (?:given|shown)\b"
+    r"|\byou have already (?:written|answered|cited|shown) (?:the|this|that|one) (?:side|case|view|part)\b",
     rf"\bno (?:passages?|sources?|results?|claims?|evidence) (?:was|were|is|are|has been|have been|"
     rf"could be) found (?:for|"
     rf"against|on) the {_OTHER} (?:side|view|perspective|case|position)\b(?!')",
