@@ -1,8 +1,8 @@
 """Are passages that say the same in other words found, and different arguments left apart?
 
 The gold are short arguments, two a view, and of each three rewritings with other words; it is divided by views, and
-'last' was written before anything was fitted. With --data the pairs of arguments that people found to make one key point
-(ArgKP: DIR/judge/train/argkp21.jsonl.gz) are looked at too: they differ, but for what the crowd wrote twice.
+'last' was written before anything was fitted. With --data the pairs of arguments that people found to make one key
+point (ArgKP: DIR/judge/train/argkp21.jsonl.gz) are looked at too: they differ, but for what the crowd wrote twice.
 
 found            pairs of one argument's wordings that are taken for the same
 taken wrongly    pairs of two arguments for one view that are
