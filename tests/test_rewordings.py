@@ -1,19 +1,24 @@
 """Passages that say the same in other words count once."""
 
 from collections import Counter
+from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from agent.answer.summary import is_settled
 from agent.evidence.coverage import coverage_by_judge, with_cited
+from agent.evidence.rewordings import same_as
+from agent.inference import Models
 from evals.datasets.rows import json_rows
 from evals.suites.copies import COPIES
 from tools.inference.encoders.encoder import MiniLM
 from tools.language.copies import copy_groups
 from tools.language.rewordings import same_groups
 from tools.language.sentences import split_sentences
-from tools.passages import Passage
+from tools.passages import Passage, Sentence
 
 
 def passages(number: int) -> dict[int, Passage]:
@@ -45,6 +50,20 @@ def test_no_chain_makes_one_group_of_what_differs_at_its_ends() -> None:
     angles = np.radians([0, 25, 50, 75])
     chain = [np.array([[np.cos(a), np.sin(a)]], np.float32) for a in angles]
     assert same_groups(chain) == [0, 0, 2, 2]
+
+
+class Encoding:
+    """Every sentence alike but for those of one text, which are like nothing else."""
+
+    async def encode_sentences(self, sentences: Sequence[Sentence]) -> NDArray[np.float32]:
+        return np.array([[0, 1] if s.passage.id == 2 else [1, 0] for s in sentences], np.float32).reshape(-1, 2)
+
+
+@pytest.mark.parametrize(("ids", "same"), [([3, 1, 2, 9], {1: 1, 2: 2, 3: 1}), ([], {})])
+async def test_which_passages_of_a_run_say_the_same(ids: list[int], same: dict[int, int]) -> None:
+    words = ("The ferry pays for itself.", "Nobody asked the islanders.", "By its fares the boat earns what it costs.")
+    found = {i: Passage(i, f"{i}.txt", "c", text) for i, text in enumerate(words, start=1)}
+    assert await same_as(cast("Models", Encoding()), found, ids) == same
 
 
 @pytest.mark.parametrize("reworded", [False, True])

@@ -19,7 +19,8 @@ async def same_as(models: Models, passages: dict[int, Passage], ids: Collection[
     texts = sorted(set(originals.values()))
     sentences = [passage_sentences(kept[i]) for i in texts]
     vectors = await models.encode_sentences([s for mine in sentences for s in mine])
-    parts = np.split(vectors, np.cumsum([len(mine) for mine in sentences])[:-1])
+    ends = np.cumsum([len(mine) for mine in sentences])
+    parts = [vectors[end - len(mine) : end] for mine, end in zip(sentences, ends, strict=True)]
     groups = await asyncio.to_thread(same_groups, parts)
     first = {i: texts[group] for i, group in zip(texts, groups, strict=True)}
     return {i: first[original] for i, original in originals.items()}
