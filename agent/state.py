@@ -92,6 +92,7 @@ class Coverage(TypedDict):
 
     Until they are read these are the passages above the judge's threshold; then those that hold words which are sure
     enough for its case. `leaning` are passages that hold words which may speak for it, and none that surely do.
+    `reworded` is how many passages say in other words what one that counts says.
     """
 
     status: CoverageStatus
@@ -101,6 +102,7 @@ class Coverage(TypedDict):
     ids: list[int]
     copies: int
     leaning: NotRequired[list[int]]
+    reworded: NotRequired[int]
 
 
 class Claim(TypedDict):
@@ -253,6 +255,7 @@ class RunState(TypedDict, total=False):
     spares: list[Claim]  # write: next best claims, for repair
     quotations: list[Claim]  # write: what the sources would be quoted with, where a model writes
     claims: list[Claim]  # verify
+    same: dict[int, int]  # verify: of the passages that count or answer the first that says the same
     dropped: list[Dropped]  # verify
     failures: Annotated[list[Failure], operator.add]  # any node
     intervals: Annotated[dict[str, list[tuple[float, float]]], merge_intervals]  # every node: when it ran, by stage
@@ -263,6 +266,7 @@ class RunState(TypedDict, total=False):
     served: Annotated[dict[str, str], operator.or_]  # every node: which provider did the stage
     unread: Annotated[dict[str, str], operator.or_]  # retrieve: web pages that could not be read, and why
     foreign: Annotated[dict[str, str], operator.or_]  # retrieve, lookup: documents left out, and their language
+    addressed: Annotated[dict[str, str], operator.or_]  # retrieve, lookup: documents with words to the answer's writer
     down: Annotated[list[str], merge_distinct]  # every node: providers that failed and are not asked again
 
 

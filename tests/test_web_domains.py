@@ -145,9 +145,12 @@ def test_what_a_page_says_of_itself_counts_where_no_list_knows_it(hint: str, kin
         ("https://news.bbc.co.uk/x", "News Front Page", "BBC"),
         ("https://pmc.ncbi.nlm.nih.gov/x", "", "National Library of Medicine (PubMed)"),
         ("https://www.ninds.nih.gov/x", "", "National Institutes of Health"),
-        ("https://www.example.org/x", "  The  Example Post ", "The Example Post"),
+        ("https://www.example.org/x", "  The  Example Post ", "The Example Post, example.org"),
+        ("https://www.example-post.org/x", "The Example Post", "The Example Post"),
+        ("https://news.example.net/x", "BBC News", "BBC News, example.net"),
+        ("https://bbcnews.example/x", "BBC News", "BBC News, bbcnews.example"),
         ("https://m.example.co.uk/x", "Home", "example.co.uk"),
-        ("https://m.example.co.uk/x", "BBC", "example.co.uk"),
+        ("https://m.example.co.uk/x", "BBC", "BBC, example.co.uk"),
         ("https://example.org/x", "https://example.org", "example.org"),
         ("https://example.org/x", "x" * 200, "example.org"),
         ("https://example.org/x", "| 12 |", "example.org"),
@@ -158,6 +161,20 @@ def test_what_a_page_says_of_itself_counts_where_no_list_knows_it(hint: str, kin
 )
 def test_the_publisher(url: str, site_name: str, publisher: str) -> None:
     assert LISTS.publisher_of(url, site_name) == publisher
+
+
+@pytest.mark.parametrize(
+    ("url", "owner"),
+    [
+        ("https://a.example.co.uk/x", "example.co.uk"),
+        ("https://b.example.co.uk:8080/y", "example.co.uk"),
+        ("https://www.bbc.com/x", "BBC"),
+        ("https://someone.substack.com/p/x", "someone.substack.com"),
+        ("http://127.0.0.1:8000/x", "127.0.0.1"),
+    ],
+)
+def test_who_answers_for_an_address(url: str, owner: str) -> None:
+    assert LISTS.owner_of(url) == owner
 
 
 def test_short_links_and_farms_are_left_out_and_nothing_else() -> None:

@@ -29,8 +29,10 @@ def store(database: Database) -> Store:
     return Store(database)
 
 
-def page(url: str, *passages: str, text: str = "", publisher: str = "", title: str = "A title") -> WebPage:
-    source = SourceDocument(url, text or " ".join(passages), title, url, publisher, "news", "2026-03-12")
+def page(
+    url: str, *passages: str, text: str = "", publisher: str = "", title: str = "A title", owner: str = ""
+) -> WebPage:
+    source = SourceDocument(url, text or " ".join(passages), title, url, publisher, "news", "2026-03-12", owner=owner)
     return WebPage(
         source, tuple(map(PassageText, passages)), np.arange(len(passages) * 4, dtype=np.float32).reshape(-1, 4)
     )
@@ -174,3 +176,15 @@ def test_sides_that_put_the_same_pages_at_once(store: Store) -> None:
         thread.join()
     assert sorted(new) == [0, 0, 0, 20]
     assert len(store.passages(range(-100, 0))) == 20
+
+
+def test_a_site_of_many_names_is_one_source(store: Store) -> None:
+    text = "The ferry pays for itself within nine years, as the harbour master has worked out."
+    pages = [
+        page("https://a.example.net/1", text, publisher="BBC News, example.net", owner="example.net"),
+        page("https://b.example.net/2", "Nobody asked the islanders.", publisher="Daily Hill", owner="example.net"),
+        page("https://c.example.org/3", f"{text} Copied.", publisher="Daily Dale", owner="example.org"),
+    ]
+    kept = store.web.put("r", pages)
+    passages = store.passages(i for ids in kept.ids.values() for i in ids)
+    assert {p.source for p in passages.values()} == {"example.net"}

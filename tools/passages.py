@@ -43,6 +43,7 @@ class SourceDocument:
     `blocks` holds the text with its structure, where the format has one; `text` is then what the blocks say.
     `left_out` counts what the reader did not take over, by its name in the plural ('running headers').
     `language` is the text's (ISO 639-1), empty where it is not known.
+    `owner` is who answers for a web page, by its address: a publisher that is known for it, or its registrable domain.
     """
 
     external_id: str
@@ -57,6 +58,7 @@ class SourceDocument:
     blocks: tuple[Block, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     language: str = ""
+    owner: str = ""
 
     @property
     def identity(self) -> str:
@@ -86,7 +88,7 @@ class Passage:
     source that had the text first, where the document is known to be a copy. `section` is the heading above it,
     `page` to `last_page` where it stands, 0 where the format has no pages. `language` is its document's (ISO 639-1),
     empty where it is not known. `key` is its document's identity within the collection, where that is more than
-    `document_id`, the name that people see.
+    `document_id`, the name that people see. `owner` is a web page's, as `SourceDocument` has it.
     """
 
     id: int
@@ -106,6 +108,7 @@ class Passage:
     last_page: int = 0
     language: str = ""
     key: str = ""
+    owner: str = ""
 
     @property
     def document(self) -> tuple[str, str]:
@@ -121,8 +124,8 @@ class Passage:
     @property
     def source(self) -> str:
         """Who stands behind the passage, for counting independent sources: whoever published the text first as far as
-        is known, the publisher, or else the document."""
-        return self.original or self.publisher.casefold() or self.key or self.document_id
+        is known, the owner of a web page whatever it calls itself, the publisher, or else the document."""
+        return self.original or self.owner.casefold() or self.publisher.casefold() or self.key or self.document_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,8 @@
-"""Makes the answer from a run's final state: numbers the citations, words what was found and what was not."""
+"""Makes the answer from a run's final state: numbers the citations, and puts together what was found."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from textwrap import shorten
 from typing import Any
 
 from agent.answer.model import (
@@ -15,7 +14,6 @@ from agent.answer.model import (
     Countered,
     CoverageLine,
     DocumentResponse,
-    Note,
     Outcome,
     Quotation,
     ResponseGroup,
@@ -23,6 +21,7 @@ from agent.answer.model import (
     Usage,
     strength,
 )
+from agent.answer.notes import counted_too, notes_of, to_read, tried, what_happened
 from agent.answer.summary import summarise, unquoted
 from agent.evidence.entailment import verbatim
 from agent.state import (
@@ -36,14 +35,8 @@ from agent.state import (
     busy_seconds,
     in_case,
 )
-from tools.language.counts import count
-from tools.language.identification import name_of_language
 from tools.passages import Passage
 from tools.store.store import SAMPLES
-
-_FEW_UNJUDGED = 5  # pairs: so few change nothing
-_TO_READ = 3  # documents that are named of a side without a sentence to quote
-_UNREAD_SHOWN = 3
 
 
 @dataclass
@@ -91,7 +84,7 @@ def assemble(
     sides = [s.model_copy(update={"groups": _groups(s, state, numbering)}) for s in sides]
     outcome = _outcome(state, sides)
     took = {k: round(busy_seconds(v), 3) for k, v in state.get("intervals", {}).items()}
-    notes = _notes(state, sides) if outcome == "answered" else [*_tried(state), *_what_happened(state)]
+    notes = notes_of(state, sides) if outcome == "answered" else [*tried(state), *what_happened(state)]
     return Answer(
         run_id=run_id,
         question=state["question"],
@@ -107,7 +100,7 @@ def assemble(
         citations=list(numbering.citations.values()),
         coverage=[_line(p, state, claims) for p in state["perspectives"]],
         chosen=[_chosen(r, passages[r["passage"]]) for r in state.get("reasons", []) if r["passage"] in passages],
-        notes=[*notes, *_to_read(state, passages), *_counted_too(state, passages, sides)],
+        notes=[*notes, *to_read(state, passages), *counted_too(state, passages, sides)],
         nearest_questions=list(nearest) if outcome == "nothing_found" and not framing["focus"] else [],
         providers=providers | state.get("served", {}),
         timings=took | {"total": round(seconds, 3)},
@@ -156,11 +149,16 @@ def _groups(side: AnswerPerspective, state: RunState, numbering: _Numbering) -> 
         passage = numbering.passages.get(quote["passage"])
         return passage is not None and quote["text"] not in refused and verbatim(quote["text"], passage.text)
 
+    def source(passage: int) -> str:
+        """Whoever stands behind the first passage that says the same."""
+        first = state.get("same", {}).get(passage, passage)
+        return numbering.passages[first if first in numbering.passages else passage].source
+
     mine = [r for r in state.get("responses", []) if r["perspective"] == side.id and holds(r["thesis"])]
     groups = [list(same) for _, same in groupby(mine, key=lambda r: r["group"])]
     return [
         ResponseGroup(
-            sources=len({numbering.passages[r["thesis"]["passage"]].source for r in group}),
+            sources=len({source(r["thesis"]["passage"]) for r in group}),
             responses=[_response(r, [q for q in r["evidence"] if holds(q)], numbering) for r in group],
         )
         for group in (groups if side.claims else [])
@@ -258,80 +256,3 @@ def _line(side: Perspective, state: RunState, claims: Sequence[Claim]) -> Covera
         queries=state.get("queries", {}).get(side["id"], []),
         leaning=len(found.get("leaning", [])),
     )
-
-
-def _to_read(state: RunState, passages: dict[int, Passage]) -> list[Note]:
-    """Where to read what leans to a side without a sentence to quote."""
-    notes = []
-    names = {p["id"]: p["name"] for p in state["perspectives"]}
-    for side, ids in unquoted(state).items():
-        sources = dict.fromkeys(_named(passages[i]) for i in ids if i in passages)
-        if sources:
-            text = f"To read on ‘{names[side]}’, which has no sentence to quote: {'; '.join([*sources][:_TO_READ])}."
-            notes.append(Note(kind="thin", text=text))
-    return notes
-
-
-def _counted_too(state: RunState, passages: dict[int, Passage], sides: Sequence[AnswerPerspective]) -> list[Note]:
-    """The documents that count for a side and are neither cited for it nor among what its documents answer."""
-    notes = []
-    for side in sides if "drafts" in state else []:
-        cited = {i for c in state.get("claims", []) if c["perspective"] == side.id for i in c["passages"]}
-        answering = {r["thesis"]["passage"] for r in state.get("responses", []) if r["perspective"] == side.id}
-        shown = {passages[i].document for i in {*cited, *(answering if side.groups else ())} if i in passages}
-        counted = [passages[i] for i in state.get("coverage", {})[side.id]["ids"] if i in passages]
-        more = dict.fromkeys(_named(p) for p in counted if p.document not in shown)
-        if more and side.claims:
-            notes.append(Note(kind="scope", text=f"Counted for ‘{side.name}’ and not quoted: {'; '.join(more)}."))
-    return notes
-
-
-def _named(passage: Passage) -> str:
-    """'“Walls within walls” (Sample Works, samples/nuclear/03.md)'"""
-    where = passage.url or passage.document_id
-    by = f"{passage.publisher}, {where}" if passage.publisher else where
-    return f"“{shorten(passage.title or passage.document_id, 90, placeholder=' …')}” ({by})"
-
-
-def _notes(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
-    notes = _what_happened(state)
-    if state.get("unjudged", 0) > _FEW_UNJUDGED:
-        text = f"{count(state['unjudged'], 'pair')} of side and passage stayed unjudged, past the budget."
-        notes.append(Note(kind="unjudged", text=text))
-    room = [len(s.claims) for s in sides if s.stance != "other"]
-    if len(room) == 2 and max(room) > 2 * max(1, min(room)):
-        notes.append(Note(kind="balance", text="The sides have unequal room here because what was found is unequal."))
-    return notes
-
-
-def _tried(state: RunState) -> list[Note]:
-    """What was looked for in vain by a follow-up: against a claim, or on its focus."""
-    if not state["framing"]["focus"]:
-        return []
-    queries = dict.fromkeys(q for asked in state.get("queries", {}).values() for q in asked)
-    return [Note(kind="not_found", text=f"Looked for: {' · '.join(queries)}")] if queries else []
-
-
-def _what_happened(state: RunState) -> list[Note]:
-    """What failed, what stood in for it, and what was left out on purpose; each once."""
-    failures = dict.fromkeys(
-        (f.get("kind", "failed"), f["message"], f.get("hint", "")) for f in state.get("failures", [])
-    )
-    notes = [Note(kind=kind, text=text, hint=hint) for kind, text, hint in failures]
-    if unread := [f"{url} ({why})" for url, why in state.get("unread", {}).items()]:
-        text = f"{count(len(unread), 'web page')} could not be read: {_shortened(unread)}."
-        notes.append(Note(kind="scope", text=text))
-    if foreign := [f"“{title}” ({name_of_language(code)})" for title, code in state.get("foreign", {}).items()]:
-        text = f"Left out of this English answer, being in another language: {_shortened(foreign)}."
-        notes.append(Note(kind="scope", text=text))
-    if dropped := len(state.get("dropped", [])):
-        was = "was" if dropped == 1 else "were"
-        text = f"{count(dropped, 'sentence')} did not pass verification and {was} left out."
-        notes.append(Note(kind="dropped", text=text))
-    return notes
-
-
-def _shortened(items: Sequence[str]) -> str:
-    """The first items of a list, and how many more there are."""
-    more = [f"{len(items) - _UNREAD_SHOWN} more"] if len(items) > _UNREAD_SHOWN else []
-    return ", ".join([*items[:_UNREAD_SHOWN], *more])

@@ -1,6 +1,7 @@
 """How well a perspective is covered: its supporting passages, copies counted once, and their independent sources."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ def coverage_of(
     leaning: Sequence[int] = (),
     strongest: float = 0.0,
     copies: int = 0,
+    reworded: int = 0,
 ) -> Coverage:
     """The coverage by these passages; `leaning` are those that hold words which may speak for the perspective."""
     sources = len({passages[i].source for i in ids if i in passages})
@@ -40,6 +42,7 @@ def coverage_of(
         ids=list(ids),
         copies=copies,
         leaning=list(leaning),
+        reworded=reworded,
     )
 
 
@@ -49,17 +52,22 @@ def not_outweighed(support: dict[int, float], contrary: dict[int, float]) -> dic
 
 
 def coverage_by_judge(
-    support: dict[int, float], threshold: float, passages: dict[int, Passage], originals: dict[int, int]
+    support: dict[int, float],
+    threshold: float,
+    passages: dict[int, Passage],
+    originals: dict[int, int],
+    same: Mapping[int, int] = MappingProxyType({}),
 ) -> Coverage:
-    """The coverage by the passages that the judge puts at or above the threshold, copies counted once."""
+    """The coverage by the passages that the judge puts at or above the threshold, copies counted once, and so those
+    that say the `same` as another."""
     above = sorted((i for i, s in support.items() if s >= threshold and i in passages), key=lambda i: (-support[i], i))
     best: dict[int, int] = {}
     for i in above:
         best.setdefault(originals.get(i, i), i)
-    ids = list(best.values())
+    copies = sum(first in best for first in originals.values()) - len(best)
+    ids = _one_of_each(list(best.values()), same)
     strongest = max((support[i] for i in ids), default=0.0)
-    copies = sum(first in best for first in originals.values()) - len(ids)
-    return coverage_of(ids, passages, strongest=strongest, copies=copies)
+    return coverage_of(ids, passages, strongest=strongest, copies=copies, reworded=len(best) - len(ids))
 
 
 def coverage_on_focus(
@@ -95,22 +103,44 @@ def coverage_by_reading(coverage: Coverage, reading: Reading) -> Coverage:
         leaning=[i for i in holding(reading.leaning) if originals[i] not in known],
         strongest=max(case.values(), default=0.0),
         copies=coverage["copies"] if case else 0,
+        reworded=coverage.get("reworded", 0) if case else 0,
     )
 
 
 def with_cited(
-    coverage: Coverage, case: Sequence[int], beside: Sequence[int], passages: dict[int, Passage]
+    coverage: Coverage,
+    case: Sequence[int],
+    beside: Sequence[int],
+    passages: dict[int, Passage],
+    same: Mapping[int, int] = MappingProxyType({}),
 ) -> Coverage:
     """The coverage with the passages that the claims of a case cite counted too, and those that the claims `beside` it
-    cite among the leaning ones.
+    cite among the leaning ones; of passages that say the `same` one, a cited one where there is any.
 
     Without a claim the perspective is thin at best, since evidence that cannot be shown in a sentence makes no case;
     without one of its case it only leans.
     """
-    ids = list(dict.fromkeys([*coverage["ids"], *case]))
-    leaning = [i for i in dict.fromkeys([*coverage.get("leaning", []), *beside]) if i not in ids]
-    strongest, copies = coverage["strongest"], coverage["copies"]
-    found = coverage_of(ids, passages, leaning=leaning, strongest=strongest, copies=copies)
+    counted = list(dict.fromkeys([*coverage["ids"], *case]))
+    kept = _one_of_each([*case, *counted], same)
+    ids = [i for i in counted if i in kept]
+    known = {same.get(i, i) for i in ids}
+    further = [i for i in (*coverage.get("leaning", []), *beside) if same.get(i, i) not in known]
+    found = coverage_of(
+        ids,
+        passages,
+        leaning=_one_of_each(further, same),
+        strongest=coverage["strongest"],
+        copies=coverage["copies"],
+        reworded=max(coverage.get("reworded", 0), len(counted) - len(ids)),
+    )
     if ids and not case:
         found["status"] = "thin"
     return found
+
+
+def _one_of_each(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:
+    """The ids without those that say the `same` as an earlier one."""
+    first: dict[int, int] = {}
+    for i in ids:
+        first.setdefault(same.get(i, i), i)
+    return list(first.values())

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from agent.deadlines import time_left
 from agent.evidence.coverage import ENOUGH_PASSAGES, coverage_by_judge, not_outweighed, originals_of
 from agent.evidence.pool import nearness_to
+from agent.evidence.rewordings import same_as
 from agent.inference import RunJudge
 from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
@@ -65,14 +66,11 @@ async def _judged(providers: Providers, state: RunState, runtime: Runtime[RunOpt
     pairs = await _worth_most(providers, state, {s: w for s, w in wanted.items() if s in concerned}, known, budget)
     fresh = await _score(judge, state, pairs, passages, options)
     support = merge_scores(known, fresh)
+    speaking = {p["id"]: not_outweighed(support.get(p["id"], {}), support.get(p["contrary"], {})) for p in perspectives}
+    above = {i for mine in speaking.values() for i, s in mine.items() if s >= judge.threshold}
+    same = await same_as(providers.models, passages, above)
     coverage = {
-        p["id"]: coverage_by_judge(
-            not_outweighed(support.get(p["id"], {}), support.get(p["contrary"], {})),
-            judge.threshold,
-            passages,
-            originals,
-        )
-        for p in perspectives
+        side: coverage_by_judge(mine, judge.threshold, passages, originals, same) for side, mine in speaking.items()
     }
     for perspective, found in coverage.items():
         counted = {"status": found["status"], "passages": found["passages"], "sources": found["sources"]}

@@ -6,7 +6,7 @@ import numpy as np
 from langgraph.runtime import Runtime
 
 from agent.deadlines import in_time
-from agent.evidence.eligible import eligible
+from agent.evidence.eligible import Eligible, eligible
 from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
 from agent.seams import Providers
@@ -22,28 +22,30 @@ _MOST = 2
 def node(providers: Providers) -> Stage[RunState]:
     async def lookup(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
         drafts: list[Claim] = []
-        foreign: dict[str, str] = {}
+        left_out = Eligible([], {}, {})
         failures: list[Failure] = []
         options = options_of(runtime)
         try:
             asked = state["framing"]["neutral"]
-            drafts, foreign = await in_time(options, "write", _plain_claims(providers, asked, options))
+            drafts, left_out = await in_time(options, "write", _plain_claims(providers, asked, options))
         except DeadlineError as exc:
             failures = [Failure(stage="lookup", message=f"Nothing could be looked up: {exc}", kind="late")]
         report(runtime, "written", claims=len(drafts))
-        return RunState(perspectives=[], drafts=drafts, failures=failures, foreign=foreign)
+        return RunState(
+            perspectives=[], drafts=drafts, failures=failures, foreign=left_out.foreign, addressed=left_out.addressed
+        )
 
     return timed("lookup", lookup)
 
 
-async def _plain_claims(providers: Providers, question: str, options: RunOptions) -> tuple[list[Claim], dict[str, str]]:
-    """The sentences nearest to the question, each once; and the documents in other languages that were left out."""
+async def _plain_claims(providers: Providers, question: str, options: RunOptions) -> tuple[list[Claim], Eligible]:
+    """The sentences nearest to the question, each once; and what was left out."""
     query = (await providers.models.encode_queries([question]))[0]
     hits = await asyncio.to_thread(providers.search.search, question, query, options.collections, options.pool)
     passages = await asyncio.to_thread(providers.store.passages, [h.passage_id for h in hits])
     holders: dict[str, int] = {}
-    ids, foreign = eligible([h.passage_id for h in hits], passages, question, tables=True)
-    for i in ids:
+    found = eligible([h.passage_id for h in hits], passages, question, tables=True)
+    for i in found.ids:
         for sentence in filter(stands_alone, split_sentences(passages[i].text)):
             holders.setdefault(sentence, i)
     sentences = list(holders)
@@ -51,4 +53,4 @@ async def _plain_claims(providers: Providers, question: str, options: RunOptions
     nearness = vectors[1:] @ vectors[0]
     best = [sentences[int(i)] for i in np.argsort(-nearness)[:_MOST] if nearness[i] >= _ANSWERS]
     claims = [Claim(perspective="", text=s, passages=[holders[s]], support=0.0, role="plain") for s in best]
-    return claims, foreign
+    return claims, found

@@ -25,13 +25,14 @@ _FIRST_PAGES = 2 / 3  # of the pages that may be read, while another search may 
 
 @dataclass
 class _Found:
-    """What a branch found: passage ids best first, what went wrong in the store, what the web had, and the documents
-    in other languages that were left out."""
+    """What a branch found: passage ids best first, what went wrong in the store, what the web had, the documents in
+    other languages that were left out, and those with words to the writer of the answer."""
 
     ids: list[int] = field(default_factory=list)
     problems: list[SteelmanError] = field(default_factory=list)
     web: WebFound = field(default_factory=WebFound)
     foreign: dict[str, str] = field(default_factory=dict)
+    addressed: dict[str, str] = field(default_factory=dict)
 
 
 def node(providers: Providers) -> Stage[BranchState]:
@@ -62,6 +63,7 @@ def node(providers: Providers) -> Stage[BranchState]:
             failures=[*failures, *_web_failures(providers, web, perspective["name"])],
             unread=web.unread,
             foreign=found.foreign,
+            addressed=found.addressed,
             counts={"pages": web.new, "web_failed": len(web.problems), "web_answered": web.answered},
             served={"web": providers.web.engine.name} if providers.web and web.ids else {},
         )
@@ -101,7 +103,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
         ids = [i for i, _ in fuse([ids, web.ids])]
     ids = ids[: 2 * options.pool]
     passages = await asyncio.to_thread(providers.store.passages, ids)
-    ids, foreign = eligible(ids, passages, statement)
+    ids, foreign, addressed = eligible(ids, passages, statement)
     try:
         ids = await in_time(options, "search", _reranked(providers, statement, ids))
     except SteelmanError as exc:
@@ -109,7 +111,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     stored = await asyncio.to_thread(providers.store.vectors, ids)
     elsewhere = providers.models.retrieval_encoder is not providers.models.encoder
     near_enough = [i for i in ids if i in stored and (elsewhere or float(stored[i] @ vectors[0]) >= TOO_FAR)]
-    return _Found(near_enough[: options.pool], problems, web, foreign)
+    return _Found(near_enough[: options.pool], problems, web, foreign, addressed)
 
 
 async def _search_web(providers: Providers, state: BranchState, options: RunOptions) -> WebFound:

@@ -18,6 +18,7 @@ from agent.evidence.checks import ClaimChecks
 from agent.evidence.coverage import with_cited
 from agent.evidence.crux import with_crux
 from agent.evidence.filling import fill
+from agent.evidence.rewordings import same_as
 from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
 from agent.providers.fallback import judge_replaced
@@ -58,8 +59,8 @@ def node(providers: Providers) -> Stage[RunState]:
         _report(runtime, repaired)
         claims = with_crux(state, with_theses(_in_order(state, [*held, *repaired])))
         report(runtime, "verified", held=len(held), repaired=len(repaired), dropped=len(dropped))
-        coverage = await asyncio.to_thread(_coverage, providers, state, claims)
-        return RunState(claims=claims, dropped=dropped, failures=failures, coverage=coverage)
+        coverage, same = await _coverage(providers, state, claims)
+        return RunState(claims=claims, dropped=dropped, failures=failures, coverage=coverage, same=same)
 
     return timed("verify", verify)
 
@@ -82,15 +83,23 @@ async def _repaired(checks: ClaimChecks, dropped: Sequence[Dropped]) -> list[Cla
     return (await checks.sift(tried))[0]
 
 
-def _coverage(providers: Providers, state: RunState, claims: Sequence[Claim]) -> dict[str, Coverage]:
-    """The coverage with the passages of verified claims counted for the perspectives that they serve."""
+async def _coverage(
+    providers: Providers, state: RunState, claims: Sequence[Claim]
+) -> tuple[dict[str, Coverage], dict[int, int]]:
+    """The coverage with the passages of verified claims counted for the perspectives that they serve; and which of all
+    that is counted, or what a document answers, says the same."""
     coverage = state.get("coverage", {})
 
     def cited(perspective: str, case: bool) -> list[int]:
         return [i for c in claims if c["perspective"] == perspective and in_case(c) is case for i in c["passages"]]
 
-    passages = providers.store.passages({i for p, c in coverage.items() for i in (*c["ids"], *cited(p, True))})
-    return {p: with_cited(c, cited(p, True), cited(p, False), passages) for p, c in coverage.items()}
+    counted = {
+        i for p, c in coverage.items() for i in (*c["ids"], *c.get("leaning", []), *cited(p, True), *cited(p, False))
+    }
+    theses = {r["thesis"]["passage"] for r in state.get("responses", [])}
+    passages = await asyncio.to_thread(providers.store.passages, counted | theses)
+    same = await same_as(providers.models, passages, passages)
+    return {p: with_cited(c, cited(p, True), cited(p, False), passages, same) for p, c in coverage.items()}, same
 
 
 def _in_order(state: RunState, claims: Sequence[Claim]) -> list[Claim]:

@@ -125,6 +125,10 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE runs ADD COLUMN died_in TEXT NOT NULL DEFAULT '';
     ALTER TABLE runs ADD COLUMN batch TEXT NOT NULL DEFAULT '';
     """,
+    """
+    -- Who answers for a page, by its address and not by what it calls itself. Empty in rows of earlier versions.
+    ALTER TABLE web_documents ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+    """,
 )
 
 

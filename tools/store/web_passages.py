@@ -21,12 +21,12 @@ _COMPARED = 20_000  # characters of a page that are kept, to find its copies
 _ROW = f"""
     SELECT -p.id AS id, d.url, '{WEB}', p.text, d.title, d.url, d.publisher, d.kind, d.date, p.position,
         d.original, p.section, p.form, p.page, p.last_page, d.language, '',
-        COALESCE(o.publisher, '') AS first, p.vector
+        d.owner, COALESCE(NULLIF(o.owner, ''), o.publisher, '') AS first, p.vector
     FROM web_passages p JOIN web_documents d ON d.id = p.document_id
     LEFT JOIN web_documents o ON o.run_id = d.run_id AND o.url = d.original
     WHERE p.id IN
 """
-"""The fields of a `Passage` in their order, the publisher of what it is a copy of, and its vector."""
+"""The fields of a `Passage` in their order, who answers for what it is a copy of, and its vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +100,10 @@ def _insert(db: sqlite3.Connection, run_id: str, page: WebPage, originals: dict[
     """The ids of the page's passages; of a page that the run has read before, those that are not kept yet are added."""
     source, key = page.source, (run_id, page.source.external_id)
     if source.external_id in originals:
-        described = (source.title, source.publisher, source.kind, source.date, source.language)
+        described = (source.title, source.publisher, source.kind, source.date, source.language, source.owner)
         db.execute(
-            "INSERT INTO web_documents (run_id, url, original, title, publisher, kind, date, language, text)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO web_documents (run_id, url, original, title, publisher, kind, date, language, owner, text)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*key, originals[source.external_id], *described, source.text[:_COMPARED]),
         )
     document = db.execute("SELECT id FROM web_documents WHERE run_id = ? AND url = ?", key).fetchone()["id"]

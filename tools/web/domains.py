@@ -34,6 +34,7 @@ _TYPES: Mapping[SourceKind, str] = {
 _KIND_OF_TYPE = {name: kind for kind, names in _TYPES.items() for name in names.split()}
 _NO_NAMES = frozenset("home homepage website blog index untitled news welcome site start".split())
 _LONGEST_NAME = 60
+_LETTERS = re.compile(r"[^\W_]+")
 
 
 class HasUrl(Protocol):
@@ -105,39 +106,50 @@ class DomainLists:
         return said or ("forum" if _FORUM_PATH.search(_path(url)) else "unknown")
 
     def publisher_of(self, url: str, site_name: str = "") -> str:
-        """The publisher's name: by the list, else the page's own name for its site, else the registrable domain.
-
-        A page that gives itself the name of a listed publisher is not believed.
+        """The publisher's name as it is shown: by the list; else what the page calls its site and where it lies
+        ('Daily Hill, example.net'), or that name alone where the registrable domain bears it out.
         """
+        owner, name = self.owner_of(url), " ".join(site_name.split())
+        if self._listed(url) or not _is_sane(name) or host_of(name) == host_of(url):  # some only repeat their address
+            return owner
+        return name if self._borne_out(name, owner) else f"{name}, {owner}"
+
+    def owner_of(self, url: str) -> str:
+        """Who answers for what lies at the address, whatever it calls itself: the publisher by the list, else the
+        registrable domain; the whole host where everybody can have a subdomain."""
         host = host_of(url)
-        listed = _best(self.publishers, host)
-        if listed is not None:
-            return self.publishers[listed]
-        name = " ".join(site_name.split())
-        named = self._is_sane(name) and host_of(name) != host  # some pages only repeat their address
-        return name if named else self._owner(host)
+        if listed := self._listed(url):
+            return listed
+        if self.kind_of(f"//{host}") == "personal":
+            return host
+        from tld import get_fld
+
+        return get_fld(f"https://{host}", fail_silently=True, search_private=True) or host
+
+    def _listed(self, url: str) -> str:
+        pattern = _best(self.publishers, host_of(url))
+        return self.publishers[pattern] if pattern is not None else ""
+
+    def _borne_out(self, name: str, owner: str) -> bool:
+        """Whether a domain is made of the name's letters, and the name is not that of a listed publisher."""
+        words = _LETTERS.findall(name.casefold())
+        known = any(f" {listed} " in f" {' '.join(words)} " for listed in self._known_names)
+        label = "".join(_LETTERS.findall(owner.partition(".")[0]))
+        return not known and label in ("".join(words), "".join(words[words[:1] == ["the"] :]))
 
     def order(self, results: Sequence[Found]) -> list[Found]:
         """The results with each trusted one up to three ranks higher; otherwise in their order."""
         ranks = [i - (_RANKS_UP + 0.5) * self.is_preferred(r.url) for i, r in enumerate(results)]
         return [results[i] for i in sorted(range(len(results)), key=ranks.__getitem__)]
 
-    def _is_sane(self, name: str) -> bool:
-        plain = name.casefold()
-        readable = len(name) <= _LONGEST_NAME and name.isprintable() and any(c.isalpha() for c in name)
-        return readable and "//" not in name and plain not in _NO_NAMES and plain not in self._known_names
-
     @cached_property
     def _known_names(self) -> frozenset[str]:
-        return frozenset(name.casefold() for name in self.publishers.values())
+        return frozenset(" ".join(_LETTERS.findall(name.casefold())) for name in self.publishers.values())
 
-    def _owner(self, host: str) -> str:
-        """The registrable domain; the whole host where everybody can have a subdomain."""
-        if self.kind_of(f"//{host}") == "personal":
-            return host
-        from tld import get_fld
 
-        return get_fld(f"https://{host}", fail_silently=True, search_private=True) or host
+def _is_sane(name: str) -> bool:
+    readable = len(name) <= _LONGEST_NAME and name.isprintable() and any(c.isalpha() for c in name)
+    return readable and "//" not in name and name.casefold() not in _NO_NAMES
 
 
 def _best(patterns: Iterable[str], host: str) -> str | None:

@@ -28,6 +28,7 @@ def read_source(page: FetchedPage, lists: DomainLists, title: str = "", date: st
         title=document.title or title,
         date=document.date or date,
         publisher=lists.publisher_of(document.url, document.publisher),
+        owner=lists.owner_of(document.url),
         kind=lists.kind_of(document.url, hint),
         language=document.language or language_of(document.text),
     )

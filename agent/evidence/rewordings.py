@@ -1,0 +1,26 @@
+"""Which of a run's passages say the same in other words."""
+
+import asyncio
+from collections.abc import Collection
+
+import numpy as np
+
+from agent.evidence.coverage import originals_of
+from agent.inference import Models
+from tools.language.rewordings import same_groups
+from tools.language.sentences import passage_sentences
+from tools.passages import Passage
+
+
+async def same_as(models: Models, passages: dict[int, Passage], ids: Collection[int]) -> dict[int, int]:
+    """Of each of the passages the first one, by id, that says the same, be it word for word or in other words."""
+    kept = {i: passages[i] for i in sorted(set(ids)) if i in passages}
+    originals = originals_of(kept)
+    texts = sorted(set(originals.values()))
+    sentences = [passage_sentences(kept[i]) for i in texts]
+    vectors = await models.encode_sentences([s for mine in sentences for s in mine])
+    ends = np.cumsum([len(mine) for mine in sentences])
+    parts = [vectors[end - len(mine) : end] for mine, end in zip(sentences, ends, strict=True)]
+    groups = await asyncio.to_thread(same_groups, parts)
+    first = {i: texts[group] for i, group in zip(texts, groups, strict=True)}
+    return {i: first[original] for i, original in originals.items()}

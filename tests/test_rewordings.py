@@ -1,0 +1,86 @@
+"""Passages that say the same in other words count once."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from agent.answer.summary import is_settled
+from agent.evidence.coverage import coverage_by_judge, with_cited
+from agent.evidence.rewordings import same_as
+from agent.inference import Models
+from evals.datasets.rows import json_rows
+from evals.suites.copies import COPIES
+from tools.inference.encoders.encoder import MiniLM
+from tools.language.copies import copy_groups
+from tools.language.rewordings import same_groups
+from tools.language.sentences import split_sentences
+from tools.passages import Passage, Sentence
+
+
+def passages(number: int) -> dict[int, Passage]:
+    return {i: Passage(i, f"{i}.txt", "c", f"Text {i}.", publisher=f"Press {i}") for i in range(1, number + 1)}
+
+
+def test_rewritten_arguments_fall_together_and_different_ones_stay_apart(encoder: MiniLM) -> None:
+    rows = [r for r in json_rows(COPIES) if r.text("topic") in ("plastic bags", "street trees")]
+    texts, arguments = [r.text("text") for r in rows], [r.text("argument") for r in rows]
+    assert copy_groups(texts) == list(range(len(texts)))  # word for word they are none
+    groups = same_groups([encoder.encode(split_sentences(t)) for t in texts])
+    assert all(arguments[i] == arguments[first] for i, first in enumerate(groups))
+    largest = [
+        max(Counter(g for g, a in zip(groups, arguments, strict=True) if a == own).values()) for own in set(arguments)
+    ]
+    assert min(largest) >= 3
+
+
+def test_single_sentences_have_to_be_nearer_than_passages() -> None:
+    near = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]], np.float32)
+    alike = np.array([[0.8, 0.6, 0], [0, 0.8, 0.6], [0.6, 0, 0.8]], np.float32)
+    assert same_groups([near, alike]) == [0, 0]
+    assert same_groups([near[:1], alike[:1]]) == [0, 1]
+    assert same_groups([near[:0], alike[:0]]) == [0, 1]
+    assert same_groups([]) == []
+
+
+def test_no_chain_makes_one_group_of_what_differs_at_its_ends() -> None:
+    angles = np.radians([0, 25, 50, 75])
+    chain = [np.array([[np.cos(a), np.sin(a)]], np.float32) for a in angles]
+    assert same_groups(chain) == [0, 0, 2, 2]
+
+
+class Encoding:
+    """Every sentence alike but for those of one text, which are like nothing else."""
+
+    async def encode_sentences(self, sentences: Sequence[Sentence]) -> NDArray[np.float32]:
+        return np.array([[0, 1] if s.passage.id == 2 else [1, 0] for s in sentences], np.float32).reshape(-1, 2)
+
+
+@pytest.mark.parametrize(("ids", "same"), [([3, 1, 2, 9], {1: 1, 2: 2, 3: 1}), ([], {})])
+async def test_which_passages_of_a_run_say_the_same(ids: list[int], same: dict[int, int]) -> None:
+    words = ("The ferry pays for itself.", "Nobody asked the islanders.", "By its fares the boat earns what it costs.")
+    found = {i: Passage(i, f"{i}.txt", "c", text) for i, text in enumerate(words, start=1)}
+    assert await same_as(cast("Models", Encoding()), found, ids) == same
+
+
+@pytest.mark.parametrize("reworded", [False, True])
+def test_sources_do_not_agree_by_saying_the_same_in_other_words(reworded: bool) -> None:
+    """25 wordings of one text, each under a publisher of its own, against two fair texts."""
+    found = passages(27)
+    same = {i: 1 if i <= 25 and reworded else i for i in found}
+    alone = {i: i for i in found}
+    one = coverage_by_judge(dict.fromkeys(range(1, 26), 0.9), 0.5, found, alone, same)
+    other = coverage_by_judge({26: 0.9, 27: 0.8}, 0.5, found, alone, same)
+    assert is_settled(one, other) is not reworded
+    if reworded:
+        assert (one["passages"], one["sources"], one["reworded"], one["status"]) == (1, 1, 24, "thin")
+
+
+def test_a_cited_passage_stands_for_what_says_the_same() -> None:
+    found = passages(4)
+    before = coverage_by_judge({1: 0.9, 2: 0.8, 3: 0.7}, 0.5, found, {i: i for i in found})
+    after = with_cited(before, [2], [4], found, {1: 1, 2: 1, 3: 3, 4: 3})
+    assert (after["ids"], after["leaning"], after["sources"], after["reworded"]) == ([2, 3], [], 2, 1)
