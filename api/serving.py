@@ -18,6 +18,7 @@ from api.loopback import is_loopback, listen
 from api.observing.logs import SERVER, configure, told_by_loop
 from api.service import OpenRuns
 from tools.errors import InputError
+from tools.memory import use_few_heaps
 from tools.store.database import Database
 
 _CLOSING_SECONDS = 3
@@ -47,6 +48,7 @@ def serve(settings: Settings, opening: OpenRuns | None = None) -> int:
 
     Raises InputError where it would be open to others without a key, ListeningError, and what opening the agent raises.
     """
+    use_few_heaps()
     configure(settings)
     _check_locked(settings)
     with contextlib.ExitStack() as opened:

@@ -16,6 +16,7 @@ SUITES = {
     "bench": "speed: start-up, ask, encoder, batch, ingest, the agent's own time, the chat page, a large store",
     "claims": "are a model's true claims kept and its bad ones refused, whoever judges",
     "expand": "claim and negation against gold pairs of perspectives",
+    "faults": "robustness: every outside part fails in every way at every stage; hostile inputs; killed processes",
     "ingest": "what readers get out of files that stand beside their expected text",
     "grounding": "is a written claim in its passage: the check of written claims on gold items",
     "judge": "does a passage support a perspective: any judge on labelled pairs",
