@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, File, Form, Query, UploadFile
 from pydantic import WithJsonSchema
 
 from api.callers import Caller, TheCaller
+from api.json_bodies import StrictRoute
 from api.problems import FieldProblem, ProblemError, responses
 from api.schemas import (
     LONGEST_ID,
@@ -22,6 +23,7 @@ from api.schemas import (
     Deleted,
     Document,
     Documents,
+    InDigits,
     NewDocuments,
     Stored,
 )
@@ -36,7 +38,7 @@ from tools.language.sentences import clean
 from tools.passages import SourceDocument
 from tools.store.store import SAMPLES
 
-router = APIRouter(prefix="/v1/collections", tags=["collections"])
+router = APIRouter(prefix="/v1/collections", tags=["collections"], route_class=StrictRoute)
 _PAGE = 100
 _PDF_SECONDS, _PDF_RECOGNISING = 300.0, 1800.0
 _PDF_MEMORY = 4 << 30  # bytes
@@ -97,8 +99,8 @@ async def list_collections(service: TheService) -> Collections:
 async def list_documents(
     name: AnyCollection,
     service: TheService,
-    limit: Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE)] = _PAGE,
-    offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
+    limit: Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE), InDigits] = _PAGE,
+    offset: Annotated[int, Query(ge=0, le=2**53), InDigits] = 0,
 ) -> Documents:
     """The documents of a collection, in the order in which they were stored."""
     rows = await asyncio.to_thread(service.runs.store.documents, name, limit + 1, offset)
@@ -170,7 +172,9 @@ async def delete_document(
     name: AnyCollection,
     service: TheService,
     id: Annotated[str, Query(min_length=1, max_length=2000, description="The document's id, as the list shows it.")],
-    number: Annotated[int | None, Query(ge=1, le=2**53, description="Where several have the id: which.")] = None,
+    number: Annotated[
+        int | None, Query(ge=1, le=2**53, description="Where several have the id: which."), InDigits
+    ] = None,
 ) -> Deleted:
     """Removes one document."""
     _check_own(name)

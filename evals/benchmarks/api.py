@@ -20,7 +20,7 @@ from tools.errors import ModelError
 _ROOT = Path(__file__).parents[2]
 _AT_ONCE, _PAST, _INSTANT = 50, 100, 60
 _SECONDS, _STARTING_SECONDS = 900.0, 300.0
-_INSTANT_SERVER = """
+INSTANT_SERVER = """
 import sys
 from agent.runs.service import Runs
 from agent.settings import load_settings
@@ -87,7 +87,7 @@ def bench_api() -> dict[str, Any]:
 def bench_instant() -> dict[str, float]:
     """Milliseconds of an ask over HTTP to a server whose providers answer at once; what HTTP adds to the agent's own
     time, which the reply tells (Server-Timing), each ask by itself."""
-    with tempfile.TemporaryDirectory() as data, server_process(["-c", _INSTANT_SERVER], data) as (address, _):
+    with tempfile.TemporaryDirectory() as data, server_process(["-c", INSTANT_SERVER], data) as (address, _):
         taken = asyncio.run(_whole_answers(address))
     return {
         **spread("instant_http_ms", [whole for whole, _ in taken]),

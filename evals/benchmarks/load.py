@@ -83,7 +83,7 @@ def memory_of(samples: Sequence[tuple[float, float]]) -> dict[str, Any]:
         "memory_first_mb": round(samples[0][1]),
         "memory_most_mb": round(max(m for _, m in samples)),
     }
-    if not early or not late or end < _EARLY[1] + _LATE:
+    if not early or not late:
         return found | {"memory_last_mb": round(samples[-1][1]), "settles": None}
     ratio = statistics.median(late) / statistics.median(early)
     return found | {
