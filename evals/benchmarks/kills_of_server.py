@@ -165,7 +165,7 @@ async def _check_runs(client: Any, killed: Killed) -> None:
             await asyncio.sleep(0.2)
             run = (await client.get(f"/v1/runs/{run_id}")).json()
         if run.get("status") != "done":
-            killed.violations.append(f"run {run_id} is {run.get('status')}, abandoned: {run.get('abandoned')}")
+            killed.violations.append(f"run {run_id} is {run.get('status')} ({run.get('error')})")
         again = await _ask(client, name, question)
         body = again.json()
         if (found := body.get("id") or body.get("run_id")) != run_id:

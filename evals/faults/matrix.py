@@ -21,7 +21,7 @@ from agent.answer.model import Answer, Note
 from agent.answer.summary import THOUGH
 from agent.options import RunOptions
 from agent.providers.build import build_providers
-from agent.providers.retrieval import build_encoder
+from agent.providers.retrieval import build_encoder, build_search
 from agent.providers.websearch import WebSearch
 from agent.runs.service import Runs
 from agent.seams import Providers
@@ -34,7 +34,6 @@ from tools.errors import SteelmanError
 from tools.inference.judges.judge import Pair
 from tools.ingest.ingest import Ingester
 from tools.store.database import Database
-from tools.store.hybrid import HybridSearch
 from tools.store.store import Store
 from tools.web.fetch import PageFetcher
 
@@ -144,16 +143,16 @@ class Matrix:
         return Settings(_env_file=None, **{**usual, **part.settings(root), "data_dir": data})  # type: ignore[call-arg]
 
     def _template(self, name: str) -> Path:
-        """A data folder that holds the library, its vectors made by the encoder of the part's good days."""
-        encoded = "encoder" if name == "encoder" else "own"
-        folder = self.folder / f"template-{encoded}"
+        """A data folder with the library, encoded and indexed by the part on a good day where that is its work."""
+        own = name if name in ("encoder", "Chroma server") else "search engine"
+        folder = self.folder / f"template-{own.replace(' ', '-')}"
         if not folder.exists():
-            with FaultServer(PARTS["encoder"].play) as server:
-                settings = self._settings(folder, PARTS[name], server.root)
+            with FaultServer(PARTS[own].play) as server:
+                settings = self._settings(folder, PARTS[own], server.root)
                 encoder = build_encoder(settings, InstantEncoder())
                 database = Database(settings.database_path)
                 store = Store(database)
-                search = HybridSearch(store, settings.index_dir, encoder)
+                search = build_search(settings, store, encoder)
                 Ingester(store, search, encoder).ingest(library(), _LIBRARY)
                 search.close()
                 database.close()

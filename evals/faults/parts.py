@@ -14,6 +14,7 @@ from html import unescape
 from typing import Any
 
 from evals.benchmarks.instant import InstantEncoder
+from evals.faults.chroma import play_chroma
 from evals.faults.injected import NAN, WRONG_COUNT, WRONG_SHAPE, Reply, packed_json
 from evals.faults.server import Asked, Play
 from tools.passages import SourceDocument
@@ -243,4 +244,5 @@ PARTS: dict[str, Part] = {
     "encoder": Part(("expand", "retrieve", "requery"), _encoder, play_encoder, ("encoder", "vectors")),
     "search engine": Part(("retrieve", "requery"), _engine, play_engine, ("Tavily", "web search")),
     "web pages": Part(("page",), _engine, play_engine, ("web page", "page"), partial=True),
+    "Chroma server": Part(("open", "query"), lambda root: {"chroma_url": root}, play_chroma, ("Chroma", "search")),
 }
