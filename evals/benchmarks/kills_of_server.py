@@ -132,7 +132,7 @@ async def _asks(client: Any, killed: Killed, rng: random.Random) -> None:
 
 
 async def _ask(client: Any, name: str, question: str) -> Any:
-    body = {"question": question, "depth": "quick", "web": False, "wait_seconds": 0}
+    body = {"question": question, "depth": "quick", "web": False, "wait_seconds": 0, "deadline_seconds": 300}
     return await client.post("/v1/ask", json=body, headers={"Idempotency-Key": name})
 
 

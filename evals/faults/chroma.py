@@ -48,7 +48,8 @@ def _real() -> int:
     command = [sys.executable, "-c", _START, "run", "--path", folder.name, "--host", "127.0.0.1", "--port", str(port)]
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(command, cwd=Path(folder.name), stdout=quiet, stderr=quiet)
-    atexit.register(lambda: (process.kill(), process.wait(), folder.cleanup()))
+    for last in (folder.cleanup, process.wait, process.kill):  # what is registered last is called first
+        atexit.register(last)
     give_up = time.monotonic() + _UP_WITHIN
     while time.monotonic() < give_up and process.poll() is None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):

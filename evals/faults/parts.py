@@ -212,8 +212,8 @@ def _page(path: str) -> str:
 @dataclass(frozen=True)
 class Part:
     """A row group of the table. stages: those in which it is asked, in their order. settings: what turns it on at an
-    address. own: the faults that only this part has, by stage. named: words one of which a note on its failure holds.
-    partial: whether a reply that is damaged may still be of use, as a page that is cut is."""
+    address. named: words one of which a note on its failure holds. partial: whether other passages may come of it
+    without a failure, as of a page that is cut, or of fewer pages."""
 
     stages: tuple[str, ...]
     settings: Callable[[str], Mapping[str, Any]]
@@ -242,7 +242,7 @@ PARTS: dict[str, Part] = {
     "chat model": Part(tuple(_STAGES.values()), _chat, play_chat, (_MODEL,)),
     "judge": Part(("judge", "select"), _judge, play_judge, ("judge", _MODEL)),
     "encoder": Part(("expand", "retrieve", "requery"), _encoder, play_encoder, ("encoder", "vectors")),
-    "search engine": Part(("retrieve", "requery"), _engine, play_engine, ("Tavily", "web search")),
+    "search engine": Part(("retrieve", "requery"), _engine, play_engine, ("Tavily", "web search"), partial=True),
     "web pages": Part(("page",), _engine, play_engine, ("web page", "page"), partial=True),
     "Chroma server": Part(("open", "query"), lambda root: {"chroma_url": root}, play_chroma, ("Chroma", "search")),
 }
