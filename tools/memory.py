@@ -1,9 +1,9 @@
 """Memory that a process has freed goes back to the machine: glibc keeps it otherwise.
 
 glibc gives threads heaps of their own, eight for each processor, and a block that is freed in one of them serves no
-thread of another. A service works with thirty threads and more, so that after thousands of requests most of what its process
-held was free and could not be used: of 729 MB 424. Few heaps, large blocks outside them, and a word to glibc now and
-then keep that from growing. Other C libraries do without; there nothing is done.
+thread of another. A service works with thirty threads and more, so that after some hundred requests most of what its
+process held was free and could not be used: of 729 MB 424. Few heaps, large blocks outside them, and a word to glibc
+now and then keep that from growing. Other C libraries do without; there nothing is done.
 """
 
 import asyncio
