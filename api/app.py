@@ -19,6 +19,7 @@ from api.openapi import openapi_of
 from api.problems import responses
 from api.routes import asking, completions, documents, jobs, judging, runs, server
 from api.service import OpenRuns, open_service
+from tools.memory import given_back
 
 _ABOUT = "Every side's strongest sourced case for a contentious question. Failures are problem documents (RFC 9457)."
 
@@ -30,7 +31,7 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_service(settings, opening) as service, mounted.mcp_over(service) as app.state.mcp:
+        async with given_back(), open_service(settings, opening) as service, mounted.mcp_over(service) as app.state.mcp:
             app.state.service = service
             service.on_end = figures.run_ended
             figures.watch_runs(lambda: len(service.runs.at_work), settings.api_runs)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from agent.answer.model import Answer
 from agent.options import Depth
@@ -40,6 +40,17 @@ PATTERNS = {
 }
 """What is told of a text that is not as its pattern."""
 
+
+def _in_digits(value: object) -> object:
+    """A number of an address or a header: '1_0', '5.0' and ' 5 ', which pydantic would read, are none."""
+    if isinstance(value, str) and not (value.isascii() and value.removeprefix("-").isdigit()):
+        raise ValueError("a whole number is written in digits")
+    return value
+
+
+InDigits = BeforeValidator(_in_digits)
+WholeNumber = Annotated[int, BeforeValidator(lambda v: int(v) if isinstance(v, float) and v.is_integer() else v)]
+"""In JSON 1.0 is a whole number too."""
 RunId = Annotated[str, StringConstraints(pattern=_RUN)]
 Cursor = Annotated[str, StringConstraints(pattern=_CURSOR)]
 """When a run was begun, and its id."""

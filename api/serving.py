@@ -21,6 +21,7 @@ from api.observing.logs import SERVER, configure, told_by_loop
 from api.service import OpenRuns
 from tools.errors import InputError
 from tools.ingest.apart import end_readers
+from tools.memory import use_few_heaps
 from tools.store.database import Database
 
 _CLOSING_SECONDS = 3
@@ -59,6 +60,7 @@ def serve(settings: Settings, opening: OpenRuns | None = None) -> int:
 
     Raises InputError where it would be open to others without a key, ListeningError, and what opening the agent raises.
     """
+    use_few_heaps()
     configure(settings)
     _check_locked(settings)
     with contextlib.ExitStack() as opened:

@@ -12,7 +12,7 @@ from providers import side
 from agent.answer.assemble import assemble
 from agent.answer.model import Answer, strength
 from agent.answer.render.words import source_line
-from agent.answer.summary import is_settled, summarise
+from agent.answer.summary import THOUGH, is_settled, summarise
 from agent.state import Claim, Coverage, CoverageStatus, Failure, FramingState, RunState, StageName, Tier
 from tools.passages import Passage
 
@@ -98,6 +98,9 @@ def test_without_a_claim_nothing_was_found() -> None:
     answer = made(state([], failures=[{"stage": "search", "message": "It failed."}]))
     assert (answer.outcome, answer.perspectives, answer.nearest_questions) == ("nothing_found", [], ["Q1?"])
     assert [n.text for n in answer.notes] == ["It failed."]
+    assert answer.summary == f"Nothing was found that makes a case for any side of this question, {THOUGH}."
+    assert THOUGH in made(state([], failures=[], unread={"https://example.org": "took too long"})).summary
+    assert THOUGH not in made(state([], failures=[])).summary
 
 
 LEANING = {**coverage(3, 2, "thin"), "ids": [3, 1, 2]}

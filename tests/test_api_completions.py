@@ -399,6 +399,10 @@ IMAGE = [{"type": "text", "text": QUESTION}, {"type": "image_url", "image_url": 
         ({"logprobs": True}, "logprobs", "no log-probabilities"),
         ({"top_logprobs": 3}, "logprobs", "no log-probabilities"),
         ({"modalities": ["text", "audio"]}, "modalities", "is text"),
+        ({"modalities": []}, "modalities", "is text"),
+        ({"modalities": ["text", "text"]}, "modalities", "is text"),
+        ({"extra_body": {"audio": {}}}, "audio", "is text"),
+        ({"n": 1.5}, "n", "valid integer"),
         ({"audio": {"voice": "alloy", "format": "mp3"}}, "audio", "is text"),
         ({"messages": [said("user", IMAGE)]}, "messages.0.content.1", "of the type 'image_url'"),
         ({"messages": [said("system", "Hello")]}, "messages", "no message has the role 'user'"),
@@ -431,7 +435,7 @@ def refusing(instant_template: Any) -> Iterator[Any]:
 
 def test_what_has_no_effect_is_accepted(settings: Settings) -> None:
     tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
-    idle = {"temperature": 0.1, "top_p": 1, "max_tokens": 5, "seed": 7, "user": "me", "stop": ["x"], "n": 1}
+    idle = {"temperature": 0.1, "top_p": 1, "max_tokens": 5, "seed": 7, "user": "me", "stop": ["x"], "n": 1.0}
     idle |= {"tools": [tool], "tool_choice": "auto", "response_format": {"type": "text"}, "logprobs": False}
     with api(settings) as address, client(address) as llm:
         reply = ask(llm, **idle, extra_body={"made_up": {"by": "a client"}})

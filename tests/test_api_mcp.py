@@ -23,6 +23,7 @@ from agent.runs.service import Runs
 from agent.runs.store import Event
 from agent.settings import Settings
 from api.callers import Caller
+from api.mcp.inputs import QuestionInput, read
 from api.mcp.progress import Steps
 from api.mcp.server import Opened, build_server
 from api.schemas import AskRequest
@@ -78,6 +79,11 @@ async def test_what_cannot_be_is_refused_in_words(
         assert expected in words(result)
         assert not [said for said in ("Traceback", "python -m", "GET /", "POST /") if said in words(result)]
     assert statuses(module_settings) == before
+
+
+def test_a_collection_of_any_name_can_be_asked_of_as_over_http() -> None:
+    name = "Bücher (alt) & neu"
+    assert read(QuestionInput, {"question": QUESTION, "collections": [name]}).request().collections == [name]
 
 
 async def test_what_models_make_of_arguments_is_understood(settings: Settings) -> None:

@@ -47,6 +47,8 @@ BODIES = {
     "Latin-1": ("{'question': 'Ist Bücherverbot gut?'}".encode("latin-1"), "no UTF-8 text: byte 20 of it"),
     "half a character": (b'{"question": "\xf0\x9f"}', "no UTF-8 text: byte 15 of it"),
     "deep": (b"[" * 100_000, "too deep to be read"),
+    "NaN": (b'{"question": "Should towns build bridges?", "deadline_seconds": NaN}', "NaN is no number of JSON"),
+    "UTF-16": ('{"question": "Should towns build bridges?"}'.encode("utf-16"), "no UTF-8 text: byte 1 of it"),
     "long number": (b'{"question": ' + b"9" * 5000 + b"}", "4300 digits"),
 }
 
@@ -55,6 +57,14 @@ BODIES = {
 def test_an_unreadable_body_is_told_where(client: httpx.Client, given: str) -> None:
     body, says = BODIES[given]
     assert says in problem(client.post("/v1/ask", content=body, headers=JSON), 400, "unreadable-body")["detail"]
+
+
+@pytest.mark.parametrize("number", ["1_0", "5.0", "+5", " 5", "٥", "1e1", ""])
+def test_a_number_of_an_address_is_written_in_digits(client: httpx.Client, number: str) -> None:
+    for path, name in (("/v1/runs", "limit"), ("/v1/collections/samples/documents", "offset")):
+        said = problem(client.get(path, params={name: number}), 422, "invalid-request")["detail"]
+        assert said.startswith(f"query.{name}: ")
+    assert client.get("/v1/runs", params={"limit": "5"}).status_code == 200
 
 
 TYPES = ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "nonsense"]
@@ -92,7 +102,6 @@ FIELDS: dict[str, tuple[Any, str, str]] = {
     "depth": ({"question": QUESTION, "depth": "abyss"}, "body.depth", "'quick', 'normal' or 'deep'"),
     "web": ({"question": QUESTION, "web": "no"}, "body.web", "valid boolean"),
     "deadline": ({"question": QUESTION, "deadline_seconds": 0}, "body.deadline_seconds", "greater than or equal to 1"),
-    "nan": ({"question": QUESTION, "wait_seconds": float("nan")}, "body.wait_seconds", "less than or equal to 3600"),
     "thread": ({"question": QUESTION, "thread": "x"}, "body.thread", "12 characters"),
     "domain": ({"question": QUESTION, "domains": ["http://a"]}, "body.domains.0", "looks like gov.uk"),
     "selection": ({"question": QUESTION, "selection": "best"}, "body.selection", "one of coverage, found, mmr"),

@@ -169,6 +169,13 @@ def test_no_words_stand_nowhere(nothing: str) -> None:
 # Review
 
 
+def test_a_side_without_an_id_gets_one_that_no_other_has() -> None:
+    sides = reviewed([{"statement": "A.", "id": "u2"}, {"statement": "B."}, {"statement": "C.", "id": "u1"}])
+    assert [s["id"] for s in sides] == ["u2", "u3", "u1"]
+    sides = reviewed([{"statement": "A.", "id": "u2"}, {"statement": "B."}, {"statement": "C."}])
+    assert [s["id"] for s in sides] == ["u2", "u3", "u4"]
+
+
 def test_sides_as_a_person_left_them() -> None:
     sides = reviewed(
         [

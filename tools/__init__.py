@@ -1,7 +1,7 @@
 """What the agent works with: language, models, the store, search and the web.
 
 A package imports only what stands before it here (`tests/test_layout.py` checks it), and any of them the modules of
-`tools` itself (errors, budget, passages, disk):
+`tools` itself (errors, budget, passages, disk, memory):
 
 1. net: requests over HTTP, with retries and second requests.
 2. language: English text: sentences, grammar, grounding.

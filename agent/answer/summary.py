@@ -8,6 +8,8 @@ from tools.language.counts import count
 from tools.language.grammar import lower_first
 
 _LOOKED_AT = 9  # of the passages that lean to a side, those that documents are named from
+THOUGH = "though not all could be searched, read or judged; the notes say what failed"
+"""What stands beside 'nothing was found' where something failed."""
 SETTLED_PASSAGES, SETTLED_SOURCES, SETTLED_RATIO = 8, 4, 8
 """'The sources found agree': at least so many passages and sources on one side, and so many times the other's."""
 
@@ -43,10 +45,10 @@ def _summary(outcome: Outcome, state: RunState) -> str:
         covered = sum(c["passages"] > 0 for c in state["coverage"].values())
         return f"Passages that support {covered} of {count(len(state['coverage']), 'side')}; nothing was written."
     if outcome == "nothing_found":
-        on = f" on {focus}" if focus else ""
+        on, though = f" on {focus}" if focus else "", _what_was_not_done(state)
         if unquoted(state):
-            return f"No sentence was found{on} that makes a case by itself, for any side of this question."
-        return f"Nothing was found{on} that makes a case for any side of this question."
+            return f"No sentence was found{on} that makes a case by itself, for any side of this question{though}."
+        return f"Nothing was found{on} that makes a case for any side of this question{though}."
     balance = _balance(state)
     if aspect := state["framing"].get("aspect"):
         wider = lower_first(state["framing"]["neutral"].rstrip("?"))
@@ -55,6 +57,12 @@ def _summary(outcome: Outcome, state: RunState) -> str:
     silent = any(f["stage"] == "select" and f.get("kind") == "scope" for f in state.get("failures", []))
     on = f"By what comes nearest to {focus}" if silent else f"On {focus}"
     return f"{on}, {balance[0].lower()}{balance[1:]}" if focus else balance
+
+
+def _what_was_not_done(state: RunState) -> str:
+    """The end of a sentence that says that nothing was found, where that may be for want of looking."""
+    failed = any(f.get("kind", "failed") in ("failed", "degraded") for f in state.get("failures", []))
+    return f", {THOUGH}" if failed or state.get("unread") else ""
 
 
 def _balance(state: RunState) -> str:

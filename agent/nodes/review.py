@@ -1,5 +1,6 @@
 """Review: where a caller asked for it, the run waits here until a person has edited, added or dropped perspectives."""
 
+from itertools import count
 from typing import cast, get_args
 
 from langgraph.runtime import Runtime
@@ -34,14 +35,16 @@ def reviewed(edited: object) -> list[Perspective]:
         raise InputError("at least one side is needed to search for. Send a list of sides, each with a statement.")
     if len(edited) > _MOST:
         raise InputError(f"at most {_MOST} sides can be searched for at once, not {len(edited)}. Drop some.")
-    perspectives = [_perspective(i, given) for i, given in enumerate(edited, start=1)]
+    named = {str(given.get("id")) for given in edited if isinstance(given, dict)}
+    perspectives = [_perspective(i, given, named) for i, given in enumerate(edited, start=1)]
     known = [s["id"] for s in perspectives]
     if twice := [i for i in known if known.count(i) > 1]:
         raise InputError(f"two sides have the id '{twice[0]}'. Give each its own, or leave the ids out.")
     return [Perspective(**{**s, "contrary": s["contrary"] if s["contrary"] in known else ""}) for s in perspectives]
 
 
-def _perspective(number: int, edited: object) -> Perspective:
+def _perspective(number: int, edited: object, named: set[str]) -> Perspective:
+    """The side of that number, from 1; one without an id gets an id that is not `named`."""
     given = edited if isinstance(edited, dict) else {}
     statement = " ".join(str(given.get("statement") or "").split())
     if not statement:
@@ -50,10 +53,16 @@ def _perspective(number: int, edited: object) -> Perspective:
     if stance not in get_args(Stance):
         raise InputError(f"side {number} has the stance '{stance}'. It can be {', '.join(get_args(Stance))}.")
     return Perspective(
-        id=str(given.get("id") or f"u{number}"),
+        id=str(given.get("id") or _free(number, named)),
         name=str(given.get("name") or statement),
         statement=statement,
         stance=cast(Stance, stance),
         contrary=str(given.get("contrary") or ""),
         origin=origin if origin in ("question", "sources", "model") else "person",
     )
+
+
+def _free(number: int, named: set[str]) -> str:
+    name = next(name for n in count(number) if (name := f"u{n}") not in named)
+    named.add(name)
+    return name

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from agent.inference import Models
@@ -31,6 +32,7 @@ from agent.settings import Settings
 from tools.inference.cache import VectorCache
 from tools.inference.chat.model import ChatModel
 from tools.inference.encoders import encoder as encoders
+from tools.inference.encoders.encoder import Encoder
 from tools.inference.judges.batch import BatchJudge
 from tools.inference.judges.judge import Judge
 from tools.inference.worker import Worker
@@ -41,10 +43,14 @@ P = TypeVar("P")
 
 
 def build_providers(
-    settings: Settings, store: Store, own_judge: Callable[[Settings], Judge] = build_own_judge
+    settings: Settings,
+    store: Store,
+    own_judge: Callable[[Settings], Judge] = build_own_judge,
+    own_encoder: Callable[[Path], Encoder] | None = None,
 ) -> Providers:
-    """The providers in force. Raises SettingsError, ModelError when something that is on cannot be used."""
-    models = _models(settings, store, own_judge)
+    """The providers in force. own_judge, own_encoder: what is built in the place of the embedded models; an encoder is
+    given the folder of caches. Raises SettingsError, ModelError when something that is on cannot be used."""
+    models = _models(settings, store, own_judge, own_encoder or encoders.load_encoder)
     chats = build_chats(settings) if uses_chat(settings) else {}
     judging = {models.remote_judge.model} if isinstance(models.remote_judge, BatchJudge) else set()
     for chat in {*chats.values(), *judging}:
@@ -93,8 +99,13 @@ def _with_chat_models(embedded: Providers, chats: dict[str, ChatModel], *, requi
     )
 
 
-def _models(settings: Settings, store: Store, own_judge: Callable[[Settings], Judge]) -> Models:
-    encoder = encoders.load_encoder(settings.cache_dir)
+def _models(
+    settings: Settings,
+    store: Store,
+    own_judge: Callable[[Settings], Judge],
+    own_encoder: Callable[[Path], Encoder],
+) -> Models:
+    encoder = own_encoder(settings.cache_dir)
     return Models(
         encoder,
         own_judge(settings),

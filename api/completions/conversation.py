@@ -89,8 +89,8 @@ def _refused(request: CompletionRequest) -> Iterator[tuple[str, str]]:
         yield "response_format", "the answer is Markdown; POST /v1/ask gives the same answer as JSON"
     if request.logprobs or request.top_logprobs:
         yield "logprobs", "the answer quotes its sources, so that its words have no log-probabilities; leave it out"
-    if request.audio or set(request.modalities or ["text"]) != {"text"}:
-        yield "audio" if request.audio else "modalities", "the answer is text; leave it out"
+    if request.audio is not None or request.modalities not in (None, ["text"]):
+        yield "modalities" if request.audio is None else "audio", "the answer is text; leave it out"
 
 
 def _check_text(message: Message, at: int) -> None:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from agent.answer.model import Outcome
 from agent.options import Depth
-from api.schemas import RunId, SearchOptions
+from api.schemas import RunId, SearchOptions, WholeNumber
 
 MODELS: dict[str, Depth] = {"steelman": "normal", "steelman-quick": "quick", "steelman-deep": "deep"}
 """The models that a client may name: how much is searched, judged and written."""
@@ -72,12 +72,12 @@ class CompletionRequest(_Request):
     )
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    n: int | None = Field(default=None, json_schema_extra={"enum": [1, None]})
+    n: WholeNumber | None = Field(default=None, json_schema_extra={"enum": [1, None]})
     tool_choice: str | dict[str, Any] | None = Field(default=None, json_schema_extra={"enum": ["none", "auto", None]})
     function_call: str | dict[str, Any] | None = Field(default=None, json_schema_extra={"enum": ["none", "auto", None]})
     response_format: ResponseFormat | None = None
     logprobs: bool | None = Field(default=None, json_schema_extra={"enum": [False, None]})
-    top_logprobs: int | None = Field(default=None, json_schema_extra={"enum": [0, None]})
+    top_logprobs: WholeNumber | None = Field(default=None, json_schema_extra={"enum": [0, None]})
     modalities: list[str] | None = Field(default=None, json_schema_extra={"enum": [["text"], None]})
     audio: dict[str, Any] | None = Field(default=None, json_schema_extra={"enum": [None]})
     steelman: SearchOptions | None = Field(

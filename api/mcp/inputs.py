@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from agent.options import Depth
 from agent.question import LONGEST
 from api.problems import FieldProblem, ProblemError
-from api.schemas import CollectionName, Domain, JudgeRequest, RetrieveRequest
+from api.schemas import AnyCollection, Domain, JudgeRequest, RetrieveRequest
 
 _Thread = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{12})?$")]
 _Input = TypeVar("_Input", bound=BaseModel)
@@ -31,7 +31,7 @@ class QuestionInput(BaseModel):
         description="'quick' for a first look (seconds), 'normal' for most questions (up to a minute), 'deep' where "
         "the user wants thoroughness (up to three minutes).",
     )
-    collections: list[CollectionName] = Field(
+    collections: list[AnyCollection] = Field(
         default=[],
         max_length=100,
         description="Names of document collections to search. Leave it out unless the user named some: then the "

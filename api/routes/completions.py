@@ -14,12 +14,13 @@ from api.completions.problems import failed
 from api.completions.schemas import MODELS, About, Choice, Completion, CompletionRequest, Model, ModelList
 from api.completions.stream import chunks, completion_id, created
 from api.events import EVENT_STREAM, STREAM_HEADERS
+from api.json_bodies import StrictRoute
 from api.problems import responses
 from api.routes.asking import IdempotencyKey
 from api.service import Service, TheService
 from tools.errors import SteelmanError
 
-router = APIRouter(prefix="/v1", tags=["OpenAI-compatible"])
+router = APIRouter(prefix="/v1", tags=["OpenAI-compatible"], route_class=StrictRoute)
 _CHUNK = {
     "type": "object",
     "description": "Each of the server-sent events: `data` is a chunk in JSON, or `[DONE]` at the end.",

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from agent.runs.parts import reading_limits
 from api.callers import Caller, TheCaller
 from api.disconnects import GONE, while_there
+from api.json_bodies import StrictRoute
 from api.openapi import JOB_LOCATED
 from api.problems import FieldProblem, ProblemError, responses
 from api.schemas import (
@@ -25,6 +26,7 @@ from api.schemas import (
     Deleted,
     Document,
     Documents,
+    InDigits,
     JobDetails,
     NewDocument,
     NewDocuments,
@@ -42,7 +44,7 @@ from tools.language.sentences import clean
 from tools.passages import SourceDocument
 from tools.store.store import SAMPLES
 
-router = APIRouter(prefix="/v1/collections", tags=["collections"])
+router = APIRouter(prefix="/v1/collections", tags=["collections"], route_class=StrictRoute)
 _PAGE = 100
 _LATER = "respond-async"
 _Documents = Callable[[IngestReport], Iterable[SourceDocument]]
@@ -106,8 +108,8 @@ async def list_collections(service: TheService) -> Collections:
 async def list_documents(
     name: AnyCollection,
     service: TheService,
-    limit: Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE)] = _PAGE,
-    offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
+    limit: Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE), InDigits] = _PAGE,
+    offset: Annotated[int, Query(ge=0, le=2**53), InDigits] = 0,
 ) -> Documents:
     """The documents of a collection, in the order in which they were stored."""
     rows = await asyncio.to_thread(service.runs.store.documents, name, limit + 1, offset)
@@ -215,7 +217,9 @@ async def delete_document(
     name: AnyCollection,
     service: TheService,
     id: Annotated[str, Query(min_length=1, max_length=2000, description="The document's id, as the list shows it.")],
-    number: Annotated[int | None, Query(ge=1, le=2**53, description="Where several have the id: which.")] = None,
+    number: Annotated[
+        int | None, Query(ge=1, le=2**53, description="Where several have the id: which."), InDigits
+    ] = None,
 ) -> Deleted:
     """Removes one document."""
     _check_own(name)

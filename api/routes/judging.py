@@ -5,13 +5,14 @@ import math
 from fastapi import APIRouter
 
 from api.callers import Caller, TheCaller
+from api.json_bodies import StrictRoute
 from api.problems import responses
 from api.schemas import Judged, JudgeRequest
 from api.service import Service, TheService
 from tools.errors import JudgeError
 from tools.inference.judges.judge import Pair
 
-router = APIRouter(tags=["judge"])
+router = APIRouter(tags=["judge"], route_class=StrictRoute)
 _SECONDS = 60.0
 
 

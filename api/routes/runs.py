@@ -11,18 +11,19 @@ from agent.answer.retrieved import Retrieved
 from agent.runs.store import RunStatus
 from api.callers import TheCaller
 from api.events import EVENTS, event_stream
+from api.json_bodies import StrictRoute
 from api.openapi import LOCATED, run_links
 from api.problems import ProblemError, responses
-from api.schemas import MOST_RUNS, Cancelled, Cursor, ResumeRequest, RunDetails, RunId, RunList
+from api.schemas import MOST_RUNS, Cancelled, Cursor, InDigits, ResumeRequest, RunDetails, RunId, RunList
 from api.service import TheService
 
 _NUMBER = {"type": "integer", "minimum": 0, "maximum": 2**31}
 LastEventId = Annotated[
-    int | None, Header(ge=0, le=2**31, description="As EventSource sends it."), WithJsonSchema(_NUMBER)
+    int | None, Header(ge=0, le=2**31, description="As EventSource sends it."), InDigits, WithJsonSchema(_NUMBER)
 ]
 
 listing = APIRouter(prefix="/v1/runs", tags=["runs"])
-router = APIRouter(prefix="/v1/runs/{run_id}", tags=["runs"], responses=responses(404, 422))
+router = APIRouter(prefix="/v1/runs/{run_id}", tags=["runs"], responses=responses(404, 422), route_class=StrictRoute)
 _PAGE = 20
 _LINKED: dict[int | str, dict[str, Any]] = {200: {"links": run_links("$response.body#/runs/0/id")}}
 
@@ -31,7 +32,7 @@ _LINKED: dict[int | str, dict[str, Any]] = {200: {"links": run_links("$response.
 async def list_runs(
     service: TheService,
     caller: TheCaller,
-    limit: Annotated[int, Query(ge=1, le=MOST_RUNS)] = _PAGE,
+    limit: Annotated[int, Query(ge=1, le=MOST_RUNS), InDigits] = _PAGE,
     after: Annotated[Cursor | None, Query(description="The `next` of the page before.")] = None,
     status: Annotated[RunStatus | None, Query(description="Only those; one that is abandoned is running.")] = None,
     thread: Annotated[RunId | None, Query(description="Only those of this thread.")] = None,
@@ -62,7 +63,9 @@ async def run_events(
     service: TheService,
     caller: TheCaller,
     last_event_id: LastEventId = None,
-    after: Annotated[int, Query(ge=0, le=2**31, description="The same, for clients that cannot set headers.")] = 0,
+    after: Annotated[
+        int, Query(ge=0, le=2**31, description="The same, for clients that cannot set headers."), InDigits
+    ] = 0,
 ) -> Response:
     """The run's events after the last one that the caller has seen, until the run ends or waits for its sides."""
     row = await service.run(caller, run_id)
@@ -81,7 +84,7 @@ async def run_passages(run_id: RunId, service: TheService, caller: TheCaller) ->
 
 @router.get("/citations/{number}", response_model=Citation, responses=responses(409))
 async def run_citation(
-    run_id: RunId, number: Annotated[int, Path(ge=1, le=2**31)], service: TheService, caller: TheCaller
+    run_id: RunId, number: Annotated[int, Path(ge=1, le=2**31), InDigits], service: TheService, caller: TheCaller
 ) -> Citation:
     """A source that the run's answer cites, with the words it stands on."""
     await _ended(service, caller, run_id)

@@ -20,7 +20,7 @@ from tools.errors import ModelError
 _ROOT = Path(__file__).parents[2]
 _AT_ONCE, _PAST, _INSTANT = 50, 100, 60
 _SECONDS, _STARTING_SECONDS = 900.0, 300.0
-_INSTANT_SERVER = """
+INSTANT_SERVER = """
 import sys
 from agent.runs.service import Runs
 from agent.settings import load_settings
@@ -52,10 +52,16 @@ def bench_api() -> dict[str, Any]:
     agent did not take of them.
     """
     questions = _questions()
-    with tempfile.TemporaryDirectory() as data, _server(["-m", "api", "--port", "0"], data) as (address, process):
+    with (
+        tempfile.TemporaryDirectory() as data,
+        server_process(["-m", "api", "--port", "0"], data) as (address, process),
+    ):
         alone = asyncio.run(_one_by_one(address, questions))
         peak_alone = round(peak_memory(process.pid))
-    with tempfile.TemporaryDirectory() as data, _server(["-m", "api", "--port", "0"], data) as (address, process):
+    with (
+        tempfile.TemporaryDirectory() as data,
+        server_process(["-m", "api", "--port", "0"], data) as (address, process),
+    ):
         together = asyncio.run(_all_at_once(address, [questions[i % len(questions)] for i in range(_AT_ONCE)]))
         peak = round(peak_memory(process.pid))
         past = asyncio.run(_all_at_once(address, [questions[i % len(questions)] for i in range(_PAST)]))
@@ -81,7 +87,7 @@ def bench_api() -> dict[str, Any]:
 def bench_instant() -> dict[str, float]:
     """Milliseconds of an ask over HTTP to a server whose providers answer at once; what HTTP adds to the agent's own
     time, which the reply tells (Server-Timing), each ask by itself."""
-    with tempfile.TemporaryDirectory() as data, _server(["-c", _INSTANT_SERVER], data) as (address, _):
+    with tempfile.TemporaryDirectory() as data, server_process(["-c", INSTANT_SERVER], data) as (address, _):
         taken = asyncio.run(_whole_answers(address))
     return {
         **spread("instant_http_ms", [whole for whole, _ in taken]),
@@ -96,7 +102,7 @@ def _questions() -> list[str]:
 
 
 @contextmanager
-def _server(arguments: Sequence[str], data: str) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
+def server_process(arguments: Sequence[str], data: str) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
     """A server process on a free port: its address, once it listens. What it logs goes into a file beside the data."""
     environment = {name: os.environ[name] for name in ("PATH", "LANG", "TZ", "HOME") if name in os.environ}
     environment |= {"STEELMAN_DATA_DIR": data, "STEELMAN_API_RATE": "100000/minute"}

@@ -32,3 +32,12 @@ def peak_memory(process: int | str = "self") -> float:
         return int(own[1]) / (1 << 10)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+
+
+def resident_memory(process: int) -> float:
+    """Megabytes that a process holds now (Linux); 0 where that cannot be read or the process is gone."""
+    try:
+        held = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
+    except OSError:
+        return 0.0
+    return int(held[1]) / (1 << 10) if held else 0.0

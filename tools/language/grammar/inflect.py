@@ -1,7 +1,7 @@
 """Forms of English verbs: the regular rules, and a table for the rest."""
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from tools.language.grammar.lexicon import lookup
 
@@ -29,6 +29,7 @@ understand understood understood|undertake undertook undertaken|undo undid undon
 wake woke woken|wear wore worn|weep wept wept|win won won|wind wound wound|withdraw withdrew withdrawn
 withhold withheld withheld|withstand withstood withstood|write wrote written
 """
+_REMEMBERED = 20_000  # words
 _VERB_ENDING = re.compile(r"[a-z]{2,}(?:ise|ize|ify|yse)$")
 _DOUBLED = re.compile(r"(?:[^aeiou]|^|qu)[aeiou][bdgklmnprtvz]$")
 _STRESSED_END = frozenset(
@@ -91,7 +92,7 @@ def _regular(base: str, ending: str) -> str:
     return (base + base[-1] if _doubles(base) else base) + ending
 
 
-@cache
+@lru_cache(_REMEMBERED)
 def verb_strength(core: str) -> float:
     """How surely the word is the base form of a verb: 0 never, about 1 a noun as well, 3 and more a verb first.
 
@@ -114,7 +115,7 @@ def verb_strength(core: str) -> float:
     return (1.0 if tag.startswith("NN") else 0.7) if inflected else 0.0
 
 
-@cache
+@lru_cache(_REMEMBERED)
 def base_form(core: str) -> str:
     """The base of an inflected verb ('harms', 'banned', 'led'), or '' when the word is no form of a verb."""
     if core in _bases():

@@ -1,0 +1,223 @@
+"""Doors that are fuzzed in this process: questions, options, the command line, follow-ups, files of every kind."""
+
+import contextlib
+import io
+import logging
+import random
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent.__main__ import build_parser
+from agent.evidence.followups import resolve
+from agent.options import RunOptions
+from agent.question import check_question
+from evals.faults.fuzz import Door, Findings
+from tools.errors import InputError, SourceError, SteelmanError
+from tools.ingest.readers import READERS, read_file
+from tools.language.grammar import frame
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+_WORDS = (
+    *("Should", "schools", "ban", "phones?", "Is", "nuclear", "power", "safe", "why", "the", "benefits", "of", "2"),
+    *("strongest", "counter-argument", "to", "What", "about", "cost?", "not", "\u202e", "“", "—", "3.", "is it", "\n"),
+)
+_APART = (".pdf",)  # read in a process of its own, which a fuzzing of many small inputs would only start
+
+
+def here() -> dict[str, Door]:
+    """The doors by name. Raises InputError where hypothesis is not installed."""
+    return {
+        "question": _questions,
+        "options": _options,
+        "commands": _commands,
+        "follow-up": _followups,
+        "files": _files,
+    }
+
+
+def drawn(strategy: "SearchStrategy[Any]", inputs: int, seed: int, take: Callable[[Any], str]) -> Findings:
+    """The findings of so many inputs of a strategy; `take` says how an input was taken, and raises what is wrong."""
+    import hypothesis
+
+    found = Findings()
+
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        max_examples=inputs,
+        database=None,
+        deadline=None,
+        phases=(hypothesis.Phase.generate,),
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    @hypothesis.given(strategy)
+    def each(given: Any) -> None:
+        try:
+            outcome = take(given)
+        except SteelmanError as exc:
+            outcome = type(exc).__name__
+            if not str(exc).strip():
+                found.wrong.append(f"an error without a word for {given!r:.300}")
+        except Exception as exc:  # noqa: BLE001  # the finding itself
+            outcome = f"{type(exc).__name__}!"
+            found.wrong.append(f"{type(exc).__name__}: {exc!s:.200} for {given!r:.300}")
+        found.took(outcome)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        each()
+    return found
+
+
+def texts() -> "SearchStrategy[str]":
+    """Any text, and sentences of words that the agent has rules for."""
+    from hypothesis import strategies as st
+
+    worded = st.lists(st.sampled_from(_WORDS) | st.text(max_size=8), max_size=14).map(" ".join)
+    return st.one_of(st.text(max_size=200), worded)
+
+
+def _questions(inputs: int, seed: int) -> Findings:
+    def take(text: str) -> str:
+        return frame(check_question(text)).form
+
+    return drawn(texts(), inputs, seed, take)
+
+
+def _followups(inputs: int, seed: int) -> Findings:
+    return drawn(texts(), inputs, seed, lambda text: "target" if resolve(text, []) else "none")
+
+
+def _options(inputs: int, seed: int) -> Findings:
+    from hypothesis import strategies as st
+
+    numbers = st.integers(-5, 10_000) | st.floats() | st.integers()
+    values = st.one_of(numbers, texts(), st.booleans(), st.none())
+    names = st.sampled_from([*(name for name in asdict(RunOptions()) if name != "depth"), "unknown"])
+    given = st.tuples(
+        st.sampled_from(["quick", "normal", "deep", "", "deeper"]), st.dictionaries(names, values, max_size=4)
+    )
+
+    def take(drawn_options: tuple[str, dict[str, Any]]) -> str:
+        depth, changes = drawn_options
+        fitting = {k: v for k, v in changes.items() if isinstance(v, type(getattr(RunOptions(), k, v)))}
+        options = RunOptions.of(depth, **fitting)  # type: ignore[arg-type]  # wrong depths are among the inputs
+        assert RunOptions.from_dict(options.to_dict()) == options, "options change when they are stored"
+        return "accepted"
+
+    return drawn(given, inputs, seed, take)
+
+
+def _commands(inputs: int, seed: int) -> Findings:
+    from hypothesis import strategies as st
+
+    known = "ask chat batch ingest collections delete rebuild runs doctor graph --deep --quick --out --limit -h".split()
+    given = st.lists(st.sampled_from(known) | st.text(max_size=12) | st.integers().map(str), max_size=6)
+
+    def take(arguments: list[str]) -> str:
+        said = io.StringIO()
+        try:
+            with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
+                build_parser().parse_args(arguments)
+        except SystemExit as exc:
+            status = exc.code
+        else:
+            return "parsed"
+        assert status in (0, 2), f"exit status {status}"
+        assert said.getvalue().strip(), "ended without a word"
+        return f"exit {status}"
+
+    return drawn(given, inputs, seed, take)
+
+
+class _Failed(logging.Handler):
+    """Keeps what a reader failed at and what its caller is told of as a problem of the file."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.errors: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info and record.exc_info[1] is not None:
+            self.errors.append(repr(record.exc_info[1])[:200])
+
+
+def _files(inputs: int, seed: int) -> Findings:
+    """Bytes as files of every ending: whatever they are, documents come of them or one clear problem."""
+    from hypothesis import strategies as st
+
+    endings = sorted(set(READERS) - set(_APART))
+    given = st.tuples(st.sampled_from(endings), st.one_of(st.binary(max_size=400), texts().map(_encoded), _near()))
+    log, failed = logging.getLogger("tools.ingest.readers"), _Failed()
+    level = log.level
+    with tempfile.TemporaryDirectory() as folder:
+
+        def take(drawn_file: tuple[str, bytes]) -> str:
+            ending, data = drawn_file
+            path = Path(folder) / f"file{ending}"
+            path.write_bytes(data)
+            failed.errors.clear()
+            try:
+                read = list(read_file(path, path.name, lambda _: None))
+            except SourceError:
+                assert not failed.errors, f"its reader failed: {failed.errors[0]}"
+                return "problem"
+            return "documents" if read else "empty"
+
+        log.addHandler(failed)
+        log.setLevel(logging.DEBUG)
+        try:
+            return drawn(given, inputs, seed, take)
+        finally:
+            log.removeHandler(failed)
+            log.setLevel(level)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _near() -> "SearchStrategy[bytes]":
+    """Bytes that are nearly a file of some kind: a good one with a few places changed."""
+    from hypothesis import strategies as st
+
+    good = (
+        b"id,text,title\n1,Schools should ban phones.,One\n2,They should not.,Two\n",
+        b'[{"id": 1, "text": "Schools should ban phones."}, {"id": 2, "text": "They should not."}]',
+        b'{"id": 1, "text": "Schools should ban phones."}\n{"id": 2, "text": "No."}\n',
+        b"<!doctype html><html><head><title>T</title></head><body><h1>H</h1><p>Schools should ban phones.</p></body>",
+        b"# A heading\n\nSchools should ban phones.\n\n- item\n- item\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
+        rb"{\rtf1\ansi{\fonttbl\f0\fswiss Helvetica;}\f0\pard Schools should ban phones.\par}",
+        b"PK\x03\x04\x14\x00\x00\x00\x08\x00" + bytes(40) + b"word/document.xml" + bytes(60),
+    )
+    return st.builds(changed, st.sampled_from(good), st.integers(0, 2**32))
+
+
+def changed(data: bytes, seed: int) -> bytes:
+    """The data with up to six places removed, doubled or overwritten."""
+    rng, made = random.Random(seed), bytearray(data)
+    for _ in range(rng.randint(1, 6)):
+        at = rng.randrange(len(made) + 1)
+        piece = bytes(made[at : at + rng.randint(1, 8)])
+        match rng.randrange(3):
+            case 0:
+                del made[at : at + len(piece)]
+            case 1:
+                made[at:at] = piece * rng.randint(1, 5)
+            case _:
+                made[at : at + len(piece)] = rng.randbytes(len(piece))
+    return bytes(made)
+
+
+def check_installed() -> None:
+    """Raises InputError where what makes the inputs is not installed."""
+    try:
+        import hypothesis  # noqa: F401
+        import schemathesis  # noqa: F401
+    except ImportError as exc:
+        raise InputError("hypothesis and schemathesis make the inputs. Install them: `make test` does.") from exc

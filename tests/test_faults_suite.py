@@ -1,0 +1,169 @@
+"""The suite 'faults': what a cell of its table says, and the short form of the whole."""
+
+import contextlib
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from agent.answer.model import Answer, Note
+from evals.__main__ import main
+from evals.benchmarks.kills_of_server import Killed, kill_server
+from evals.faults.doors_here import drawn, here
+from evals.faults.fuzz import CHUNK, Findings, chunks, fuzzed, part_of
+from evals.faults.fuzz import table as fuzz_table
+from evals.faults.injected import FAULTS, OWN
+from evals.faults.kills import WRITERS
+from evals.faults.kills import table as kills_table
+from evals.faults.matrix import Cell, Matrix, _answer_told, _error_told
+from evals.faults.parts import KEY, PARTS
+from evals.suites.faults import table
+from tools.errors import InputError, ProviderError
+
+CHAT = PARTS["chat model"]
+
+
+@pytest.fixture(scope="module")
+def matrix(tmp_path_factory: pytest.TempPathFactory) -> Matrix:
+    return Matrix(tmp_path_factory.mktemp("faults"), deadline=20.0)
+
+
+def test_every_cell_of_the_search_engine_and_what_a_row_says(matrix: Matrix) -> None:
+    cells = matrix.cells_of("search engine")
+    assert set(cells) == {(fault, stage) for fault in FAULTS for stage in ("retrieve", "requery")}
+    found = [matrix.cell("search engine", fault, "retrieve") for fault in ("500", "wrong count")]
+    assert [(c.ended, c.broken) for c in found] == [("noted", ""), ("unharmed", "")]
+    assert "Tavily failed (status 500" in found[0].said
+    shown = table(found)
+    assert "500" in shown
+    assert "2 runs, 0 against the rule" in shown
+
+
+def test_a_fault_that_is_not_met_breaks_the_rule(matrix: Matrix) -> None:
+    assert matrix.cell("search engine", "500", "nowhere").broken == "the part was not asked at this stage"
+
+
+def answer(matrix: Matrix, **changes: object) -> Answer:
+    return matrix.well("search engine").answer.model_copy(update=changes)
+
+
+def test_what_breaks_the_rule(matrix: Matrix) -> None:
+    well = answer(matrix, notes=[])
+    noted = Note(kind="degraded", text="scripted failed.")
+
+    def broken(**changes: object) -> str:
+        return _answer_told(answer(matrix, **{"notes": [], **changes}), well, CHAT)[2]
+
+    assert broken() == ""
+    assert broken(coverage=[], notes=[noted]) == ""
+    assert "nothing tells" in broken(coverage=[])
+    assert "nothing tells" in broken(providers=well.providers | {"judge": "another"})
+    assert "Nothing" in broken(outcome="nothing_found", summary="Nothing was found.", notes=[noted])
+    assert broken(notes=[Note(kind="degraded", text=f"scripted: {KEY}")]) == "a key is shown"
+
+
+def test_which_errors_are_clear() -> None:
+    assert _error_told(ProviderError("the judge failed. Mend it."))[2] == ""
+    assert _error_told(ProviderError("one\ntwo"))[2]
+    assert _error_told(ValueError("oops"))[2]
+    assert _error_told(TimeoutError())[2] == "the run did not end"
+    assert _error_told(ProviderError(KEY))[2]
+
+
+def test_the_table_tells_what_broke() -> None:
+    cells = [Cell("judge", "hang", "judge", "noted", 3.0, "slow", "ended 9.0 s past its deadline")]
+    assert "BROKEN 3.0" in table(cells)
+    assert "1 runs, 1 against the rule\njudge, hang, judge: ended 9.0 s past its deadline. slow" in table(cells)
+
+
+def test_what_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["faults", "--parts", "teapot"]) == 1
+    assert "there is no 'teapot'" in capsys.readouterr().err
+
+
+def test_own_faults_have_a_name() -> None:
+    assert set(OWN) <= set(FAULTS)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_short_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["faults", "--quick", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["broken"] == 0
+    assert found["cells"] >= 36
+
+
+# Hostile inputs
+
+
+def test_parts_of_the_inputs_are_all_of_them_once() -> None:
+    doors = {"one": 3.0, "two": 1.0}
+    whole = list(chunks(doors, 4_000, (1, 1)))
+    assert sum(c.inputs for c in whole if c.door == "one") == 3_000
+    parts = [list(chunks(doors, 4_000, part_of(f"{k}/3"))) for k in (1, 2, 3)]
+    assert sorted(c.key for part in parts for c in part) == sorted(c.key for c in whole)
+    for wrong in ("0/3", "4/3", "x", "1"):
+        with pytest.raises(InputError, match="--part is K/N"):
+            part_of(wrong)
+
+
+def test_what_was_done_is_not_done_again(tmp_path: Path) -> None:
+    record, asked = tmp_path / "done.jsonl", []
+
+    def door(inputs: int, seed: int) -> Findings:
+        asked.append(seed)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return Findings(inputs, Counter({"fine": inputs}), ["odd"])
+
+    wanted = list(chunks({"door": 1.0}, 3 * CHUNK, (1, 1)))
+    stopped = fuzzed(contextlib.nullcontext({"door": door}), wanted, 1, record)
+    assert stopped["door"].inputs == CHUNK
+    found = fuzzed(contextlib.nullcontext({"door": door}), wanted, 1, record)
+    assert found["door"].inputs == 3 * CHUNK
+    assert found["door"].wrong == ["odd"]
+    assert len(asked) == 4
+    assert "door               750      1  fine 750" in fuzz_table(found)
+
+
+def test_doors_of_this_process_take_whatever_comes() -> None:
+    for name, door in here().items():
+        found = door(12, 3)
+        assert found.inputs >= 12, name
+        assert found.wrong == [], name
+
+
+def test_an_exception_that_is_none_of_ours_is_wrong() -> None:
+    from hypothesis import strategies as st
+
+    def take(number: int) -> str:
+        if number:
+            raise ZeroDivisionError("oops")
+        return "fine"
+
+    found = drawn(st.sampled_from([0, 1]), 10, 1, take)
+    assert any("ZeroDivisionError: oops for 1" in w for w in found.wrong)
+
+
+# Kills
+
+
+def test_what_does_not_hold_after_kills_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def writer(kills: int, folder: Path, seed: int) -> Killed:
+        assert folder.is_dir()
+        return Killed(["d7 is stored 2 times"] * (seed == 2), kills=kills)
+
+    monkeypatch.setitem(WRITERS, "server", writer)
+    assert main(["faults", "--kills", "3"]) == 0
+    assert main(["faults", "--kills", "3", "--seed", "2"]) == 1
+    assert "server: d7 is stored 2 times" in kills_table({"server": writer(3, tmp_path, 2)})
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_killed_server_loses_nothing(tmp_path: Path) -> None:
+    killed = kill_server(2, tmp_path, 1)
+    assert killed.violations == []
+    assert killed.kills == 2

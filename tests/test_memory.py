@@ -1,0 +1,68 @@
+"""Freed memory goes back to the machine."""
+
+import os
+import sys
+import threading
+
+import pytest
+from api_on_loopback import api
+from conftest import Spawn
+
+from agent.settings import Settings
+from evals.benchmarks.load import memory_of
+from evals.benchmarks.timing import resident_memory
+
+glibc = pytest.mark.skipif(
+    sys.platform != "linux" or "CS_GNU_LIBC_VERSION" not in os.confstr_names, reason="glibc's allocator"
+)
+
+# Each of many threads takes and frees as services do; what is held is printed before and after the word to glibc.
+THREADS = """
+import os, sys, threading
+from evals.benchmarks.timing import resident_memory
+from tools.memory import give_back, use_few_heaps
+if sys.argv[1] == "few":
+    use_few_heaps()
+started, gone = threading.Barrier(16), threading.Barrier(16)
+kept = []
+def work():
+    started.wait()
+    mine = [bytes(50_000) for _ in range(60)]
+    kept.append(mine[::20])  # a few that live on keep the others' heap from shrinking
+    gone.wait()
+threads = [threading.Thread(target=work) for _ in range(16)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+before = resident_memory(os.getpid())
+give_back()
+print(before, resident_memory(os.getpid()))
+"""
+
+
+@glibc
+def test_what_threads_freed_is_given_back(spawn: Spawn) -> None:
+    out, err = spawn(THREADS, "few").communicate(timeout=60)
+    before, after = map(float, out.split())
+    assert not err
+    assert after < before - 20
+
+
+def test_a_server_gives_back_now_and_then(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = threading.Event()
+    monkeypatch.setattr("tools.memory._SECONDS", 0.01)
+    monkeypatch.setattr("tools.memory.give_back", given.set)
+    with api(settings):
+        assert given.wait(20)
+
+
+def test_memory_settles_or_does_not() -> None:
+    flat = [(5.0 * i, 500.0) for i in range(1, 121)]
+    assert memory_of(flat)["settles"] is True
+    assert memory_of([(at, mb + at / 5) for at, mb in flat])["settles"] is False
+    assert memory_of(flat[:60])["settles"] is None
+    assert memory_of([]) == {"settles": None}
+
+
+def test_no_memory_of_a_process_that_is_gone() -> None:
+    assert resident_memory(os.getpid()) > 10
+    assert resident_memory(2**22 + 1) == 0.0
