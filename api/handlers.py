@@ -11,8 +11,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
 
+from api.patterns import PATTERNS
 from api.problems import FieldProblem, ProblemError, problem_of, unexpected
-from api.schemas import PATTERNS
 from tools.errors import SteelmanError
 
 _JSON, _FORM = "application/json", "multipart/form-data"

@@ -25,9 +25,10 @@ from api.hints import stored_answer, without_hints
 from api.jobs.jobs import Jobs
 from api.observing.logs import SERVER
 from api.observing.notes import note
+from api.patterns import Cursor
 from api.problems import ProblemError, failed_run
 from api.room import Room
-from api.schemas import Cursor, RetrieveRequest, RunDetails, RunList, RunSummary, Side
+from api.schemas import RetrieveRequest, RunDetails, RunList, RunSummary, Side
 from tools.errors import RunAbandonedError, RunBusyError, SteelmanError, UnknownRunError
 
 OpenRuns = Callable[[], AbstractAsyncContextManager[Runs]]

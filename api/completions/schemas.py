@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from agent.answer.model import Outcome
 from agent.options import Depth
-from api.schemas import RunId, SearchOptions, WholeNumber
+from api.patterns import RunId, WholeNumber
+from api.schemas import SearchOptions
 
 MODELS: dict[str, Depth] = {"steelman": "normal", "steelman-quick": "quick", "steelman-deep": "deep"}
 """The models that a client may name: how much is searched, judged and written."""

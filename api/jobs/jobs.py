@@ -16,8 +16,9 @@ from api.callers import Caller
 from api.jobs.table import JobRow, JobTable
 from api.jobs.work import Workshop
 from api.observing.notes import note
+from api.patterns import JobCursor
 from api.problems import ProblemError
-from api.schemas import JobCursor, JobDetails, JobList, JobStatus, JobSummary, Stored
+from api.schemas import JobDetails, JobList, JobStatus, JobSummary, Stored
 from api.uploads import Folders, Upload
 from tools.errors import SteelmanError
 

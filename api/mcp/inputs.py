@@ -8,8 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from agent.options import Depth
 from agent.question import LONGEST
+from api.patterns import AnyCollection, Domain
 from api.problems import FieldProblem, ProblemError
-from api.schemas import AnyCollection, Domain, JudgeRequest, RetrieveRequest
+from api.schemas import JudgeRequest, RetrieveRequest
 
 _Thread = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{12})?$")]
 _Input = TypeVar("_Input", bound=BaseModel)

@@ -16,17 +16,15 @@ from api.callers import Caller, TheCaller
 from api.disconnects import GONE, while_there
 from api.json_bodies import StrictRoute
 from api.openapi import JOB_LOCATED
+from api.patterns import AnyCollection, CollectionName, InDigits
 from api.problems import FieldProblem, ProblemError, responses
 from api.schemas import (
     MOST_ON_A_PAGE,
-    AnyCollection,
     Collection,
-    CollectionName,
     Collections,
     Deleted,
     Document,
     Documents,
-    InDigits,
     JobDetails,
     NewDocument,
     NewDocuments,

@@ -7,8 +7,9 @@ from starlette.responses import Response
 
 from api.callers import TheCaller
 from api.openapi import JOB_LOCATED, job_links
+from api.patterns import AnyCollection, JobCursor, JobId
 from api.problems import responses
-from api.schemas import MOST_RUNS, AnyCollection, JobCancelled, JobCursor, JobDetails, JobId, JobList, JobStatus
+from api.schemas import MOST_RUNS, JobCancelled, JobDetails, JobList, JobStatus
 from api.service import TheService
 
 listing = APIRouter(prefix="/v1/jobs", tags=["jobs"])

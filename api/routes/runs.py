@@ -13,8 +13,9 @@ from api.callers import TheCaller
 from api.events import EVENTS, event_stream
 from api.json_bodies import StrictRoute
 from api.openapi import LOCATED, run_links
+from api.patterns import Cursor, InDigits, RunId
 from api.problems import ProblemError, responses
-from api.schemas import MOST_RUNS, Cancelled, Cursor, InDigits, ResumeRequest, RunDetails, RunId, RunList
+from api.schemas import MOST_RUNS, Cancelled, ResumeRequest, RunDetails, RunList
 from api.service import TheService
 
 _NUMBER = {"type": "integer", "minimum": 0, "maximum": 2**31}
