@@ -17,7 +17,7 @@ import pytest
 from conftest import Spawn
 from toys import House
 
-from evals.benchmarks.kills import kill_while_replacing
+from evals.benchmarks.kills_of_indexes import kill_while_replacing
 from tools.budget import Budget, StageLog, using
 from tools.errors import IndexDamagedError, StoreBusyError, StoreDamagedError
 from tools.store import probe as probing
@@ -303,5 +303,5 @@ def test_the_store_is_its_owners_alone(tmp_path: Path) -> None:
 @pytest.mark.timeout(1800)
 def test_kills_while_documents_are_replaced(tmp_path: Path) -> None:
     report = kill_while_replacing(20, tmp_path / "killed", seed=1)
-    assert report.problems == []
+    assert report.violations == []
     assert report.kills == 20

@@ -10,6 +10,6 @@ from evals.benchmarks.kills_of_runs import kill_while_asking
 @pytest.mark.slow
 def test_nothing_is_lost_doubled_or_stuck_by_kills(tmp_path: Path) -> None:
     report = kill_while_asking(20, tmp_path / "kills", seed=7, instant=True)
-    assert report.trouble == []
+    assert report.violations == []
     assert report.killed.total() == 20
     assert report.interrupted > 0

@@ -39,7 +39,7 @@ _ANY = 10_000
 
 @dataclass
 class KillReport:
-    """What was killed, and what was not as it has to be; `trouble` is empty where nothing was lost, doubled, stuck."""
+    """What was killed, and what was not as it has to be; `violations` is empty where nothing was lost, doubled, stuck."""
 
     killed: Counter[str] = field(default_factory=Counter)
     """By command: processes that were at work when the kill came."""
@@ -51,7 +51,16 @@ class KillReport:
     """Of those, the ones that had an answer in the end."""
     set_aside: int = 0
     """Runs of the file that were killed three times in one stage."""
-    trouble: list[str] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        return {
+            "kills": self.killed.total(),
+            "interrupted": self.interrupted,
+            "resumed": self.resumed,
+            "set aside": self.set_aside,
+        }
 
 
 def kill_while_asking(kills: int, folder: Path, seed: int, *, instant: bool = False) -> KillReport:
@@ -153,7 +162,7 @@ class _Killer:
                     await runs.answer(await runs.resume(row.id))
                     self._report.resumed += 1
                 except SteelmanError as exc:
-                    self._report.trouble.append(f"run {row.id} cannot be resumed: {exc}")
+                    self._report.violations.append(f"run {row.id} cannot be resumed: {exc}")
             for row in [r for r in self._rows() if not r.batch]:
                 events = await runs.recent_events(row.id)
                 kinds = [e.kind for e in events]
@@ -214,7 +223,7 @@ class _Killer:
 
     def _expect(self, what: str, found: bool) -> None:
         if not found:
-            self._report.trouble.append(f"not so: {what}")
+            self._report.violations.append(f"not so: {what}")
 
 
 def _slow_instant(settings: Settings, store: Store) -> Providers:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from evals.benchmarks.kills_of_indexes import kill_while_replacing
+from evals.benchmarks.kills_of_runs import kill_while_asking
 from evals.benchmarks.kills_of_server import kill_server
 
 
@@ -23,7 +25,11 @@ class KillsReport(Protocol):
 
 
 Writer = Callable[[int, Path, int], KillsReport]
-WRITERS: dict[str, Writer] = {"server": kill_server}
+WRITERS: dict[str, Writer] = {
+    "server": kill_server,
+    "indexes": kill_while_replacing,
+    "runs": kill_while_asking,
+}
 
 
 def table(reports: Mapping[str, KillsReport]) -> str:

@@ -1,6 +1,6 @@
 """Processes killed at random moments while they replace documents: whether the next one finds all that is stored.
 
-`python -m evals.benchmarks.kills FOLDER ROUND` is the process that is killed: it replaces documents without end.
+`python -m evals.benchmarks.kills_of_indexes FOLDER ROUND` is the process that is killed: it replaces documents without end.
 """
 
 import random
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,12 +36,16 @@ _OPENING = 180.0  # seconds at most
 
 @dataclass
 class Report:
-    """kills: of processes at work. healed: how often an index was made again. problems: what was lost, doubled, missed
-    or refused, in words; none is what is wanted."""
+    """kills: of processes at work. healed: how often an index was made again. violations: what was lost, doubled,
+    missed or refused, in words; none is what is wanted."""
 
     kills: int = 0
     healed: int = 0
-    problems: list[str] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        return {"kills": self.kills, "indexes made again": self.healed}
 
 
 class _Words:
@@ -112,17 +117,17 @@ def kill_while_replacing(kills: int, folder: Path, seed: int = 0) -> Report:
         _kill(folder, turn, chance.uniform(0.0, _LATEST))
         report.kills += 1
         asked = chance.sample(range(_DOCUMENTS), _ASKED)
-        look = [sys.executable, "-m", "evals.benchmarks.kills", str(folder), "look", *map(str, asked)]
+        look = [sys.executable, "-m", "evals.benchmarks.kills_of_indexes", str(folder), "look", *map(str, asked)]
         done = subprocess.run(look, capture_output=True, text=True, timeout=_OPENING, cwd=_ROOT, check=False)
         report.healed += done.stderr.count("is made again from the store")
         said = done.stdout.splitlines() or ([] if not done.returncode else [done.stderr[-500:] or "died in silence"])
-        report.problems += [f"after kill {turn}: {line}" for line in said]
+        report.violations += [f"after kill {turn}: {line}" for line in said]
     return report
 
 
 def _kill(folder: Path, turn: int, seconds: float) -> None:
     """Starts a process that replaces documents and kills it so many seconds after its first change."""
-    command = [sys.executable, "-m", "evals.benchmarks.kills", str(folder), "replace", str(turn)]
+    command = [sys.executable, "-m", "evals.benchmarks.kills_of_indexes", str(folder), "replace", str(turn)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=_ROOT) as process:
         assert process.stdout is not None
         process.stdout.readline()
