@@ -1,6 +1,7 @@
 """Processes killed at random moments while they replace documents: whether the next one finds all that is stored.
 
-`python -m evals.benchmarks.kills_of_indexes FOLDER ROUND` is the process that is killed: it replaces documents without end.
+`python -m evals.benchmarks.kills_of_indexes FOLDER ROUND` is the process that is killed: it replaces documents without
+end.
 """
 
 import random

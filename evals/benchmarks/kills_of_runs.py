@@ -39,7 +39,7 @@ _ANY = 10_000
 
 @dataclass
 class KillReport:
-    """What was killed, and what was not as it has to be; `violations` is empty where nothing was lost, doubled, stuck."""
+    """What was killed, and what was not as it has to be; `violations`: what was lost, doubled or stuck."""
 
     killed: Counter[str] = field(default_factory=Counter)
     """By command: processes that were at work when the kill came."""
