@@ -394,7 +394,9 @@ def test_a_ledger_on_a_focus_counts_what_speaks_of_it() -> None:
     passages = {n: Passage(n, f"d{n}", "mine", "…", publisher=f"P{n % 2}") for n in range(1, 6)}
     coverage = Coverage(status="supported", passages=4, sources=2, strongest=0.9, ids=[1, 2, 3, 4], copies=1)
     kept = coverage_on_focus(coverage, {2, 4, 5}, {1: 0.9, 2: 0.8, 4: 0.7}, passages)
-    assert kept == Coverage(status="thin", passages=2, sources=1, strongest=0.8, ids=[2, 4], copies=0, leaning=[])
+    assert kept == Coverage(
+        status="thin", passages=2, sources=1, strongest=0.8, ids=[2, 4], copies=0, reworded=0, leaning=[]
+    )
     assert coverage_on_focus(coverage, {5}, {}, passages)["status"] == "not_found"
 
 

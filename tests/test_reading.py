@@ -308,7 +308,7 @@ async def test_a_side_of_which_all_merely_leans_has_no_counts(made: Callable[[An
     before = Coverage(status="supported", passages=2, sources=2, strongest=0.9, ids=[1, 2], copies=1)
     found = coverage_by_reading(before, one)
     assert sorted(found.pop("leaning")) == [1, 2]
-    assert found == Coverage(status="leaning", passages=0, sources=0, strongest=0.0, ids=[], copies=0)
+    assert found == Coverage(status="leaning", passages=0, sources=0, strongest=0.0, ids=[], copies=0, reworded=0)
 
 
 class Closer(Stances):

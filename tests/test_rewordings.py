@@ -55,15 +55,23 @@ def test_no_chain_makes_one_group_of_what_differs_at_its_ends() -> None:
 class Encoding:
     """Every sentence alike but for those of one text, which are like nothing else."""
 
+    def __init__(self, encoder: object) -> None:
+        self.encoder = encoder
+
     async def encode_sentences(self, sentences: Sequence[Sentence]) -> NDArray[np.float32]:
         return np.array([[0, 1] if s.passage.id == 2 else [1, 0] for s in sentences], np.float32).reshape(-1, 2)
 
 
 @pytest.mark.parametrize(("ids", "same"), [([3, 1, 2, 9], {1: 1, 2: 2, 3: 1}), ([], {})])
-async def test_which_passages_of_a_run_say_the_same(ids: list[int], same: dict[int, int]) -> None:
+async def test_which_passages_of_a_run_say_the_same(encoder: MiniLM, ids: list[int], same: dict[int, int]) -> None:
     words = ("The ferry pays for itself.", "Nobody asked the islanders.", "By its fares the boat earns what it costs.")
     found = {i: Passage(i, f"{i}.txt", "c", text) for i, text in enumerate(words, start=1)}
-    assert await same_as(cast("Models", Encoding()), found, ids) == same
+    assert await same_as(cast("Models", Encoding(encoder)), found, ids) == same
+
+
+async def test_thresholds_of_one_encoder_say_nothing_of_another() -> None:
+    found = {i: Passage(i, f"{i}.txt", "c", f"Text {i}.") for i in (1, 2, 3)}
+    assert await same_as(cast("Models", Encoding(None)), found, found) == {1: 1, 2: 2, 3: 3}
 
 
 @pytest.mark.parametrize("reworded", [False, True])

@@ -7,15 +7,21 @@ import numpy as np
 
 from agent.evidence.coverage import originals_of
 from agent.inference import Models
+from tools.inference.encoders.encoder import MiniLM
 from tools.language.rewordings import same_groups
 from tools.language.sentences import passage_sentences
 from tools.passages import Passage
 
 
 async def same_as(models: Models, passages: dict[int, Passage], ids: Collection[int]) -> dict[int, int]:
-    """Of each of the passages the first one, by id, that says the same, be it word for word or in other words."""
+    """Of each of the passages the first one, by id, that says the same, be it word for word or in other words.
+
+    What says the same in other words is told by thresholds of the embedded encoder, and by no other one.
+    """
     kept = {i: passages[i] for i in sorted(set(ids)) if i in passages}
     originals = originals_of(kept)
+    if not isinstance(models.encoder, MiniLM):
+        return originals
     texts = sorted(set(originals.values()))
     sentences = [passage_sentences(kept[i]) for i in texts]
     vectors = await models.encode_sentences([s for mine in sentences for s in mine])

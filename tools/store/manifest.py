@@ -7,6 +7,7 @@ whenever it opens it; that file's content is compared, without the pages of that
 import json
 import os
 import sqlite3
+import struct
 import zlib
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
@@ -17,13 +18,13 @@ from tools.disk import disk_errors, sync_folder
 
 _FILE = "MANIFEST"
 _OPENED = "chroma.sqlite3"
-_LENGTHS = "length.bin"
-"""Chroma writes it again when it reads, with other bytes, and needs no more than that it is there."""
+_LENGTHS, _VECTORS, _HEADER = "length.bin", "data_level0.bin", "header.bin"
+"""Files of Chroma's graph. The first it writes again when it reads, with other bytes, and needs no more than that it is
+there; the second too, as long as the third says that no vector is in it and all are still in SQLite."""
+_COUNT = struct.Struct("<iQQQ")  # a header's beginning: version, offset, room for, and number of vectors
 _OPENINGS = "acquire_write"
 """The table that grows with every opening."""
-_MOST_COMPARED = (
-    32 << 20
-)  # bytes of a file that changes whenever it is opened; of a larger one only the size is compared
+_MOST_COMPARED = 32 << 20  # bytes of a file that changes at each opening; of a larger one only the size is compared
 _BLOCK = 1 << 20
 _WITHOUT = (".lock", "-journal", "-wal", "-shm")  # come and go
 
@@ -83,11 +84,20 @@ class Manifest:
                     continue
                 if now.st_size != size:
                     return f"{name} has {now.st_size} bytes instead of {size}"
-                if file.name != _LENGTHS and _sum(file) != known_sum:
+                if not _is_scratch(file) and _sum(file) != known_sum:
                     return f"{name} is not as it was written"
             except OSError as exc:
                 return f"{name} is missing" if isinstance(exc, FileNotFoundError) else f"{name}: {exc.strerror}"
         return ""
+
+
+def _is_scratch(file: Path) -> bool:
+    """Whether a file's bytes say nothing as long as their number is right."""
+    if file.name != _VECTORS:
+        return file.name == _LENGTHS
+    with suppress(OSError, struct.error):
+        return bool(_COUNT.unpack_from(file.with_name(_HEADER).read_bytes())[3] == 0)
+    return False
 
 
 def _files(folder: Path) -> list[Path]:
