@@ -86,6 +86,7 @@ def test_every_suite_teaches_by_its_help(suite: str, capsys: pytest.CaptureFixtu
         "judge-mean",
         "judge-pack",
         "judge-train",
+        "licences",
     )
 
 
