@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import logging
 import os
 import pty
 import re
@@ -42,6 +43,9 @@ def cli(
     monkeypatch.setattr(session, "Runs", partial(Runs, build=build()))
     monkeypatch.setattr("agent.runs.parts.index_samples", lambda *_: None)  # the instant collection stands in for them
     (settings.data_dir / "cache").symlink_to(models_dir)
+    # A server that another test had in this process leaves a handler, which would tell all once more.
+    handlers = [handler for handler in logging.root.handlers if type(handler) is not logging.StreamHandler]
+    monkeypatch.setattr(logging.root, "handlers", handlers)
 
     def run(*arguments: str) -> tuple[int, str, str]:
         capsys.readouterr()

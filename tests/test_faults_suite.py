@@ -155,6 +155,8 @@ def test_what_does_not_hold_after_kills_is_told(tmp_path: Path, monkeypatch: pyt
         assert folder.is_dir()
         return Killed(["d7 is stored 2 times"] * (seed == 2), kills=kills)
 
+    for name in set(WRITERS) - {"server"}:
+        monkeypatch.delitem(WRITERS, name)
     monkeypatch.setitem(WRITERS, "server", writer)
     assert main(["faults", "--kills", "3"]) == 0
     assert main(["faults", "--kills", "3", "--seed", "2"]) == 1

@@ -166,7 +166,7 @@ def test_an_index_of_another_time_is_looked_into_and_goes_on(folder: Path, tmp_p
     shutil.copytree(folder / "index", tmp_path / "backup")
     house = House(folder)
     house.put("c", late="The late hornet came.")
-    assert house.find("late hornet")[0] == "late"
+    assert "late" in house.find("late hornet")
     house.search.close()
     house.store.delete_document("c", "late")
     house.search.refresh()
