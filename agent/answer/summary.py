@@ -10,6 +10,8 @@ from tools.language.grammar import lower_first
 _LOOKED_AT = 9  # of the passages that lean to a side, those that documents are named from
 THOUGH = "though not all could be searched, read or judged; the notes say what failed"
 """What stands beside 'nothing was found' where something failed."""
+RAN_OUT = "Time ran out before all was"
+"""How the summary begins to say that not all was searched or judged in time."""
 SETTLED_PASSAGES, SETTLED_SOURCES, SETTLED_RATIO = 8, 4, 8
 """'The sources found agree': at least so many passages and sources on one side, and so many times the other's."""
 
@@ -29,7 +31,7 @@ def ran_out(state: RunState) -> str:
     stages = {f["stage"] for f in state.get("failures", []) if f.get("kind") == "late"}
     if not stages:
         return ""
-    return f"Time ran out before all was {'judged' if stages == {'judge'} else 'searched'}."
+    return f"{RAN_OUT} {'judged' if stages == {'judge'} else 'searched'}."
 
 
 def _summary(outcome: Outcome, state: RunState) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.answer.model import Answer, Note
-from agent.answer.summary import THOUGH
+from agent.answer.summary import RAN_OUT, THOUGH
 from agent.options import RunOptions
 from agent.providers.build import build_providers
 from agent.providers.retrieval import build_encoder, build_search
@@ -44,6 +44,7 @@ MARGIN = 3.0
 """Seconds past the deadline that a busy machine may take to end it."""
 _GIVE_UP = 20.0  # past both, when a run that does not end is left
 _LIBRARY = "library"
+_UNDONE = ("failed", "degraded", "late")  # kinds of notes that tell of something that was not done
 _CRASH = "something went wrong inside Steelman"
 
 
@@ -103,7 +104,7 @@ class Matrix:
         if name not in self.wells:
             with FaultServer(PARTS[name].play) as server:
                 answer = self._answer(name, server, f"{name} well", _WELL_DEADLINE)
-            failed = [n.text for n in answer.notes if n.kind in ("failed", "degraded")]
+            failed = [n.text for n in answer.notes if n.kind in _UNDONE]
             assert answer.outcome == "answered", answer.notes
             assert not failed, failed
             assert not server.failures, server.failures
@@ -189,7 +190,7 @@ def _answer_told(answer: Answer, well: Answer, part: Part) -> tuple[str, str, st
     ended, said = "noted" if notes else "unharmed", notes[0] if notes else ""
     if any(KEY in text for text in notes):
         return ended, said, "a key is shown"
-    if answer.outcome != well.outcome and THOUGH not in answer.summary:
+    if answer.outcome != well.outcome and not any(said in answer.summary for said in (RAN_OUT, THOUGH)):
         return ended, said, f"'{answer.summary}'"
     served = {stage for stage, by in answer.providers.items() if _plain(by) != _plain(well.providers.get(stage, ""))}
     if not notes and (served or (not part.partial and _counted(answer) != _counted(well))):
@@ -199,7 +200,7 @@ def _answer_told(answer: Answer, well: Answer, part: Part) -> tuple[str, str, st
 
 def _tells(note: Note, part: Part) -> bool:
     named = any(word in note.text for word in part.named)
-    return note.kind in ("failed", "degraded") or (named and note.kind != "balance")
+    return note.kind in _UNDONE or (named and note.kind != "balance")
 
 
 def _plain(name: str) -> str:
