@@ -84,6 +84,9 @@ def test_collections_are_filled_read_and_removed(steelman: Steelman, tmp_path: P
     assert {c.name: c.documents for c in steelman.collections()}["my papers 2026"] == 3
     assert {d.id for d in steelman.documents("my papers 2026")} == {"notes.txt", "paper.pdf", "bells-7"}
     assert steelman.delete_document("my papers 2026", "bells-7") == 1
+    for odd in ("..", "../a/b?c#d", "/e//f%2F"):
+        assert steelman.store("my papers 2026", [NewDocument(id=odd, text="Bridges carry bells.")]).stored == 1
+        assert steelman.delete_document("my papers 2026", odd) == 1
     assert steelman.delete_collection("my papers 2026") == 2
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -131,7 +132,7 @@ def test_a_document_whose_id_is_the_key_of_a_row_is_another(client: httpx.Client
     assert store(client, "apart", {"id": "x.csv#A1", "text": f"{TEXT} Sent."}).json()["replaced"] == 0
     assert listed(client, "apart").keys() == {"A1", "x.csv#A1"}
     for id_ in ("x.csv#A1", "A1"):
-        reply = client.delete("/v1/collections/apart/documents", params={"id": id_})
+        reply = client.delete(f"/v1/collections/apart/documents/{quote(id_)}")
         assert (reply.status_code, id_ in listed(client, "apart")) == (200, False)
 
 
@@ -182,7 +183,7 @@ def test_a_files_name_is_an_id_and_never_a_path(client: httpx.Client, name: str,
     assert upload(client, "names", (name, f"{TEXT} {name}".encode())).json()["stored"] == 1
     assert name in listed(client, "names")
     assert not list(tmp_path.rglob("*.txt"))
-    removed = client.delete("/v1/collections/names/documents", params={"id": name})
+    removed = client.delete("/v1/collections/names/documents/" + quote(name, safe="").replace(".", "%2E"))
     assert removed.json() == {"passages": 1}
     assert name not in listed(client, "names")
 
@@ -236,18 +237,18 @@ def test_the_samples_stay_as_they_are(client: httpx.Client) -> None:
         store(client, "samples", {"id": "d", "text": TEXT}),
         upload(client, "samples", ("a.txt", TEXT.encode())),
         client.delete("/v1/collections/samples"),
-        client.delete("/v1/collections/samples/documents", params={"id": "d1"}),
+        client.delete("/v1/collections/samples/documents/d1"),
     ]
     assert {(r.status_code, r.json()["type"]) for r in replies} == {(409, "urn:steelman:problem:collection-is-fixed")}
     assert listed(client, "samples") == before
 
 
 def test_what_is_not_there(client: httpx.Client) -> None:
-    for method, path in (("GET", "/documents"), ("DELETE", ""), ("DELETE", "/documents?id=d")):
+    for method, path in (("GET", "/documents"), ("DELETE", ""), ("DELETE", "/documents/d")):
         reply = client.request(method, f"/v1/collections/nowhere{path}")
         assert (reply.status_code, reply.json()["type"]) == (404, "urn:steelman:problem:unknown-collection")
     store(client, "there", {"id": "d", "text": TEXT})
-    reply = client.delete("/v1/collections/there/documents", params={"id": "e"})
+    reply = client.delete("/v1/collections/there/documents/e")
     assert (reply.status_code, reply.json()["type"]) == (404, "urn:steelman:problem:unknown-document")
 
 
@@ -366,10 +367,10 @@ def test_rows_of_two_files_with_one_id_are_told_apart_by_their_numbers(client: h
         )
     found = client.get("/v1/collections/twins/documents").json()["documents"]
     assert [d["id"] for d in found] == ["1", "1"]
-    one = client.delete("/v1/collections/twins/documents", params={"id": "1"})
+    one = client.delete("/v1/collections/twins/documents/1")
     assert (one.status_code, one.json()["type"]) == (409, "urn:steelman:problem:ambiguous-document")
-    given = {"id": "1", "number": found[0]["number"]}
-    assert client.delete("/v1/collections/twins/documents", params=given).status_code == 200
+    given = {"number": found[0]["number"]}
+    assert client.delete("/v1/collections/twins/documents/1", params=given).status_code == 200
     assert [d["number"] for d in client.get("/v1/collections/twins/documents").json()["documents"]] == [
         found[1]["number"]
     ]

@@ -197,8 +197,8 @@ class Steelman:
 
     def delete_document(self, collection: str, document_id: str, number: int | None = None) -> int:
         """Removes one document, by its number where several have the id; returns how many passages went."""
-        given = {"id": document_id} | ({} if number is None else {"number": str(number)})
-        reply = self._server.send("DELETE", f"{_in(collection)}/documents", params=given)
+        given = {} if number is None else {"number": str(number)}
+        reply = self._server.send("DELETE", f"{_in(collection)}/documents/{_whole_part(document_id)}", params=given)
         return Deleted.model_validate_json(reply.content).passages
 
     # Jobs
@@ -301,6 +301,11 @@ def _at(run_id: str) -> str:
 
 def _in(collection: str) -> str:
     return f"/v1/collections/{quote(collection, safe='')}"
+
+
+def _whole_part(document_id: str) -> str:
+    """The id as the last part of an address, in which '..' and '/' lead nowhere."""
+    return quote(document_id, safe="").replace(".", "%2E")
 
 
 def _told_apart(files: Sequence[str | Path]) -> dict[Path, str]:

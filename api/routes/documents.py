@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, File, Form, Header, Query, Request, UploadFile
+from fastapi import Path as PathParameter
 from pydantic import WithJsonSchema
 from starlette.responses import Response
 
@@ -210,11 +211,13 @@ async def delete_collection(name: AnyCollection, service: TheService) -> Deleted
     return Deleted(passages=removed)
 
 
-@router.delete("/{name}/documents", response_model=Deleted, responses=responses(404, 409, 422, 503))
+@router.delete("/{name}/documents/{id:path}", response_model=Deleted, responses=responses(404, 409, 422, 503))
 async def delete_document(
     name: AnyCollection,
     service: TheService,
-    id: Annotated[str, Query(min_length=1, max_length=2000, description="The document's id, as the list shows it.")],
+    id: Annotated[
+        str, PathParameter(min_length=1, max_length=2000, description="The document's id, as the list shows it.")
+    ],
     number: Annotated[
         int | None, Query(ge=1, le=2**53, description="Where several have the id: which."), InDigits
     ] = None,

@@ -157,7 +157,7 @@ async def _ingest(client: Any, load: Load, rng: random.Random, author: str) -> N
     files = [("files", (f"{author}-{rng.randrange(_NAMES)}.md", _text(rng).encode(), "text/markdown"))]
     await _request(client, load, "files", "POST", "/v1/collections/load/files", files=files)
     gone = documents[0]["id"]
-    await _request(client, load, "delete", "DELETE", f"/v1/collections/load/documents?id={gone}", expected=(404,))
+    await _request(client, load, "delete", "DELETE", f"/v1/collections/load/documents/{gone}", expected=(404,))
 
 
 async def _request(
