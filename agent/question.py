@@ -6,19 +6,23 @@ import unicodedata
 from agent.state import Form
 from tools.errors import QuestionError
 from tools.language.grammar import is_noun_by_ending, is_word
-from tools.language.identification import is_likely_english
+from tools.language.identification import is_likely_english, is_likely_foreign
+from tools.language.word_lists import ENGLISH_MARKERS
 
 LONGEST = 4000
 """Characters of a question at most."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_FEW = 2  # English function words; other languages share one ('is', 'in', 'die')
+_JOINERS = "\u200c\u200d"  # Persian and emoji need them; marks of direction and what has no width go
 _EXAMPLE = "Ask something that people disagree on, such as: Should schools ban smartphones?"
 
 
 def check_question(text: str, *, english_only: bool = True) -> str:
-    """The question with its white space folded; raises QuestionError for one that cannot be answered.
+    """The question with its white space folded and without invisible marks.
 
-    The embedded providers read English, so with them a question in another language is refused in so many words.
+    Raises QuestionError for one that cannot be answered. The embedded providers read English, so with them a question
+    in another language is refused in so many words.
     """
     try:
         text.encode("utf-8")
@@ -32,13 +36,13 @@ def check_question(text: str, *, english_only: bool = True) -> str:
         )
     if any(unicodedata.category(c) == "Cc" and not c.isspace() for c in text):
         raise QuestionError("the question holds control characters. Type it again as plain text.")
-    question = " ".join(text.split())
+    question = " ".join("".join(c for c in text if c in _JOINERS or unicodedata.category(c) != "Cf").split())
     if not question:
         raise QuestionError(f"the question is empty. {_EXAMPLE}")
     words = _WORD.findall(question)
     if not words:
         raise QuestionError(f"there is no word in '{_short(question)}'. {_EXAMPLE}")
-    if english_only and not (is_english(words) or is_likely_english(question)):
+    if english_only and not _reads_as_english(question, words):
         if len(words) == 1:  # of one word the language is not known, and it is no question in any
             check_form("none", question)
         raise QuestionError(
@@ -52,6 +56,13 @@ def check_form(form: Form, question: str) -> None:
     """Raises QuestionError for what is neither a question nor a claim."""
     if form == "none":
         raise QuestionError(f"'{_short(question)}' is neither a question nor a claim. {_EXAMPLE}")
+
+
+def _reads_as_english(question: str, words: list[str]) -> bool:
+    """Function words tell most questions; only the others wait for the classifier to be read from disk."""
+    if is_english(words) and len(ENGLISH_MARKERS.intersection(w.casefold() for w in words)) >= _FEW:
+        return True
+    return is_likely_english(question) or (is_english(words) and not is_likely_foreign(question))
 
 
 def is_english(words: list[str]) -> bool:

@@ -339,11 +339,24 @@ def test_careless_english_is_not_refused(typed: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "typed", ["moeten dierentuinen worden gesloten", "Bør vi forby plast?", "Is kernenergie goed?"]
+    "typed",
+    [
+        "moeten dierentuinen worden gesloten",
+        "Bør vi forby plast?",
+        "Is kernenergie goed?",
+        "Soll die Wehrpflicht zurückkommen?",
+        "Soll die Wehrpflicht zurückkommen? 🪖 是否应该恢复征兵？",
+        "Soll man in der Schule Handys verbieten?",
+    ],
 )
 def test_another_language_is_refused(typed: str) -> None:
     with pytest.raises(QuestionError, match="does not read as English"):
         check_question(typed)
+
+
+def test_marks_that_cannot_be_seen_are_left_out() -> None:
+    typed = "\u202eshould \u2067zoos\u2069 be\u200b closed?\ufeff"
+    assert check_question(typed) == "should zoos be closed?"
 
 
 @pytest.mark.parametrize(

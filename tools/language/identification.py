@@ -67,10 +67,12 @@ _SCRIPTS = (
     ("\u0530-\u058f", ("hy",)),
     ("\u10a0-\u10ff", ("ka",)),
 )
+_ELSEWHERE = re.compile(f"[{''.join(letters for letters, _ in _SCRIPTS)}]")
 _OF_SCRIPTS = [(re.compile(f"[{letters}]"), languages) for letters, languages in _SCRIPTS]
 _MANY_KANA = 0.1  # of the letters of a text in Japanese; in Chinese there are none but in names
 _FEWEST_SIGNS = 8
-_SURE, _EVEN = 0.9, 0.5
+_SURE, _LIKELY, _EVEN = 0.9, 0.7, 0.5
+_ENGLISHES = ("en", "pcm")  # careless English reads as Nigerian Pidgin to the classifier
 _READ = 3_000  # characters from each of three places
 _FEWEST = 20  # words; scripts without spaces have fewer
 _FEWEST_LETTERS = 60
@@ -102,6 +104,13 @@ def is_likely_english(text: str) -> bool:
     """Whether the classifier finds English likelier than all other languages together, of a text of any length."""
     code, probability = _classifier().classify(text.casefold())
     return str(code) == "en" and probability >= _EVEN
+
+
+def is_likely_foreign(text: str) -> bool:
+    """Whether the classifier finds a language other than English likely for the words in Latin script, however few."""
+    words = _WORD.findall(text.casefold())
+    code, probability = _classifier().classify(" ".join(w for w in words if not _ELSEWHERE.search(w)))
+    return str(code) not in _ENGLISHES and probability >= _LIKELY
 
 
 def _of_script(letters: str) -> tuple[str, ...]:
