@@ -23,6 +23,7 @@ from tools.disk import disk_errors, sync_folder
 from tools.errors import StoreBusyError
 
 _POLL_SECONDS = 0.02
+_UNNAMED = ".new"  # ends the name of a record that is not locked yet; such a name has no '-'
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +101,20 @@ def _records(path: Path) -> Path:
 
 @contextmanager
 def _recorded(path: Path, *, exclusive: bool) -> Iterator[Hold]:
-    """Leaves the record while the lock is held; that of a writer outlives a failure of the power too."""
+    """Leaves the record while the lock is held; that of a writer outlives a failure of the power too.
+
+    Whoever looks sees it only while it is locked: it gets its name after that, and loses it before.
+    """
     import portalocker
 
     holder = Holder(os.getpid(), _command(), time.time(), exclusive)
     mine = _records(path) / f"{holder.pid}-{uuid.uuid4().hex}"
+    unnamed = mine.with_name(f"{uuid.uuid4().hex}{_UNNAMED}")
     with disk_errors(path):
-        record = mine.open("w")
+        if exclusive:
+            for left in mine.parent.glob(f"*{_UNNAMED}"):  # nobody else has the lock, to be making one
+                left.unlink(missing_ok=True)
+        record = unnamed.open("w")
     try:
         with disk_errors(path):
             portalocker.lock(record, portalocker.LOCK_EX)
@@ -114,11 +122,14 @@ def _recorded(path: Path, *, exclusive: bool) -> Iterator[Hold]:
             record.flush()
             if exclusive:
                 os.fsync(record.fileno())
+            unnamed.rename(mine)
+            if exclusive:
                 sync_folder(mine.parent)
         yield Hold(record, holder)
     finally:
+        for file in (unnamed, mine):
+            file.unlink(missing_ok=True)
         record.close()
-        mine.unlink(missing_ok=True)
 
 
 def _read_records(path: Path) -> Iterator[tuple[Path, Holder, bool]]:
@@ -127,7 +138,8 @@ def _read_records(path: Path) -> Iterator[tuple[Path, Holder, bool]]:
         try:
             with file.open() as record:
                 alive = _is_locked(record)
-                yield file, _holder(record.read(), file), alive
+                if alive or file.exists():  # else let go just now
+                    yield file, _holder(record.read(), file), alive
         except FileNotFoundError:
             continue  # let go just now
 
