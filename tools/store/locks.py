@@ -43,9 +43,13 @@ class Holder:
 
 
 class Hold:
-    """The lock in this process's hands, with the record of it."""
+    """The lock in this process's hands, with the record of it.
 
-    def __init__(self, record: IO[str], holder: Holder) -> None:
+    descriptor: of the lock file; a child that inherits it holds the lock for as long as it lives.
+    """
+
+    def __init__(self, record: IO[str], holder: Holder, descriptor: int) -> None:
+        self.descriptor = descriptor
         self._record = record
         self._holder = holder
 
@@ -78,7 +82,7 @@ def index_lock(path: Path, *, exclusive: bool, timeout: float) -> Iterator[Hold]
         if exclusive:
             portalocker.unlock(gate)
         try:
-            with _recorded(path, exclusive=exclusive) as hold:
+            with _recorded(path, file.fileno(), exclusive=exclusive) as hold:
                 yield hold
         finally:
             portalocker.unlock(file)
@@ -100,7 +104,7 @@ def _records(path: Path) -> Path:
 
 
 @contextmanager
-def _recorded(path: Path, *, exclusive: bool) -> Iterator[Hold]:
+def _recorded(path: Path, descriptor: int, *, exclusive: bool) -> Iterator[Hold]:
     """Leaves the record while the lock is held; that of a writer outlives a failure of the power too.
 
     Whoever looks sees it only while it is locked: it gets its name after that, and loses it before.
@@ -125,7 +129,7 @@ def _recorded(path: Path, *, exclusive: bool) -> Iterator[Hold]:
             unnamed.rename(mine)
             if exclusive:
                 sync_folder(mine.parent)
-        yield Hold(record, holder)
+        yield Hold(record, holder, descriptor)
     finally:
         for file in (unnamed, mine):
             file.unlink(missing_ok=True)
