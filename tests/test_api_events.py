@@ -207,13 +207,14 @@ def test_a_run_that_nobody_takes_up_is_not_waited_for_without_end(
         runs.create("a" * 12, "a" * 12, QUESTION, RunOptions.of().to_dict(), "a killed server")
         if deaths:  # the server ended each time that it was taken up
             CallerRuns(database).record("a" * 12, "", None)
+            runs.add_event("a" * 12, "a killed server", "stage", {"stage": "judge"})
             with database.write() as db:
-                db.execute("UPDATE runs SET deaths = ?", (deaths,))
+                db.execute("UPDATE runs SET deaths = ?, died_in = 'judge'", (deaths,))
     began = time.monotonic()
     with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
         events = followed(client, f"/v1/runs/{'a' * 12}/events")
-    assert [e.event for e in events] == ["set_aside" if deaths else "problem"]
-    problem = events[0].data["problem"] if deaths else events[0].data
+    assert [e.event for e in events] == (["stage", "set_aside"] if deaths else ["problem"])
+    problem = events[-1].data["problem"] if deaths else events[-1].data
     assert problem["type"].endswith(":run-stopped")
     assert "/resume goes on with it." in problem["detail"]
     assert time.monotonic() - began < 10

@@ -13,7 +13,7 @@ from conftest import Spawn
 from agent.runs import checkpoint_file
 from agent.runs.checkpoint_file import FileSaver, open_file
 from agent.settings import Settings
-from tools.errors import RunForgottenError, StoreBusyError, StoreDamagedError
+from tools.errors import RunForgottenError, StoreBusyError, StoreDamagedError, StoreError
 from tools.store import database
 
 CONFIG: Any = {"configurable": {"thread_id": "r", "checkpoint_ns": "", "checkpoint_id": "1"}}
@@ -132,3 +132,16 @@ async def test_a_mark_on_a_file_that_is_whole_changes_nothing(tmp_path: Path, ca
     async with open_file(path) as saver:
         assert isinstance(saver, FileSaver)
     assert (kept(path), caplog.messages, path.with_name("checkpoints.db.damaged").exists()) == ([], [], False)
+
+
+async def test_a_table_that_is_missing_is_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoints.db"
+    async with open_file(path) as saver:
+        with contextlib.closing(sqlite3.connect(path)) as other:
+            other.execute("DROP TABLE writes")
+        with pytest.raises(StoreError, match=r"cannot be used \(no such table: writes\).*move the file away") as failed:
+            await saver.aput_writes(CONFIG, [("a", 1)], "task")
+    assert not isinstance(failed.value, StoreDamagedError)
+    async with open_file(path) as saver:
+        await saver.aput_writes(CONFIG, [("a", 1)], "task")
+    assert kept(path) == []

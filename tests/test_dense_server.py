@@ -276,6 +276,46 @@ def test_a_server_that_falls_silent(own: ChromaServer, houses: list[Served], tmp
         house.find("bees")
 
 
+@contextlib.contextmanager
+def dripping(at_once: str) -> Iterator[str]:
+    """The address of a server that sends a byte at a time, the head too, but for paths that end so."""
+    closing = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            reply = b'HTTP/1.1 200 OK\r\ncontent-length: 7\r\nconnection: close\r\n\r\n"1.5.9"'
+            size = len(reply) if self.path.endswith(at_once) else 1
+            with contextlib.suppress(ConnectionError):
+                for at in range(0, len(reply), size):
+                    self.wfile.write(reply[at : at + size])
+                    if closing.wait(0.2):
+                        return
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            closing.set()
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("at_once", ["nothing", "/version"])
+@pytest.mark.parametrize("deadline", [None, 0.8])
+def test_a_server_that_drips_is_not_waited_for(at_once: str, deadline: float | None) -> None:
+    with dripping(at_once) as url:
+        began = time.monotonic()
+        budget = Budget() if deadline is None else Budget(deadline_at=time.time() + deadline)
+        with using(budget), pytest.raises(ProviderDownError, match="the Chroma server at"):
+            DenseServer(url, "x", seconds=0.3 if deadline is None else 5.0).stamp()
+        assert time.monotonic() - began < 4.0  # the whole reply takes 12 seconds
+
+
 # Servers that are none
 
 

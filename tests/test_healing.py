@@ -3,14 +3,17 @@
 What may end a process by a signal is done in processes of their own.
 """
 
+import json
 import os
 import random
 import shutil
 import signal
+import sqlite3
 import stat
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,12 +22,14 @@ from toys import House
 
 from evals.benchmarks.kills_of_indexes import kill_while_replacing
 from tools.budget import Budget, StageLog, using
-from tools.errors import IndexDamagedError, StoreBusyError, StoreDamagedError
+from tools.errors import IndexDamagedError, StoreBusyError, StoreDamagedError, StoreError
 from tools.store import probe as probing
 from tools.store import upkeep
 from tools.store.database import Database
-from tools.store.locks import holders, index_lock, left_behind
+from tools.store.lexical import LexicalIndex
+from tools.store.locks import Hold, holders, index_lock, left_behind
 from tools.store.manifest import Manifest
+from tools.store.store import Store
 
 MANY = 1100  # passages: enough for Chroma to write its vector files
 CHROMA = "data_level0.bin header.bin length.bin link_lists.bin index_metadata.pickle chroma.sqlite3".split()
@@ -151,7 +156,7 @@ def test_an_index_without_a_manifest_is_looked_into_once(folder: Path, monkeypat
         manifest.unlink()
     asked: list[str] = []
 
-    def whole(_: Path, __: Path, name: str) -> str:
+    def whole(_: Store, __: Path, name: str, ___: Hold) -> str:
         asked.append(name)
         return ""
 
@@ -201,14 +206,76 @@ def test_whoever_comes_after_a_death_looks_into_the_indexes(
     assert [h.exclusive for h in left_behind(folder / "index" / "lock").values()] == [at == "writing"]
     asked: list[str] = []
 
-    def asking(database: Path, index: Path, name: str) -> str:
+    def asking(store: Store, index: Path, name: str, hold: Hold) -> str:
         asked.append(name)
-        return probing.probe(database, index, name)
+        return probing.probe(store, index, name, hold)
 
     monkeypatch.setattr(upkeep, "probe", asking)
     assert_whole(folder)
     assert asked == ["dense", "lexical"]
     assert left_behind(folder / "index" / "lock") == {}
+
+
+PROBES = """
+import sys
+from pathlib import Path
+from toys import House
+from tools.store.locks import index_lock
+from tools.store.probe import probe
+house, index = House(Path(sys.argv[1])), Path(sys.argv[1]) / "index"
+house.put("c", late="The late hornet came.")
+with index_lock(index / "lock", exclusive=True, timeout=5) as hold:
+    probe(house.store, index, "lexical", hold)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children are looked up in /proc")
+def test_a_probe_holds_the_lock_and_ends_with_the_process_that_asked(folder: Path, spawn: Spawn) -> None:
+    asking, lock = spawn(PROBES, folder), folder / "index" / "lock"
+    children = Path(f"/proc/{asking.pid}/task/{asking.pid}/children")
+    while not (found := children.read_text().split()):
+        assert asking.poll() is None
+        time.sleep(0.002)
+    os.kill(probing_one := int(found[0]), signal.SIGSTOP)
+    asking.kill()
+    asking.wait()
+    try:
+        with pytest.raises(StoreBusyError), index_lock(lock, exclusive=True, timeout=0.3):
+            pass
+    finally:
+        os.kill(probing_one, signal.SIGCONT)
+    with index_lock(lock, exclusive=True, timeout=20):
+        assert LexicalIndex(folder / "index" / "lexical").count() == MANY  # the journal's is not put in any more
+
+
+def test_a_store_that_fails_condemns_no_index(folder: Path) -> None:
+    house = House(folder)
+    stamps = {name: (folder / "index" / name / "STAMP").read_text() for name in ("dense", "lexical")}
+    for manifest in (folder / "index").glob("*/MANIFEST"):
+        manifest.unlink()
+    with house.database.connection() as db:
+        [version] = db.execute("PRAGMA user_version").fetchone()
+        db.execute("PRAGMA user_version = 999")
+    with pytest.raises(StoreError, match="written by a newer version of Steelman"):
+        house.find(text(5))
+    with house.database.connection() as db:
+        db.execute(f"PRAGMA user_version = {version}")
+    house.search.close()
+    house.database.close()
+    assert_whole(folder)
+    assert stamps == {name: (folder / "index" / name / "STAMP").read_text() for name in stamps}
+
+
+def test_a_probe_that_finds_the_store_busy_says_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tools.store.database.BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(probing, "_end_with_the_caller", lambda: None)  # this process's own input may be at its end
+    with closing(sqlite3.connect(folder / "steelman.db", isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        status = probing._main(str(folder / "steelman.db"), str(folder / "index"), "lexical")
+    assert (status, json.loads(capsys.readouterr().out)[0]) == (3, "StoreBusyError")
 
 
 def test_a_second_death_in_what_was_found_whole_has_it_made_again(

@@ -350,14 +350,37 @@ def test_a_run_whose_process_died_three_times_in_one_stage_is_set_aside(settings
         assert store.claim("r", "owner", by_hand=False)
 
 
+def test_a_run_is_not_set_aside_for_deaths_before_its_turn_or_its_first_stage(settings: Settings) -> None:
+    store = RunStore(Database(settings.database_path))
+    store.create("r", "r", QUESTION, {}, "owner")
+
+    def dies_after(*kinds: str) -> None:
+        for kind in kinds:
+            store.add_event("r", "owner", kind, {"stage": "search"} if kind == "stage" else {})
+        with store._db.write() as db:
+            db.execute("UPDATE runs SET heartbeat = 0")
+        assert store.claim("r", "owner", by_hand=False)
+
+    for kinds in ((), ("started",), ("queued",), ("resumed",), ("resumed", "queued")):
+        dies_after(*kinds)
+        assert store.get("r").deaths == 0
+    dies_after("resumed", "stage")
+    for kinds in (("resumed",), ("resumed", "queued")):
+        dies_after(*kinds)
+        assert (store.get("r").deaths, store.get("r").died_in) == (1, "search")
+    dies_after("resumed", "queued", "stage")
+    assert store.get("r").deaths == 2
+
+
 async def test_whoever_waits_for_a_run_that_is_set_aside_is_told_why(settings: Settings) -> None:
     async with door(settings) as runs:
         runs.run_store.create("r", "r", QUESTION, RunOptions.of().to_dict(), "killed")
+        runs.run_store.add_event("r", "killed", "stage", {"stage": "frame"})
         with runs.database.write() as db:
-            db.execute("UPDATE runs SET heartbeat = 0, deaths = 2")
+            db.execute("UPDATE runs SET heartbeat = 0, deaths = 2, died_in = 'frame'")
         with pytest.raises(RunSetAsideError):
             await runs.resume("r", by_hand=False)
-        with pytest.raises(RunSetAsideError, match=r"3 times before its first stage.*--resume r"):
+        with pytest.raises(RunSetAsideError, match=r"3 times in the stage 'frame'.*--resume r"):
             await runs.answer("r")
         await runs.resume("r")
         assert (await runs.answer("r")).outcome == "answered"

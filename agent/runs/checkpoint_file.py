@@ -19,7 +19,7 @@ from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMet
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from tools.disk import disk_errors, keep_private
-from tools.errors import StoreDamagedError
+from tools.errors import StoreDamagedError, StoreError
 from tools.store.database import BUSY_SECONDS, to_wal, translated
 from tools.store.locks import index_lock
 
@@ -105,18 +105,23 @@ async def open_file(path: Path) -> AsyncIterator[FileSaver]:
 def checkpoint_errors(path: Path) -> Iterator[None]:
     """Turns failures of the file into errors that say what to do next; a damaged one is marked, for whoever opens it.
 
-    Raises StoreError.
+    Raises StoreError: StoreDamagedError where the file itself is at fault.
     """
     try:
         with translated(path):
             yield
     except StoreDamagedError as exc:
-        if _is_damaged(exc):
-            with suppress(OSError):
-                _mark(path).touch()
+        harmless = "It only holds how far unfinished runs are: answers and documents are not touched."
+        if not _is_damaged(exc):
+            raise StoreError(
+                f"{path} cannot be used ({exc.__cause__}). {harmless} Start Steelman again; if that does not help, "
+                "move the file away before: a new one is then begun."
+            ) from exc
+        with suppress(OSError):
+            _mark(path).touch()
         raise StoreDamagedError(
-            f"{path} is damaged ({exc.__cause__}). It only holds how far unfinished runs are: answers and documents "
-            "are not touched. Start Steelman again: the file is then kept under another name, and a new one begun."
+            f"{path} is damaged ({exc.__cause__}). {harmless} Start Steelman again: the file is then kept under "
+            "another name, and a new one begun."
         ) from exc
 
 

@@ -24,7 +24,7 @@ from agent.runs.deletion import delete_runs
 from agent.runs.executor import RECURSION, RunExecutor, config_of
 from agent.runs.failure import RunFailure, resume_command
 from agent.runs.parts import BuildProviders, open_parts
-from agent.runs.store import Event, RunRow, RunStore, TableThread
+from agent.runs.store import MOST_DEATHS, Event, RunRow, RunStore, TableThread
 from agent.settings import Settings
 from agent.state import RunState
 from agent.tracing import set_up_tracing
@@ -203,7 +203,9 @@ class Runs:
             self.providers.check_offline()
         if await self._in_thread(self.run_store.claim, run.id, self.executor.owner, by_hand=by_hand):
             await self.executor.record(run.id, "resumed", {})
-            self.executor.launch(run.id, partial(self._continuation, run, sides), options)
+            # Its last death: were others at work beside it, nobody could tell which of them ended the process.
+            alone = (await self.run(run.id)).deaths >= MOST_DEATHS - 1
+            self.executor.launch(run.id, partial(self._continuation, run, sides), options, alone=alone)
         return run.id
 
     async def evidence(self, run_id: str) -> list[Evidence]:

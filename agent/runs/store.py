@@ -23,7 +23,8 @@ RunStatus = Literal["running", "waiting", "done", "failed", "cancelled", "set_as
 STALE_SECONDS = 10.0
 """A run whose owner has not been heard of for so long may be continued by another process."""
 MOST_DEATHS = 3
-"""A run whose process died so often in one stage is taken up by a person only: it may be what ends the process."""
+"""A run whose process died so often in one stage is taken up by a person only: it may be what ends the process. For the
+last time before that it is taken up alone, so that none is set aside for what another run did."""
 _OWNED = "owner = ? AND status = 'running'"
 _THREADS = """
     WITH newest AS (
@@ -309,12 +310,17 @@ def _append(db: sqlite3.Connection, run_id: str, kind: str, data: dict[str, Any]
 
 
 def _deaths(db: sqlite3.Connection, run: RunRow) -> tuple[int, str]:
-    """How often in a row the run's process has died in one stage, the last time among them, and which stage it is."""
-    if run.status != "running" or run.owner is None:  # let go of by whoever worked on it
-        return run.deaths, run.died_in
-    query = "SELECT data FROM events WHERE run_id = ? AND kind = 'stage' ORDER BY number DESC LIMIT 1"
+    """How often in a row the run's process has died in one stage, the last time among them, and which stage it is.
+
+    A process that died while the run waited its turn, or before a stage of it began, did not die of it.
+    """
+    let_go = run.status != "running" or run.owner is None  # by whoever worked on it
+    kinds = "kind IN ('stage', 'queued', 'resumed')"
+    query = f"SELECT kind, data FROM events WHERE run_id = ? AND {kinds} ORDER BY number DESC LIMIT 1"
     last = db.execute(query, (run.id,)).fetchone()
-    stage = str(json.loads(last["data"])["stage"]) if last else ""
+    if let_go or last is None or last["kind"] != "stage":
+        return run.deaths, run.died_in
+    stage = str(json.loads(last["data"])["stage"])
     return run.deaths + 1 if run.died_in == stage else 1, stage
 
 

@@ -33,7 +33,8 @@ class DenseServer(ChromaIndex):
 
     namespace: what this store's collections are called by, so that several stores share a server: `Store.store_id()`.
     token: sent as `x-chroma-token` and as a bearer token; Chroma by itself asks for none, a proxy before it may.
-    seconds: the longest silence of the server. Environment proxies are taken as Chroma's own client takes them.
+    seconds: the longest silence of the server; a whole request may take a few times that, and within a run its time.
+    Environment proxies are taken as Chroma's own client takes them.
 
     All methods raise ProviderDownError when the server cannot be reached, refuses the token or fails.
     """
@@ -73,7 +74,6 @@ class DenseServer(ChromaIndex):
         """Releases the connections; the next use opens them again."""
         with self._opening:
             if self._client is not None:
-                self._client._server._session.close()  # `close` leaves it open
                 self._client.close()
                 self._client = None
 
@@ -93,11 +93,13 @@ class DenseServer(ChromaIndex):
             return self._client
 
     def _check(self) -> None:
-        """Whether a Chroma server answers there at all: Chroma's client would wait for ever for one that is silent."""
+        """Whether it is a Chroma server of a version that is known that answers there."""
         import httpx
 
-        address = f"{self.address}/api/v2/version"
-        response = httpx.get(address, headers=self._headers, timeout=httpx.Timeout(self._seconds, connect=5.0))
+        from tools.store.chroma_client import bound
+
+        with bound(httpx.Client(headers=self._headers), self._seconds) as client:
+            response = client.get(f"{self.address}/api/v2/version")
         if response.status_code in (404, 405, 410) or (response.is_success and not _is_version(response.text)):
             raise ProviderDownError(
                 f"what answers at {self._shown} is no Chroma server of version 1. Check CHROMA_URL, or start one: "
@@ -108,18 +110,10 @@ class DenseServer(ChromaIndex):
             raise status_error(f"the Chroma server at {self._shown}", response.status_code, response.content)
 
     def _connect(self) -> Any:
-        import chromadb
-        import httpx
-        from chromadb.config import Settings
+        from tools.store.chroma_client import ServerClient
 
         silence_telemetry()
-        ours = Settings(anonymized_telemetry=False)
-        secure = self.address.startswith("https:")
-        client: Any = chromadb.HttpClient(self.address, ssl=secure, headers=dict(self._headers), settings=ours)
-        # Chroma has no settings for this: its sessions wait without end, and the one that only the start needs stays.
-        client._server._session.timeout = httpx.Timeout(self._seconds, connect=5.0)
-        client._admin_client._server._session.close()
-        return client
+        return ServerClient(self.address, self._headers, self._seconds)
 
     def _errors(self) -> AbstractContextManager[None]:
         return _ServerErrors(self._shown)

@@ -23,6 +23,7 @@ from tools.disk import disk_errors, sync_folder
 from tools.errors import StoreBusyError
 
 _POLL_SECONDS = 0.02
+_UNNAMED = ".new"  # ends the name of a record that is not locked yet; such a name has no '-'
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,13 @@ class Holder:
 
 
 class Hold:
-    """The lock in this process's hands, with the record of it."""
+    """The lock in this process's hands, with the record of it.
 
-    def __init__(self, record: IO[str], holder: Holder) -> None:
+    descriptor: of the lock file; a child that inherits it holds the lock for as long as it lives.
+    """
+
+    def __init__(self, record: IO[str], holder: Holder, descriptor: int) -> None:
+        self.descriptor = descriptor
         self._record = record
         self._holder = holder
 
@@ -77,7 +82,7 @@ def index_lock(path: Path, *, exclusive: bool, timeout: float) -> Iterator[Hold]
         if exclusive:
             portalocker.unlock(gate)
         try:
-            with _recorded(path, exclusive=exclusive) as hold:
+            with _recorded(path, file.fileno(), exclusive=exclusive) as hold:
                 yield hold
         finally:
             portalocker.unlock(file)
@@ -99,14 +104,21 @@ def _records(path: Path) -> Path:
 
 
 @contextmanager
-def _recorded(path: Path, *, exclusive: bool) -> Iterator[Hold]:
-    """Leaves the record while the lock is held; that of a writer outlives a failure of the power too."""
+def _recorded(path: Path, descriptor: int, *, exclusive: bool) -> Iterator[Hold]:
+    """Leaves the record while the lock is held; that of a writer outlives a failure of the power too.
+
+    Whoever looks sees it only while it is locked: it gets its name after that, and loses it before.
+    """
     import portalocker
 
     holder = Holder(os.getpid(), _command(), time.time(), exclusive)
     mine = _records(path) / f"{holder.pid}-{uuid.uuid4().hex}"
+    unnamed = mine.with_name(f"{uuid.uuid4().hex}{_UNNAMED}")
     with disk_errors(path):
-        record = mine.open("w")
+        if exclusive:
+            for left in mine.parent.glob(f"*{_UNNAMED}"):  # nobody else has the lock, to be making one
+                left.unlink(missing_ok=True)
+        record = unnamed.open("w")
     try:
         with disk_errors(path):
             portalocker.lock(record, portalocker.LOCK_EX)
@@ -114,11 +126,14 @@ def _recorded(path: Path, *, exclusive: bool) -> Iterator[Hold]:
             record.flush()
             if exclusive:
                 os.fsync(record.fileno())
+            unnamed.rename(mine)
+            if exclusive:
                 sync_folder(mine.parent)
-        yield Hold(record, holder)
+        yield Hold(record, holder, descriptor)
     finally:
+        for file in (unnamed, mine):
+            file.unlink(missing_ok=True)
         record.close()
-        mine.unlink(missing_ok=True)
 
 
 def _read_records(path: Path) -> Iterator[tuple[Path, Holder, bool]]:
@@ -127,7 +142,8 @@ def _read_records(path: Path) -> Iterator[tuple[Path, Holder, bool]]:
         try:
             with file.open() as record:
                 alive = _is_locked(record)
-                yield file, _holder(record.read(), file), alive
+                if alive or file.exists():  # else let go just now
+                    yield file, _holder(record.read(), file), alive
         except FileNotFoundError:
             continue  # let go just now
 

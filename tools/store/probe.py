@@ -1,18 +1,24 @@
 """Looks into a suspect index in a process of its own: a damaged one can end whoever opens it.
 
 `python -m tools.store.probe DATABASE FOLDER NAME`, under the caller's lock, says in one line what is wrong, or nothing.
+It writes into the index, so it inherits the lock, and it ends when its caller does.
 """
 
+import json
+import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from tools.errors import SteelmanError
+from tools import errors
+from tools.errors import IndexDamagedError, SteelmanError
 from tools.store.database import Database
 from tools.store.dense import DenseIndex, EmbeddedProjection, Entry
 from tools.store.lexical import LexicalIndex
+from tools.store.locks import Hold
 from tools.store.store import Store
 
 _ROOT = Path(__file__).parents[2]
@@ -20,24 +26,50 @@ _BATCH = 1000
 _ASKED = 20  # vectors that are searched for
 _NEAR = 0.99  # cosine of a stored vector to what it finds first
 _SECONDS, _SECONDS_A_THOUSAND = 60.0, 3.0
+_ELSEWHERE = 3
+"""The exit status where something else failed than the index; the line is that error's class, text and hint."""
 
 
-def probe(database: Path, folder: Path, name: str) -> str:
+def probe(store: Store, folder: Path, name: str, hold: Hold) -> str:
     """What is wrong with the index of that name in the folder; empty where it is whole.
 
     What the journal has for it is put in on the way, since that can fail as well; doing so twice changes nothing.
+    Raises StoreError where the look failed for another reason than the index, as where the store is busy or the disk
+    full.
     """
-    with closing(Database(database)) as opened:
-        seconds = _SECONDS + _SECONDS_A_THOUSAND * Store(opened).size()[0] / 1000
-    command = [sys.executable, "-m", "tools.store.probe", str(database.absolute()), str(folder.absolute()), name]
+    seconds = _SECONDS + _SECONDS_A_THOUSAND * store.size()[0] / 1000
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, cwd=_ROOT, check=False)
+        done = _looked(store.path, folder, name, hold, seconds)
     except subprocess.TimeoutExpired:
         return f"it did not answer within {seconds:.0f} seconds"
     if done.returncode < 0:
         return f"it ended the process that opened it (signal {-done.returncode})"
     said = (done.stdout.strip() or done.stderr.strip() or "it could not be opened").splitlines()[-1]
+    if done.returncode == _ELSEWHERE:
+        kind, text, hint = json.loads(said)
+        raise getattr(errors, kind)(text, hint=hint)
     return said if done.returncode else ""
+
+
+def _looked(database: Path, folder: Path, name: str, hold: Hold, seconds: float) -> "subprocess.CompletedProcess[str]":
+    """The process when it has ended. What it reads is a pipe that says nothing, and ends when this process does."""
+    command = [sys.executable, "-m", "tools.store.probe", str(database.absolute()), str(folder.absolute()), name]
+    inherited = (hold.descriptor,) if os.name == "posix" else ()
+    theirs, ours = os.pipe()
+    try:
+        return subprocess.run(
+            command,
+            stdin=theirs,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            cwd=_ROOT,
+            check=False,
+            pass_fds=inherited,
+        )
+    finally:
+        os.close(theirs)
+        os.close(ours)
 
 
 def trouble_with(store: Store, index: DenseIndex | LexicalIndex) -> str:
@@ -82,14 +114,23 @@ def _finds(index: DenseIndex, entries: list[Entry]) -> bool:
 
 
 def _main(database: str, folder: str, name: str) -> int:
+    threading.Thread(target=_end_with_the_caller, daemon=True).start()
     index = DenseIndex(Path(folder) / name) if name == DenseIndex.name else LexicalIndex(Path(folder) / name)
-    with closing(Database(Path(database))) as opened:
-        try:
+    try:
+        with closing(Database(Path(database))) as opened:
             said = trouble_with(Store(opened), index)
-        except SteelmanError as exc:
-            said = str(exc.__cause__ or exc)
+    except IndexDamagedError as exc:
+        said = str(exc.__cause__ or exc)
+    except SteelmanError as exc:
+        print(json.dumps([type(exc).__name__, str(exc), exc.hint]))
+        return _ELSEWHERE
     print(" ".join(said.split()))
     return 1 if said else 0
+
+
+def _end_with_the_caller() -> None:
+    os.read(0, 1)  # ends when the caller does
+    os._exit(1)
 
 
 if __name__ == "__main__":

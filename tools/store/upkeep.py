@@ -184,7 +184,7 @@ class Upkeep:
         hold.doing(f"looking into the {projection.name} index")
         projection.reopen()
         assert projection.files is not None  # nothing else is suspected
-        if trouble := probe(self._store.path, projection.files.parent, projection.name):
+        if trouble := probe(self._store, projection.files.parent, projection.name, hold):
             return self._make_again(projection, f"{why}; {trouble}", hold)
         if read_only:
             self._store.set_note(noted, f"{row['stamp']} {time.time()}")

@@ -1,0 +1,131 @@
+"""Chroma's client for a server, with an end to each request: by itself it waits for ever, from byte to byte."""
+
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from ssl import SSLContext
+from typing import Any
+
+import httpcore
+import httpx
+from chromadb.api.client import Client
+from chromadb.auth import UserIdentity
+from chromadb.config import Settings
+
+from tools.budget import current_budget
+
+CONNECT_SECONDS = 5.0
+_WHOLE = 6  # times the longest silence: a whole request, with thousands of vectors in it
+_PIECE = 1 << 16  # bytes, after which a request that is being sent looks at the time
+
+
+class ServerClient(Client):
+    """Chroma's client whose requests end, those of its own beginning among them; it keeps one session."""
+
+    def __init__(self, address: str, headers: Mapping[str, str], seconds: float) -> None:
+        self._seconds = seconds
+        ours = Settings(
+            anonymized_telemetry=False,
+            chroma_api_impl="chromadb.api.fastapi.FastAPI",
+            chroma_server_host=address,
+            chroma_server_http_port=8000,  # asked for, and used only where the address had no scheme
+            chroma_server_ssl_enabled=address.startswith("https:"),
+            chroma_server_headers=dict(headers),
+        )
+        super().__init__(settings=ours)
+
+    @property
+    def session(self) -> httpx.Client:
+        """What it sends its requests with."""
+        session: httpx.Client = self._server._session  # type: ignore[attr-defined]
+        return session
+
+    def get_user_identity(self) -> UserIdentity:
+        """The first request that Chroma's client makes."""
+        bound(self.session, self._seconds)
+        return super().get_user_identity()
+
+    def _validate_tenant_database(self, tenant: str, database: str) -> None:
+        admin: Any = self._admin_client
+        admin._server._session.close()  # one of its own, which only this needs
+        admin._server = self._server
+        super()._validate_tenant_database(tenant, database)
+
+    def close(self) -> None:
+        """Releases the connections too, which Chroma's leaves open."""
+        self.session.close()
+        super().close()
+
+
+def bound(client: httpx.Client, seconds: float) -> httpx.Client:
+    """The client, no request of which takes longer than a few times the longest silence, or than the run has time.
+
+    Raises httpx.TimeoutException from its requests.
+    """
+    client.timeout = httpx.Timeout(seconds, connect=CONNECT_SECONDS)
+    clock = _Clock(_WHOLE * seconds)
+    client.event_hooks = {"request": [clock.start]}
+    transport: Any
+    for transport in (client._transport, *client._mounts.values()):
+        if transport is not None:  # as for what goes past a proxy
+            transport._pool._network_backend = _Backend(transport._pool._network_backend, clock)
+    return client
+
+
+class _Clock(threading.local):
+    """When the request that this thread waits for has to be over."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._end = 0.0
+
+    def start(self, _: httpx.Request) -> None:
+        self._end = time.monotonic() + min(self._seconds, current_budget().seconds_left())
+
+    def left(self, timeout: float | None) -> float:
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise httpcore.ReadTimeout("the time for the whole request was used up")
+        return left if timeout is None else min(timeout, left)
+
+
+class _Backend(httpcore.NetworkBackend):
+    """Connections that look at the clock whenever they wait."""
+
+    def __init__(self, inner: httpcore.NetworkBackend, clock: _Clock) -> None:
+        self._inner, self._clock = inner, clock
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        left = self._clock.left(timeout)
+        return _Stream(self._inner.connect_tcp(host, port, left, local_address, socket_options), self._clock)
+
+
+class _Stream(httpcore.NetworkStream):
+    def __init__(self, inner: httpcore.NetworkStream, clock: _Clock) -> None:
+        self._inner, self._clock = inner, clock
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._inner.read(max_bytes, self._clock.left(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        for at in range(0, len(buffer), _PIECE):
+            self._inner.write(buffer[at : at + _PIECE], self._clock.left(timeout))
+
+    def start_tls(
+        self, ssl_context: SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        left = self._clock.left(timeout)
+        return _Stream(self._inner.start_tls(ssl_context, server_hostname, left), self._clock)
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
