@@ -61,6 +61,22 @@ def test_what_breaks_the_rule(matrix: Matrix) -> None:
     assert "nothing tells" in broken(providers=well.providers | {"judge": "another"})
     assert "Nothing" in broken(outcome="nothing_found", summary="Nothing was found.", notes=[noted])
     assert broken(notes=[Note(kind="degraded", text=f"scripted: {KEY}")]) == "a key is shown"
+    assert broken(summary=f"{well.summary} {KEY}") == "a key is shown"
+
+
+def test_what_a_good_day_notes_too_is_no_note_of_a_failure(matrix: Matrix) -> None:
+    usual, new = (Note(kind="scope", text=f"scripted chose {what}.") for what in ("the usual", "what was left"))
+    well = answer(matrix, notes=[usual])
+    assert _answer_told(well, well, CHAT)[0] == "unharmed"
+    assert "nothing tells" in _answer_told(answer(matrix, notes=[usual], coverage=[]), well, CHAT)[2]
+    assert _answer_told(answer(matrix, notes=[usual, new]), well, CHAT)[0] == "noted"
+
+
+def test_a_key_that_is_stored_breaks_the_rule(matrix: Matrix, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evals.faults.matrix.QUESTION", f"Should towns build bridges of {KEY}?")
+    cell = matrix.cell("search engine", "500", "retrieve")
+    assert "a key is stored" in cell.said
+    assert cell.broken
 
 
 def test_which_errors_are_clear() -> None:
@@ -116,7 +132,7 @@ def test_what_was_done_is_not_done_again(tmp_path: Path) -> None:
         asked.append(seed)
         if len(asked) == 2:
             raise KeyboardInterrupt
-        return Findings(inputs, Counter({"fine": inputs}), ["odd"])
+        return Findings(inputs, Counter({"fine": inputs}), ["odd"], 2)
 
     wanted = list(chunks({"door": 1.0}, 3 * CHUNK, (1, 1)))
     stopped = fuzzed(contextlib.nullcontext({"door": door}), wanted, 1, record)
@@ -125,7 +141,27 @@ def test_what_was_done_is_not_done_again(tmp_path: Path) -> None:
     assert found["door"].inputs == 3 * CHUNK
     assert found["door"].wrong == ["odd"]
     assert len(asked) == 4
-    assert "door               750      1  fine 750" in fuzz_table(found)
+    assert "door               750      6  fine 750" in fuzz_table(found)
+
+
+def test_all_that_is_wrong_is_counted_and_some_of_it_shown(tmp_path: Path) -> None:
+    def door(inputs: int, seed: int) -> Findings:
+        found = Findings(inputs)
+        for n in range(inputs):
+            found.went_wrong(f"{seed} {n}")
+        return found
+
+    wanted = list(chunks({"door": 1.0}, 2 * CHUNK, (1, 1)))
+    record = tmp_path / "done.jsonl"
+    for _ in range(2):  # measured, then as recorded
+        found = fuzzed(contextlib.nullcontext({"door": door}), wanted, 1, record)
+        assert found["door"].wrong_count == 2 * CHUNK
+        assert len(found["door"].wrong) == 20
+    earlier = {"seed": 1, "chunk": "door/0/250", "door": "door", "inputs": 250, "outcomes": {"fine": 250}}
+    record.write_text(json.dumps({**earlier, "wrong": [f"{n}" for n in range(30)], "seconds": 0.1}) + "\n")
+    found = fuzzed(contextlib.nullcontext({}), wanted[:1], 1, record)
+    assert found["door"].wrong_count == 30
+    assert "door               250     30  fine 250" in fuzz_table(found)
 
 
 def test_doors_of_this_process_take_whatever_comes() -> None:

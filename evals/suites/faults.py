@@ -103,7 +103,7 @@ def _fuzz(args: argparse.Namespace) -> int:
     found = fuzzed(opened, wanted, args.seed, args.record)
     result = {"suite": "faults", "seed": args.seed, "doors": {door: f.as_row() for door, f in found.items()}}
     show(args.json, result, lambda: fuzz.table(found))
-    return 1 if any(f.wrong for f in found.values()) else 0
+    return 1 if any(f.wrong_count for f in found.values()) else 0
 
 
 def _kill(args: argparse.Namespace) -> int:
