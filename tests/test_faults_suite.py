@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -9,12 +11,16 @@ import pytest
 
 from agent.answer.model import Answer, Note
 from evals.__main__ import main
-from evals.benchmarks.kills_of_server import Killed, kill_server
+from evals.benchmarks.kills_of_commands import kill_while_ingesting
+from evals.benchmarks.kills_of_indexes import killed_at
+from evals.benchmarks.kills_of_jobs import kill_at_jobs
+from evals.benchmarks.kills_of_server import Killed, Write, kill_server
+from evals.benchmarks.stored import kill, unlike
 from evals.faults.doors_here import drawn, here
 from evals.faults.fuzz import CHUNK, Findings, chunks, fuzzed, part_of
 from evals.faults.fuzz import table as fuzz_table
 from evals.faults.injected import FAULTS, OWN
-from evals.faults.kills import WRITERS
+from evals.faults.kills import WRITERS, shares
 from evals.faults.kills import table as kills_table
 from evals.faults.matrix import Cell, Matrix, _answer_told, _error_told
 from evals.faults.parts import KEY, PARTS
@@ -196,7 +202,47 @@ def test_what_does_not_hold_after_kills_is_told(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setitem(WRITERS, "server", writer)
     assert main(["faults", "--kills", "3"]) == 0
     assert main(["faults", "--kills", "3", "--seed", "2"]) == 1
-    assert "server: d7 is stored 2 times" in kills_table({"server": writer(3, tmp_path, 2)})
+    shown = kills_table({"server": writer(3, tmp_path, 2)}, {"server": 2.5})
+    assert "2.5 s a kill" in shown
+    assert "server: d7 is stored 2 times" in shown
+
+
+def test_kills_are_divided_among_the_writers() -> None:
+    assert shares(200, list(WRITERS)) == dict.fromkeys(WRITERS, 40)
+    assert shares(8, ["runs", "jobs", "ingest"]) == {"runs": 3, "jobs": 3, "ingest": 2}
+    with pytest.raises(InputError, match="2 or more, not 1"):
+        shares(1, ["runs", "jobs"])
+
+
+def test_a_writer_that_ends_by_itself_was_not_killed(tmp_path: Path) -> None:
+    (tmp_path / "steelman.db").write_text("no database")
+    died = killed_at(tmp_path, 1, 1.0)
+    assert "ended by itself (1)" in died
+    assert "Error" in died
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+        assert not kill(process)
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
+        assert kill(process)
+
+
+def test_which_versions_a_document_may_have() -> None:
+    first, second = Write(0.0, 1.0, confirmed=True), Write(2.0, 3.0, confirmed=True)
+    beside, refused, open_yet = Write(0.5, 2.5), Write(0.5, 1.5), Write(0.5)
+    killed = Killed(sent={"d1": [first, second, beside, refused, open_yet], "d2": [refused]})
+    assert killed.allowed("d1") == [1, 2, 4]
+    assert killed.allowed("d2") == [0]
+
+
+def test_what_is_not_as_it_was_stored_is_told() -> None:
+    wanted = {"d1": ["one"], "d2": ["two"], "d3": ["three"], "d4": ["four"]}
+    found = unlike([("d1", "one"), ("d1", "one"), ("d2", "another"), ("d5", "five")], wanted, {"d4"})
+    assert found == [
+        "document d3 is lost",
+        "document d1 is stored 2 times",
+        "document d2 is 'another'",
+        "document d5 is 'five'",
+    ]
 
 
 @pytest.mark.slow
@@ -205,3 +251,20 @@ def test_a_killed_server_loses_nothing(tmp_path: Path) -> None:
     killed = kill_server(2, tmp_path, 1)
     assert killed.violations == []
     assert killed.kills == 2
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_killed_server_ends_the_jobs_that_it_confirmed(tmp_path: Path) -> None:
+    report = kill_at_jobs(2, tmp_path, 1)
+    assert report.violations == []
+    assert report.kills == 2
+    assert report.jobs
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_killed_ingest_loses_nothing(tmp_path: Path) -> None:
+    report = kill_while_ingesting(2, tmp_path, 1)
+    assert report.violations == []
+    assert report.kills == 2
