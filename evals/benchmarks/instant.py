@@ -14,6 +14,7 @@ from agent.seams import Brief, Providers
 from agent.settings import Settings
 from agent.state import Claim, FramingState, Perspective
 from tools.inference.cache import VectorCache
+from tools.inference.encoders.encoder import Encoder, load_encoder
 from tools.inference.judges.judge import Pair
 from tools.inference.worker import Worker
 from tools.ingest.ingest import Ingester
@@ -87,9 +88,14 @@ class InstantWriter:
         return claims[: brief.limit], claims[brief.limit :]
 
 
-def instant_providers(settings: Settings, store: Store) -> Providers:
+def encoding_providers(settings: Settings, store: Store) -> Providers:
+    """The same with the embedded encoder, for what documents are stored and found with."""
+    return instant_providers(settings, store, load_encoder(settings.cache_dir))
+
+
+def instant_providers(settings: Settings, store: Store, encoder: Encoder | None = None) -> Providers:
     """Providers over a small collection of their own."""
-    encoder = InstantEncoder()
+    encoder = encoder or InstantEncoder()
     search = HybridSearch(store, settings.index_dir, encoder)
     documents = [
         SourceDocument(

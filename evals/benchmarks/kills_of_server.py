@@ -1,30 +1,49 @@
 """The HTTP server under load, killed and started again: what callers were told stays so.
 
-Callers store documents and begin runs, each under a name of its own. At a random moment the process is killed (SIGKILL)
-and another one is started over the same data. At the end every document whose storing was confirmed is there once, with
-the text confirmed last or one that was sent after it; every run that was begun has ended with an answer; a request that
-is sent again under its name finds the run that it began; and the server was ready again each time.
+Callers store documents, which the embedded encoder encodes, and begin runs, whose other providers answer at once, each
+under a name of its own. At a random moment the process is killed (SIGKILL) and another one is started over the same
+data. At the end every document whose storing was confirmed is there once, with the text confirmed last or one that was
+sent beside or after it, and found; every run that was begun has ended with an answer; a request that is sent again
+under its name finds the run that it began; and the server was ready again each time.
 """
 
 import asyncio
 import contextlib
-import os
+import math
 import random
-import signal
+import subprocess
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from evals.benchmarks.api import INSTANT_SERVER, server_process
+from evals.benchmarks.api import ENCODING_SERVER, server_process
+from evals.benchmarks.stored import kill, problems_of, text_of
 
 _CALLERS, _NAMES = 4, 40
 _BEFORE_A_KILL = 12  # requests that were answered, at most
 _LONGEST = 20.0  # seconds until a kill where they are not
 _READY_WITHIN, _ENDED_WITHIN = 30.0, 120.0
-_GONE = "gone"
+_COLLECTION, _ASKED = "killed", 8
+
+
+@dataclass
+class Write:
+    """A version of a document that was sent: when, and when it was over, by a reply or with its server."""
+
+    began: float
+    over: float = math.inf
+    confirmed: bool = False
+
+
+class Report(Protocol):
+    """What `served` tells of its servers."""
+
+    violations: list[str]
+    kills: int
+    slowest_ready: float
 
 
 @dataclass
@@ -32,10 +51,8 @@ class Killed:
     """What callers were told, and what does not hold of it."""
 
     violations: list[str] = field(default_factory=list)
-    sent: dict[str, list[int]] = field(default_factory=dict)
-    """By document the versions that were sent, oldest first."""
-    confirmed: dict[str, int] = field(default_factory=dict)
-    """By document the version that was confirmed last."""
+    sent: dict[str, list[Write]] = field(default_factory=dict)
+    """By document its versions, counted from 0."""
     begun: dict[str, tuple[str, str]] = field(default_factory=dict)
     """By the caller's name for a run its id and question."""
     answered: int = 0
@@ -46,41 +63,74 @@ class Killed:
     def figures(self) -> dict[str, Any]:
         return {
             "kills": self.kills,
-            "confirmed documents": len(self.confirmed),
+            "confirmed documents": sum(any(w.confirmed for w in writes) for writes in self.sent.values()),
             "runs begun": len(self.begun),
             "slowest ready in s": round(self.slowest_ready, 1),
         }
+
+    def allowed(self, name: str) -> list[int]:
+        """The versions of which the document may be: none that was over when one began that was confirmed then."""
+        writes = self.sent[name]
+        latest = max((w.began for w in writes if w.confirmed), default=-math.inf)
+        return [version for version, write in enumerate(writes) if write.over >= latest]
 
 
 def kill_server(kills: int, folder: Path, seed: int) -> Killed:
     """So many kills of one server's processes over the data in `folder`."""
     killed, rng = Killed(), random.Random(seed)
+    server = ["-c", ENCODING_SERVER]
     for _ in range(kills):
-        with _served(folder, killed) as (address, pid):
-            asyncio.run(_load(address, pid, killed, rng))
-        killed.kills += 1
-    with _served(folder, killed) as (address, _):
+        with served(server, folder, killed) as (address, process):
+            asyncio.run(_load(address, partial(kill_served, process, folder, killed), killed, rng))
+    with served(server, folder, killed) as (address, _):
         asyncio.run(_checked(address, killed))
+    texts = {name: [text_of(name, version) for version in killed.allowed(name)] for name in killed.sent}
+    unsure = {name for name, writes in killed.sent.items() if not any(w.confirmed for w in writes)}
+    if texts:
+        asked = rng.sample(sorted(texts), min(_ASKED, len(texts)))
+        killed.violations += problems_of(folder, _COLLECTION, texts, asked, unsure)
     return killed
 
 
 @contextlib.contextmanager
-def _served(folder: Path, killed: Killed) -> Iterator[tuple[str, int]]:
-    """A server over the data that is ready; not being so in time is a violation."""
+def served(
+    arguments: Sequence[str], folder: Path, report: Report, within: float = _READY_WITHIN
+) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
+    """A server over the data that is ready; not being so in time is a violation, and so is a logged traceback."""
     import httpx
 
-    with server_process(["-c", INSTANT_SERVER], str(folder)) as (address, process):
+    with server_process(arguments, str(folder)) as (address, process):
         began, ready = time.monotonic(), False
-        while not ready and time.monotonic() < began + _READY_WITHIN:
+        while not ready and time.monotonic() < began + within:
             with contextlib.suppress(httpx.HTTPError):
                 ready = httpx.get(f"{address}/readyz", timeout=5).status_code == 200
+            time.sleep(0.02)
         if not ready:
-            killed.violations.append(f"not ready within {_READY_WITHIN:.0f} s after {killed.kills} kills")
-        killed.slowest_ready = max(killed.slowest_ready, time.monotonic() - began)
-        yield address, process.pid
+            report.violations.append(f"not ready within {within:.0f} s after {report.kills} kills")
+        report.slowest_ready = max(report.slowest_ready, time.monotonic() - began)
+        yield address, process
+    if "Traceback" in (said := _log(folder)):
+        report.violations.append(
+            f"a server logged after {report.kills} kills: {said[said.index('Traceback') :][-800:]}"
+        )
 
 
-async def _load(address: str, pid: int, killed: Killed, rng: random.Random) -> None:
+def kill_served(process: "subprocess.Popen[bytes]", folder: Path, report: Report) -> None:
+    """Kills the server and counts it; one that has ended by itself is a violation."""
+    if kill(process):
+        report.kills += 1
+    else:
+        said = _log(folder)[-500:]
+        report.violations.append(
+            f"the server ended by itself ({process.returncode}) after {report.kills} kills: {said}"
+        )
+
+
+def _log(folder: Path) -> str:
+    return (folder / "server.log").read_text(encoding="utf-8", errors="replace")
+
+
+async def _load(address: str, end: Callable[[], None], killed: Killed, rng: random.Random) -> None:
     """Callers at work until the process is killed under them."""
     import httpx
 
@@ -92,8 +142,11 @@ async def _load(address: str, pid: int, killed: Killed, rng: random.Random) -> N
                 while killed.answered < wanted:
                     await asyncio.sleep(0.01)
         await asyncio.sleep(rng.uniform(0.0, 0.3))
-        os.kill(pid, signal.SIGKILL)
+        end()
         await asyncio.gather(*callers)
+    now = time.monotonic()
+    for write in (w for writes in killed.sent.values() for w in writes):
+        write.over = min(write.over, now)
 
 
 async def _calls(client: Any, killed: Killed, rng: random.Random) -> None:
@@ -106,16 +159,16 @@ async def _calls(client: Any, killed: Killed, rng: random.Random) -> None:
 
 
 async def _stores(client: Any, killed: Killed, rng: random.Random) -> None:
-    """Documents under names that others replace at the same time; a version is how often its sentence stands there."""
-    names = rng.sample(range(_NAMES), 3)
-    versions = {f"d{n}": 1 + sum(map(len, killed.sent.values())) + i for i, n in enumerate(names)}
-    for name, version in versions.items():
-        killed.sent.setdefault(name, []).append(version)
-    documents = [{"id": n, "title": f"version {v}", "text": f"A bridge of {v} arches."} for n, v in versions.items()]
-    reply = await client.post("/v1/collections/killed/documents", json={"documents": documents})
+    """Documents under names that others replace at the same time."""
+    names = [f"d{n}" for n in rng.sample(range(_NAMES), 3)]
+    documents = [{"id": name, "text": text_of(name, len(killed.sent.get(name, ())))} for name in names]
+    writes = [Write(time.monotonic()) for _ in names]
+    for name, write in zip(names, writes, strict=True):
+        killed.sent.setdefault(name, []).append(write)
+    reply = await client.post(f"/v1/collections/{_COLLECTION}/documents", json={"documents": documents})
     if reply.status_code == 200:
-        for name, version in versions.items():
-            killed.confirmed[name] = max(version, killed.confirmed.get(name, 0))
+        for write in writes:
+            write.over, write.confirmed = time.monotonic(), True
     elif reply.status_code not in (409, 429, 503):
         killed.violations.append(f"documents: {reply.status_code} {reply.text[:200]}")
 
@@ -140,21 +193,7 @@ async def _checked(address: str, killed: Killed) -> None:
     import httpx
 
     async with httpx.AsyncClient(base_url=address, timeout=60) as client:
-        await _check_documents(client, killed)
         await _check_runs(client, killed)
-
-
-async def _check_documents(client: Any, killed: Killed) -> None:
-    reply = await client.get("/v1/collections/killed/documents", params={"limit": 1000})
-    stored = reply.json()["documents"] if reply.status_code == 200 else []
-    counted = Counter(d["id"] for d in stored)
-    killed.violations += [f"{name} is stored {n} times" for name, n in counted.items() if n > 1]
-    titles = {d["id"]: d["title"] for d in stored}
-    for name, version in killed.confirmed.items():
-        # What was sent beside it may have been stored before or after it.
-        allowed = {f"version {v}" for v in killed.sent[name] if v >= version - _CALLERS * 3}
-        if titles.get(name, _GONE) not in allowed:
-            killed.violations.append(f"{name} was confirmed as version {version} and is '{titles.get(name, _GONE)}'")
 
 
 async def _check_runs(client: Any, killed: Killed) -> None:

@@ -62,10 +62,10 @@ def drawn(strategy: "SearchStrategy[Any]", inputs: int, seed: int, take: Callabl
         except SteelmanError as exc:
             outcome = type(exc).__name__
             if not str(exc).strip():
-                found.wrong.append(f"an error without a word for {given!r:.300}")
+                found.went_wrong(f"an error without a word for {given!r:.300}")
         except Exception as exc:  # noqa: BLE001  # the finding itself
             outcome = f"{type(exc).__name__}!"
-            found.wrong.append(f"{type(exc).__name__}: {exc!s:.200} for {given!r:.300}")
+            found.went_wrong(f"{type(exc).__name__}: {exc!s:.200} for {given!r:.300}")
         found.took(outcome)
 
     with warnings.catch_warnings():

@@ -109,7 +109,7 @@ def _watched(log: Path, door: Door, inputs: int, seed: int) -> Findings:
     with log.open(encoding="utf-8", errors="replace") as file:
         file.seek(before)
         if "Traceback" in (said := file.read()):
-            found.wrong.append(f"the server logged: {said[said.index('Traceback') :][-600:]}")
+            found.went_wrong(f"the server logged: {said[said.index('Traceback') :][-600:]}")
     return found
 
 
@@ -176,7 +176,7 @@ def _mutated(
         outcome, wrong = send(path, data)
         found.took(outcome)
         if wrong:
-            found.wrong.append(wrong)
+            found.went_wrong(wrong)
     return found
 
 
@@ -209,7 +209,7 @@ def _event_ids(client: Any, run_id: str, inputs: int, seed: int) -> Findings:
         fits = given.isascii() and given.isdigit() and int(given) <= 2**31
         found.took(str(reply.status_code))
         if reply.status_code not in ((200, 204) if fits else (422,)):
-            found.wrong.append(f"after={given!r}: {reply.status_code} {reply.text[:100]}")
+            found.went_wrong(f"after={given!r}: {reply.status_code} {reply.text[:100]}")
     return found
 
 
@@ -227,7 +227,7 @@ def _contract(address: str, inputs: int, seed: int) -> Findings:
     with _real_questions():
         for event in from_schema(schema).execute():
             if isinstance(event, events.NonFatalError):
-                found.wrong.append(f"{event.label}: {event.value}")
+                found.went_wrong(f"{event.label}: {event.value}")
             elif isinstance(event, events.ScenarioFinished):
                 _note(event, found)
     return found
@@ -260,4 +260,4 @@ def _note(event: Any, found: Findings) -> None:
             found.took(str(interaction.response.status_code))
     for check in (check for checks in event.recorder.checks.values() for check in checks):
         if (failed := check.failure_info) is not None:
-            found.wrong.append(f"{check.name}: {failed.failure}\n{failed.code_sample}")
+            found.went_wrong(f"{check.name}: {failed.failure}\n{failed.code_sample}")

@@ -22,23 +22,38 @@ _MOST_SHOWN = 20
 
 @dataclass
 class Findings:
-    """What inputs did: how many there were, how they were taken (status, or kind of error), and what was wrong."""
+    """What inputs did: how many there were, how they were taken (status, or kind of error), how often something was
+    wrong, and examples of that."""
 
     inputs: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
+    wrong_count: int = 0
 
     def took(self, outcome: str) -> None:
         self.inputs += 1
         self.outcomes[outcome] += 1
 
+    def went_wrong(self, how: str) -> None:
+        self.wrong_count += 1
+        self.wrong.append(how)
+
     def add(self, other: "Findings") -> None:
+        """Counts all that the other one has; of its examples as many as there is room for."""
         self.inputs += other.inputs
         self.outcomes += other.outcomes
+        self.wrong_count += other.wrong_count
         self.wrong += [w for w in other.wrong if w not in self.wrong][: max(0, _MOST_SHOWN - len(self.wrong))]
 
     def as_row(self) -> dict[str, Any]:
-        return {"inputs": self.inputs, "outcomes": dict(self.outcomes), "wrong": self.wrong}
+        counted = {"inputs": self.inputs, "outcomes": dict(self.outcomes)}
+        return {**counted, "wrong": self.wrong, "wrong_count": self.wrong_count}
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> "Findings":
+        """What a line of a record tells. Earlier ones have no count, and all that was wrong as examples."""
+        wrong = row["wrong"]
+        return cls(row["inputs"], Counter(row["outcomes"]), wrong, row.get("wrong_count", len(wrong)))
 
 
 Door = Callable[[int, int], Findings]
@@ -114,8 +129,7 @@ def _recorded(record: Path | None, seed: int) -> tuple[dict[str, Findings], set[
         row = json.loads(line)
         if row["seed"] == seed:
             done.add(row["chunk"])
-            findings = Findings(row["inputs"], Counter(row["outcomes"]), row["wrong"])
-            found.setdefault(row["door"], Findings()).add(findings)
+            found.setdefault(row["door"], Findings()).add(Findings.of_row(row))
     return found, done
 
 
@@ -129,8 +143,7 @@ def table(found: Mapping[str, Findings]) -> str:
     lines = [f"{'door':<14}{'inputs':>8}{'wrong':>7}  how they were taken"]
     for door, findings in found.items():
         outcomes = ", ".join(f"{name} {n:,}" for name, n in findings.outcomes.most_common(6))
-        lines.append(f"{door:<14}{findings.inputs:>8,}{len(findings.wrong):>7}  {outcomes}")
-    lines.append(
-        f"{'all':<14}{sum(f.inputs for f in found.values()):>8,}{sum(len(f.wrong) for f in found.values()):>7}"
-    )
+        lines.append(f"{door:<14}{findings.inputs:>8,}{findings.wrong_count:>7,}  {outcomes}")
+    inputs, wrong = (sum(getattr(f, name) for f in found.values()) for name in ("inputs", "wrong_count"))
+    lines.append(f"{'all':<14}{inputs:>8,}{wrong:>7,}")
     return "\n".join([*lines, *(f"{door}: {w}" for door, f in found.items() for w in f.wrong)]) + "\n"

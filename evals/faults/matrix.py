@@ -2,7 +2,8 @@
 
 The rule: a run ends within its deadline and a margin, in an answer that names what failed, or in one clear line. It is
 broken by a traceback or an exception that is none of Steelman's, by a run that goes on, by an answer that others made
-than it says, by 'nothing was found' where nothing could be searched, and by a key that is shown.
+than it says, by 'nothing was found' where nothing could be searched, and by a key that is shown: in the answer, in the
+line, or in anything that the run stored, its events among them.
 """
 
 import asyncio
@@ -137,7 +138,9 @@ class Matrix:
         try:
             return asyncio.run(_asked(self._settings(data, PARTS[name], server.root), deadline))
         finally:
+            kept = [f.name for f in data.rglob("*") if f.is_file() and KEY.encode() in f.read_bytes()]
             shutil.rmtree(data, ignore_errors=True)
+            assert not kept, f"a key is stored in {kept}"
 
     def _settings(self, data: Path, part: Part, root: str) -> Settings:
         usual = {name: field.get_default(call_default_factory=True) for name, field in Settings.model_fields.items()}
@@ -186,9 +189,9 @@ def _error_told(error: Exception | None) -> tuple[str, str, str]:
 
 
 def _answer_told(answer: Answer, well: Answer, part: Part) -> tuple[str, str, str]:
-    notes = [n.text for n in answer.notes if _tells(n, part)]
+    notes = [n.text for n in answer.notes if n not in well.notes and _tells(n, part)]
     ended, said = "noted" if notes else "unharmed", notes[0] if notes else ""
-    if any(KEY in text for text in notes):
+    if KEY in answer.model_dump_json():
         return ended, said, "a key is shown"
     if answer.outcome != well.outcome and not any(said in answer.summary for said in (RAN_OUT, THOUGH)):
         return ended, said, f"'{answer.summary}'"

@@ -15,13 +15,15 @@ BROKEN    against the rule, twice, the second time alone and with three times th
 server's own OpenAPI document, near-valid bodies, completions, MCP, event ids. Wrong are a 5xx, an exception that is
 none of Steelman's, a reply that the document does not name, a valid request refused, an invalid one accepted.
 
---kills N: each writer is killed so often at a random moment of its work; wrong is whatever is lost or doubled then.
+--kills N: so many processes of all writers together, as many of each, are killed at a random moment of their work;
+wrong is whatever is lost or doubled then, and a process that ended by itself.
 """
 
 import argparse
 import contextlib
 import math
 import tempfile
+import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -58,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     inputs.add_argument("--part", default="1/1", metavar="K/N", help="the Kth of N parts of them")
     inputs.add_argument("--record", type=Path, metavar="FILE", help="what was done stands here, and is not done again")
     killed = parser.add_argument_group("killed processes in the place of the table")
-    killed.add_argument("--kills", type=int, metavar="N", help="kill each writer so often, and look for what is lost")
+    killed.add_argument("--kills", type=int, metavar="N", help="kills in all, divided evenly among the writers")
     killed.add_argument("--writers", type=names, default=list(WRITERS), metavar="WRITER[,…]", help=_WRITERS)
     common_options(parser, parallel="runs at a time", seed="of the hostile inputs and the moments of kills")
 
@@ -103,17 +105,22 @@ def _fuzz(args: argparse.Namespace) -> int:
     found = fuzzed(opened, wanted, args.seed, args.record)
     result = {"suite": "faults", "seed": args.seed, "doors": {door: f.as_row() for door, f in found.items()}}
     show(args.json, result, lambda: fuzz.table(found))
-    return 1 if any(f.wrong for f in found.values()) else 0
+    return 1 if any(f.wrong_count for f in found.values()) else 0
 
 
 def _kill(args: argparse.Namespace) -> int:
-    reports = {}
-    for writer in args.writers:
+    reports, seconds = {}, {}
+    for writer, share in kills.shares(args.kills, list(dict.fromkeys(args.writers))).items():
+        began = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
-            reports[writer] = WRITERS[writer](args.kills, Path(folder), args.seed)
-    result = {"suite": "faults", "kills": args.kills, "seed": args.seed}
-    rows = {writer: {**report.figures, "violations": list(report.violations)} for writer, report in reports.items()}
-    show(args.json, {**result, "writers": rows}, lambda: kills.table(reports))
+            reports[writer] = WRITERS[writer](share, Path(folder), args.seed)
+        seconds[writer] = round((time.monotonic() - began) / share, 1)
+    rows = {
+        writer: {**report.figures, "seconds_a_kill": seconds[writer], "violations": list(report.violations)}
+        for writer, report in reports.items()
+    }
+    result = {"suite": "faults", "kills": kills.killed(reports), "seed": args.seed, "writers": rows}
+    show(args.json, result, lambda: kills.table(reports, seconds))
     return 1 if any(report.violations for report in reports.values()) else 0
 
 
