@@ -58,6 +58,7 @@ HARM: dict[str, Callable[[], object]] = {
     "forge": _forged,
     "garbage": _garbage,
     "flood": _flood,
+    "odd": lambda: SourceDocument("odd", 7),  # type: ignore[arg-type]  # which cannot be told
 }
 
 
@@ -65,7 +66,9 @@ def planted(path: Path, name: str) -> Read:
     text = path.read_text()
     yield SourceDocument(name, text)
     if text in HARM:
-        HARM[text]()
+        harmed = HARM[text]()
+        if isinstance(harmed, SourceDocument):
+            yield harmed
     yield SourceDocument(f"{name} again", f"{text} {os.getpid()}")
 
 

@@ -1,6 +1,9 @@
 """Files of strangers are read in a process of its own: whatever happens to it is one problem of one file."""
 
+import asyncio
+import logging
 import os
+import re
 import resource
 import signal
 import threading
@@ -13,9 +16,10 @@ import pytest
 from conftest import ROOT, Spawn
 from planted_readers import HARM
 
-from tools.errors import SourceError
-from tools.ingest.apart import Readers, end_readers, read_apart
+from tools.errors import ReaderFailedError, SourceError
+from tools.ingest.apart import GivenUp, Readers, end_readers, read_apart
 from tools.ingest.limits import Limits
+from tools.ingest.process import GivenUpError
 from tools.passages import SourceDocument
 
 LIMITS = Limits(
@@ -56,6 +60,7 @@ ENDINGS = {
     "forge": r"damaged",
     "garbage": r"damaged",
     "flood": r"more text than is taken of one file",
+    "odd": r"not foreseen \(TypeError\)",
 }
 
 
@@ -67,6 +72,45 @@ def test_harm_to_a_reader_is_one_problem(readers: Readers, tmp_path: Path, harm:
         read(tmp_path, harm, limits)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # KiB
     assert [d.text.split()[0] for d in read(tmp_path, "plain")] == ["plain", "plain"]
+
+
+def test_a_reader_that_fails_reads_the_next_file(
+    readers: Readers, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = reader_of(tmp_path)
+    for words in ("odd", "recurse"):
+        caplog.clear()
+        with pytest.raises(ReaderFailedError, match="Please report"):
+            read(tmp_path, words)
+        [record] = caplog.records
+        assert (record.levelno, "Traceback" in record.getMessage()) == (logging.ERROR, True)
+    assert reader_of(tmp_path) == before
+
+
+def test_a_reader_knows_no_key_of_a_service(readers: Readers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    readers.close()
+    named = set(re.findall(r"^# ?([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
+    for name in named | {"AWS_SECRET_ACCESS_KEY"}:
+        monkeypatch.setenv(name, "secret")
+    known = Path(f"/proc/{reader_of(tmp_path)}/environ").read_text()
+    assert "OPENAI_API_KEY" in named
+    assert "PATH=" in known
+    assert "secret" not in known
+
+
+def test_a_reader_that_does_not_start_is_a_problem_of_the_file(readers: Readers, tmp_path: Path) -> None:
+    readers.close()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    (tmp_path / "plain.txt").write_text("plain")
+    reading = read_apart(tmp_path / "plain.txt", "plain.txt")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        readers.start()
+        with pytest.raises(SourceError, match=r"^plain\.txt: .*does not start here \(Too many open files\).*Try again"):
+            next(reading)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(read(tmp_path, "plain")) == 2
 
 
 def test_what_a_reader_prints_is_no_answer(readers: Readers, tmp_path: Path) -> None:
@@ -92,6 +136,55 @@ def test_a_reading_that_is_given_up_is_ended(readers: Readers, tmp_path: Path) -
     del reading
     assert not Path(f"/proc/{before}").exists()
     assert reader_of(tmp_path) != before
+
+
+def test_a_reading_that_nobody_waits_for_neither_goes_on_nor_begins(readers: Readers, tmp_path: Path) -> None:
+    gone, ended = threading.Event(), []
+    (tmp_path / "sleep.txt").write_text("sleep")
+    number = reader_of(tmp_path)
+
+    def wait() -> None:
+        try:
+            list(read_apart(tmp_path / "sleep.txt", "sleep.txt", given_up=gone.is_set))
+        except GivenUpError:
+            ended.append(True)
+
+    threads = [threading.Thread(target=wait) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.2)
+    gone.set()
+    for thread in threads:
+        thread.join(2)
+    assert len(ended) == 5
+    assert not Path(f"/proc/{number}").exists()
+    assert len(read(tmp_path, "plain")) == 2
+
+
+def test_readings_hold_no_thread_that_others_need(readers: Readers, tmp_path: Path) -> None:
+    (tmp_path / "sleep.txt").write_text("sleep")
+
+    async def one() -> None:
+        def work(given_up: GivenUp) -> list[SourceDocument]:
+            return list(read_apart(tmp_path / "sleep.txt", "sleep.txt", given_up=given_up))
+
+        await readers.while_awaited(work)
+
+    async def many() -> tuple[float, float]:
+        tasks = [asyncio.create_task(one()) for _ in range(40)]
+        await asyncio.sleep(0.3)
+        began = time.monotonic()
+        await asyncio.to_thread(int)
+        meanwhile = time.monotonic()
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        await asyncio.to_thread(read, tmp_path, "plain")
+        return meanwhile - began, time.monotonic() - meanwhile
+
+    others, afterwards = asyncio.run(many())
+    assert others < 0.5
+    assert afterwards < 3.0
 
 
 def test_a_process_is_started_ahead_and_ended_on_demand(readers: Readers, tmp_path: Path) -> None:

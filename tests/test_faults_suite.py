@@ -8,6 +8,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
+from written_files import pdf
 
 from agent.answer.model import Answer, Note
 from evals.__main__ import main
@@ -16,7 +18,7 @@ from evals.benchmarks.kills_of_indexes import killed_at
 from evals.benchmarks.kills_of_jobs import kill_at_jobs
 from evals.benchmarks.kills_of_server import Killed, Write, kill_server
 from evals.benchmarks.stored import kill, unlike
-from evals.faults.doors_here import drawn, here
+from evals.faults.doors_here import drawn, here, taken
 from evals.faults.fuzz import CHUNK, Findings, chunks, fuzzed, part_of
 from evals.faults.fuzz import table as fuzz_table
 from evals.faults.injected import FAULTS, OWN
@@ -26,6 +28,7 @@ from evals.faults.matrix import Cell, Matrix, _answer_told, _error_told
 from evals.faults.parts import KEY, PARTS
 from evals.suites.faults import table
 from tools.errors import InputError, ProviderError
+from tools.ingest.apart import Readers
 
 CHAT = PARTS["chat model"]
 
@@ -268,3 +271,17 @@ def test_a_killed_ingest_loses_nothing(tmp_path: Path) -> None:
     report = kill_while_ingesting(2, tmp_path, 1)
     assert report.violations == []
     assert report.kills == 2
+
+
+def test_a_fuzzed_file_that_harms_its_reader_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
+    readers = Readers("planted_readers", at_once=1)
+    monkeypatch.setattr("tools.ingest.apart.FILES", readers)
+    for harm in ("odd", "recurse", "segfault", "allocate"):
+        (tmp_path / f"{harm}.txt").write_text(harm)
+        with pytest.raises(AssertionError, match=rf"its reader failed: {harm}\.txt"):
+            taken(tmp_path / f"{harm}.txt")
+    (tmp_path / "a.pdf").write_bytes(pdf(["Schools should ban phones."]))
+    (tmp_path / "b.pdf").write_bytes(b"nothing of the kind")
+    assert [taken(tmp_path / f"{name}.pdf") for name in "ab"] == ["documents", "problem"]
+    readers.close()

@@ -1,5 +1,6 @@
 """Small files that want much: each is read within its limits or is one problem, and any bytes at all are either."""
 
+import asyncio
 import os
 import re
 import resource
@@ -132,9 +133,16 @@ def test_a_page_of_the_web_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("tools.web.sources._LIMITS", Limits(seconds=1.0, megabytes=400, advice=""))
     page = FetchedPage("https://x.example/a.pdf", "application/pdf", looping_pdf())
     with pytest.raises(SourceError, match=r"^https://x\.example/a\.pdf: (?:takes too long|is damaged|unpacks)"):
-        read_source(page, LISTS)
+        asyncio.run(read_source(page, LISTS))
     after = FetchedPage("https://x.example/b", "text/plain", f"{WORDS} ".encode() * 5)
-    assert read_source(after, LISTS).text.startswith(WORDS)
+    assert asyncio.run(read_source(after, LISTS)).text.startswith(WORDS)
+
+
+def test_a_page_for_which_there_is_no_room_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+    page = FetchedPage("https://x.example/b", "text/plain", f"{WORDS} ".encode() * 5)
+    with pytest.raises(SourceError, match=r"^https://x\.example/b: could not be put down .*Make room"):
+        asyncio.run(read_source(page, LISTS))
 
 
 @pytest.fixture

@@ -301,11 +301,11 @@ def test_a_pdf_without_text(tmp_path: Path) -> None:
 def test_what_is_no_pdf(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.pdf", "w") as archive:
         archive.writestr("x.txt", SPEECH)
-    with pytest.raises(SourceError, match=r"a\.pdf: this PDF is damaged"):
-        read(tmp_path / "a.pdf")
-    for data in (b"", b"hello", pdf([SPEECH])[:200]):
-        with pytest.raises(SourceError, match=r"a\.pdf: this PDF"):
+    for data in ((tmp_path / "a.pdf").read_bytes(), b"", b"hello", b"<html><body><p>Sign in.</p></body></html>"):
+        with pytest.raises(SourceError, match=r"a\.pdf: this is not a PDF.*right ending"):
             read(write(tmp_path / "a.pdf", data))
+    with pytest.raises(SourceError, match=r"a\.pdf: this PDF is damaged"):
+        read(write(tmp_path / "a.pdf", pdf([SPEECH])[:200]))
 
 
 def test_a_pdf_damaged_anywhere_is_read_or_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -323,6 +323,14 @@ LINES = """{"id": "h1", "text": "The harbour was closed.", "title": "Harbour", "
 
 {"id": 2, "text": "Nobody had asked.", "date": 2026, "unknown": [1]}
 """
+
+
+def test_what_is_struck_out_is_not_said(tmp_path: Path) -> None:
+    (marked,) = read(write(tmp_path / "a.md", f"{SPEECH}\n\n- It costs ~~too much~~ little.\n".encode()))
+    (page,) = read(write(tmp_path / "a.html", f"<p>{SPEECH}</p><p>It costs <del>too much</del> little.</p>".encode()))
+    for found in (marked, page):
+        assert "It costs little." in " ".join(found.text.split())
+        assert found.left_out["struck out texts"] == 1
 
 
 def test_jsonl(tmp_path: Path) -> None:

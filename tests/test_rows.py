@@ -157,6 +157,7 @@ def test_what_was_guessed_is_told_once(tmp_path: Path) -> None:
         (table([["pro", "con"], *([t, u] for t, u in pairwise(LONG))]), r"is '(pro|con)' the text"),
         (table([["sentence1", "sentence2"], [LONG[0], LONG[1]]]), "is 'sentence2' the text, or 'sentence1'"),
         (table([["text", "content"], [LONG[0], LONG[1]]]), "is 'content' the text, or 'text'"),
+        (table([["text", "content"], [LONG[0], ""], [LONG[0], LONG[1]]]), "is 'content' the text, or 'text'"),
         (table([["id", "price"], [1, "3,5"], [2, "4,5"]]), r"no column holds text.*'id' \(1\), 'price' \(3,5\)"),
         (table([["id", "url"], [1, "https://x.example/a-b"]]), "no column holds text"),
         ("", "the file has no rows"),
@@ -166,6 +167,13 @@ def test_what_was_guessed_is_told_once(tmp_path: Path) -> None:
 def test_two_that_are_equally_plausible_and_none(tmp_path: Path, data: str, says: str) -> None:
     with pytest.raises(SourceError, match=rf"a\.csv: {says}"):
         Reading(made(tmp_path, "a.csv", data))
+
+
+def test_a_text_that_has_another_name_in_some_rows_is_read_in_all(tmp_path: Path) -> None:
+    rows = [{"id": 1, "text": LONG[0]}, {"id": 2, "body": LONG[1]}, {"id": 3, "text": LONG[2]}]
+    found = Reading(made(tmp_path, "a.jsonl", lines(*rows)))
+    assert found.texts == list(LONG[:3])
+    assert found.notes == ["a.jsonl: read 'text' and 'body' as the text."]
 
 
 def test_the_error_shows_the_columns_and_what_to_type(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ SteelmanError
 │   ├── UnknownCollectionError
 │   └── UnknownRunError
 ├── SourceError               a document could not be read (encrypted, damaged, not what its name says)
+│   ├── ReaderFailedError     its reader failed, for a reason that was not foreseen
 │   └── AddressError          an address that is never fetched from: not public, not http(s)
 ├── StoreError                the data on disk
 │   ├── StoreBusyError        another process holds it
@@ -88,6 +89,10 @@ class UnknownRunError(InputError):
 
 class SourceError(SteelmanError):
     """A document could not be read."""
+
+
+class ReaderFailedError(SourceError):
+    """The reader of a document failed, for a reason that was not foreseen."""
 
 
 class AddressError(SourceError):

@@ -252,7 +252,7 @@ async def _read_pages(addresses: Sequence[str], problems: list[str]) -> list[Sou
     async def read(address: str) -> SourceDocument | None:
         try:
             page = await fetcher.fetch(address)
-            return await asyncio.to_thread(read_source, page, lists)
+            return await read_source(page, lists)
         except SourceError as exc:
             problems.append(str(exc))
             return None

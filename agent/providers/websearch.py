@@ -19,7 +19,8 @@ from tools.errors import DeadlineError, ProviderDownError, ProviderError, Source
 from tools.inference.batching import parts
 from tools.inference.cache import TextCache
 from tools.ingest.cutting import cut_document
-from tools.passages import Block, PassageText, SourceDocument
+from tools.ingest.documents import document_from_json, document_to_json
+from tools.passages import PassageText, SourceDocument
 from tools.store.hybrid import passage_text
 from tools.store.store import Store
 from tools.store.web_passages import WebPage
@@ -32,7 +33,7 @@ from tools.web.sources import PAGES, read_source
 
 _SEARCH_TTL = 3600.0  # seconds in the cache
 _PAGE_TTL = 86_400.0
-_PAGES = f"page/{' '.join(f.name for f in fields(SourceDocument))}"  # another version's documents are not understood
+_PAGES = f"document/{' '.join(f.name for f in fields(SourceDocument))}"  # others' are not understood
 _MAX_PASSAGES = 12  # of a page, those that share most words with the queries
 _SPARE = 1.5  # results asked for beyond the pages wanted, since some cannot be read
 _ASKING, _READING, _ENCODING = 0.5, 0.8, 0.95  # of a perspective's time, by which each has to end
@@ -173,10 +174,10 @@ class WebSearch:
         url = normalise_url(result.url)
         known: dict[str, Any] | None = await asyncio.to_thread(self.cache.get, _PAGES, url, _PAGE_TTL)
         if known is not None:
-            return SourceDocument(**known | {"blocks": tuple(Block(**b) for b in known["blocks"])})
+            return document_from_json(known)
         page = await self.fetcher.fetch(result.url)
-        document = await asyncio.to_thread(read_source, page, self.lists, result.title, result.date)
-        await asyncio.to_thread(self.cache.put, _PAGES, url, asdict(document))
+        document = await read_source(page, self.lists, result.title, result.date)
+        await asyncio.to_thread(self.cache.put, _PAGES, url, document_to_json(document))
         return document
 
     async def _encoded(

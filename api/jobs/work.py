@@ -112,7 +112,7 @@ class Workshop:
 
 def _carried_out(storing: Storing, upload: Upload, limits: Limits, collection: str) -> Stored:
     storing.documents = upload.count
-    return storing.store(storing.taken(upload.documents(storing.report, limits)), collection)
+    return storing.store(storing.taken(upload.documents(storing.report, limits, storing.stop.is_set)), collection)
 
 
 def _told(exc: Exception, job_id: str) -> str:

@@ -1,8 +1,7 @@
-"""Doors that are fuzzed in this process: questions, options, the command line, follow-ups, files of every kind."""
+"""Doors that are fuzzed without a server: questions, options, the command line, follow-ups, files of every kind."""
 
 import contextlib
 import io
-import logging
 import random
 import tempfile
 import warnings
@@ -17,7 +16,9 @@ from agent.options import RunOptions
 from agent.question import check_question
 from evals.faults.fuzz import Door, Findings
 from tools.errors import InputError, SourceError, SteelmanError
-from tools.ingest.readers import READERS, read_file
+from tools.ingest.apart import read_apart
+from tools.ingest.limits import Limits
+from tools.ingest.readers import READERS
 from tools.language.grammar import frame
 
 if TYPE_CHECKING:
@@ -27,7 +28,15 @@ _WORDS = (
     *("Should", "schools", "ban", "phones?", "Is", "nuclear", "power", "safe", "why", "the", "benefits", "of", "2"),
     *("strongest", "counter-argument", "to", "What", "about", "cost?", "not", "\u202e", "“", "—", "3.", "is it", "\n"),
 )
-_APART = (".pdf",)  # read in a process of its own, which a fuzzing of many small inputs would only start
+_LIMITS = Limits(seconds=10.0, megabytes=1024)  # no file of a few hundred bytes comes near them
+_HARM = (
+    "not foreseen",
+    "ended its reader",
+    "does not start",
+    "takes too long",
+    "unpacks to",
+    "more text than is taken",
+)
 
 
 def here() -> dict[str, Door]:
@@ -135,47 +144,35 @@ def _commands(inputs: int, seed: int) -> Findings:
     return drawn(given, inputs, seed, take)
 
 
-class _Failed(logging.Handler):
-    """Keeps what a reader failed at and what its caller is told of as a problem of the file."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.DEBUG)
-        self.errors: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.exc_info and record.exc_info[1] is not None:
-            self.errors.append(repr(record.exc_info[1])[:200])
-
-
 def _files(inputs: int, seed: int) -> Findings:
-    """Bytes as files of every ending: whatever they are, documents come of them or one clear problem."""
+    """Bytes as files of every ending, read by one process after the other: whatever they are, documents come of them or
+    one clear problem, and none harms its reader."""
     from hypothesis import strategies as st
 
-    endings = sorted(set(READERS) - set(_APART))
-    given = st.tuples(st.sampled_from(endings), st.one_of(st.binary(max_size=400), texts().map(_encoded), _near()))
-    log, failed = logging.getLogger("tools.ingest.readers"), _Failed()
-    level = log.level
+    given = st.tuples(
+        st.sampled_from(sorted(READERS)), st.one_of(st.binary(max_size=400), texts().map(_encoded), _near())
+    )
     with tempfile.TemporaryDirectory() as folder:
 
         def take(drawn_file: tuple[str, bytes]) -> str:
             ending, data = drawn_file
             path = Path(folder) / f"file{ending}"
             path.write_bytes(data)
-            failed.errors.clear()
-            try:
-                read = list(read_file(path, path.name, lambda _: None))
-            except SourceError:
-                assert not failed.errors, f"its reader failed: {failed.errors[0]}"
-                return "problem"
-            return "documents" if read else "empty"
+            return taken(path)
 
-        log.addHandler(failed)
-        log.setLevel(logging.DEBUG)
-        try:
-            return drawn(given, inputs, seed, take)
-        finally:
-            log.removeHandler(failed)
-            log.setLevel(level)
+        return drawn(given, inputs, seed, take)
+
+
+def taken(path: Path) -> str:
+    """How a file is read. Raises AssertionError where it harms its reader."""
+    try:
+        read = list(read_apart(path, path.name, lambda _: None, limits=_LIMITS))
+    except SourceError as exc:
+        problem = str(exc)
+    else:
+        return "documents" if read else "empty"
+    assert not any(harm in problem for harm in _HARM), f"its reader failed: {problem}"
+    return "problem"
 
 
 def _encoded(text: str) -> bytes:
@@ -193,6 +190,10 @@ def _near() -> "SearchStrategy[bytes]":
         b"<!doctype html><html><head><title>T</title></head><body><h1>H</h1><p>Schools should ban phones.</p></body>",
         b"# A heading\n\nSchools should ban phones.\n\n- item\n- item\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
         rb"{\rtf1\ansi{\fonttbl\f0\fswiss Helvetica;}\f0\pard Schools should ban phones.\par}",
+        b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj "
+        b"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 200]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj "
+        b"4 0 obj<</Length 56>>stream\nBT /F 12 Tf 20 99 Td (Schools should ban phones.) Tj ET\nendstream endobj\n"
+        b"5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\ntrailer<</Root 1 0 R>>",
         b"PK\x03\x04\x14\x00\x00\x00\x08\x00" + bytes(40) + b"word/document.xml" + bytes(60),
     )
     return st.builds(changed, st.sampled_from(good), st.integers(0, 2**32))

@@ -16,18 +16,15 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import fields
 from pathlib import Path
 from typing import IO, Any
 
-from tools.errors import SourceError
+from tools.errors import ReaderFailedError, SourceError
 from tools.ingest.columns import Columns
-from tools.ingest.documents import Note
+from tools.ingest.documents import Found, Note, document_to_json, unforeseen
 from tools.ingest.limits import LARGEST_TEXT
 from tools.ingest.readers import read_file
-from tools.passages import SourceDocument
 
-Found = SourceDocument | SourceError | Note
 _IDLE_SECONDS = 300.0
 _MOST_KEPT = 400 << 20  # bytes of memory, after which a fresh process is better than this one
 
@@ -63,14 +60,19 @@ def _answered(out: IO[bytes], read: Callable[[dict[str, Any]], Iterator[Found]],
         for each in read(request):
             _say(out, _told(each))
     except SourceError as exc:
-        return {"error": str(exc), "hint": exc.hint, "trace": _trace(exc.__cause__)}
+        return _failed(exc)
     except MemoryError:
         return {"memory": True}
+    except Exception as exc:  # noqa: BLE001  # whatever it is, it is told, and the next file is read
+        told = unforeseen(request["name"], exc)
+        told.__cause__ = exc
+        return _failed(told)
     return {"end": True}
 
 
-def _trace(cause: BaseException | None) -> str:
-    return "" if cause is None else "".join(traceback.format_exception(cause))
+def _failed(exc: SourceError) -> dict[str, Any]:
+    trace = "" if exc.__cause__ is None else "".join(traceback.format_exception(exc.__cause__))
+    return {"error": str(exc), "hint": exc.hint, "foreseen": not isinstance(exc, ReaderFailedError), "trace": trace}
 
 
 def _told(found: Found) -> dict[str, Any]:
@@ -80,9 +82,7 @@ def _told(found: Found) -> dict[str, Any]:
         return {"problem": str(found), "hint": found.hint}
     if len(found.text) > LARGEST_TEXT:
         return {"problem": f"{found.external_id}: longer than {LARGEST_TEXT:,} characters. Split it."}
-    told = {each.name: getattr(found, each.name) for each in fields(found)}
-    blocks = [(b.text, b.form, b.level, b.page, b.last_page) for b in found.blocks]
-    return {"document": {**told, "left_out": dict(found.left_out), "blocks": blocks}}
+    return {"document": document_to_json(found)}
 
 
 def _say(out: IO[bytes], told: dict[str, Any]) -> None:

@@ -118,8 +118,10 @@ def choose(file: str, rows: Sequence[Mapping[str, Value]], names: Sequence[str],
     text = tuple(dict.fromkeys(found for name in given.text for found in _several(file, columns, name)))
     guessed: dict[str, str] = {}
     if not text:
-        text = (_text(file, columns, given, set(fields.values())),)
-        guessed["text"] = text[0]
+        text = _in_turn([c for c in columns if c.name not in fields.values()], rows) or (
+            _text(file, columns, given, set(fields.values())),
+        )
+        guessed["text"] = "' and '".join(text)
     told = [row for row in rows if any(value_of(row.get(name)) for name in text)]  # the others need no id
     for of in FIELDS:
         free = [_column(c.name, told) if of == "id" else c for c in columns if c.name not in text]
@@ -174,6 +176,13 @@ def _resolved(file: str, columns: Sequence[_Column], name: str) -> str:
 
 
 # The text
+
+
+def _in_turn(columns: Sequence[_Column], rows: Sequence[Mapping[str, Value]]) -> tuple[str, ...]:
+    """The columns called as texts are, where each row has but one of them: one field, which had several names."""
+    named = [c.name for c in columns if is_text(c.name) and c.values]
+    one = all(sum(bool(value_of(row.get(name))) for name in named) <= 1 for row in rows)
+    return tuple(named) if len(named) > 1 and one else ()
 
 
 def _text(file: str, columns: Sequence[_Column], given: Columns, taken: set[str]) -> str:

@@ -3,11 +3,11 @@
 import codecs
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
-from tools.errors import SourceError
+from tools.errors import ReaderFailedError, SourceError
 from tools.ingest.encodings import Decoded, decoded, unmarked_utf16
 from tools.language.sentences import clean
 from tools.passages import SOURCE_KINDS, Block, SourceDocument, SourceKind
@@ -22,6 +22,33 @@ class Note:
     """What a reader tells of a file beside its documents: what it guessed, what it left out."""
 
     text: str
+
+
+Found = SourceDocument | SourceError | Note
+"""What a reader finds in a file: wrong rows and notes among the documents."""
+
+
+def document_to_json(found: SourceDocument) -> dict[str, Any]:
+    """The document as JSON has it; shallow, since a book has a hundred thousand blocks."""
+    told = {each.name: getattr(found, each.name) for each in fields(found)}
+    blocks = [(b.text, b.form, b.level, b.page, b.last_page) for b in found.blocks]
+    return {**told, "left_out": dict(found.left_out), "blocks": blocks}
+
+
+def document_from_json(told: Mapping[str, Any]) -> SourceDocument:
+    """What `document_to_json` made, whose fields may be fewer; nothing is checked but their names.
+
+    Raises TypeError where they are others.
+    """
+    return SourceDocument(**{**told, "blocks": tuple(Block(*block) for block in told.get("blocks", ()))})
+
+
+def unforeseen(name: str, exc: Exception) -> ReaderFailedError:
+    """The problem of a file whose reader failed, through no fault of the file that anybody knows of."""
+    return ReaderFailedError(
+        f"{name}: cannot be read, for a reason that was not foreseen ({type(exc).__name__}). Please report this, "
+        "with the file if it may be shown; saving it in another format may help meanwhile."
+    )
 
 
 def read_decoded(path: Path, name: str, markup: bool = False) -> Decoded:

@@ -14,7 +14,7 @@ from tools.ingest.html_tree import parse, shorten
 from tools.ingest.markup import SILENT, blocks_of
 from tools.ingest.packed import own_title
 from tools.ingest.raised import write_raised
-from tools.ingest.tidy import tidied
+from tools.ingest.tidy import STRUCK, drop, tidied
 from tools.passages import Block, SourceDocument
 
 _FAR_LESS = 0.6  # of the words that stand in the page's main part: whatever took no more has missed its text
@@ -130,6 +130,8 @@ def _narrower(body: Any, whole: _Reading) -> _Reading:
 
     Where it took far less than the page's main part has, it missed the text, and the whole part is read.
     """
+    for struck in list(body.iter(*STRUCK)):
+        drop(struck)
     for element in body.iter():
         element.tag = (element.get("rend") or "h2") if element.tag == "head" else _HTML_OF.get(element.tag, element.tag)
     found = _Reading(list(blocks_of(body)), Counter(whole.counts))

@@ -21,6 +21,7 @@ Glyph = tuple[str, float, float, float, float]
 """A character with its left and right edge, its baseline (from the top of the page), and the height of its line."""
 
 _LOCK = threading.Lock()
+_HEAD = 1024  # bytes, in which a PDF says that it is one
 _MOST_CHARACTERS = 300_000  # of a page; a page of a newspaper has some 40,000
 _LEAST_PICTURE = 36.0  # points; what is smaller is a bullet, a rule or an icon
 _BOLD = ("bold", "black", "heavy", "semibold", "demi", "cmbx", "sfbx", "-bd")
@@ -140,6 +141,8 @@ def open_pdf(file: Path | bytes, name: str) -> Iterator[PdfFile]:
         if exc.err_code in (FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY):
             what = f"{name}: this PDF is encrypted. Save a copy without a password and ingest that."
             raise SourceError(what) from exc
+        if b"%PDF-" not in data[:_HEAD]:
+            raise SourceError(f"{name}: this is not a PDF, whatever its name says. Give it its right ending.") from exc
         raise SourceError(f"{name}: this PDF is damaged and cannot be read ({exc}).") from exc
     try:
         yield PdfFile(raw, name)

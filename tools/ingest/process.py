@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,11 @@ from typing import Any
 _ROOT = Path(__file__).parents[2]
 _START_SECONDS = 60.0  # until a process has loaded what it needs
 _PIECE = 1 << 20
+_LOOK_SECONDS = 0.1  # until it is noticed that nobody waits any more
 _ENVIRONMENT = {"MALLOC_ARENA_MAX": "1", "OPENBLAS_NUM_THREADS": "1"}  # less memory that is reserved for threads
+# What a reader may know of this process's environment, where the keys of services stand beside it.
+_HANDED_ON = frozenset("PATH HOME LANG LANGUAGE TZ TMPDIR TEMP TMP LD_LIBRARY_PATH TESSDATA_PREFIX".split())
+_HANDED_ON_KINDS = ("LC_", "PYTHON", "MALLOC_", "COVERAGE_", "COV_")
 
 
 class EndedError(Exception):
@@ -26,6 +30,10 @@ class TooLongError(Exception):
     """A line of the process is longer than it may be."""
 
 
+class GivenUpError(Exception):
+    """Nobody waits for the reading any more."""
+
+
 class Process:
     """A process that runs a module, with a pipe in each direction.
 
@@ -33,32 +41,35 @@ class Process:
     """
 
     def __init__(self, module: str) -> None:
+        """Raises OSError where the system has no room for another process."""
         self._process = subprocess.Popen(
             [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=_ROOT,
-            env={**os.environ, **_ENVIRONMENT},
+            env=_environment(),
             process_group=0,
         )
         self._rest = b""
 
-    def begins(self, request: Mapping[str, Any]) -> bool:
-        """Asks, and tells whether the process took it."""
+    def begins(self, request: Mapping[str, Any], given_up: Callable[[], bool]) -> bool:
+        """Asks, and tells whether the process took it. Raises GivenUpError."""
         assert self._process.stdin
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
-            self.line(_START_SECONDS, _PIECE)
+            self.line(_START_SECONDS, _PIECE, given_up)
         except (OSError, EndedError, TooLongError):
             return False
         return True
 
-    def line(self, seconds: float, most: int) -> bytes:
+    def line(self, seconds: float, most: int, given_up: Callable[[], bool]) -> bytes:
         """The next line. Raises TimeoutError where it does not come in so many seconds, TooLongError where it is longer
-        than so many bytes, EndedError where the process is gone."""
+        than so many bytes, EndedError where the process is gone, GivenUpError."""
         assert self._process.stdout
+        if given_up():
+            raise GivenUpError
         pipe, end = self._process.stdout.fileno(), time.monotonic() + seconds
         poll = select.poll()
         poll.register(pipe, select.POLLIN)
@@ -66,8 +77,11 @@ class Process:
         while b"\n" not in pieces[-1]:
             if size > most:
                 raise TooLongError
-            if not poll.poll(max(0.0, end - time.monotonic()) * 1000):
-                raise TimeoutError
+            while not poll.poll(max(0.0, min(_LOOK_SECONDS, end - time.monotonic())) * 1000):
+                if time.monotonic() >= end:
+                    raise TimeoutError
+                if given_up():
+                    raise GivenUpError
             pieces.append(os.read(pipe, _PIECE))
             if not pieces[-1]:
                 raise EndedError
@@ -97,3 +111,8 @@ class Process:
             self._process.stdin.close()
         assert self._process.stdout
         self._process.stdout.close()
+
+
+def _environment() -> dict[str, str]:
+    handed_on = {k: v for k, v in os.environ.items() if k in _HANDED_ON or k.startswith(_HANDED_ON_KINDS)}
+    return {**handed_on, **_ENVIRONMENT}

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from tools.errors import SourceError, SteelmanError
 from tools.ingest.columns import GUESSED, Columns
-from tools.ingest.documents import Note
+from tools.ingest.documents import Note, unforeseen
 from tools.ingest.epub import read_epub
 from tools.ingest.html import read_html
 from tools.ingest.markdown import read_markdown
@@ -59,10 +59,7 @@ def read_file(
         raise
     except Exception as exc:
         _LOG.debug("%s: its reader failed", name, exc_info=True)
-        raise SourceError(
-            f"{name}: cannot be read, for a reason that was not foreseen ({type(exc).__name__}). Please report this, "
-            "with the file if it may be shown; saving it in another format may help meanwhile."
-        ) from exc
+        raise unforeseen(name, exc) from exc
 
 
 def _documents(

@@ -4,34 +4,33 @@ import json
 import logging
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, get_args
 
-from tools.errors import SourceError
-from tools.ingest.documents import Note
+from tools.errors import ReaderFailedError, SourceError
+from tools.ingest.documents import Found, Note, document_from_json
 from tools.ingest.limits import Limits
 from tools.ingest.process import EndedError, Process, TooLongError
-from tools.passages import SOURCE_KINDS, Block, BlockForm, SourceDocument
+from tools.passages import SOURCE_KINDS, BlockForm, SourceDocument
 
-Found = SourceDocument | SourceError | Note
 _CLOCK = 3.0  # seconds by the clock for each of work, since machines are shared
 _TEXTS = ("external_id", "text", "title", "url", "publisher", "date", "key", "origin", "language")
 _FORMS = get_args(BlockForm)
-_LOG = logging.getLogger(__name__)
+_LOG = logging.getLogger("steelman.reading")
 
 
 class Reading:
     """The answers to one request. Bytes and seconds are counted here, whatever the process does."""
 
-    def __init__(self, process: Process, name: str, limits: Limits) -> None:
-        self._process, self._name, self._limits = process, name, limits
+    def __init__(self, process: Process, name: str, limits: Limits, given_up: Callable[[], bool]) -> None:
+        self._process, self._name, self._limits, self._given_up = process, name, limits, given_up
         self._seconds = _CLOCK * limits.seconds + limits.recognising
         self._bytes = limits.output
         self.is_over = False
 
     def found(self) -> Iterator[Found]:
-        """What is found, as it comes. Raises SourceError where the reading failed or had to be ended; `is_over` tells
-        whether the process waits for the next request."""
+        """What is found, as it comes. Raises SourceError where the reading failed or had to be ended, GivenUpError;
+        `is_over` tells whether the process waits for the next request."""
         while not self.is_over:
             told = self._told()
             if "document" in told:
@@ -44,15 +43,14 @@ class Reading:
                 raise self._too_large()
             elif "error" in told:
                 self.is_over = True
-                _LOG.debug("%s: its reader failed\n%s", self._name, told.get("trace"))
-                raise SourceError(str(told["error"]), hint=str(told.get("hint", "")))
+                raise self._failed(told)
             else:
                 self.is_over = True
 
     def _told(self) -> dict[str, Any]:
         began = time.monotonic()
         try:
-            line = self._process.line(self._seconds, self._bytes)
+            line = self._process.line(self._seconds, self._bytes, self._given_up)
             told = json.loads(line)
         except TimeoutError as exc:
             raise self._too_slow() from exc
@@ -71,16 +69,24 @@ class Reading:
     def _document(self, told: dict[str, Any]) -> SourceDocument:
         """The document, if it is one."""
         try:
-            blocks = tuple(Block(*fields) for fields in told["blocks"])
-            document = SourceDocument(**{**told, "blocks": blocks})
-            texts = [getattr(document, each) for each in _TEXTS] + [b.text for b in blocks] + [*document.left_out]
-            numbers = [n for b in blocks for n in (b.level, b.page, b.last_page)] + [*document.left_out.values()]
-        except (TypeError, KeyError, AttributeError) as exc:
+            document = document_from_json(told)
+            blocks, left_out = document.blocks, document.left_out
+            texts = [getattr(document, each) for each in _TEXTS] + [b.text for b in blocks] + [*left_out]
+            numbers = [n for b in blocks for n in (b.level, b.page, b.last_page)] + [*left_out.values()]
+        except (TypeError, AttributeError) as exc:
             raise self._ended(0) from exc
         known = document.kind in SOURCE_KINDS and all(b.form in _FORMS for b in blocks)
         if not (known and all(type(t) is str for t in texts) and all(type(n) is int for n in numbers)):
             raise self._ended(0)
         return document
+
+    def _failed(self, told: dict[str, Any]) -> SourceError:
+        """What the process says that it failed at; the traceback is the log's."""
+        foreseen = told.get("foreseen", True)
+        _LOG.log(
+            logging.DEBUG if foreseen else logging.ERROR, "%s: its reader failed\n%s", self._name, told.get("trace")
+        )
+        return (SourceError if foreseen else ReaderFailedError)(str(told["error"]), hint=str(told.get("hint", "")))
 
     def _too_slow(self) -> SourceError:
         told = f"takes too long to read (over {self._limits.seconds:g} seconds)."

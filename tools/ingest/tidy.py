@@ -15,6 +15,8 @@ _NOTE_MARK = re.compile(
 _BACK = re.compile(r"[\W\d_]*(?:back|return|jump up|a?)?[\W\d_]*", re.IGNORECASE)
 _ANCHOR = re.compile(r"[¶#§🔗⚓\s]*|\[?edit\]?|\[?edit source\]?|permalink|anchor|link", re.IGNORECASE)
 _CODE = ("code", "samp", "kbd", "tt")
+STRUCK = ("del", "s", "strike")
+"""What an author takes back and leaves to be seen."""
 _LONGEST_NOTE = 6_000  # characters; what is longer is a section that a mark points to, and no note
 _CODE_CLASS = re.compile(
     r"(?:^|\s)(?:highlight\S*|language-\S+|lang-\S+|sourceCode|codehilite|code-?block|prettyprint)(?:\s|$)"
@@ -22,7 +24,8 @@ _CODE_CLASS = re.compile(
 
 
 def tidied(root: Any) -> Counter[str]:
-    """Takes out images, listings, formulas, and the marks of notes with their way back; counts the first three.
+    """Takes out images, listings, formulas, what its author struck out, and the marks of notes with their way back;
+    counts all but the last.
 
     What a mark points to gets the role of a note, which `blocks_of` goes by. `root` is changed.
     """
@@ -30,6 +33,7 @@ def tidied(root: Any) -> Counter[str]:
         {
             "images": _drop(root, root.iter("img", "svg", "picture", "video", "audio", "canvas", "map")),
             "formulas": _drop(root, root.iter("math")),
+            "struck out texts": _drop(root, root.iter(*STRUCK)),
             "code blocks": _drop(root, (pre for pre in root.iter("pre") if _is_code(pre))),
         }
     )

@@ -6,8 +6,8 @@ from typing import Any
 
 import trafilatura  # noqa: F401  # takes longest to load, and most pages need it
 
-from tools.ingest.child import Found, serve
-from tools.ingest.documents import Note
+from tools.ingest.child import serve
+from tools.ingest.documents import Found, Note
 from tools.web.fetch import FetchedPage
 from tools.web.pages import hint_of, read_page
 
@@ -15,7 +15,7 @@ from tools.web.pages import hint_of, read_page
 def _read(request: dict[str, Any]) -> Iterator[Found]:
     """The page's document, and a note of what the page says that it is."""
     data = Path(request["path"]).read_bytes()
-    page = FetchedPage(request["url"], request["content_type"], data, request["charset"])
+    page = FetchedPage(request["name"], request["content_type"], data, request["charset"])
     yield read_page(page)
     yield Note(hint_of(page))
 

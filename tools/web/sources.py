@@ -2,9 +2,10 @@
 
 import tempfile
 from dataclasses import replace
+from functools import partial
 
 from tools.errors import SourceError
-from tools.ingest.apart import Readers
+from tools.ingest.apart import GivenUp, Readers
 from tools.ingest.documents import Note
 from tools.ingest.limits import Limits
 from tools.language.identification import language_of
@@ -16,13 +17,17 @@ _LIMITS = Limits(seconds=10.0, megabytes=1024, output=16 << 20, advice="")
 PAGES = Readers("tools.web.child", at_once=2)
 
 
-def read_source(page: FetchedPage, lists: DomainLists, title: str = "", date: str = "") -> SourceDocument:
+async def read_source(page: FetchedPage, lists: DomainLists, title: str = "", date: str = "") -> SourceDocument:
     """The page's document; `title` and `date` are a search engine's, for pages that do not tell.
 
-    It is read in a process of its own: call it in a thread, which waits for that. Raises SourceError for a page that
-    holds nothing to read, takes too long or too much memory, or ends its reader.
+    It is read in a process of its own, which is ended where this is cancelled. Raises SourceError for a page that holds
+    nothing to read, takes too long or too much memory, or ends its reader.
     """
-    document, hint = _read(page)
+    return await PAGES.while_awaited(partial(_source, page, lists, title, date))
+
+
+def _source(page: FetchedPage, lists: DomainLists, title: str, date: str, given_up: GivenUp) -> SourceDocument:
+    document, hint = _read(page, given_up)
     return replace(
         document,
         title=document.title or title,
@@ -34,13 +39,18 @@ def read_source(page: FetchedPage, lists: DomainLists, title: str = "", date: st
     )
 
 
-def _read(page: FetchedPage) -> tuple[SourceDocument, str]:
+def _read(page: FetchedPage, given_up: GivenUp) -> tuple[SourceDocument, str]:
     """The page's document, and what it says that it is."""
-    with tempfile.NamedTemporaryFile(prefix="steelman-page-") as file:
-        file.write(page.data)
-        file.flush()
-        request = {"path": file.name, "url": page.url, "content_type": page.content_type, "charset": page.charset}
-        found = list(PAGES.read(request, page.url, _LIMITS))
+    try:
+        with tempfile.NamedTemporaryFile(prefix="steelman-page-") as file:
+            file.write(page.data)
+            file.flush()
+            request = {"path": file.name, "name": page.url, "content_type": page.content_type, "charset": page.charset}
+            found = list(PAGES.read(request, page.url, _LIMITS, given_up))
+    except OSError as exc:
+        why = exc.strerror or exc
+        hint = "Make room in the folder for temporary files, or name another one with TMPDIR."
+        raise SourceError(f"{page.url}: could not be put down for its reader ({why}).", hint=hint) from exc
     match found:
         case [SourceDocument() as document, Note(text=hint)]:
             return document, hint
