@@ -9,7 +9,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,20 @@ from tools.errors import SourceError
 from tools.ingest.columns import GUESSED, Columns
 from tools.ingest.documents import Note
 from tools.ingest.limits import USUAL, Limits
-from tools.ingest.process import Process
+from tools.ingest.process import GivenUpError, Process
 from tools.ingest.reading import Found, Reading
 from tools.passages import SourceDocument
 
+GivenUp = Callable[[], bool]
+"""Whether nobody waits for a reading any more, such as `is_set` of an event; asked ten times a second."""
 _MADE: "weakref.WeakSet[Readers]" = weakref.WeakSet()
 _RECOGNISING = 1800.0
 _OUTPUT_A_BYTE = 16  # bytes of what is found for each of the file: a row of a few letters is a whole document
+_LOOK_SECONDS = 0.1  # until a reading that waits its turn notices that nobody waits for it
+
+
+def _never() -> bool:
+    return False
 
 
 def read_apart(
@@ -34,15 +41,17 @@ def read_apart(
     columns: Columns = GUESSED,
     tell: Callable[[str], None] | None = None,
     limits: Limits = USUAL,
+    given_up: GivenUp = _never,
 ) -> Iterator[SourceDocument]:
     """What `read_file` finds in a file; the only way to read one that others wrote.
 
-    Raises SourceError also where the file takes more than the limits, or ends its reader.
+    Raises SourceError also where the file takes more than the limits, or ends its reader; GivenUpError once nobody
+    waits for it.
     """
     request = {"path": str(path.absolute()), "name": name, "columns": asdict(columns), "skip": skip is not None}
     recognising = _RECOGNISING if path.suffix.lower() == ".pdf" else 0.0
     own = replace(limits, recognising=recognising, output=limits.output + _OUTPUT_A_BYTE * _size(path))
-    for each in FILES.read(request, name, own):
+    for each in FILES.read(request, name, own, given_up):
         if isinstance(each, SourceDocument):
             yield each
         elif isinstance(each, Note):
@@ -84,15 +93,18 @@ class Readers:
             if not self._all:
                 self._free.append(self._started())
 
-    def read(self, request: Mapping[str, Any], name: str, limits: Limits) -> Iterator[Found]:
+    def read(
+        self, request: Mapping[str, Any], name: str, limits: Limits, given_up: GivenUp = _never
+    ) -> Iterator[Found]:
         """What a process answers to the request, wrong rows and notes among the documents.
 
-        Raises SourceError with what the process says, or where it ended or had to be ended. A reading that is not
-        taken to its end is ended.
+        Raises SourceError with what the process says, or where it ended or had to be ended; GivenUpError once nobody
+        waits for it. A reading that is not taken to its end is ended.
         """
-        with self._turns:
-            process = self._begun({**request, "seconds": limits.seconds, "megabytes": limits.megabytes}, name)
-            reading = Reading(process, name, limits)
+        with self._turn(given_up):
+            request = {**request, "seconds": limits.seconds, "megabytes": limits.megabytes}
+            process = self._begun(request, name, given_up)
+            reading = Reading(process, name, limits, given_up)
             try:
                 yield from reading.found()
             finally:
@@ -107,13 +119,29 @@ class Readers:
         for process in waiting:
             self._give_back(process, waits=False)
 
-    def _begun(self, request: dict[str, Any], name: str) -> Process:
+    @contextmanager
+    def _turn(self, given_up: GivenUp) -> Iterator[None]:
+        """One of so many readings at once. Raises GivenUpError."""
+        while not self._turns.acquire(timeout=_LOOK_SECONDS):
+            if given_up():
+                raise GivenUpError
+        try:
+            yield
+        finally:
+            self._turns.release()
+
+    def _begun(self, request: Mapping[str, Any], name: str, given_up: GivenUp) -> Process:
         """A process that has begun with the request; one that waited and is gone meanwhile is replaced."""
         while True:
             process, fresh = self._next()
-            if process.begins(request):
+            begun = False
+            try:
+                begun = process.begins(request, given_up)
+            finally:
+                if not begun:
+                    self._give_back(process, waits=False)
+            if begun:
                 return process
-            self._give_back(process, waits=False)
             if fresh:
                 raise SourceError(f"{name}: cannot be read, since the process that reads files does not start here.")
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 _ROOT = Path(__file__).parents[2]
 _START_SECONDS = 60.0  # until a process has loaded what it needs
 _PIECE = 1 << 20
+_LOOK_SECONDS = 0.1  # until it is noticed that nobody waits any more
 _ENVIRONMENT = {"MALLOC_ARENA_MAX": "1", "OPENBLAS_NUM_THREADS": "1"}  # less memory that is reserved for threads
 
 
@@ -24,6 +25,10 @@ class EndedError(Exception):
 
 class TooLongError(Exception):
     """A line of the process is longer than it may be."""
+
+
+class GivenUpError(Exception):
+    """Nobody waits for the reading any more."""
 
 
 class Process:
@@ -44,20 +49,20 @@ class Process:
         )
         self._rest = b""
 
-    def begins(self, request: Mapping[str, Any]) -> bool:
-        """Asks, and tells whether the process took it."""
+    def begins(self, request: Mapping[str, Any], given_up: Callable[[], bool]) -> bool:
+        """Asks, and tells whether the process took it. Raises GivenUpError."""
         assert self._process.stdin
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
-            self.line(_START_SECONDS, _PIECE)
+            self.line(_START_SECONDS, _PIECE, given_up)
         except (OSError, EndedError, TooLongError):
             return False
         return True
 
-    def line(self, seconds: float, most: int) -> bytes:
+    def line(self, seconds: float, most: int, given_up: Callable[[], bool]) -> bytes:
         """The next line. Raises TimeoutError where it does not come in so many seconds, TooLongError where it is longer
-        than so many bytes, EndedError where the process is gone."""
+        than so many bytes, EndedError where the process is gone, GivenUpError."""
         assert self._process.stdout
         pipe, end = self._process.stdout.fileno(), time.monotonic() + seconds
         poll = select.poll()
@@ -66,8 +71,11 @@ class Process:
         while b"\n" not in pieces[-1]:
             if size > most:
                 raise TooLongError
-            if not poll.poll(max(0.0, end - time.monotonic()) * 1000):
-                raise TimeoutError
+            while not poll.poll(max(0.0, min(_LOOK_SECONDS, end - time.monotonic())) * 1000):
+                if time.monotonic() >= end:
+                    raise TimeoutError
+                if given_up():
+                    raise GivenUpError
             pieces.append(os.read(pipe, _PIECE))
             if not pieces[-1]:
                 raise EndedError

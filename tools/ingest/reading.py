@@ -4,7 +4,7 @@ import json
 import logging
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, get_args
 
 from tools.errors import SourceError
@@ -23,15 +23,15 @@ _LOG = logging.getLogger(__name__)
 class Reading:
     """The answers to one request. Bytes and seconds are counted here, whatever the process does."""
 
-    def __init__(self, process: Process, name: str, limits: Limits) -> None:
-        self._process, self._name, self._limits = process, name, limits
+    def __init__(self, process: Process, name: str, limits: Limits, given_up: Callable[[], bool]) -> None:
+        self._process, self._name, self._limits, self._given_up = process, name, limits, given_up
         self._seconds = _CLOCK * limits.seconds + limits.recognising
         self._bytes = limits.output
         self.is_over = False
 
     def found(self) -> Iterator[Found]:
-        """What is found, as it comes. Raises SourceError where the reading failed or had to be ended; `is_over` tells
-        whether the process waits for the next request."""
+        """What is found, as it comes. Raises SourceError where the reading failed or had to be ended, GivenUpError;
+        `is_over` tells whether the process waits for the next request."""
         while not self.is_over:
             told = self._told()
             if "document" in told:
@@ -52,7 +52,7 @@ class Reading:
     def _told(self) -> dict[str, Any]:
         began = time.monotonic()
         try:
-            line = self._process.line(self._seconds, self._bytes)
+            line = self._process.line(self._seconds, self._bytes, self._given_up)
             told = json.loads(line)
         except TimeoutError as exc:
             raise self._too_slow() from exc
