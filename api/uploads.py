@@ -14,10 +14,11 @@ from agent.runs.service import Runs
 from api.schemas import LONGEST_ID, Stored
 from tools.disk import disk_errors
 from tools.errors import SourceError
-from tools.ingest.apart import read_apart
+from tools.ingest.apart import GivenUp, read_apart
 from tools.ingest.columns import Columns
 from tools.ingest.ingest import Ingester, IngestReport
 from tools.ingest.limits import Limits
+from tools.ingest.process import GivenUpError
 from tools.ingest.readers import READERS
 from tools.passages import SourceDocument
 
@@ -26,7 +27,7 @@ _KEPT = ("external_id", "text", "title", "url", "publisher", "kind", "date")
 
 
 class StoppedError(Exception):
-    """Whoever wanted the work has left or stopped it, between two documents. What is stored stays."""
+    """Whoever wanted the work has left or stopped it. What is stored stays."""
 
 
 class NothingStoredError(Exception):
@@ -74,17 +75,17 @@ class Upload:
         """All but the folder and what lies in it, as JSON has it."""
         return {"files": self.files, "columns": dataclasses.asdict(self.columns), "count": self.count}
 
-    def documents(self, report: IngestReport, limits: Limits) -> Iterator[SourceDocument]:
+    def documents(self, report: IngestReport, limits: Limits, given_up: GivenUp) -> Iterator[SourceDocument]:
         """What was sent; what cannot be read within the limits goes into the report's problems.
 
-        Raises StoreError where what was sent is gone.
+        Raises StoreError where what was sent is gone, StoppedError within a file that is given up.
         """
         with disk_errors(self.folder):
             if not self.files:
                 with (self.folder / _TEXTS).open(encoding="utf-8") as lines:
                     yield from (SourceDocument(**json.loads(line)) for line in lines)
         for name, sent in self.files:
-            yield from _read(self.folder / name, sent, report, self.columns, limits)
+            yield from _read(self.folder / name, sent, report, self.columns, limits, given_up)
 
 
 class Folders:
@@ -113,8 +114,8 @@ class Folders:
 
 
 class Storing:
-    """Documents on their way into a collection. `stop` ends it between two documents, as Ctrl-C ends `ingest`: the
-    batch that is being written is finished, and nothing is torn."""
+    """Documents on their way into a collection. `stop` ends it between two documents, and the reading of a file, as
+    Ctrl-C ends `ingest`: the batch that is being written is finished, and nothing is torn."""
 
     def __init__(self, runs: Runs) -> None:
         self.stop = threading.Event()
@@ -167,14 +168,20 @@ def ending_of(sent: str) -> str:
     return ending if ending in READERS else ""
 
 
-def _read(path: Path, sent: str, report: IngestReport, columns: Columns, limits: Limits) -> Iterator[SourceDocument]:
+def _read(
+    path: Path, sent: str, report: IngestReport, columns: Columns, limits: Limits, given_up: GivenUp
+) -> Iterator[SourceDocument]:
     if wrong := _wrong_name(path, sent):
         report.problems.append(wrong)
         return
+
+    def skip(problem: SourceError) -> None:
+        report.problems.append(str(problem))
+
     try:
-        yield from read_apart(
-            path, sent, lambda problem: report.problems.append(str(problem)), columns, report.notes.append, limits
-        )
+        yield from read_apart(path, sent, skip, columns, report.notes.append, limits, given_up)
+    except GivenUpError as exc:
+        raise StoppedError from exc
     except SourceError as exc:
         report.problems.append(str(exc).removesuffix(exc.hint).rstrip())
 

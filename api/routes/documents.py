@@ -1,7 +1,7 @@
 """Collections and their documents: list, upload, delete."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,7 +37,6 @@ from tools.disk import disk_errors
 from tools.errors import AmbiguousDocumentError
 from tools.ingest.columns import Columns
 from tools.ingest.documents import printable
-from tools.ingest.ingest import IngestReport
 from tools.ingest.readers import READERS
 from tools.language.sentences import clean
 from tools.passages import SourceDocument
@@ -46,7 +45,7 @@ from tools.store.store import SAMPLES
 router = APIRouter(prefix="/v1/collections", tags=["collections"], route_class=StrictRoute)
 _PAGE = 100
 _LATER = "respond-async"
-_Documents = Callable[[IngestReport], Iterable[SourceDocument]]
+_Documents = Callable[[Storing], Iterable[SourceDocument]]
 """Reads what was sent; what cannot be read goes into the report."""
 LARGE_BYTES, LARGE_COUNT = 4_000_000, 1_000
 """What is sent, or the documents in it, past which an upload is a job."""
@@ -194,9 +193,11 @@ async def store_files(
             upload = Upload(folder, tuple([await _keep(f, folder, n) for n, f in enumerate(files)]), columns)
             if sum(f.size or 0 for f in files) <= LARGE_BYTES and not _prefers_job(prefer):
                 limits = reading_limits(service.settings)
-                reply = await _at_once(
-                    request, service, name, lambda report: upload.documents(report, limits), most=LARGE_COUNT
-                )
+
+                def read(storing: Storing) -> Iterator[SourceDocument]:
+                    return upload.documents(storing.report, limits, storing.stop.is_set)
+
+                reply = await _at_once(request, service, name, read, most=LARGE_COUNT)
                 if reply is not None:
                     return reply
             return await _later(service, caller, name, upload, prefer)
@@ -244,7 +245,7 @@ async def _at_once(
 
     def store() -> Stored | None:
         # Read to the end first: what is too much is not begun.
-        given = list(islice(storing.taken(documents(storing.report)), None if most is None else most + 1))
+        given = list(islice(storing.taken(documents(storing)), None if most is None else most + 1))
         if not given:  # a collection is not made for what holds nothing
             raise NothingStoredError(storing.report.problems)
         return None if most is not None and len(given) > most else storing.store(given, name)
