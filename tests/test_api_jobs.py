@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import stat
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,7 @@ from agent.seams import Providers
 from agent.settings import Settings
 from api.client import CallError, JobEndedError, NewDocument, Steelman
 from api.keys import Keys
+from api.uploads import Folders
 from evals.benchmarks.instant import InstantEncoder
 from tools.ingest.apart import Readers
 from tools.store.database import Database
@@ -291,6 +293,16 @@ def test_uploads_that_are_kept_are_counted(settings: Settings, monkeypatch: pyte
         gate.open()
         ended(client, path)
         ended(client, begun(client))
+
+
+def test_uploads_are_their_owners_alone(settings: Settings) -> None:
+    uploads = settings.data_dir / "uploads"
+    uploads.mkdir(parents=True)
+    for opened in (settings.data_dir, uploads):
+        opened.chmod(0o755)
+    folders = [uploads, Folders(uploads).new()]
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in folders] == [0o700, 0o700]
+    assert stat.S_IMODE(settings.data_dir.stat().st_mode) == 0o755
 
 
 def test_uploads_that_come_at_once_are_counted(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
