@@ -36,7 +36,7 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
             service.on_end = figures.run_ended
             figures.watch_runs(lambda: len(service.runs.at_work), settings.api_runs)
             service.jobs.workshop.on_end = figures.job_ended
-            figures.watch_jobs(lambda: len(service.jobs.workshop.tasks))
+            figures.watch_jobs(lambda: len(service.jobs.workshop.at_work))
             yield
 
     app = FastAPI(

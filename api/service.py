@@ -261,9 +261,10 @@ class Service:
         try:
             while self._left and time.monotonic() < give_up:
                 await asyncio.sleep(_LOOK_AGAIN)
-                # Another server's may be over by now.
-                self._left &= set(await self._in_thread(self._caller_runs.cut_short))
-                await self._pick_up_left()
+                with contextlib.suppress(SteelmanError):  # the next look may come through
+                    # Another server's may be over by now.
+                    self._left &= set(await self._in_thread(self._caller_runs.cut_short))
+                    await self._pick_up_left()
         finally:
             self._left = set()  # whoever follows one of them is told that it is abandoned
 
@@ -295,10 +296,12 @@ async def open_service(settings: Settings, opening: OpenRuns | None = None) -> A
             try:
                 yield service
             finally:
-                picking_up.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await picking_up
-                await service.close()
+                try:
+                    picking_up.cancel()
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await picking_up
+                finally:  # else the runs at work would be cancelled, and not left to the next server
+                    await service.close()
 
 
 def service_of(request: Request) -> Service:

@@ -12,7 +12,7 @@ from typing import Any
 
 from agent.runs.service import Runs
 from api.schemas import LONGEST_ID, Stored
-from tools.disk import disk_errors
+from tools.disk import disk_errors, keep_folder_private
 from tools.errors import SourceError
 from tools.ingest.apart import GivenUp, read_apart
 from tools.ingest.columns import Columns
@@ -90,7 +90,7 @@ class Upload:
 
 
 class Folders:
-    """The folders of uploads, in the data directory. They outlive the server."""
+    """The folders of uploads, in the data directory, their owner's alone. They outlive the server."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -99,7 +99,8 @@ class Folders:
         """An empty one; its name is the id of the job that may come of it. Raises StoreFullError, StoreError."""
         folder = self.of(f"j{uuid.uuid4().hex[:12]}")
         with disk_errors(self._root):
-            folder.mkdir(parents=True)
+            keep_folder_private(self._root)
+            folder.mkdir(mode=0o700)
         return folder
 
     def of(self, job_id: str) -> Path:

@@ -1,5 +1,6 @@
 """The calls over HTTP: questions, runs and the judge."""
 
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved
 from agent.options import RunOptions
 from agent.providers.build import build_providers
+from agent.runs.owners import new_owner
 from agent.runs.service import Runs
 from agent.runs.store import RunStore
 from agent.settings import Settings, load_settings
@@ -381,6 +383,30 @@ def test_past_that_judging_and_storing_are_told_to_come_again(
         ):
             assert reply.status_code == 429
             assert int(reply.headers["retry-after"]) > 0
+
+
+async def test_runs_are_left_to_the_next_server_also_when_taking_up_has_failed(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.service._LOOK_AGAIN", 0.05)
+    held = Held()
+    with closing(Database(settings.database_path)) as database:
+        runs, others = RunStore(database), CallerRuns(database)
+        runs.create("a" * 12, "a" * 12, QUESTION, RunOptions.of().to_dict(), new_owner())  # another server's
+        others.record("a" * 12, "", None)
+        try:
+            async with open_service(settings, lambda: Runs(settings, build(before_search=held))) as service:
+                run = await service.begin(Caller(), QUESTION, RunOptions.of())
+                assert await asyncio.to_thread(held.reached.wait, 20)
+                with database.write() as db:
+                    db.execute("ALTER TABLE api_runs RENAME TO away")
+                await asyncio.sleep(0.3)
+                with database.write() as db:
+                    db.execute("ALTER TABLE away RENAME TO api_runs")
+        finally:
+            held.open.set()
+        left = runs.get(run)
+        assert (left.status, left.owner) == ("running", None)
 
 
 async def test_a_run_whose_server_died_again_and_again_is_set_aside(settings: Settings) -> None:

@@ -2,9 +2,11 @@
 
 import contextlib
 import json
+import stat
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import httpx
 import numpy as np
 import pytest
 from api_on_loopback import api
+from conftest import ROOT
 from numpy.typing import NDArray
 from providers import Build, build
 from raw_http import connected, head, problem_of, wait_until
@@ -21,7 +24,9 @@ from agent.seams import Providers
 from agent.settings import Settings
 from api.client import CallError, JobEndedError, NewDocument, Steelman
 from api.keys import Keys
+from api.uploads import Folders
 from evals.benchmarks.instant import InstantEncoder
+from tools.ingest.apart import Readers
 from tools.store.database import Database
 from tools.store.store import Store
 
@@ -226,6 +231,45 @@ def test_a_cancelled_job_keeps_what_it_stored_and_resume_does_the_rest(settings:
         assert (stored(client, "mine"), kept(settings)) == (MANY, [])
 
 
+def test_a_job_is_cancelled_within_a_file_that_is_slow_to_read(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
+    readers = Readers("planted_readers", at_once=1)
+    monkeypatch.setattr("tools.ingest.apart.FILES", readers)
+    with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client, contextlib.closing(readers):
+        sent: dict[str, Any] = {"files": [("files", ("slow.txt", b"sleep"))], "headers": LATER}
+        path = client.post("/v1/collections/slow/files", **sent).headers["location"]
+        wait_until(lambda: client.get(path).json()["read"] == 1)
+        after = begun(client, "after")
+        began = time.monotonic()
+        assert client.post(f"{path}/cancel").json()["stopped"] is True
+        assert time.monotonic() - began < 5
+        job = client.get(path).json()
+        assert (job["status"], job["problems"]) == ("cancelled", [])
+        assert client.delete(path).status_code == 204
+        assert kept(settings) in ([], [after.rpartition("/")[2]])
+        assert ended(client, after)["status"] == "done"
+
+
+def test_a_cancelled_job_is_at_work_until_its_batch_has_ended(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.jobs.jobs._CANCEL_SECONDS", 0.1)
+    monkeypatch.setattr("api.jobs.table.STALE_SECONDS", 1.5)
+    with gated(settings, 0) as (client, gate):
+        path = begun(client)
+        wait_until(lambda: client.get(path).json()["read"] > 0)
+        client.post(f"{path}/cancel")
+        time.sleep(2)
+        problem_of(client.delete(path), 409, "job-busy")
+        problem_of(client.post(f"{path}/resume"), 409, "job-busy")
+        gate.open()
+        wait_until(lambda: client.post(f"{path}/resume").status_code == 202)
+        assert ended(client, path)["status"] == "done"
+        assert stored(client, "mine") == MANY
+
+
 def test_jobs_wait_their_turn_and_one_that_waits_is_cancelled_at_once(settings: Settings) -> None:
     with gated(settings, 0) as (client, gate):
         first, second, third = (begun(client, name) for name in ("one", "two", "three"))
@@ -249,6 +293,29 @@ def test_uploads_that_are_kept_are_counted(settings: Settings, monkeypatch: pyte
         gate.open()
         ended(client, path)
         ended(client, begun(client))
+
+
+def test_uploads_are_their_owners_alone(settings: Settings) -> None:
+    uploads = settings.data_dir / "uploads"
+    uploads.mkdir(parents=True)
+    for opened in (settings.data_dir, uploads):
+        opened.chmod(0o755)
+    folders = [uploads, Folders(uploads).new()]
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in folders] == [0o700, 0o700]
+    assert stat.S_IMODE(settings.data_dir.stat().st_mode) == 0o755
+
+
+def test_uploads_that_come_at_once_are_counted(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.jobs.jobs._MOST_KEPT", 1)
+    with gated(settings, 0) as (client, gate), ThreadPoolExecutor(8) as pool:
+
+        def sent(_: int) -> int:
+            return client.post("/v1/collections/mine/documents", json=texts(), headers=LATER).status_code
+
+        assert sorted(pool.map(sent, range(8))) == [202] + [429] * 7
+        assert len(kept(settings)) == 1
+        gate.open()
+        wait_until(lambda: kept(settings) == [])
 
 
 def test_a_job_belongs_to_its_key(settings: Settings) -> None:

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -65,6 +66,28 @@ def test_a_number_of_an_address_is_written_in_digits(client: httpx.Client, numbe
         said = problem(client.get(path, params={name: number}), 422, "invalid-request")["detail"]
         assert said.startswith(f"query.{name}: ")
     assert client.get("/v1/runs", params={"limit": "5"}).status_code == 200
+
+
+PLACES = {"run_id": "0" * 12, "job_id": "j" + "0" * 12, "name": "samples", "id": "a", "number": "1"}
+
+
+@pytest.mark.parametrize("number", ["1_0", "5.0", " 5", "+3"])
+def test_so_is_every_number_of_every_address(client: httpx.Client, number: str) -> None:
+    asked = set()
+    for path, methods in client.get("/openapi.json").json()["paths"].items():
+        for method, operation in methods.items():
+            for given in operation.get("parameters", []):
+                kinds = {kind.get("type") for kind in (given["schema"], *given["schema"].get("anyOf", []))}
+                if given["in"] == "header" or "integer" not in kinds:
+                    continue
+                name = given["name"]
+                in_path = given["in"] == "path"
+                address = path.format(**{**PLACES, name: quote(number)} if in_path else PLACES)
+                reply = client.request(method, address, params=None if in_path else {name: number})
+                said = problem(reply, 422, "invalid-request")["detail"]
+                assert said.startswith(f"{given['in']}.{name}: "), address
+                asked.add(name)
+    assert asked >= {"limit", "offset", "number", "after"}
 
 
 TYPES = ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "nonsense"]

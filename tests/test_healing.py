@@ -363,6 +363,14 @@ def test_the_store_is_its_owners_alone(tmp_path: Path) -> None:
     assert (mode(path), mode(path.parent)) == (0o600, 0o755)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="its files have no such modes")
+def test_so_are_the_indexes_also_of_an_earlier_version(folder: Path) -> None:
+    for opened in (folder, folder / "index"):
+        opened.chmod(0o755)
+    House(folder).search.refresh()
+    assert (mode(folder), mode(folder / "index")) == (0o755, 0o700)
+
+
 # Kills
 
 

@@ -44,13 +44,26 @@ def make_private_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
+def keep_folder_private(folder: Path) -> None:
+    """Has the folder, made where it is missing, be its owner's alone; one that is somebody else's is left as it is.
+
+    Raises OSError where it cannot be made.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _close_to_others(folder)
+
+
 def keep_private(file: Path) -> None:
     """Has the file, made where it is missing, and SQLite's companions of it readable by their owner alone; what belongs
     to somebody else is left as it is."""
     with suppress(OSError):  # what opens it next says what is wrong with it
         os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     for each in (file, *(file.with_name(f"{file.name}{end}") for end in ("-wal", "-shm", "-journal"))):
-        with suppress(FileNotFoundError, PermissionError):
-            mode = stat.S_IMODE(each.stat().st_mode)
-            if mode & 0o077:
-                each.chmod(mode & 0o700)
+        _close_to_others(each)
+
+
+def _close_to_others(path: Path) -> None:
+    with suppress(FileNotFoundError, PermissionError):
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if mode & 0o077:
+            path.chmod(mode & 0o700)

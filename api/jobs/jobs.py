@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from agent.runs.owners import new_owner
 from agent.runs.parts import reading_limits
 from agent.runs.service import Runs
 from agent.runs.store import STALE_SECONDS, TableThread
@@ -51,7 +52,9 @@ class Jobs:
     async def begin(self, caller: Caller, collection: str, upload: Upload) -> JobDetails:
         """A job of the caller's that stores what was uploaded. Raises ProblemError past the most."""
         await self.forget_old()
-        if await self._in_thread(self._table.kept, caller.key_id) >= _MOST_KEPT:
+        job_id, described, owner = upload.folder.name, upload.described(), new_owner()
+        given = (job_id, caller.key_id, collection, described, owner, _MOST_KEPT)
+        if not await self._in_thread(self._table.create, *given):
             raise ProblemError(
                 429,
                 "too-many-jobs",
@@ -59,12 +62,9 @@ class Jobs:
                 f"{_MOST_KEPT} jobs of this key are not done, the most there may be. Wait, or DELETE /v1/jobs/{{id}}.",
                 headers={"Retry-After": "30"},
             )
-        job_id, described = upload.folder.name, upload.described()
-        owner = self.workshop.owner
-        await self._in_thread(self._table.create, job_id, caller.key_id, collection, described, owner)
         note(job=job_id)
         row = await self.job(caller, job_id)
-        self.workshop.launch(row)
+        self.workshop.launch(row, owner)
         return _details(row)
 
     async def job(self, caller: Caller, job_id: str) -> JobRow:
@@ -101,7 +101,7 @@ class Jobs:
         """Goes on with the caller's job; one that is done, or at work here, stays as it is. Raises ProblemError while
         somebody works on it."""
         row = await self.job(caller, job_id)
-        if row.status == "done" or (row.status in ("queued", "running") and job_id in self.workshop.tasks):
+        if row.status == "done" or (row.status in ("queued", "running") and job_id in self.workshop.at_work):
             return
         if not await self._taken_up(job_id, by_itself=False):
             raise _busy(job_id)
@@ -117,7 +117,7 @@ class Jobs:
     async def pick_up(self) -> None:
         """Goes on with the jobs that a server before this one left, as far as it has let go of them."""
         for job_id in await self._in_thread(self._table.left):
-            if job_id not in self.workshop.tasks:
+            if job_id not in self.workshop.at_work:
                 await self._taken_up(job_id, by_itself=True)
 
     async def keep_picking_up(self) -> None:
@@ -143,11 +143,11 @@ class Jobs:
                 await asyncio.to_thread(self._folders.remove, folder)
 
     async def _taken_up(self, job_id: str, *, by_itself: bool) -> bool:
-        owner = self.workshop.owner
+        owner = new_owner()
         if not await self._in_thread(self._table.claim, job_id, owner, by_itself=by_itself):
             return False
         if (row := await self._in_thread(self._table.get, job_id)) is not None:
-            self.workshop.launch(row)
+            self.workshop.launch(row, owner)
         return True
 
 

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from api.callers import TheCaller
 from api.openapi import JOB_LOCATED, job_links
-from api.patterns import AnyCollection, JobCursor, JobId
+from api.patterns import AnyCollection, InDigits, JobCursor, JobId
 from api.problems import responses
 from api.schemas import MOST_RUNS, JobCancelled, JobDetails, JobList, JobStatus
 from api.service import TheService
@@ -22,7 +22,7 @@ _LINKED: dict[int | str, dict[str, Any]] = {200: {"links": job_links("$response.
 async def list_jobs(
     service: TheService,
     caller: TheCaller,
-    limit: Annotated[int, Query(ge=1, le=MOST_RUNS)] = _PAGE,
+    limit: Annotated[int, Query(ge=1, le=MOST_RUNS), InDigits] = _PAGE,
     after: Annotated[JobCursor | None, Query(description="The `next` of the page before.")] = None,
     status: Annotated[JobStatus | None, Query(description="Only those.")] = None,
     collection: Annotated[AnyCollection | None, Query(description="Only those that store into this one.")] = None,

@@ -11,11 +11,12 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 from tools.budget import current_budget, current_log
+from tools.disk import disk_errors, keep_folder_private
 from tools.errors import IndexDamagedError, StoreBusyError
 from tools.store.dense import DenseIndex, Projection, index_error
 from tools.store.lexical import LexicalIndex
@@ -66,7 +67,7 @@ class Upkeep:
     @contextmanager
     def changing(self) -> Iterator[Hold]:
         """The lock as the only one who has it."""
-        with index_lock(self._lock, exclusive=True, timeout=_patience()) as hold:
+        with self._locked(exclusive=True, patience=_patience()) as hold:
             yield hold
 
     def refresh(self, progress: Progress = lambda *_: None) -> None:
@@ -114,13 +115,18 @@ class Upkeep:
 
     # Noticing
 
+    def _locked(self, *, exclusive: bool, patience: float) -> AbstractContextManager[Hold]:
+        with disk_errors(self._lock):
+            keep_folder_private(self._lock.parent)
+        return index_lock(self._lock, exclusive=exclusive, timeout=patience)
+
     @contextmanager
     def _reading(self) -> Iterator[None]:
         """The shared lock, held over indexes that are up to date."""
         patience = _patience()
         give_up = time.monotonic() + patience
         while time.monotonic() < give_up:
-            with index_lock(self._lock, exclusive=False, timeout=patience):
+            with self._locked(exclusive=False, patience=patience):
                 if not left_behind(self._lock) and all(self._is_current(p) for p in self._projections):
                     yield
                     return
