@@ -20,7 +20,7 @@ examples:
   python -m agent ask "Should we raise prices?" --collection mine --no-web
 
 exit status: 0 answered, 2 bad input, 3 nothing was found, 4 answered though a provider failed (another one stood in),
-or time ran out before anything was found, 1 anything else, 130 interrupted
+or nothing was found of which not all could be searched, read or judged in time, 1 anything else, 130 interrupted
 """
 
 

@@ -12,6 +12,7 @@ from providers import ScriptedExpander, ScriptedJudge, build, side
 
 from agent.__main__ import DEGRADED
 from agent.answer.model import Answer
+from agent.answer.summary import THOUGH
 from agent.commands.ask import exit_status
 from agent.graph import build_graph
 from agent.options import RunOptions
@@ -20,6 +21,7 @@ from agent.runs.store import Event
 from agent.seams import Brief, Providers
 from agent.settings import Settings
 from agent.state import Claim, RunState
+from api.mcp.texts import answer_text
 from evals.benchmarks.instant import InstantWriter
 from tools.errors import InputError, ProviderError, RunError, StoreBusyError, StoreError
 from tools.inference.judges.judge import Pair
@@ -119,6 +121,18 @@ async def test_a_failing_branch_gives_a_note_and_the_rest_goes_on(settings: Sett
     assert answer.outcome == "answered"
     assert any(n.kind == "failed" and "Against" in n.text and "the drawer is stuck." in n.text for n in answer.notes)
     assert answer.coverage[0].status == "supported"
+
+
+async def test_nothing_found_where_a_search_failed_is_told_as_such(settings: Settings) -> None:
+    def fails(query: str) -> None:
+        if " not " in query:
+            raise StoreError("the drawer is stuck.")
+
+    async with door(settings, build(judge=ScriptedJudge(lambda _: 0.0), before_search=fails)) as runs:
+        answer, _ = await run(runs, max_rounds=0)
+    assert (answer.outcome, exit_status(answer)) == ("nothing_found", DEGRADED)
+    assert THOUGH in answer.summary
+    assert "say that not all could be searched" in answer_text(answer)
 
 
 async def test_a_lock_that_is_held_is_no_search_that_found_nothing(settings: Settings) -> None:

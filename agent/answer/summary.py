@@ -1,6 +1,6 @@
 """What an answer says of all it found, in one or two sentences, from counts alone."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from agent.answer.model import Outcome
 from agent.state import STAND_INS, Coverage, Perspective, RunState, Stance, Target, in_case
@@ -10,6 +10,7 @@ from tools.language.grammar import lower_first
 _LOOKED_AT = 9  # of the passages that lean to a side, those that documents are named from
 THOUGH = "though not all could be searched, read or judged; the notes say what failed"
 """What stands beside 'nothing was found' where something failed."""
+_NOT_DONE = ("failed", "degraded", "late")
 RAN_OUT = "Time ran out before all was"
 """How the summary begins to say that not all was searched or judged in time."""
 SETTLED_PASSAGES, SETTLED_SOURCES, SETTLED_RATIO = 8, 4, 8
@@ -32,6 +33,12 @@ def ran_out(state: RunState) -> str:
     if not stages:
         return ""
     return f"{RAN_OUT} {'judged' if stages == {'judge'} else 'searched'}."
+
+
+def all_looked_into(kinds: Iterable[str]) -> bool:
+    """Whether nothing failed or ran late, by the kinds of the notes: else 'nothing was found' may be for want of
+    looking."""
+    return not any(kind in _NOT_DONE for kind in kinds)
 
 
 def _summary(outcome: Outcome, state: RunState) -> str:
@@ -63,8 +70,8 @@ def _summary(outcome: Outcome, state: RunState) -> str:
 
 def _what_was_not_done(state: RunState) -> str:
     """The end of a sentence that says that nothing was found, where that may be for want of looking."""
-    failed = any(f.get("kind", "failed") in ("failed", "degraded") for f in state.get("failures", []))
-    return f", {THOUGH}" if failed or state.get("unread") else ""
+    done = all_looked_into(f.get("kind", "failed") for f in state.get("failures", []))
+    return "" if done and not state.get("unread") else f", {THOUGH}"
 
 
 def _balance(state: RunState) -> str:

@@ -11,6 +11,7 @@ from agent.__main__ import DEGRADED, NOTHING_FOUND, OK
 from agent.answer.model import Answer
 from agent.answer.render.files import check_ending, write_answer
 from agent.answer.render.terminal import to_terminal
+from agent.answer.summary import all_looked_into
 from agent.commands.arguments import options_of, settings_of
 from agent.commands.progress import TerminalProgress
 from agent.runs.failure import RunCrashedError, resume_command
@@ -20,8 +21,8 @@ from tools.errors import InputError, RunAbandonedError, RunCancelledError, RunEr
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the answer; exit status 3 when nothing was found, 4 when a provider had to be replaced or time ran out
-    before anything was found."""
+    """Prints the answer; exit status 3 when nothing was found, 4 when a provider had to be replaced, and when nothing
+    was found of which not all could be searched, read or judged."""
     if bool(args.question) == bool(args.resume) and not (args.question == "" and not args.resume):
         raise InputError(
             "give a question in quotation marks, or --resume RUN_ID."
@@ -48,7 +49,7 @@ async def _ask(args: argparse.Namespace) -> int:
 def exit_status(answer: Answer) -> int:
     """What the answer amounts to for a script."""
     if answer.outcome == "nothing_found" or (answer.outcome == "no_sides" and not answer.plain):
-        return DEGRADED if any(note.kind == "late" for note in answer.notes) else NOTHING_FOUND
+        return NOTHING_FOUND if all_looked_into(note.kind for note in answer.notes) else DEGRADED
     return DEGRADED if any(note.kind == "degraded" for note in answer.notes) else OK
 
 

@@ -48,4 +48,5 @@ async def _first_pass(providers: Providers, query: str, options: RunOptions) -> 
     vector = (await providers.models.encode_queries([query]))[0]
     hits = await asyncio.to_thread(providers.search.search, query, vector, options.collections, options.pool)
     passages = await asyncio.to_thread(providers.store.passages, [h.passage_id for h in hits])
-    return eligible([h.passage_id for h in hits], passages, query).ids
+    found = await asyncio.to_thread(eligible, [h.passage_id for h in hits], passages, query)
+    return found.ids

@@ -44,7 +44,7 @@ async def _plain_claims(providers: Providers, question: str, options: RunOptions
     hits = await asyncio.to_thread(providers.search.search, question, query, options.collections, options.pool)
     passages = await asyncio.to_thread(providers.store.passages, [h.passage_id for h in hits])
     holders: dict[str, int] = {}
-    found = eligible([h.passage_id for h in hits], passages, question, tables=True)
+    found = await asyncio.to_thread(eligible, [h.passage_id for h in hits], passages, question, tables=True)
     for i in found.ids:
         for sentence in filter(stands_alone, split_sentences(passages[i].text)):
             holders.setdefault(sentence, i)

@@ -103,7 +103,7 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
         ids = [i for i, _ in fuse([ids, web.ids])]
     ids = ids[: 2 * options.pool]
     passages = await asyncio.to_thread(providers.store.passages, ids)
-    ids, foreign, addressed = eligible(ids, passages, statement)
+    ids, foreign, addressed = await asyncio.to_thread(eligible, ids, passages, statement)
     try:
         ids = await in_time(options, "search", _reranked(providers, statement, ids))
     except SteelmanError as exc:

@@ -4,6 +4,7 @@ from agent.answer.model import Answer
 from agent.answer.render.markdown import escape, to_markdown
 from agent.answer.render.words import plain
 from agent.answer.retrieved import Retrieved, RetrievedPassage, RetrievedPerspective
+from agent.answer.summary import all_looked_into
 from api.schemas import Judged, JudgePair
 from tools.language.counts import count
 
@@ -15,12 +16,17 @@ _BEGINNING = 60
 _USE = "Keep the numbers in square brackets and the list of sources when you pass this on, and say what was not found."
 _NOTHING = "There is nothing to cite: say that nothing was found, rather than answer from memory."
 _LATE = "There is nothing to cite: say that time ran out before all was searched, rather than answer from memory."
+_UNDONE = (
+    "There is nothing to cite: say that not all could be searched, read or judged, rather than that nothing was found, "
+    "and do not answer from memory."
+)
 _ON = f"Follow up: call `ask` with thread={{run}}. Kept as {SCHEME}{{run}}"
 
 
 def answer_text(answer: Answer) -> str:
     """The answer with how to cite it and where to go on from it."""
-    nothing = _LATE if any(note.kind == "late" for note in answer.notes) else _NOTHING
+    kinds = {note.kind for note in answer.notes}
+    nothing = _LATE if "late" in kinds else _NOTHING if all_looked_into(kinds) else _UNDONE
     use = _USE if answer.citations else nothing
     return f"{to_markdown(answer, remote=True)}\n{use} {_ON.format(run=answer.run_id)}\n"
 

@@ -13,7 +13,7 @@ import unicodedata
 from functools import lru_cache
 
 _MACHINE = (
-    r"(?:(?:large |automated |smart |AI |A\.I\. )*"
+    r"(?:(?:large |automated |smart |AI |A\.I\. ){0,4}"
     r"(?:AIs?|A\.I\.|LLMs?|(?:chat|answer|search|web)[ -]?(?:ro)?bots?|bots?|assistants?|language models?|"
     r"answer engines?|"
     r"agents?|crawlers?|summari[sz]ers?|AI(?: |-)(?:systems?|tools?|models?)|automated (?:readers?|systems?)))"
@@ -29,30 +29,31 @@ _BEGIN = r"(?:^|[.!?:;\[(>]\s*|\n\s*)"
 _MUST = r"(?:must|should|shall|has to|have to|is to|are to|needs? to|may|can)"
 
 _MARKS = (
-    r"<\|\w+\|>|\[/?INST\]|</?(?:system|assistant|user|human|instructions?|prompt|passage|side)\b[^>]*>",
+    r"<\|\w{1,40}\|>|\[/?INST\]|</?(?:system|assistant|user|human|instructions?|prompt|passage|side)\b[^>]{0,200}>",
     r"(?:^|\n|[.!?]\s)\s*#{2,6}\s*(?:instructions?|response|system|prompt|input|output)\b",
     r"(?:^|\n|[.!?>]\s)\s*(?:system|assistant|user|developer|operator|tool)(?: (?:message|prompt|result|"
     r"output|note))?"
     r"(?: \([^)]{0,40}\))?:\s",
     r"\{\s*\"(?:role|tool|system|function|results?|content)\"\s*:",
     r"\bend of (?:the )?(?:passages?|answer|context|input|prompt|documents?|data|sources|instructions?)\s*[.:;]",
-    r"(?:\b[^\W\d_]\s+){8,}[^\W\d_]\b",  # s p e l t  o u t, to be read by nobody who looks for words
+    r"(?:\b[^\W\d_]\s+){8}[^\W\d_]\b",  # s p e l t  o u t, to be read by nobody who looks for words
 )
 _ADDRESSED = (
     rf"<!--\s*(?:to |for |note )?(?:the |all )?{_MACHINE}\b",
     rf"{_BEGIN}(?:dear|hello|hey|attention,?)\s+{_MACHINE}\b\s*[,:!]",
     rf"\b(?:notes?|notices?|important|warning|instructions?|messages?|remarks?|hints?|information|reserved|"
     rf"meant|is|only)"
-    rf" (?:to|for) (?:the |any |all |every )?(?:[\w-]+ and )?{_MACHINE}\b[^.!?]{{0,40}}?(?::|only\b)",
+    rf" (?:to|for) (?:the |any |all |every )?(?:[\w-]{{1,40}} and )?{_MACHINE}\b[^.!?]{{0,40}}?(?::|only\b)",
     rf"{_BEGIN}(?:to|for) (?:the |any |all |every )?{_MACHINE}\b[^.!?:]{{0,40}}:",
     rf"\bas an? (?:helpful )?{_MACHINE},? you\b|\byou are (?:now )?an? (?:helpful |automated |"
-    rf"unbiased )*{_MACHINE}\b",
-    rf"\bif you are an? (?:\w+ )?(?:{_MACHINE}|machine|automated reader)\b|\breaders who are (?:machines|"
+    rf"unbiased ){{0,4}}{_MACHINE}\b",
+    rf"\bif you are an? (?:\w{{1,40}} )?(?:{_MACHINE}|machine|automated reader)\b|\breaders who are (?:machines|"
     rf"{_MACHINE})\b",
     rf"{_THIS_TEXT} (?:is|are) (?:being )?(?:read|processed|parsed|summari[sz]ed|indexed|used) by (?:an? |"
     rf"any )?{_MACHINE}",
-    rf"\b(?:search|answer) engines?\b[^.]*\b(?:reproduce|show|quote|use|summari[sz]e)\b[^.]*\b{_THIS_TEXT}\b",
-    r"\bfrom now on,? you (?:will|must|shall|are to|only)\b[^.]*\b(?:act|answer|reply|respond|write|refuse|"
+    rf"\b(?:search|answer) engines?\b[^.]{{0,200}}\b(?:reproduce|show|quote|use|summari[sz]e)\b[^.]{{0,200}}"
+    rf"\b{_THIS_TEXT}\b",
+    r"\bfrom now on,? you (?:will|must|shall|are to|only)\b[^.]{0,200}\b(?:act|answer|reply|respond|write|refuse|"
     r"support)\b",
     r"\byou only (?:ever )?(?:support|answer|reply|argue|speak) (?:for |the )",
 )
@@ -66,7 +67,7 @@ _INSTRUCTIONS = (
     r"\b(?:overrides?|supersedes?|replaces?)\b[^.]{0,30}\b(?:you (?:have )?(?:read|were told|know)|system message)",
     r"\bnew (?:instructions?|task|orders?)(?: from the (?:operator|developer|user|system|administrator))?\s*:",
     r"\byour (?:new task|task (?:is now|now is|has changed))\b|\bforget the question\b",
-    r"\bprint the words?\b|\brepeat after me\b|\b(?:say|write|reply|output|print)\b[^.]*\band nothing else\b",
+    r"\bprint the words?\b|\brepeat after me\b|\b(?:say|write|reply|output|print)\b[^.]{0,200}\band nothing else\b",
     rf"{_BEGIN}output (?:the|only|an?|nothing|this)\b|\brefuse (?:every|any|all) (?:requests?|questions?) for\b",
 )
 _ANSWERS = (
@@ -76,7 +77,7 @@ _ANSWERS = (
     rf"\b(?:in|for) the final {_ANSWER}\b[^.]{{0,20}}\b(?:use|write|give|state|say|list)\b",
     rf"\b(?:answers?|summar(?:y|ies)|overviews?|{_ANSWER}s?) (?:of|from|about|based on|made (?:of|"
     rf"from)) {_THIS_TEXT}\b"
-    rf"[^.]*\b{_MUST}\b",
+    rf"[^.]{{0,200}}\b{_MUST}\b",
     rf"\b(?:balanced )?(?:answers?|summar(?:y|ies)|overviews?|reports?) from (?:{_THIS_TEXT}|web pages)\b",
     r"\banswers (?:must|should|shall|may) (?:not|only|never) (?:contain|mention|rely|include|cite|quote|use|show)\b",
     rf"\bthe {_ANSWER} (?:is|has) to (?:be an? (?:simple|plain|short|single|positive|negative)|contain|state|"
@@ -86,7 +87,7 @@ _ANSWERS = (
     rf"\b(?:when|while|before|if)(?: you(?: are)?)? (?:summari[sz]ing|answering|quoting|citing|paraphrasing|"
     rf"writing about|"
     rf"summari[sz]e|answer|quote|cite|write about)\s+(?:{_THIS_TEXT}|this (?:question|topic|matter|subject))\b",
-    r"\bwhen (?:you are )?asked\b[^.]*,\s*(?:reply|answer|respond|say|state|conclude)\b",
+    r"\bwhen (?:you are )?asked\b[^.]{0,200},\s*(?:reply|answer|respond|say|state|conclude)\b",
     r"\basked\b[^.]{0,60}\bby (?:a|the|any) user\b|\byou (?:must|should|may|shall|can)(?: not|"
     r" never)? tell (?:the|your) "
     r"(?:readers?|users?)\b",
@@ -107,7 +108,7 @@ _SIDES = (
     rf"describe|provide|add)\b[^.]{{0,30}}\b(?:counter-?arguments?|(?:both|{_OTHER}) {_SIDE}|other views)\b"
     r"(?! (?:as|in|on|the|from)\b)",
     r"\b(?:not (?:allowed|permitted)|forbidden) to (?:describe|show|present|list|give|mention) both sides\b",
-    r"\b(?:passages?|perspectives?|claims?|citations?) (?:numbers? |numbered )?(?:\d+\b|(?-i:[A-D])\b)",
+    r"\b(?:passages?|perspectives?|claims?|citations?) (?:numbers? |numbered )?(?:\d{1,9}\b|(?-i:[A-D])\b)",
     r"\b(?:passages?|claims?) that follow\b|\bverdicts? (?:of the judge )?for (?:this|the|every other|"
     r"all other) passages?\b",
     rf"\b(?:treat|rate|rating|rank|grade|mark|score|count|citing|cite)\b [^.]{{0,30}}?(?:{_THIS_TEXT}|"
@@ -120,7 +121,8 @@ _SIDES = (
     r"reported) as\b",
 )
 _ELSEWHERE = (
-    r"\b(?:für|an) (?:KI|LLM|Chatbots|Sprachmodelle)\b|\bIgnorier\w* (?:Sie )?(?:alle )?(?:vorherigen|bisherigen)\b",
+    r"\b(?:für|an) (?:KI|LLM|Chatbots|Sprachmodelle)\b",
+    r"\bIgnorier\w{0,9} (?:Sie )?(?:alle )?(?:vorherigen|bisherigen)\b",
     r"\bignora(?:r)? (?:todas )?(?:las|le) (?:instrucciones|istruzioni)\b|"
     r"\bIgnore[zr] (?:toutes )?les instructions\b",
 )
@@ -132,12 +134,18 @@ _LABEL = re.compile(  # the lines of a result: two of them in one text are none 
     r"(?: for [^:.]{0,30})?\s*[:=]\s*(?:\d|yes\b|no\b|none\b|(?-i:[A-D])\b|clear\b|\")",
     re.IGNORECASE,
 )
+_SPACE = re.compile(r"\s+")
 _UNSEEN = ("Cf", "Cc", "Cs", "Co")
 
 
 @lru_cache(maxsize=4096)
 def speaks_to_the_writer(text: str) -> bool:
-    """Whether some of the text speaks to whoever writes an answer, about that answer."""
+    """Whether some of the text speaks to whoever writes an answer, about that answer.
+
+    The time grows with the text's length alone, since who wrote it may want it to take long: every repetition in the
+    patterns has an end, and space is folded before they look.
+    """
     folded = unicodedata.normalize("NFKC", text).replace("’", "'")
     seen = "".join(c for c in folded if c in "\n\t" or unicodedata.category(c) not in _UNSEEN)
+    seen = _SPACE.sub(lambda space: "\n" if "\n" in space[0] else " ", seen)
     return bool(_SPEAKING.search(seen)) or len(_LABEL.findall(seen)) > 1
