@@ -386,9 +386,11 @@ def test_batch_tells_of_a_run_that_is_set_aside_and_of_a_mistake_in_one(
     out = tmp_path / "a.jsonl"
     out.touch()
     with contextlib.closing(Database(settings.database_path)) as database:
-        RunStore(database).create("r", "r", "Are ferries good?", usual_options_of(), "gone", str(out))
+        runs = RunStore(database)
+        runs.create("r", "r", "Are ferries good?", usual_options_of(), "gone", str(out))
+        runs.add_event("r", "gone", "stage", {"stage": "judge"})
         with database.write() as db:
-            db.execute("UPDATE runs SET heartbeat = 0, deaths = 2")
+            db.execute("UPDATE runs SET heartbeat = 0, deaths = 2, died_in = 'judge'")
     status, _, err = cli("batch", questions, "--out", str(out))
     assert (status, "Traceback" in err) == (FAILED, False)
     told = {row["question"]: row["error"] for row in lines(out)}
