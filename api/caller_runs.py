@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.runs.store import WITHOUT_ANSWER, RunRow, run_row
+from api.pages import OF_PAGE, Page
 from tools.store.database import Database
 
 _ANSWERED = """
@@ -15,8 +16,7 @@ _LISTED = f"""
     SELECT {WITHOUT_ANSWER} FROM runs
     WHERE (:key = '' OR id IN (SELECT run_id FROM api_runs WHERE key_id = :key))
         AND (:status IS NULL OR status = :status) AND (:thread IS NULL OR thread = :thread)
-        AND (:at IS NULL OR (created_at, id) < (:at, :id))
-    ORDER BY created_at DESC, id DESC LIMIT :limit
+        AND {OF_PAGE}
 """
 
 
@@ -58,15 +58,9 @@ class CallerRuns:
         with self._db.read() as db:
             return [AnsweredRun(**dict(r)) for r in db.execute(_ANSWERED, (key_id, key_id, limit))]
 
-    def listed(
-        self, key_id: str, limit: int, status: str | None, thread: str | None, after: tuple[str, str] | None
-    ) -> list[RunRow]:
-        """The runs that a key may see, newest first and without their answers: its own, or all where no key is needed.
-
-        `after` is when the last one of the page before was begun, and its id. It may have been deleted since.
-        """
-        at, last = after or (None, None)
-        given = {"key": key_id, "limit": limit, "status": status, "thread": thread, "at": at, "id": last}
+    def listed(self, key_id: str, page: Page, status: str | None, thread: str | None) -> list[RunRow]:
+        """The runs of a page that a key may see, without their answers: its own, or all where no key is needed."""
+        given = {"key": key_id, "status": status, "thread": thread, **page.given()}
         with self._db.read() as db:
             return [run_row(r) for r in db.execute(_LISTED, given)]
 

@@ -25,6 +25,7 @@ from api.hints import stored_answer, without_hints
 from api.jobs.jobs import Jobs
 from api.observing.logs import SERVER
 from api.observing.notes import note
+from api.pages import Page
 from api.patterns import Cursor
 from api.problems import ProblemError, failed_run
 from api.room import Room
@@ -172,12 +173,9 @@ class Service:
         self, caller: Caller, limit: int, status: RunStatus | None, thread: str | None, after: Cursor | None
     ) -> RunList:
         """A page of the caller's runs, newest first; `after` is the `next` of the page before."""
-        begun, _, last = (after or "").rpartition("Z-")
-        place = (f"{begun}+00:00", last) if after else None
-        rows = await self._in_thread(self._caller_runs.listed, caller.key_id, limit + 1, status, thread, place)
-        page = rows[:limit]
-        cursor = f"{page[-1].created_at.removesuffix('+00:00')}Z-{page[-1].id}" if len(rows) > limit else None
-        return RunList(runs=await self._summaries(page), next=cursor)
+        page = Page(limit, after)
+        rows, cursor = page.cut(await self._in_thread(self._caller_runs.listed, caller.key_id, page, status, thread))
+        return RunList(runs=await self._summaries(rows), next=cursor)
 
     async def answered(self, caller: Caller, limit: int) -> list[AnsweredRun]:
         """The caller's runs that have an answer, newest first."""

@@ -12,6 +12,7 @@ from conftest import ROOT
 
 from agent.runs.owners import new_owner
 from api.jobs.table import JobTable
+from api.pages import Page
 from tools.store.database import Database
 
 JOB = "j0123456789ab"
@@ -41,7 +42,7 @@ def create(table: JobTable, owner: str) -> None:
 
 
 def statuses(table: JobTable, status: str | None = None) -> list[str]:
-    return [row.status for row in table.listed("", 10, status, None, None)]
+    return [row.status for row in table.listed("", Page(10), status, None)]
 
 
 @pytest.mark.parametrize("ahead", [0, 3600])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Self, TypedDict, TypeVar, Unpack
 from urllib.parse import quote
 
 import httpx
@@ -40,6 +40,7 @@ from api.schemas import (
     Stored,
 )
 
+Listed = TypeVar("Listed", RunList, JobList)
 _LATER = {"Prefer": "respond-async"}
 _FIRST_LOOK, _LAST_LOOK = 0.1, 2.0  # seconds between two looks at a job
 
@@ -131,14 +132,8 @@ class Steelman:
 
     def runs(self, *, status: RunStatus | None = None, thread: str | None = None) -> Iterator[RunSummary]:
         """The caller's runs, newest first; pages are asked for as they are needed."""
-        given = {"status": status, "thread": thread, "limit": 100, "after": None}
-        while True:
-            named = {name: value for name, value in given.items() if value is not None}
-            page = RunList.model_validate_json(self._server.send("GET", "/v1/runs", params=named).content)
+        for page in self._pages("/v1/runs", RunList, status=status, thread=thread):
             yield from page.runs
-            if page.next is None:
-                return
-            given["after"] = page.next
 
     def cancel(self, run_id: str) -> bool:
         """Stops the run; False for one that had ended already."""
@@ -227,14 +222,8 @@ class Steelman:
 
     def jobs(self, *, status: JobStatus | None = None, collection: str | None = None) -> Iterator[JobSummary]:
         """The caller's jobs, newest first; pages are asked for as they are needed."""
-        given = {"status": status, "collection": collection, "limit": 100, "after": None}
-        while True:
-            named = {name: value for name, value in given.items() if value is not None}
-            page = JobList.model_validate_json(self._server.send("GET", "/v1/jobs", params=named).content)
+        for page in self._pages("/v1/jobs", JobList, status=status, collection=collection):
             yield from page.jobs
-            if page.next is None:
-                return
-            given["after"] = page.next
 
     def cancel_job(self, job_id: str) -> bool:
         """Stops the job, and keeps what it stored; False for one that had ended already."""
@@ -250,6 +239,16 @@ class Steelman:
         self._server.send("DELETE", _job_at(job_id))
 
     # Inside
+
+    def _pages(self, path: str, kind: type[Listed], **given: str | None) -> Iterator[Listed]:
+        named: dict[str, str | int] = {name: value for name, value in given.items() if value is not None}
+        while True:
+            reply = self._server.send("GET", path, params={"limit": 100, **named})
+            page = kind.model_validate_json(reply.content)
+            yield page
+            if page.next is None:
+                return
+            named["after"] = page.next
 
     def _ingest(
         self, collection: str, files: Sequence[str | Path], columns: Mapping[str, str | list[str]], **more: Any

@@ -17,6 +17,7 @@ from api.callers import Caller
 from api.jobs.table import JobRow, JobTable
 from api.jobs.work import Workshop
 from api.observing.notes import note
+from api.pages import Page
 from api.patterns import JobCursor
 from api.problems import ProblemError
 from api.schemas import JobDetails, JobList, JobStatus, JobSummary, Stored
@@ -83,12 +84,9 @@ class Jobs:
         self, caller: Caller, limit: int, status: JobStatus | None, collection: str | None, after: JobCursor | None
     ) -> JobList:
         """A page of the caller's jobs, newest first; `after` is the `next` of the page before."""
-        made, _, last = (after or "").rpartition("Z-")
-        place = (f"{made}+00:00", last) if after else None
-        rows = await self._in_thread(self._table.listed, caller.key_id, limit + 1, status, collection, place)
-        page = rows[:limit]
-        cursor = f"{page[-1].created_at.removesuffix('+00:00')}Z-{page[-1].id}" if len(rows) > limit else None
-        return JobList(jobs=[_summary(row) for row in page], next=cursor)
+        page = Page(limit, after)
+        rows, cursor = page.cut(await self._in_thread(self._table.listed, caller.key_id, page, status, collection))
+        return JobList(jobs=[_summary(row) for row in rows], next=cursor)
 
     async def cancel(self, caller: Caller, job_id: str) -> bool:
         """Stops the job, here or in whichever process works on it; False when it had ended already."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from agent.runs.owners import is_alive
 from agent.runs.store import STALE_SECONDS
+from api.pages import OF_PAGE, Page
 from api.schemas import JobStatus
 from tools.store.database import Database
 
@@ -28,8 +29,7 @@ _ROW = f"""
 """
 _LISTED = f"""
     SELECT * FROM ({_ROW}) WHERE (:key = '' OR key_id = :key) AND (:status IS NULL OR status = :status)
-        AND (:collection IS NULL OR collection = :collection) AND (:at IS NULL OR (created_at, id) < (:at, :id))
-    ORDER BY created_at DESC, id DESC LIMIT :limit
+        AND (:collection IS NULL OR collection = :collection) AND {OF_PAGE}
 """
 
 
@@ -68,16 +68,9 @@ class JobTable:
     def get(self, job_id: str) -> JobRow | None:
         return next(iter(self._rows(f"{_ROW} WHERE id = :id", id=job_id)), None)
 
-    def listed(
-        self, key_id: str, limit: int, status: str | None, collection: str | None, after: tuple[str, str] | None
-    ) -> list[JobRow]:
-        """The jobs that a key may see, newest first: its own, or all where no key is needed.
-
-        `after` is when the last one of the page before was made, and its id. It may have been deleted since.
-        """
-        at, last = after or (None, None)
-        given = {"key": key_id, "limit": limit, "status": status, "collection": collection, "at": at, "id": last}
-        return self._rows(_LISTED, **given)
+    def listed(self, key_id: str, page: Page, status: str | None, collection: str | None) -> list[JobRow]:
+        """The jobs of a page that a key may see: its own, or all where no key is needed."""
+        return self._rows(_LISTED, key=key_id, status=status, collection=collection, **page.given())
 
     def claim(self, job_id: str, owner: str, *, by_itself: bool) -> bool:
         """Makes `owner` the job's only worker, unless it is done or somebody works on it.
