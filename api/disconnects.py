@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from starlette.requests import Request
 
@@ -29,8 +29,9 @@ async def while_there(
     working = asyncio.get_running_loop().run_in_executor(_THREADS, partial(copy_context().run, work, *args, **kwargs))
     working.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be there to ask
     leaving = asyncio.ensure_future(_left(request))
+    either: list[asyncio.Future[Any]] = [working, leaving]
     try:
-        await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
             stop.set()
         return await asyncio.shield(working)

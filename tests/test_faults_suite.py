@@ -182,7 +182,7 @@ def test_a_fuzzed_file_that_harms_its_reader_is_found(tmp_path: Path, monkeypatc
         (tmp_path / f"{harm}.txt").write_text(harm)
         with pytest.raises(AssertionError, match=rf"its reader failed: {harm}\.txt"):
             taken(tmp_path / f"{harm}.txt")
-    (tmp_path / "a.pdf").write_bytes(pdf(["Schools should ban phones."]))
+    (tmp_path / "a.pdf").write_bytes(pdf("Schools should ban phones."))
     (tmp_path / "b.pdf").write_bytes(b"nothing of the kind")
     assert [taken(tmp_path / f"{name}.pdf") for name in "ab"] == ["documents", "problem"]
     readers.close()
