@@ -14,6 +14,9 @@ from tools.passages import SOURCE_KINDS, Block, SourceDocument, SourceKind
 
 _BETWEEN = "\n\n"  # blocks
 _FIELDS = ("title", "url", "publisher", "kind", "date")
+# Encoded data, a picture in an address: as a word it would be a passage of megabytes. Other scripts have no spaces.
+_ENDLESS = re.compile(r"(?<![!-~])([!-~]{80})[!-~]{1000,}")
+_COUNTED = "words without end"
 _DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?(?![\d-])")
 
 
@@ -80,14 +83,17 @@ def document_of_blocks(
 
     A title that is missing among the fields is the first heading.
     """
-    taken = tuple(replace(b, text=_unlinked(b.text)) if b.form == "heading" else b for b in blocks if b.text.strip())
+    told = tuple(replace(b, text=_unlinked(b.text)) if b.form == "heading" else b for b in blocks if b.text.strip())
+    ended = [_ENDLESS.subn(r"\1…", b.text) for b in told]
+    taken = tuple(replace(b, text=text) if n else b for b, (text, n) in zip(told, ended, strict=True))
     heading = next((b.text for b in taken if b.form == "heading"), "")
     made = document(
         external_id,
         _BETWEEN.join(b.text for b in taken),
         {**fields, "title": _unlinked(fields.get("title") or heading)},
     )
-    counts = {what: count for what, count in (left_out or {}).items() if count}
+    found = {**(left_out or {}), _COUNTED: sum(n for _, n in ended)}
+    counts = {what: count for what, count in found.items() if count}
     return replace(made, blocks=taken, left_out=counts)
 
 
@@ -112,14 +118,16 @@ def document(external_id: str, text: str, fields: Mapping[str, Any]) -> SourceDo
     values = {k: clean(str(fields.get(k) or "")).strip() for k in _FIELDS}
     kind = values["kind"].lower()
     date = _DATE.match(values["date"])
+    text, endless = _ENDLESS.subn(r"\1…", clean(text).strip())
     return SourceDocument(
         external_id=printable(external_id),
-        text=clean(text).strip(),
+        text=text,
         title=values["title"],
         url=values["url"],
         publisher=values["publisher"],
         kind=cast(SourceKind, kind) if kind in SOURCE_KINDS else "unknown",
         date=date[0] if date else "",
+        left_out={_COUNTED: endless} if endless else {},
     )
 
 

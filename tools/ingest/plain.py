@@ -42,7 +42,8 @@ def text_document(text: str, name: str, left_out: dict[str, int] | None = None) 
     fields = {"title": title_of(name)}
     blocks = text_blocks(text, counts)
     if _says_the_same(blocks, text):
-        return replace(document(name, text, fields), left_out={what: n for what, n in counts.items() if n})
+        found = document(name, text, fields)
+        return replace(found, left_out={**found.left_out, **{what: n for what, n in counts.items() if n}})
     return document_of_blocks(name, blocks, fields, counts)
 
 
