@@ -84,7 +84,9 @@ class _Killer:
 
     async def run(self, kills: int) -> KillReport:
         began = time.monotonic()
-        self._expect("the first question is answered", self._call("ask", self._question()).returncode == 0)
+        first = self._call("ask", self._question())
+        told = f"exit status {first.returncode}: {first.stderr[-300:]}{first.stdout[:300]}"
+        self._expect(f"the first question is answered, {told}", first.returncode == 0)
         took, run = time.monotonic() - began, self._rows()[0]
         working = self._last_event() - datetime.fromisoformat(run.created_at).timestamp()
         batch = [f"Should towns build ferry number {n}?" for n in range(_BATCH)]
