@@ -92,7 +92,8 @@ class Coverage(TypedDict):
 
     Until they are read these are the passages above the judge's threshold; then those that hold words which are sure
     enough for its case. `leaning` are passages that hold words which may speak for it, and none that surely do.
-    `reworded` is how many passages say in other words what one that counts says.
+    `reworded` is how many passages say in other words what one that counts says; `distinct` how many groups of passages
+    that are near each other those that count make.
     """
 
     status: CoverageStatus
@@ -103,6 +104,7 @@ class Coverage(TypedDict):
     copies: int
     leaning: NotRequired[list[int]]
     reworded: NotRequired[int]
+    distinct: NotRequired[int]
 
 
 class Claim(TypedDict):

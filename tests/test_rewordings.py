@@ -16,7 +16,7 @@ from evals.datasets.rows import json_rows
 from evals.suites.copies import COPIES
 from tools.inference.encoders.encoder import MiniLM
 from tools.language.copies import copy_groups
-from tools.language.rewordings import same_groups
+from tools.language.rewordings import NEAR, same_groups
 from tools.language.sentences import split_sentences
 from tools.passages import Passage, Sentence
 
@@ -85,6 +85,21 @@ def test_sources_do_not_agree_by_saying_the_same_in_other_words(reworded: bool) 
     assert is_settled(one, other) is not reworded
     if reworded:
         assert (one["passages"], one["sources"], one["reworded"], one["status"]) == (1, 1, 24, "thin")
+
+
+@pytest.mark.parametrize(("distinct", "agree"), [(4, False), (5, True)])
+def test_sources_do_not_agree_where_most_of_them_are_near_each_other(distinct: int, agree: bool) -> None:
+    found = passages(9)
+    one = coverage_by_judge(dict.fromkeys(range(1, 10), 0.9), 0.5, found, {i: i for i in found})
+    other = coverage_by_judge({}, 0.5, found, {})
+    assert is_settled(one, other)
+    assert is_settled({**one, "distinct": distinct}, other) is agree
+
+
+def test_passages_may_be_near_and_not_the_same() -> None:
+    close = [np.array([[np.cos(a), np.sin(a)]], np.float32) for a in (0, 0.6, 1.5)]
+    assert same_groups(close) == [0, 1, 2]
+    assert same_groups(close, NEAR) == [0, 0, 2]
 
 
 def test_a_cited_passage_stands_for_what_says_the_same() -> None:

@@ -160,7 +160,10 @@ def _verdict(for_it: Coverage, against: Coverage) -> str:
 
 
 def is_settled(one: Coverage, other: Coverage) -> bool:
-    """Whether what was found leans so far to one side that the answer says the sources agree. Never 'true'."""
+    """Whether what was found leans so far to one side that the answer says the sources agree. Never 'true', and not
+    where most of what speaks for the side is near to the rest: one voice may speak under many names."""
+    if 2 * one.get("distinct", one["passages"]) < one["passages"]:
+        return False
     enough = one["passages"] >= SETTLED_PASSAGES and one["sources"] >= SETTLED_SOURCES
     doubt = other["passages"] + len(other.get("leaning", []))  # what may speak for the other side forbids 'agree' too
     return enough and one["passages"] >= SETTLED_RATIO * doubt

@@ -13,10 +13,13 @@ from tools.language.sentences import passage_sentences
 from tools.passages import Passage
 
 
-async def same_as(models: Models, passages: dict[int, Passage], ids: Collection[int]) -> dict[int, int]:
+async def same_as(
+    models: Models, passages: dict[int, Passage], ids: Collection[int], *, slack: float = 0.0
+) -> dict[int, int]:
     """Of each of the passages the first one, by id, that says the same, be it word for word or in other words.
 
-    What says the same in other words is told by thresholds of the embedded encoder, and by no other one.
+    What says the same in other words is told by thresholds of the embedded encoder, and by no other one. `slack`: by
+    how much a passage may fall short of them.
     """
     kept = {i: passages[i] for i in sorted(set(ids)) if i in passages}
     originals = originals_of(kept)
@@ -27,6 +30,6 @@ async def same_as(models: Models, passages: dict[int, Passage], ids: Collection[
     vectors = await models.encode_sentences([s for mine in sentences for s in mine])
     ends = np.cumsum([len(mine) for mine in sentences])
     parts = [vectors[end - len(mine) : end] for mine, end in zip(sentences, ends, strict=True)]
-    groups = await asyncio.to_thread(same_groups, parts)
+    groups = await asyncio.to_thread(same_groups, parts, slack)
     first = {i: texts[group] for i, group in zip(texts, groups, strict=True)}
     return {i: first[original] for i, original in originals.items()}

@@ -25,6 +25,7 @@ from agent.providers.fallback import judge_replaced
 from agent.seams import Providers
 from agent.state import OF_NO_PERSPECTIVE, Claim, Coverage, Dropped, Failure, RunState, as_read, in_case
 from tools.errors import DeadlineError, JudgeError
+from tools.language.rewordings import NEAR
 
 _GRACE = 1.0  # seconds in which quotations that were read before take the place of what was not checked in time
 
@@ -99,7 +100,11 @@ async def _coverage(
     theses = {r["thesis"]["passage"] for r in state.get("responses", [])}
     passages = await asyncio.to_thread(providers.store.passages, counted | theses)
     same = await same_as(providers.models, passages, passages)
-    return {p: with_cited(c, cited(p, True), cited(p, False), passages, same) for p, c in coverage.items()}, same
+    found = {p: with_cited(c, cited(p, True), cited(p, False), passages, same) for p, c in coverage.items()}
+    near = await same_as(providers.models, passages, {i for c in found.values() for i in c["ids"]}, slack=NEAR)
+    for c in found.values():
+        c["distinct"] = len({near[i] for i in c["ids"] if i in near})
+    return found, same
 
 
 def _in_order(state: RunState, claims: Sequence[Claim]) -> list[Claim]:
