@@ -291,7 +291,7 @@ def posted(path: str, given: object, *headers: str) -> bytes:
 
 
 def statuses(address: str, paths: list[str]) -> list[str]:
-    return [httpx.get(f"{address}{path}").json()["status"] for path in paths]
+    return [httpx.get(f"{address}{path}", timeout=20).json()["status"] for path in paths]
 
 
 @pytest.mark.slow
