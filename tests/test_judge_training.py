@@ -313,6 +313,10 @@ def test_a_larger_encoder_is_trained_and_packed_for_the_closer_reading(
     assert main(["judge-pack", "--weights", str(tmp_path / "run" / "weights"), "--data", str(data)]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert {"close_ece", "close_side", "small_side", "large_side"} <= figures.keys()
+    packed = (folder / "model-1.safetensors").read_bytes()
+    assert main(["judge-pack", "--packed", "--data", str(data)]) == 0
+    assert json.loads(capsys.readouterr().out) == figures
+    assert (folder / "model-1.safetensors").read_bytes() == packed
     words = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
     assert len(words) == 3000
     assert sorted(words.values()) == list(range(3000))

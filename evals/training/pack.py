@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from evals.datasets.pairs import contraries, load_pairs
 from evals.metrics.classification import roc_auc, stance_accuracy
 from evals.training.data import LABELS, Corpus, hard, load_corpus
-from evals.training.pack_close import pack_close
+from evals.training.pack_close import pack_close, packed_figures
 from evals.training.packing import as_float, fit, reaches, reference
 from evals.training.trained import TOKENIZER, read_trained
 from tools.inference.judges.embedded import FOLDER, Calibration, EmbeddedJudge, judge_recipe, read_calibration, sigmoid
@@ -46,7 +46,9 @@ _REFERENCE = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--weights", type=Path, required=True, metavar="DIR", help="a run of judge-train")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--weights", type=Path, metavar="DIR", help="a run of judge-train")
+    which.add_argument("--packed", action="store_true", help="pack nothing: the closer reading's figures, as it ships")
     parser.add_argument(
         "--data", type=Path, required=True, metavar="DIR", help="the folder that holds judge/ and berds/"
     )
@@ -60,6 +62,9 @@ def run(args: argparse.Namespace) -> int:
     """
     from safetensors.numpy import save_file
 
+    if args.packed:
+        print(json.dumps(packed_figures(load_corpus(args.data, args.seed)), indent=1))
+        return 0
     trained = read_trained(args.weights)
     weights = trained.weights
     if trained.closer:

@@ -93,6 +93,13 @@ def pack_close(weights: Weights, tokenizer: Path, corpus: Corpus) -> dict[str, f
     return figures
 
 
+def packed_figures(corpus: Corpus) -> dict[str, float]:
+    """The held-out figures of both models as they stand in the project. Raises ModelError."""
+    with tempfile.TemporaryDirectory() as scratch:
+        small = load_model(judge_recipe(), Path(scratch), lambda _: True, "judge")
+        return calibrate(_score(corpus, small, close.load_close_model(Path(scratch))))[1]
+
+
 def trimmed(weights: Weights, tokenizer: Path, texts: Iterable[str], made: Path) -> dict[str, NDArray[np.float32]]:
     """The weights with the embeddings of the most frequent words alone, and of the places that are read; the tokenizer
     of these words is written to `made`."""
