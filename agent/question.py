@@ -13,7 +13,6 @@ LONGEST = 4000
 """Characters of a question at most."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-_FEW = 2  # English function words; other languages share one ('is', 'in', 'die')
 _JOINERS = "\u200c\u200d"  # Persian and emoji need them; marks of direction and what has no width go
 _EXAMPLE = "Ask something that people disagree on, such as: Should schools ban smartphones?"
 
@@ -59,10 +58,11 @@ def check_form(form: Form, question: str) -> None:
 
 
 def _reads_as_english(question: str, words: list[str]) -> bool:
-    """Function words tell most questions; only the others wait for the classifier to be read from disk."""
-    if is_english(words) and len(ENGLISH_MARKERS.intersection(w.casefold() for w in words)) >= _FEW:
+    """The lexicon and function words tell nearly all questions: the classifier costs a second and 100 MB of memory."""
+    english, all_known = is_english(words), _share_known(words) == 1
+    if english and (all_known or any(w.casefold() in ENGLISH_MARKERS for w in words)):
         return True
-    return is_likely_english(question) or (is_english(words) and not is_likely_foreign(question))
+    return is_likely_english(question) or (english and not is_likely_foreign(question))
 
 
 def is_english(words: list[str]) -> bool:
@@ -70,9 +70,17 @@ def is_english(words: list[str]) -> bool:
 
     Three fifths of a sentence, or half of up to three words.
     """
-    inner = [w for i, w in enumerate(words) if i == 0 or w.islower() or w.isupper()] or words
-    known = sum(is_word(w) or is_word(w.split("'")[0]) or is_noun_by_ending(w) for w in inner)
-    return known >= (0.5 if len(inner) <= 3 else 0.6) * len(inner)
+    return _share_known(words) >= (0.5 if len(_inner(words)) <= 3 else 0.6)
+
+
+def _share_known(words: list[str]) -> float:
+    inner = _inner(words)
+    return sum(is_word(w) or is_word(w.split("'")[0]) or is_noun_by_ending(w) for w in inner) / max(1, len(inner))
+
+
+def _inner(words: list[str]) -> list[str]:
+    """The words without names, or all where they are names."""
+    return [w for i, w in enumerate(words) if i == 0 or w.islower() or w.isupper()] or words
 
 
 def _short(question: str) -> str:

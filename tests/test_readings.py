@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.question import check_question
+from agent.samples import sample_questions
 from evals.datasets.rows import json_rows
 from tools.errors import QuestionError
 from tools.language.grammar import frame
@@ -352,6 +353,17 @@ def test_careless_english_is_not_refused(typed: str) -> None:
 def test_another_language_is_refused(typed: str) -> None:
     with pytest.raises(QuestionError, match="does not read as English"):
         check_question(typed)
+
+
+def test_usual_questions_do_not_wait_for_the_classifier(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(_: str) -> bool:
+        raise AssertionError("a second and 100 MB")
+
+    monkeypatch.setattr("agent.question.is_likely_english", read)
+    for question in sample_questions().values():
+        assert check_question(question) == question
+    with pytest.raises(AssertionError, match="100 MB"):
+        check_question("Soll die Wehrpflicht zurückkommen?")
 
 
 def test_marks_that_cannot_be_seen_are_left_out() -> None:
