@@ -59,7 +59,8 @@ def check_form(form: Form, question: str) -> None:
 
 def _reads_as_english(question: str, words: list[str]) -> bool:
     """The lexicon and function words tell nearly all questions: the classifier costs a second and 100 MB of memory."""
-    english, all_known = is_english(words), _share_known(words) == 1
+    english = is_english(words)
+    all_known = all(_is_known(w) or is_word(w.removesuffix("s")) for w in _inner(words))
     if english and (all_known or any(w.casefold() in ENGLISH_MARKERS for w in words)):
         return True
     return is_likely_english(question) or (english and not is_likely_foreign(question))
@@ -70,12 +71,12 @@ def is_english(words: list[str]) -> bool:
 
     Three fifths of a sentence, or half of up to three words.
     """
-    return _share_known(words) >= (0.5 if len(_inner(words)) <= 3 else 0.6)
-
-
-def _share_known(words: list[str]) -> float:
     inner = _inner(words)
-    return sum(is_word(w) or is_word(w.split("'")[0]) or is_noun_by_ending(w) for w in inner) / max(1, len(inner))
+    return sum(map(_is_known, inner)) >= (0.5 if len(inner) <= 3 else 0.6) * len(inner)
+
+
+def _is_known(word: str) -> bool:
+    return is_word(word) or is_word(word.split("'")[0]) or is_noun_by_ending(word)
 
 
 def _inner(words: list[str]) -> list[str]:
