@@ -277,6 +277,19 @@ def test_a_server_that_falls_silent(own: ChromaServer, houses: list[Served], tmp
 
 
 @contextlib.contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """The address at which the handler answers."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextlib.contextmanager
 def dripping(at_once: str) -> Iterator[str]:
     """The address of a server that sends a byte at a time, the head too, but for paths that end so."""
     closing = threading.Event()
@@ -294,15 +307,11 @@ def dripping(at_once: str) -> Iterator[str]:
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with serving(Handler) as url:
         try:
-            yield f"http://127.0.0.1:{server.server_port}"
+            yield url
         finally:
             closing.set()
-            server.shutdown()
-            thread.join()
 
 
 @pytest.mark.parametrize("at_once", ["nothing", "/version"])
@@ -335,14 +344,8 @@ def answering(status: int, body: bytes) -> Iterator[tuple[str, list[dict[str, st
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}", heard
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(Handler) as url:
+        yield url, heard
 
 
 @pytest.mark.parametrize(
