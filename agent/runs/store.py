@@ -314,11 +314,11 @@ def _deaths(db: sqlite3.Connection, run: RunRow) -> tuple[int, str]:
 
     A process that died while the run waited its turn, or before a stage of it began, did not die of it.
     """
-    let_go = run.status != "running" or run.owner is None  # by whoever worked on it
+    released = run.status != "running" or run.owner is None  # by whoever worked on it
     kinds = "kind IN ('stage', 'queued', 'resumed')"
     query = f"SELECT kind, data FROM events WHERE run_id = ? AND {kinds} ORDER BY number DESC LIMIT 1"
     last = db.execute(query, (run.id,)).fetchone()
-    if let_go or last is None or last["kind"] != "stage":
+    if released or last is None or last["kind"] != "stage":
         return run.deaths, run.died_in
     stage = str(json.loads(last["data"])["stage"])
     return run.deaths + 1 if run.died_in == stage else 1, stage
