@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from agent.__main__ import DEGRADED, NOTHING_FOUND, OK
 from agent.runs.open import open_runs
 from agent.runs.parts import BuildProviders
 from agent.runs.store import RunRow, RunStore
@@ -33,6 +34,7 @@ from tools.store.database import Database
 from tools.store.store import Store
 
 _PAUSE = 0.15  # seconds of an instant search
+_ANSWERED = (OK, NOTHING_FOUND, DEGRADED)  # after a kill an index may be made again, which the answer notes
 _BATCH = 3
 _ACTIONS = ("ask", "ask", "batch", "resume", "delete")
 _ANY = 10_000
@@ -86,10 +88,10 @@ class _Killer:
         began = time.monotonic()
         first = self._call("ask", self._question())
         told = f"exit status {first.returncode}: {first.stderr[-300:]}{first.stdout[:300]}"
-        self._expect(f"the first question is answered, {told}", first.returncode == 0)
+        self._expect(f"the first question is answered, {told}", first.returncode in _ANSWERED)
         took, run = time.monotonic() - began, self._rows()[0]
         working = self._last_event() - datetime.fromisoformat(run.created_at).timestamp()
-        batch = [f"Should towns build ferry number {n}?" for n in range(_BATCH)]
+        batch = [f"Should cities control rents near ferry {n}?" for n in range(_BATCH)]
         self._questions.write_text("".join(json.dumps({"question": q}) + "\n" for q in batch))
         while self._report.killed.total() < kills and self._report.ended < 2 * kills:
             name, command = self._command()
@@ -137,7 +139,7 @@ class _Killer:
             return
         self._report.ended += 1
         # A batch fails where one of its runs was set aside, which its end is looked at for.
-        well = process.returncode == 0 or name == "batch"
+        well = process.returncode in _ANSWERED or name == "batch"
         self._expect(f"{name} was not killed and ended well ({process.returncode}): {said[-300:]}", well)
 
     def _look(self, when: str) -> None:
@@ -181,7 +183,8 @@ class _Killer:
         done = self._call(*command)
         for row in [r for r in self._rows() if r.status == "set_aside"]:
             self._report.set_aside += 1
-            self._expect(f"run {row.id} goes on by hand", self._call("ask", "--resume", row.id).returncode == 0)
+            by_hand = self._call("ask", "--resume", row.id).returncode
+            self._expect(f"run {row.id} goes on by hand ({by_hand})", by_hand in _ANSWERED)
             done = self._call(*command)
         self._expect(f"the batch ends: {done.stderr[-300:]}", done.returncode == 0)
         lines = self._answers.read_text().splitlines() if self._answers.exists() else []
@@ -193,7 +196,7 @@ class _Killer:
 
     def _question(self) -> str:
         self._asked += 1
-        return f"Should towns build bridge number {self._asked}?"
+        return f"Should cities control rents in district {self._asked}?"
 
     def _start(self, command: list[str]) -> "subprocess.Popen[str]":
         module = "evals.benchmarks.kills_of_runs" if self._instant else "agent"
