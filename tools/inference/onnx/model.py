@@ -142,6 +142,8 @@ def _open(path: Path, recipe: Recipe, check: Callable[[OnnxModel], bool]) -> Onn
     options.intra_op_num_threads = 1  # the texts are what is divided among the processors
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    # Both keep memory for every length of text that was ever computed, and make nothing faster here.
+    options.enable_cpu_mem_arena = options.enable_mem_pattern = False
     try:
         session = onnxruntime.InferenceSession(
             str(path),
