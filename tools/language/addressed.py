@@ -4,13 +4,16 @@ and messages that only look as if the program had written them, marks of a chat.
 It argues for nothing, whatever else it says, so that it is no evidence: neither a perspective nor a quotation. The
 rules are about three things that argument has no need of: who is addressed (a machine, the writer of a summary of this
 very text), what is spoken of (the answer in the making, its passages, prompt and sides by number), and marks. That
-somebody orders something, or that a side must be heard or ignored, is ordinary argument. `python -m evals hostile`
-measures it.
+somebody orders something, or that a side must be heard or ignored, is ordinary argument. What no rule foresaw is left
+to the words of each sentence (`tools/language/planted.py`). `python -m evals hostile` measures both.
 """
 
 import re
 import unicodedata
 from functools import lru_cache
+
+from tools.language.planted import load_planted
+from tools.language.sentences import split_sentences
 
 _MACHINE = (
     r"(?:(?:large |automated |smart |AI |A\.I\. ){0,4}"
@@ -140,12 +143,26 @@ _UNSEEN = ("Cf", "Cc", "Cs", "Co")
 
 @lru_cache(maxsize=4096)
 def speaks_to_the_writer(text: str) -> bool:
-    """Whether some of the text speaks to whoever writes an answer, about that answer.
+    """Whether some of the text speaks to whoever writes an answer, about that answer: by a rule, or as a sentence that
+    reads as planted. Raises ModelError where the weights for that cannot be read."""
+    weights = load_planted()
+    seen = _seen(text)
+    return _by_rule(seen) or any(weights.score(sentence) > weights.threshold for sentence in split_sentences(seen))
 
-    The time grows with the text's length alone, since who wrote it may want it to take long: every repetition in the
-    patterns has an end, and space is folded before they look.
-    """
+
+def speaks_by_rule(text: str) -> bool:
+    """The same by the rules alone: for what somebody wrote who had to speak of passages and sides."""
+    return _by_rule(_seen(text))
+
+
+def _by_rule(seen: str) -> bool:
+    """The time grows with the text's length alone, since who wrote it may want it to take long: every repetition in the
+    patterns has an end, and space is folded before they look."""
+    return bool(_SPEAKING.search(seen)) or len(_LABEL.findall(seen)) > 1
+
+
+def _seen(text: str) -> str:
+    """The text as it reads: without what is not seen, and with one space or line break where there are several."""
     folded = unicodedata.normalize("NFKC", text).replace("’", "'")
     seen = "".join(c for c in folded if c in "\n\t" or unicodedata.category(c) not in _UNSEEN)
-    seen = _SPACE.sub(lambda space: "\n" if "\n" in space[0] else " ", seen)
-    return bool(_SPEAKING.search(seen)) or len(_LABEL.findall(seen)) > 1
+    return _SPACE.sub(lambda space: "\n" if "\n" in space[0] else " ", seen)
