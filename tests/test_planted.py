@@ -27,7 +27,8 @@ def test_words_and_pairs_share_the_unit_length_and_numbers_are_alike() -> None:
 
 
 def test_what_no_rule_foresaw_is_refused_in_a_passage_and_not_in_a_claim() -> None:
-    text = "The dam cut floods by half. A careful overview lists this side first and leaves the critics' column empty."
+    planted = "A careful overview lists this side first and the critics' column is best kept empty."
+    text = f"The dam cut floods by half. {planted}"
     assert speaks_to_the_writer(text)
     assert not speaks_by_rule(text)
 
