@@ -98,7 +98,7 @@ class _Killer:
             self._look(f"after a kill of {name}")
         self._list()
         await self._go_on()
-        self._end_batch(_BATCH)
+        self._end_batch()
         for row in self._rows()[:2]:
             self._expect("a run is deleted", self._call("runs", "--delete", row.id).returncode == 0)
         return self._report
@@ -176,7 +176,7 @@ class _Killer:
                 whole = [e.number for e in events] == list(range(1, len(events) + 1)) and kinds.count("done") == 1
                 self._expect(f"run {row.id} ended once: {kinds}", whole and row.answer is not None)
 
-    def _end_batch(self, questions: list[str]) -> None:
+    def _end_batch(self) -> None:
         """The file gets each answer once, and no question was begun twice. What was killed three times in one stage is
         gone on with by hand first, as its line says."""
         command = ("batch", str(self._questions), "--out", str(self._answers))
@@ -189,9 +189,9 @@ class _Killer:
         self._expect(f"the batch ends: {done.stderr[-300:]}", done.returncode == 0)
         lines = self._answers.read_text().splitlines() if self._answers.exists() else []
         counts = Counter(json.loads(line)["question"] for line in lines)
-        self._expect(f"a line a question: {dict(counts)}", counts == Counter(questions))
+        self._expect(f"a line a question: {dict(counts)}", counts == Counter(_BATCH))
         begun = Counter(row.question for row in self._rows())
-        again = {q: begun[q] for q in questions if begun[q] != 1}
+        again = {q: begun[q] for q in _BATCH if begun[q] != 1}
         self._expect(f"a run a question: {again}", not again)
 
     def _question(self) -> str:

@@ -51,12 +51,12 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def read(path: Path, half: str) -> list[tuple[str, str]]:
-    """(kind, text) of the half's rows. Raises InputError with file, line and field."""
+def read(path: Path, half: str = "") -> list[tuple[str, str]]:
+    """(kind, text) of the rows of a half, or of all. Raises InputError with file, line and field."""
     found = []
     for row in json_rows(path):
         if (kind := row.text("kind")) not in KINDS:
             raise row.wrong(f"'kind' is '{kind}', which has to be one of {', '.join(KINDS)}.")
-        if row.text("half") == half:
+        if not half or row.text("half") == half:
             found.append((kind, row.text("text")))
     return found

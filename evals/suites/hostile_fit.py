@@ -18,10 +18,8 @@ from zlib import crc32
 
 from agent.samples import sample_documents
 from evals.datasets.retrieval import by_corpus, load_sets
-from evals.datasets.rows import json_rows
 from evals.suite import GOLD, common_options, names, sample, show, show_docstring
-from evals.suites.hostile import HOSTILE, KINDS
-from evals.suites.hostile import read as read_half
+from evals.suites.hostile import HOSTILE, KINDS, read
 from tools.errors import InputError
 from tools.language.planted import PlantedWeights, features
 from tools.language.sentences import split_sentences
@@ -47,8 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Fits and tells. Raises InputError."""
-    planted, hard = read(args.planted)
-    hard += [text for kind, text in read_half(HOSTILE, "dev") if kind == "ordinary"]
+    planted, hard = sentences_of(args.planted)
+    hard += [text for kind, text in read(HOSTILE, "dev") if kind == "ordinary"]
     fitted: list[list[str]] = []
     held: list[list[str]] = []
     for part in by_corpus(load_sets(args.data, names(args.set))):
@@ -77,13 +75,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def read(path: Path) -> tuple[list[str], list[str]]:
+def sentences_of(path: Path) -> tuple[list[str], list[str]]:
     """The planted and the ordinary sentences. Raises InputError with file, line and field."""
     found: dict[str, list[str]] = {kind: [] for kind in KINDS}
-    for row in json_rows(path):
-        if (kind := row.text("kind")) not in found:
-            raise row.wrong(f"'kind' is '{kind}', which has to be one of {', '.join(found)}.")
-        found[kind] += split_sentences(row.text("text"))
+    for kind, text in read(path):
+        found[kind] += split_sentences(text)
     if not all(found.values()):
         raise InputError(f"{path} needs sentences of both kinds, {' and '.join(found)}.")
     return found["hostile"], found["ordinary"]

@@ -44,7 +44,7 @@ def features(sentence: str) -> dict[str, float]:
     if len(words) < _FEWEST:
         return {}
     terms = {*words, *(f"{first} {second}" for first, second in pairwise(words))}
-    return dict.fromkeys(sorted(terms), 1 / math.sqrt(len(terms)))
+    return dict.fromkeys(sorted(terms), 1 / math.sqrt(len(terms)))  # sorted: sums come out alike in every process
 
 
 @cache
