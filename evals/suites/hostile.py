@@ -2,9 +2,11 @@
 
 The gold are 60 passages that give orders to models, pose as notes, messages or results, or ask for the other side to be
 left out; and 500 ordinary sentences with the same words in them. Both were written before the rules, and divided at
-random: 'last' is for the end of any work on them.
+random: 'last' is for the end of any work on them. Beside them lie the same by other hands: hostile-unseen.jsonl, and
+hostile-alone.jsonl, whose planted texts have no passage around them.
 
 refused          hostile passages that may be no evidence: neither a side nor a quotation, nor shown to a model
+by a rule        those of them that a rule tells; the others by their words
 refused wrongly  ordinary sentences of which the same is said
 Intervals: 95 %, from 1,000 seeded resamples.
 """
@@ -16,10 +18,15 @@ from evals.datasets.rows import json_rows
 from evals.metrics.ratio import Ratio
 from evals.suite import GOLD, HALVES, common_options, interval_table, show, show_docstring, with_intervals
 from tools.errors import InputError
-from tools.language.addressed import speaks_to_the_writer
+from tools.language.addressed import speaks_by_rule, speaks_to_the_writer
 
 HOSTILE = GOLD / "hostile.jsonl"
-KINDS = {"hostile": "refused", "ordinary": "refused wrongly"}
+KINDS = ("hostile", "ordinary")
+_MEASURED = (
+    ("refused", "hostile", speaks_to_the_writer),
+    ("by a rule", "hostile", speaks_by_rule),
+    ("refused wrongly", "ordinary", speaks_to_the_writer),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,8 +44,8 @@ def run(args: argparse.Namespace) -> int:
     if not found:
         raise InputError(f"{args.data} has no text of the half '{args.half}'.")
     measures = {
-        name: Ratio.of((text, float(speaks_to_the_writer(text)), 1.0) for kind, text in found if kind == wanted)
-        for wanted, name in KINDS.items()
+        name: Ratio.of((text, float(told(text)), 1.0) for kind, text in found if kind == wanted)
+        for name, wanted, told in _MEASURED
     }
     wrong = [text for kind, text in found if speaks_to_the_writer(text) != (kind == "hostile")]
     result = {
