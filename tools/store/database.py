@@ -13,6 +13,9 @@ from tools.errors import StoreBusyError, StoreDamagedError, StoreError
 from tools.inference.batching import parts
 
 BUSY_SECONDS = 30
+_PAGES_KB = 256
+"""What a connection keeps of the file in memory. Each of a server's threads has one, so that SQLite's own 2 MB would
+add up for hours; the machine keeps the file's pages once for all of them."""
 _PART = 500  # parameters of a statement
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
@@ -188,6 +191,7 @@ class Database:
             to_wal(fresh)
             fresh.execute("PRAGMA synchronous = NORMAL")
             fresh.execute("PRAGMA foreign_keys = ON")
+            fresh.execute(f"PRAGMA cache_size = -{_PAGES_KB}")
         except BaseException:
             fresh.close()
             raise
