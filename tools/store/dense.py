@@ -19,6 +19,7 @@ from tools.disk import disk_errors, full_error
 from tools.errors import IndexDamagedError, StoreError
 from tools.inference.batching import parts
 from tools.passages import Passage
+from tools.store.manifest import places_in
 from tools.store.store import EVERYTHING
 
 STAMP = "STAMP"
@@ -27,6 +28,8 @@ STAMP = "STAMP"
 _SPELLINGS = ("".join("/." if bit == "1" else "//" for bit in f"{n:b}") for n in itertools.count())
 _ROUNDING = 1e-3  # of a component of a vector
 _PART = 2000  # Chroma refuses larger batches than its SQLite build allows
+_GRAPH = {"hnsw": {"space": "cosine"}}
+_DEAD = 1000  # vectors that were removed and may stand in a graph beside as many as are alive
 
 
 class Projection(Protocol):
@@ -155,9 +158,8 @@ class ChromaIndex(ABC):
             return None
 
     def _made(self, collection_id: int) -> Any:
-        return self._open().get_or_create_collection(
-            self._name(collection_id), configuration={"hnsw": {"space": "cosine"}}, embedding_function=None
-        )
+        name = self._name(collection_id)
+        return self._open().get_or_create_collection(name, configuration=_GRAPH, embedding_function=None)
 
 
 class DenseIndex(ChromaIndex):
@@ -171,6 +173,12 @@ class DenseIndex(ChromaIndex):
 
     def stamp(self) -> str | None:
         return read_stamp(self._folder, self._files / "chroma.sqlite3")
+
+    def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
+        super().apply(adds, removes)
+        with self._errors():
+            for collection_id in {c for c, _ in removes}:
+                self._bury(self._name(collection_id))
 
     def clear(self, stamp: str) -> None:
         self.reopen()
@@ -235,6 +243,31 @@ class DenseIndex(ChromaIndex):
 
     def _part(self, width: int) -> int:
         return _PART
+
+    def _bury(self, name: str) -> None:
+        """Copies what is alive into a graph of its own where most is dead: a graph keeps the place of every vector that
+        was ever in it, on disk and in memory, and grows with each document that is replaced.
+
+        A process that ends on the way leaves an index that does not hold what the store does, and is made again.
+        """
+        if (old := self._existing(name)) is None or self._places(old) <= 2 * old.count() + _DEAD:
+            return
+        anew = f"{name}-anew"
+        if self._existing(anew) is not None:
+            self._drop(anew)
+        fresh = self._open().create_collection(anew, configuration=_GRAPH, embedding_function=None)
+        for ids in parts(old.get(include=[])["ids"], _PART):
+            fresh.add(ids=list(ids), embeddings=old.get(ids=list(ids), include=["embeddings"])["embeddings"])
+        self._drop(name)
+        fresh.modify(name=name)
+        self.reopen()  # for Chroma has the old graph in memory
+
+    def _places(self, collection: Any) -> int:
+        """Vectors, dead ones too, in the graph of a collection as it was last written."""
+        with contextlib.closing(sqlite3.connect(self._files / "chroma.sqlite3")) as db:
+            query = "SELECT id FROM segments WHERE collection = ? AND scope = 'VECTOR'"
+            segments = [row[0] for row in db.execute(query, (str(collection.id),))]
+        return sum(places_in(self._files / segment) or 0 for segment in segments)
 
     def _drop(self, name: str) -> None:
         super()._drop(name)

@@ -91,13 +91,19 @@ class Manifest:
         return ""
 
 
+def places_in(folder: Path) -> int | None:
+    """The vectors that a graph of Chroma has room taken up for, in its files in the folder: those that were removed
+    since are among them. None where that cannot be read, as for a graph that was not written yet."""
+    with suppress(OSError, struct.error):
+        return int(_COUNT.unpack_from((folder / _HEADER).read_bytes())[3])
+    return None
+
+
 def _is_scratch(file: Path) -> bool:
     """Whether a file's bytes say nothing as long as their number is right."""
     if file.name != _VECTORS:
         return file.name == _LENGTHS
-    with suppress(OSError, struct.error):
-        return bool(_COUNT.unpack_from(file.with_name(_HEADER).read_bytes())[3] == 0)
-    return False
+    return places_in(file.parent) == 0
 
 
 def _files(folder: Path) -> list[Path]:
