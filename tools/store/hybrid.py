@@ -12,9 +12,10 @@ from tools.inference.encoders.encoder import Encoder
 from tools.inference.encoders.sentences import encode_with_sentences
 from tools.language.sentences import split_sentences
 from tools.store.dense import DenseIndex, DenseProjection
+from tools.store.filling import BATCH, Progress
 from tools.store.lexical import LexicalIndex
 from tools.store.store import Store, check_encoder
-from tools.store.upkeep import BATCH, Progress, Upkeep
+from tools.store.upkeep import Upkeep
 
 _RRF_K = 60
 _MOST_WORD_SCORES = 500
@@ -83,10 +84,13 @@ class HybridSearch:
         return thinned
 
     def _found(self, text: str, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int) -> list[Hit]:
-        dense, lexical = self._upkeep.read(
-            lambda: (self.dense.search(vector, collection_ids, k), self.lexical.search(text, collection_ids, k))
+        found = self._upkeep.read(
+            {
+                self.dense.name: lambda: self.dense.search(vector, collection_ids, k),
+                self.lexical.name: lambda: self.lexical.search(text, collection_ids, k),
+            }
         )
-        fused = fuse([[i for i, _ in dense], [i for i, _ in lexical]])[:k]
+        fused = fuse([[i for i, _ in ranking] for ranking in found.values()])[:k]
         stored = self._store.vectors(i for i, _ in fused)
         # A passage that was deleted since the indexes were read has no vector any more and is no hit.
         return [Hit(i, score, float(stored[i] @ vector)) for i, score in fused if i in stored]
@@ -107,7 +111,8 @@ class HybridSearch:
         """BM25 scores of the k passages that a text's words fit best, by id. Raises as `search`, but for the dense
         index."""
         ids = self._collection_ids(collections)
-        return dict(self._upkeep.read(lambda: self.lexical.search(text, ids, k)))
+        found = self._upkeep.read({self.lexical.name: lambda: self.lexical.search(text, ids, k)})
+        return dict(found.get(self.lexical.name, ()))
 
     def close(self) -> None:
         """Releases the dense index's files or connections; the next use opens them again."""

@@ -14,8 +14,8 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -29,13 +29,15 @@ _UNNAMED = ".new"  # ends the name of a record that is not locked yet; such a na
 @dataclass(frozen=True, slots=True)
 class Holder:
     """Who holds the lock: the process, what was typed to start it, since when (seconds since the epoch), and what it
-    does with it, where that may take long. exclusive: as a writer."""
+    does with it, where that may take long. exclusive: as a writer. only: the index that alone it changes now; empty
+    where it may change all."""
 
     pid: int
     command: str
     since: float
     exclusive: bool
     doing: str = ""
+    only: str = ""
 
     def __str__(self) -> str:
         named = f"process {self.pid} ({self.command}) for {max(0.0, time.time() - self.since):.0f} s"
@@ -48,16 +50,34 @@ class Hold:
     descriptor: of the lock file; a child that inherits it holds the lock for as long as it lives.
     """
 
-    def __init__(self, record: IO[str], holder: Holder, descriptor: int) -> None:
+    def __init__(self, record: IO[str], holder: Holder, descriptor: int, rest: IO[str]) -> None:
         self.descriptor = descriptor
         self._record = record
         self._holder = holder
+        self._rest = rest
 
     def doing(self, what: str) -> None:
         """Tells those who wait what they wait for."""
-        written = asdict(self._holder) | {"doing": what}
+        self._tell(doing=what)
+
+    @contextmanager
+    def changing_only(self, index: str, path: Path, timeout: float) -> Iterator[None]:
+        """For a writer, who changes this one index in the meantime: others may read the rest (`beside`). Raises
+        StoreBusyError where a reader does not let go of that within the seconds."""
+        import portalocker
+
+        self._tell(only=index)
+        portalocker.unlock(self._rest)
+        try:
+            yield
+        finally:
+            self._tell(only="")
+            _acquire(self._rest, path, exclusive=True, give_up=time.monotonic() + timeout, timeout=timeout)
+
+    def _tell(self, **what: str) -> None:
+        self._holder = replace(self._holder, **what)  # type: ignore[arg-type]  # the two texts
         self._record.seek(0)
-        self._record.write(json.dumps(written))
+        self._record.write(json.dumps(asdict(self._holder)))
         self._record.truncate()
         self._record.flush()
 
@@ -73,19 +93,29 @@ def index_lock(path: Path, *, exclusive: bool, timeout: float) -> Iterator[Hold]
     give_up = time.monotonic() + timeout
     with disk_errors(path):
         _records(path).mkdir(parents=True, exist_ok=True)
-        gate, file = path.with_name(f"{path.name}.gate").open("a"), path.open("a")
-    with gate, file:
+        gate, file, rest = path.with_name(f"{path.name}.gate").open("a"), path.open("a"), _rest(path).open("a")
+    with gate, file, rest:
         _acquire(gate, path, exclusive=True, give_up=give_up, timeout=timeout)
         if not exclusive:
             portalocker.unlock(gate)
         _acquire(file, path, exclusive=exclusive, give_up=give_up, timeout=timeout)
-        if exclusive:
+        if exclusive:  # whoever read beside a writer that died may still do so
+            _acquire(rest, path, exclusive=True, give_up=give_up, timeout=timeout)
             portalocker.unlock(gate)
         try:
-            with _recorded(path, file.fileno(), exclusive=exclusive) as hold:
+            with _recorded(path, file.fileno(), rest, exclusive=exclusive) as hold:
                 yield hold
         finally:
+            portalocker.unlock(rest)
             portalocker.unlock(file)
+
+
+@contextmanager
+def beside(path: Path) -> Iterator[str]:
+    """The name of the one index that a writer changes now: until the block ends nobody changes another one. Empty, and
+    then nothing is held, where no writer says so."""
+    with ExitStack() as held:
+        yield _changed_beside(path, held)
 
 
 def holders(path: Path) -> list[Holder]:
@@ -99,12 +129,33 @@ def left_behind(path: Path) -> dict[Path, Holder]:
     return {file: holder for file, holder, alive in _read_records(path) if not alive}
 
 
+def _changed_beside(path: Path, held: ExitStack) -> str:
+    import portalocker
+
+    with disk_errors(path):
+        try:
+            rest = held.enter_context(_rest(path).open())
+            portalocker.lock(rest, portalocker.LOCK_SH | portalocker.LOCK_NB)
+        except (FileNotFoundError, portalocker.AlreadyLocked):
+            return ""
+    # Looked up under the lock: whoever changes one index takes the word back before it waits for the rest again.
+    if changed := next((h.only for h in holders(path) if h.only), ""):
+        held.enter_context(_recorded(path, rest.fileno(), rest, exclusive=False))
+    else:
+        portalocker.unlock(rest)
+    return changed
+
+
+def _rest(path: Path) -> Path:
+    return path.with_name(f"{path.name}.rest")
+
+
 def _records(path: Path) -> Path:
     return path.with_name(f"{path.name}.held")
 
 
 @contextmanager
-def _recorded(path: Path, descriptor: int, *, exclusive: bool) -> Iterator[Hold]:
+def _recorded(path: Path, descriptor: int, rest: IO[str], *, exclusive: bool) -> Iterator[Hold]:
     """Leaves the record while the lock is held; that of a writer outlives a failure of the power too.
 
     Whoever looks sees it only while it is locked: it gets its name after that, and loses it before.
@@ -129,7 +180,7 @@ def _recorded(path: Path, descriptor: int, *, exclusive: bool) -> Iterator[Hold]
             unnamed.rename(mine)
             if exclusive:
                 sync_folder(mine.parent)
-        yield Hold(record, holder, descriptor)
+        yield Hold(record, holder, descriptor, rest)
     finally:
         for file in (unnamed, mine):
             file.unlink(missing_ok=True)

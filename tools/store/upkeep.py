@@ -11,7 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,22 +19,21 @@ from tools.budget import current_budget, current_log
 from tools.disk import disk_errors, keep_folder_private
 from tools.errors import IndexDamagedError, StoreBusyError
 from tools.store.dense import DenseIndex, Projection, index_error
+from tools.store.filling import Progress, fill
 from tools.store.lexical import LexicalIndex
-from tools.store.locks import Hold, Holder, busy_error, holders, index_lock, left_behind
+from tools.store.locks import Hold, Holder, beside, busy_error, holders, index_lock, left_behind
 from tools.store.manifest import Manifest
 from tools.store.probe import probe
 from tools.store.store import Store
 
-BATCH = 1000
-Progress = Callable[[str, int], None]
-"""Called with an index's name and the number of passages it has just taken in."""
 T = TypeVar("T")
 
 _LOG = logging.getLogger("steelman.store")
 _LOCK_SECONDS = 60.0
+_LOOK_AGAIN = 2.0  # seconds between two looks of a search that waits for the lock
+_WAITED = 5.0  # seconds after which it does without an index that is being made again
 _MARGIN = 0.5  # seconds of a run's time that are left to say whom it waited for
 _AGAIN = 86400.0  # seconds within which a second death in an index that was looked into has it made again
-_TOLD_EVERY = 20_000  # passages
 
 
 class Upkeep:
@@ -47,20 +46,19 @@ class Upkeep:
         self._seen: dict[str, tuple[object, ...]] = {}
         self._noticing = threading.Lock()
 
-    def read(self, work: Callable[[], T]) -> T:
-        """What `work` reads of indexes that are up to date; one that fails it is made again, once."""
+    def read(self, searches: Mapping[str, Callable[[], T]]) -> dict[str, T]:
+        """What each search reads of the index that it is named for, when all are up to date; one that fails is made
+        again, once. Where another process or thread makes one again for seconds, the others serve alone, and it is
+        told."""
         seen: dict[str, object] = {}
         try:
-            with self._reading():
-                seen = {name: row[1] for name, row in self._seen.items()}
-                return work()
+            return self._searched(searches, seen)
         except IndexDamagedError as exc:
             if exc.index not in seen:
                 raise
             self._mend(exc, seen[exc.index])
         try:
-            with self._reading():
-                return work()
+            return self._searched(searches, {})
         except IndexDamagedError as exc:
             raise _hopeless(exc) from exc
 
@@ -88,9 +86,16 @@ class Upkeep:
                 self._settle(projection, row, why, gone, hold)
             else:
                 self._notice(projection, row)
+        whole = [p for p in self._projections if not self._is_being_made(p)]
+        for projection in whole:
             self._catch_up(projection, progress, hold)
         for record in gone:
             record.unlink(missing_ok=True)
+        made = [p for p in self._projections if p not in whole]
+        alone = bool(whole) and len(made) == 1
+        for projection in made:
+            with hold.changing_only(projection.name, self._lock, _LOCK_SECONDS) if alone else nullcontext():
+                self._catch_up(projection, progress, hold)
 
     def begin_again(self) -> None:
         """Empties all indexes, to be filled by `bring_up_to_date`, now or by whoever comes next."""
@@ -120,26 +125,57 @@ class Upkeep:
             keep_folder_private(self._lock.parent)
         return index_lock(self._lock, exclusive=exclusive, timeout=patience)
 
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """The shared lock, held over indexes that are up to date."""
+    def _searched(self, searches: Mapping[str, Callable[[], T]], seen: dict[str, object]) -> dict[str, T]:
+        """The same as `read`, without mending; `seen` gets the stamps of the indexes that were searched."""
         patience = _patience()
         give_up = time.monotonic() + patience
-        while time.monotonic() < give_up:
-            with self._locked(exclusive=False, patience=patience):
-                if not left_behind(self._lock) and all(self._is_current(p) for p in self._projections):
-                    yield
-                    return
-            self.refresh()
+        in_a_hurry = give_up - max(patience - _WAITED, patience / 2)
+        while (now := time.monotonic()) < give_up:
+            if now >= in_a_hurry and (found := self._searched_beside(searches, seen)) is not None:
+                return found
+            with self._tried(exclusive=False, give_up=give_up) as hold:
+                if hold and not left_behind(self._lock) and all(self._is_current(p) for p in self._projections):
+                    seen.update((name, row[1]) for name, row in self._seen.items())
+                    return {name: search() for name, search in searches.items()}
+            if hold:
+                with self._tried(exclusive=True, give_up=give_up) as changing:
+                    if changing:
+                        self.bring_up_to_date(lambda *_: None, changing)
         if holders(self._lock):
             raise busy_error(self._lock, patience)
         raise StoreBusyError("other processes keep changing the store. Wait for them to end, then try again.")
 
-    def _is_current(self, projection: Projection) -> bool:
+    @contextmanager
+    def _tried(self, *, exclusive: bool, give_up: float) -> Iterator[Hold | None]:
+        """The lock; None where it cannot be had for some seconds."""
+        with ExitStack() as held:
+            patience = min(_LOOK_AGAIN, max(0.0, give_up - time.monotonic()))
+            try:
+                hold = held.enter_context(self._locked(exclusive=exclusive, patience=patience))
+            except StoreBusyError:
+                hold = None
+            yield hold
+
+    def _searched_beside(self, searches: Mapping[str, Callable[[], T]], seen: dict[str, object]) -> dict[str, T] | None:
+        """What the other indexes give while one is made again; None where none is, or another one has to wait too."""
+        with beside(self._lock) as made:
+            others = [p for p in self._projections if p.name != made]
+            if not made or left_behind(self._lock) or not all(self._is_current(p, behind=True) for p in others):
+                return None
+            current_log().note("degraded", f"The {made} index was being made again: some searches went without it.")
+            seen.update((p.name, self._seen[p.name][1]) for p in others)
+            return {name: search() for name, search in searches.items() if name != made}
+
+    def _is_being_made(self, projection: Projection) -> bool:
+        row = self._store.projection(projection.name)
+        return row is None or row["rebuilt_to"] is not None
+
+    def _is_current(self, projection: Projection, *, behind: bool = False) -> bool:
+        """behind: also where the store has changed since."""
         row = self._store.projection(projection.name)
         if row is None or row["rebuilt_to"] is not None or projection.stamp() != row["stamp"]:
             return False
-        if row["applied_seq"] < self._store.last_seq():
+        if not behind and row["applied_seq"] < self._store.last_seq():
             return False
         with self._noticing:  # of the threads that come in together one looks and opens, before any of them searches
             if self._suspicion(projection, row, {}, opening=self._is_news(projection, row)):
@@ -235,45 +271,10 @@ class Upkeep:
         self._vouch(projection)
 
     def _fill(self, projection: Projection, progress: Progress) -> None:
-        taken = 0
-
-        def told(name: str, count: int) -> None:
-            nonlocal taken
-            if (taken + count) // _TOLD_EVERY > taken // _TOLD_EVERY:
-                _LOG.info("The %s index has taken in %d passages.", name, taken + count)
-            taken += count
-            progress(name, count)
-
-        self._finish_rebuild(projection, told)
-        self._apply_journal(projection, told)
-
-    def _finish_rebuild(self, projection: Projection, progress: Progress) -> None:
-        while (row := self._store.projection(projection.name)) is not None and row["rebuilt_to"] is not None:
-            batch = self._store.scan(row["rebuilt_to"], BATCH)
-            if batch:
-                vectors = self._store.vectors(p.id for _, p in batch)
-                projection.apply([(c, p, vectors[p.id]) for c, p in batch if p.id in vectors], [])
-            reached = batch[-1][1].id if batch else None
-            self._record(projection, row["stamp"], row["applied_seq"], reached)
-            if batch:
-                progress(projection.name, len(batch))
-
-    def _apply_journal(self, projection: Projection, progress: Progress) -> None:
+        fill(self._store, projection, progress)
         row = self._store.projection(projection.name)
         assert row is not None  # made by now
-        applied = row["applied_seq"]
-        while changes := self._store.changes(applied, BATCH):
-            removes = [(c.collection_id, c.passage_id) for c in changes if c.op == "remove"]
-            adds = self._store.entries({c.passage_id: c.collection_id for c in changes if c.op == "add"})
-            projection.apply(adds, removes)
-            applied = changes[-1].seq
-            self._record(projection, row["stamp"], applied, None)
-            progress(projection.name, len(changes))
-
-    def _record(self, projection: Projection, stamp: str, applied: int, rebuilt_to: int | None) -> None:
-        """How far the index is, known to be in this process's memory too."""
-        self._store.set_projection(projection.name, stamp, applied, rebuilt_to)
-        self._seen[projection.name] = (projection.name, stamp, applied, rebuilt_to)
+        self._seen[projection.name] = tuple(row)  # what was written is in this process's memory too
 
     def _compare(self, projection: Projection) -> None:
         """Raises IndexDamagedError where an index that was changed holds more or fewer passages than the store."""
