@@ -18,6 +18,7 @@ SUITES = {
     "copies": "are passages that say the same in other words found, and different arguments left apart",
     "expand": "claim and negation against gold pairs of perspectives",
     "hostile": "is text that speaks to whoever writes the answer refused, and ordinary argument taken",
+    "hostile-answers": "what words that are planted in passages do to answers: shown, counted, a side lost",
     "hostile-fit": "fit what tells words to the writer of the answer from ordinary sentences",
     "faults": "robustness: every outside part fails in every way at every stage; hostile inputs; killed processes",
     "ingest": "what readers get out of files that stand beside their expected text",
