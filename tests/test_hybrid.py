@@ -31,6 +31,18 @@ def house(tmp_path: Path) -> House:
     return made
 
 
+@pytest.mark.parametrize("dimensions", [5, 64])
+def test_a_vector_of_other_dimensions_condemns_no_index(
+    house: House, dimensions: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert house.find("bees dance")[0] == "bees"
+    wrong = ToyEncoder(dimensions=dimensions).encode(["bees dance"])[0]
+    with pytest.raises(EncoderMismatchError, match=rf"a vector of {dimensions} dimensions, and what is stored has 32"):
+        house.search.search("bees dance", wrong, ["c"], 3)
+    assert house.find("bees dance")[0] == "bees"
+    assert "damaged" not in caplog.text
+
+
 def lexical_size(folder: Path) -> int:
     from tantivy import Index
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tools.errors import EncoderMismatchError
 from tools.inference.encoders.encoder import Encoder
 from tools.inference.encoders.sentences import encode_with_sentences
 from tools.language.sentences import split_sentences
@@ -78,10 +79,20 @@ class HybridSearch:
         ids = self._collection_ids(collections)
         if k < 1:
             return []
+        self._check_width(vector, ids)
         hits = self._found(text, vector, ids, k)
         if (thinned := self._without_copies(hits)) != hits:  # copies stand where other passages might: look for those
             thinned = self._without_copies(self._found(text, vector, ids, _DEEPER * k))[:k]
         return thinned
+
+    def _check_width(self, vector: NDArray[np.float32], collection_ids: Sequence[int]) -> None:
+        """An index would fail on another number of dimensions as a damaged one does."""
+        if (width := self._store.width(collection_ids)) not in (None, len(vector)):
+            raise EncoderMismatchError(
+                f"the encoder {self.encoder.name} gave a vector of {len(vector)} dimensions, and what is stored has "
+                f"{width}. Set the encoder back, or encode again with `python -m agent rebuild`.",
+                hint=", or encode again with `python -m agent rebuild`",
+            )
 
     def _found(self, text: str, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int) -> list[Hit]:
         found = self._upkeep.read(

@@ -103,6 +103,15 @@ class Store:
             hint=f"Make one: `python -m agent ingest YOUR_FOLDER --collection {name}`.",
         )
 
+    def width(self, collection_ids: Iterable[int]) -> int | None:
+        """The dimensions of the vectors that are stored for the collections' passages; None where there are none."""
+        query = (
+            "SELECT vector FROM documents d JOIN passages p ON p.document_id = d.id"
+            " JOIN vectors v ON v.passage_id = p.id WHERE d.collection_id = ? LIMIT 1"
+        )
+        found = (self._db.rows(query, (collection_id,)) for collection_id in collection_ids)
+        return next((len(from_half(rows[0]["vector"])) for rows in found if rows), None)
+
     def has_collection(self, name: str) -> bool:
         return bool(self._db.rows("SELECT 1 FROM collections WHERE name = ?", (name,)))
 
