@@ -49,6 +49,18 @@ def test_every_cell_of_the_search_engine_and_what_a_row_says(matrix: Matrix) -> 
     assert "2 runs, 0 against the rule" in shown
 
 
+@pytest.mark.parametrize(
+    ("fault", "stage", "told"),
+    [
+        ("wrong count", "write", "The model wrote nothing for 'Build them': its sources are quoted instead."),
+        ("wrong count", "verify", "The model did not check all that was written: the embedded checks stood in for it."),
+    ],
+)
+def test_a_model_that_leaves_its_work_undone_is_told(matrix: Matrix, fault: str, stage: str, told: str) -> None:
+    found = matrix.cell("chat model", fault, stage)
+    assert (found.ended, found.said, found.broken) == ("noted", told, "")
+
+
 def test_a_fault_that_is_not_met_breaks_the_rule(matrix: Matrix) -> None:
     assert matrix.cell("search engine", "500", "nowhere").broken == "the part was not asked at this stage"
 

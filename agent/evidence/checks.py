@@ -13,6 +13,7 @@ from agent.evidence.votes import accepts, together, verdict_of
 from agent.inference import RunJudge
 from agent.seams import Providers
 from agent.state import OF_NO_PERSPECTIVE, Check, Claim, Dropped, Perspective, RunState, as_read, contrary_statements
+from tools.budget import current_log
 from tools.inference.judges.judge import ClaimCheck, Pair, side_score
 from tools.language.grounding.grounding import SAID
 from tools.passages import Passage
@@ -119,6 +120,9 @@ class ClaimChecks:
             self.known.update((key, verdict) for key, verdict in verdicts if verdict)
 
         await together([of(perspective) for perspective in dict.fromkeys(c["perspective"] for c in unasked)])
+        if any(key_of(c) not in self.known for c in unasked):
+            told = "The model did not check all that was written: the embedded checks stood in for it."
+            current_log().note("degraded", told)
         return self.known
 
     async def _serving(self, claims: Sequence[Claim]) -> dict[Key, float]:

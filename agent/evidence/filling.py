@@ -30,11 +30,25 @@ async def fill(checks: ClaimChecks, held: Sequence[Claim], dropped: Sequence[Dro
     for i, claims in now.items():
         filling[i] += await from_others(checks, claims, ready[i], max(most - sum(map(in_case, claims)), 0))
     lost = {d["perspective"] for d in dropped} - {c["perspective"] for c in held}
+    unwritten = _unwritten(checks)
     for perspective in perspectives:
-        if perspective["id"] in lost and filling[perspective["id"]]:
-            what = f"Nothing that the model wrote for '{perspective['name']}' passed the checks"
-            current_log().note("degraded", f"{what}: its sources are quoted instead.")
+        own_id, name = perspective["id"], perspective["name"]
+        quoted = ": its sources are quoted instead." if filling[own_id] else "."
+        if own_id in lost and filling[own_id]:
+            current_log().note("degraded", f"Nothing that the model wrote for '{name}' passed the checks{quoted}")
+        if own_id in unwritten:
+            current_log().note("degraded", f"The model wrote nothing for '{name}'{quoted}")
     return [claim for claims in filling.values() for claim in claims]
+
+
+def _unwritten(checks: ClaimChecks) -> set[str]:
+    """The perspectives with passages for which a model wrote nothing, though nothing kept it from that."""
+    state = checks.state
+    failed = any(f["stage"] == "write" for f in state.get("failures", []))
+    if checks.providers.quote_fallback is None or failed:
+        return set()
+    drafted = {c["perspective"] for c in state.get("drafts", [])}
+    return {i for i, found in state.get("coverage", {}).items() if found["ids"] and i not in drafted}
 
 
 async def _quotations(checks: ClaimChecks) -> Sequence[Claim]:
