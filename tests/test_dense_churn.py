@@ -105,6 +105,8 @@ def test_what_an_attempt_before_left_is_not_taken_over(
     left.add(ids=["999999"], embeddings=house.encoder.encode(["An old one."]))
     monkeypatch.setattr(DenseIndex, "_places", lambda *_: 10**6)
     dense.apply([], [(collection, 999_998)])
+    assert dense.is_worn()
+    dense.renew()
     assert dense.count() == DOCUMENTS
     house.search.close()
     house.database.close()

@@ -16,7 +16,7 @@ from toys import House
 from tools.budget import Budget, StageLog, using
 from tools.errors import IndexDamagedError, StoreBusyError
 from tools.store import upkeep
-from tools.store.locks import Hold, beside, holders, index_lock, left_behind
+from tools.store.locks import beside, holders, index_lock, left_behind
 
 MANY = 60
 MAKES = """
@@ -38,6 +38,16 @@ sys.stdin.readline()
 """
 
 
+READS = """
+import sys
+from pathlib import Path
+from tools.store.locks import beside
+with beside(Path(sys.argv[1])) as made:
+    print(made, flush=True)
+    sys.stdin.readline()
+"""
+
+
 def text(number: int) -> str:
     return f"Text number{number} on tide{number} in harbour{number % 13}."
 
@@ -55,7 +65,6 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def folder(filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(upkeep, "_WAITED", 0.1)
-    monkeypatch.setattr(upkeep, "_LOOK_AGAIN", 0.3)
     return Path(shutil.copytree(filled, tmp_path / "copy"))
 
 
@@ -180,40 +189,82 @@ def test_an_index_that_fails_while_it_serves_alone_is_made_again_too(
     close(house)
 
 
+@pytest.mark.parametrize("seconds", [1.5, 3.0])
+def test_a_run_with_little_time_does_without_in_half_of_it(
+    folder: Path, spawn: Spawn, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    monkeypatch.setattr(upkeep, "_WAITED", 5.0)
+    house = House(folder)
+    house.find(text(7))
+    with being_made(folder, spawn, "dense"):
+        assert asked(house, 7, seconds)[0] == "d7"
+    close(house)
+
+
+def test_only_the_first_search_waits(folder: Path, spawn: Spawn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "_WAITED", 1.0)
+    house = House(folder)
+    with being_made(folder, spawn, "dense"):
+        assert asked(house, 7)[0] == "d7"
+        begun = time.monotonic()
+        assert asked(house, 8)[0] == "d8"
+        assert time.monotonic() - begun < 1.0
+    close(house)
+
+
+def test_what_does_not_ask_the_index_that_is_made_lacks_nothing(folder: Path, spawn: Spawn) -> None:
+    house, log = House(folder), StageLog()
+    with being_made(folder, spawn, "dense"), using(Budget(), log):
+        assert house.search.word_scores("number7 harbour7", ["c"])
+    assert log.notes == []
+    close(house)
+
+
+def test_a_server_that_dies_with_its_searches_twice_condemns_no_other_index(
+    folder: Path, spawn: Spawn, caplog: pytest.LogCaptureFixture
+) -> None:
+    lock, stamp = folder / "index" / "lock", (folder / "index" / "lexical" / "STAMP").read_text()
+    for _ in range(2):
+        with being_made(folder, spawn, "dense") as maker:
+            reader = spawn(READS, lock)
+            assert hear(reader) == "dense"
+            for process in (maker, reader):
+                process.kill()
+                process.wait()
+        assert sorted(h.exclusive for h in left_behind(lock).values()) == [False, True]
+        house = House(folder)
+        assert asked(house, 7) == ("d7", [])
+        close(house)
+    assert (folder / "index" / "lexical" / "STAMP").read_text() == stamp
+    assert "The lexical index is damaged" not in caplog.text
+
+
 # The lock by itself
 
 
-def read_beside(hold: Hold, lock: Path, reader: ExitStack) -> None:
-    with hold.changing_only("dense", lock, 0.2):
-        assert reader.enter_context(beside(lock)) == "dense"
-        assert sorted(h.exclusive for h in holders(lock)) == [False, True]
-
-
-def test_a_writer_waits_for_those_who_read_beside_it(tmp_path: Path) -> None:
+def test_who_still_reads_beside_a_writer_that_has_left_keeps_the_next_one_out(tmp_path: Path) -> None:
     lock = tmp_path / "lock"
-    with ExitStack() as reader, index_lock(lock, exclusive=True, timeout=1) as hold:
-        with beside(lock) as made:
-            assert made == ""
-        with pytest.raises(StoreBusyError):
-            read_beside(hold, lock, reader)
-        with beside(lock) as made:
-            assert made == ""
+    with ExitStack() as reader:
+        with index_lock(lock, exclusive=True, timeout=1) as hold:
+            with beside(lock) as made:
+                assert made == ""
+            with hold.changing_only("dense"):
+                assert reader.enter_context(beside(lock)) == "dense"
+                assert sorted(h.exclusive for h in holders(lock)) == [False, True]
+            with beside(lock) as made:
+                assert made == ""
+        with pytest.raises(StoreBusyError), index_lock(lock, exclusive=True, timeout=0.2):
+            pass
+    with index_lock(lock, exclusive=True, timeout=1):
+        pass
 
 
-READS = """
-import sys
-from pathlib import Path
-from tools.store.locks import beside
-with beside(Path(sys.argv[1])) as made:
-    print(made, flush=True)
-    sys.stdin.readline()
-"""
 WRITES = """
 import sys
 from pathlib import Path
 from tools.store.locks import index_lock
 lock = Path(sys.argv[1])
-with index_lock(lock, exclusive=True, timeout=5) as hold, hold.changing_only("dense", lock, 5):
+with index_lock(lock, exclusive=True, timeout=5) as hold, hold.changing_only("dense"):
     print("writing", flush=True)
     sys.stdin.readline()
 """

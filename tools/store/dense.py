@@ -15,14 +15,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.disk import disk_errors, full_error
+from tools.disk import full_error
 from tools.errors import IndexDamagedError, StoreError
 from tools.inference.batching import parts
 from tools.passages import Passage
 from tools.store.manifest import places_in
+from tools.store.stamps import empty, read_stamp, write_stamp
 from tools.store.store import EVERYTHING
 
-STAMP = "STAMP"
 # Chroma keeps one client for all that name the same path, with what it holds in memory, and keeps it even when it could
 # not be opened; a spelling of its own ('x//', 'x/.', 'x/.//', …) gives every opening a client of its own.
 _SPELLINGS = ("".join("/." if bit == "1" else "//" for bit in f"{n:b}") for n in itertools.count())
@@ -170,15 +170,14 @@ class DenseIndex(ChromaIndex):
         self._files = folder / "chroma"
         self._client: Any = None
         self._opening = threading.Lock()
+        self._thinned: set[str] = set()  # collections of which something was removed, by Chroma's names
 
     def stamp(self) -> str | None:
         return read_stamp(self._folder, self._files / "chroma.sqlite3")
 
     def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
         super().apply(adds, removes)
-        with self._errors():
-            for collection_id in {c for c, _ in removes}:
-                self._bury(self._name(collection_id))
+        self._thinned |= {self._name(c) for c, _ in removes}
 
     def clear(self, stamp: str) -> None:
         self.reopen()
@@ -244,23 +243,39 @@ class DenseIndex(ChromaIndex):
     def _part(self, width: int) -> int:
         return _PART
 
-    def _bury(self, name: str) -> None:
-        """Copies what is alive into a graph of its own where most is dead: a graph keeps the place of every vector that
-        was ever in it, on disk and in memory, and grows with each document that is replaced.
+    def is_worn(self) -> bool:
+        """Whether a graph from which something was removed holds more that is dead than what is alive: a graph keeps
+        the place of every vector that was ever in it, on disk and in memory, and grows with each document that is
+        replaced."""
+        with self._errors():
+            self._thinned = {name for name in self._thinned if self._is_worn(name)}
+        return bool(self._thinned)
 
-        A process that ends on the way leaves an index that does not hold what the store does, and is made again.
-        """
-        if (old := self._existing(name)) is None or self._places(old) <= 2 * old.count() + _DEAD:
-            return
-        anew = f"{name}-anew"
+    def renew(self) -> None:
+        """Copies what is alive in worn graphs into others, which take their places. A process that ends on the way
+        leaves an index that does not hold what the store does."""
+        with self._errors():
+            for name in sorted(self._thinned):
+                self._renew(name)
+            self._thinned.clear()
+            self.reopen()  # for Chroma has the old graphs in memory
+
+    def _is_worn(self, name: str) -> bool:
+        collection = self._existing(name)
+        return collection is not None and self._places(collection) > 2 * collection.count() + _DEAD
+
+    def _renew(self, name: str) -> None:
+        old, anew = self._existing(name), f"{name}-anew"
         if self._existing(anew) is not None:
             self._drop(anew)
         fresh = self._open().create_collection(anew, configuration=_GRAPH, embedding_function=None)
         for ids in parts(old.get(include=[])["ids"], _PART):
-            fresh.add(ids=list(ids), embeddings=old.get(ids=list(ids), include=["embeddings"])["embeddings"])
+            found = old.get(ids=list(ids), include=["embeddings"])  # in an order of its own
+            fresh.add(ids=found["ids"], embeddings=found["embeddings"])
+        if fresh.count() != old.count():
+            raise ValueError(f"of {old.count()} vectors {fresh.count()} could be copied")
         self._drop(name)
         fresh.modify(name=name)
-        self.reopen()  # for Chroma has the old graph in memory
 
     def _places(self, collection: Any) -> int:
         """Vectors, dead ones too, in the graph of a collection as it was last written."""
@@ -319,26 +334,3 @@ def index_error(name: str, folder: Path, exc: BaseException) -> StoreError:
     )
     error.index = name
     return error
-
-
-def read_stamp(folder: Path, main_file: Path) -> str | None:
-    """The stamp of an index, or None when it was never made or has lost its main file."""
-    with disk_errors(folder):
-        path = folder / STAMP
-        if not path.exists() or not main_file.exists():
-            return None
-        return path.read_text(encoding="utf-8", errors="replace")  # a damaged one is another stamp than the right one
-
-
-def write_stamp(folder: Path, stamp: str) -> None:
-    """Written last, so that an index with a stamp is a whole one."""
-    with disk_errors(folder):
-        (folder / STAMP).write_text(stamp)
-
-
-def empty(folder: Path) -> None:
-    """An empty folder in the place of whatever was there."""
-    with disk_errors(folder):
-        if folder.exists():
-            shutil.rmtree(folder)
-        folder.mkdir(parents=True)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from tools.errors import StoreError
 from tools.language.analysis import analyzer
-from tools.store.dense import Entry, empty, index_error, is_panic, read_stamp, write_stamp
+from tools.store.dense import Entry, index_error, is_panic
+from tools.store.stamps import empty, read_stamp, write_stamp
 from tools.store.store import EVERYTHING
 
 if TYPE_CHECKING:

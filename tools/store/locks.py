@@ -61,9 +61,9 @@ class Hold:
         self._tell(doing=what)
 
     @contextmanager
-    def changing_only(self, index: str, path: Path, timeout: float) -> Iterator[None]:
-        """For a writer, who changes this one index in the meantime: others may read the rest (`beside`). Raises
-        StoreBusyError where a reader does not let go of that within the seconds."""
+    def changing_only(self, index: str) -> Iterator[None]:
+        """For a writer, who changes this one index in the meantime and nothing at all afterwards: others may read the
+        rest (`beside`), and may still do so when this ends."""
         import portalocker
 
         self._tell(only=index)
@@ -72,12 +72,11 @@ class Hold:
             yield
         finally:
             self._tell(only="")
-            _acquire(self._rest, path, exclusive=True, give_up=time.monotonic() + timeout, timeout=timeout)
 
     def _tell(self, **what: str) -> None:
         self._holder = replace(self._holder, **what)  # type: ignore[arg-type]  # the two texts
         self._record.seek(0)
-        self._record.write(json.dumps(asdict(self._holder)))
+        self._record.write(_written(self._holder))
         self._record.truncate()
         self._record.flush()
 
@@ -138,7 +137,7 @@ def _changed_beside(path: Path, held: ExitStack) -> str:
             portalocker.lock(rest, portalocker.LOCK_SH | portalocker.LOCK_NB)
         except (FileNotFoundError, portalocker.AlreadyLocked):
             return ""
-    # Looked up under the lock: whoever changes one index takes the word back before it waits for the rest again.
+    # Looked up under the lock: nobody else may change the rest before this lets go of it.
     if changed := next((h.only for h in holders(path) if h.only), ""):
         held.enter_context(_recorded(path, rest.fileno(), rest, exclusive=False))
     else:
@@ -173,7 +172,7 @@ def _recorded(path: Path, descriptor: int, rest: IO[str], *, exclusive: bool) ->
     try:
         with disk_errors(path):
             portalocker.lock(record, portalocker.LOCK_EX)
-            json.dump(asdict(holder), record)
+            record.write(_written(holder))
             record.flush()
             if exclusive:
                 os.fsync(record.fileno())
@@ -208,6 +207,11 @@ def _is_locked(record: IO[str]) -> bool:
         return True
     portalocker.unlock(record)
     return False
+
+
+def _written(holder: Holder) -> str:
+    """The record, without what is empty: earlier versions do not know all of it."""
+    return json.dumps({name: value for name, value in asdict(holder).items() if value != ""})
 
 
 def _holder(text: str, file: Path) -> Holder:

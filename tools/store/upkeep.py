@@ -45,6 +45,7 @@ class Upkeep:
         self._projections = tuple(projections)
         self._seen: dict[str, tuple[object, ...]] = {}
         self._noticing = threading.Lock()
+        self._without = "", ""  # the index, and its stamp, that a search went without
 
     def read(self, searches: Mapping[str, Callable[[], T]]) -> dict[str, T]:
         """What each search reads of the index that it is named for, when all are up to date; one that fails is made
@@ -94,8 +95,23 @@ class Upkeep:
         made = [p for p in self._projections if p not in whole]
         alone = bool(whole) and len(made) == 1
         for projection in made:
-            with hold.changing_only(projection.name, self._lock, _LOCK_SECONDS) if alone else nullcontext():
+            with hold.changing_only(projection.name) if alone else nullcontext():
                 self._catch_up(projection, progress, hold)
+        if not made:
+            self._renew_worn(hold)
+
+    def _renew_worn(self, hold: Hold) -> None:
+        """Renews the index that holds more that is dead than what is alive; one that fails then is made again."""
+        for projection in self._projections:
+            if isinstance(projection, DenseIndex) and projection.is_worn():
+                hold.doing("leaving behind what was removed from the dense index")
+                with hold.changing_only(projection.name):
+                    try:
+                        projection.renew()
+                        self._vouch(projection)
+                    except IndexDamagedError as exc:
+                        self._make_again(projection, str(exc.__cause__ or exc), hold)
+                        self._catch_up(projection, lambda *_: None, hold)
 
     def begin_again(self) -> None:
         """Empties all indexes, to be filled by `bring_up_to_date`, now or by whoever comes next."""
@@ -129,16 +145,16 @@ class Upkeep:
         """The same as `read`, without mending; `seen` gets the stamps of the indexes that were searched."""
         patience = _patience()
         give_up = time.monotonic() + patience
-        in_a_hurry = give_up - max(patience - _WAITED, patience / 2)
+        alone_from = give_up - (patience if self._is_still_made() else max(patience - _WAITED, patience / 2))
         while (now := time.monotonic()) < give_up:
-            if now >= in_a_hurry and (found := self._searched_beside(searches, seen)) is not None:
+            if now >= alone_from and (found := self._searched_beside(searches, seen)) is not None:
                 return found
-            with self._tried(exclusive=False, give_up=give_up) as hold:
+            with self._tried(exclusive=False, until=alone_from if now < alone_from else give_up) as hold:
                 if hold and not left_behind(self._lock) and all(self._is_current(p) for p in self._projections):
                     seen.update((name, row[1]) for name, row in self._seen.items())
                     return {name: search() for name, search in searches.items()}
             if hold:
-                with self._tried(exclusive=True, give_up=give_up) as changing:
+                with self._tried(exclusive=True, until=give_up) as changing:
                     if changing:
                         self.bring_up_to_date(lambda *_: None, changing)
         if holders(self._lock):
@@ -146,10 +162,10 @@ class Upkeep:
         raise StoreBusyError("other processes keep changing the store. Wait for them to end, then try again.")
 
     @contextmanager
-    def _tried(self, *, exclusive: bool, give_up: float) -> Iterator[Hold | None]:
-        """The lock; None where it cannot be had for some seconds."""
+    def _tried(self, *, exclusive: bool, until: float) -> Iterator[Hold | None]:
+        """The lock; None where it cannot be had for some seconds, or until then."""
         with ExitStack() as held:
-            patience = min(_LOOK_AGAIN, max(0.0, give_up - time.monotonic()))
+            patience = min(_LOOK_AGAIN, max(0.0, until - time.monotonic()))
             try:
                 hold = held.enter_context(self._locked(exclusive=exclusive, patience=patience))
             except StoreBusyError:
@@ -162,9 +178,19 @@ class Upkeep:
             others = [p for p in self._projections if p.name != made]
             if not made or left_behind(self._lock) or not all(self._is_current(p, behind=True) for p in others):
                 return None
-            current_log().note("degraded", f"The {made} index was being made again: some searches went without it.")
+            if made in searches:
+                told = f"The {made} index was being made again: some searches went without it."
+                current_log().note("degraded", told)
+            row = self._store.projection(made)
+            self._without = made, row["stamp"] if row is not None else ""
             seen.update((p.name, self._seen[p.name][1]) for p in others)
             return {name: search() for name, search in searches.items() if name != made}
+
+    def _is_still_made(self) -> bool:
+        """Whether the index that a search did without is still being made: the next one need not wait for it."""
+        name, stamp = self._without
+        row = self._store.projection(name) if name else None
+        return row is not None and row["stamp"] == stamp and row["rebuilt_to"] is not None
 
     def _is_being_made(self, projection: Projection) -> bool:
         row = self._store.projection(projection.name)
@@ -219,7 +245,8 @@ class Upkeep:
         self, projection: Projection, row: sqlite3.Row, why: str, gone: Mapping[Path, Holder], hold: Hold
     ) -> None:
         """Has a process look into a suspect index; makes it again where that fails."""
-        noted, read_only = f"looked into {projection.name}", any(not h.exclusive for h in gone.values())
+        noted = f"looked into {projection.name}"
+        read_only = bool(gone) and not any(h.exclusive for h in gone.values())
         stamp, _, at = self._store.note(noted).partition(" ")
         if read_only and stamp == row["stamp"] and time.time() - float(at or 0) < _AGAIN:
             return self._make_again(projection, f"{why}, for the second time", hold)
