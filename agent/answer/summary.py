@@ -161,8 +161,9 @@ def _verdict(for_it: Coverage, against: Coverage) -> str:
 
 def is_settled(one: Coverage, other: Coverage) -> bool:
     """Whether what was found leans so far to one side that the answer says the sources agree. Never 'true', and not
-    where most of what speaks for the side is near to the rest: one voice may speak under many names."""
-    if 2 * one.get("distinct", one["passages"]) < one["passages"]:
+    where most of what speaks for the side, what only rewords the rest among it, is near to the rest: one voice may
+    speak under many names."""
+    if 2 * one.get("distinct", one["passages"]) < one["passages"] + one.get("reworded", 0):
         return False
     enough = one["passages"] >= SETTLED_PASSAGES and one["sources"] >= SETTLED_SOURCES
     doubt = other["passages"] + len(other.get("leaning", []))  # what may speak for the other side forbids 'agree' too

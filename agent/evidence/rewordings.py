@@ -8,6 +8,7 @@ import numpy as np
 from agent.evidence.coverage import originals_of
 from agent.inference import Models
 from tools.inference.encoders.encoder import MiniLM
+from tools.language.reasons import reason_of
 from tools.language.rewordings import same_groups
 from tools.language.sentences import passage_sentences
 from tools.passages import Passage
@@ -30,6 +31,8 @@ async def same_as(
     vectors = await models.encode_sentences([s for mine in sentences for s in mine])
     ends = np.cumsum([len(mine) for mine in sentences])
     parts = [vectors[end - len(mine) : end] for mine, end in zip(sentences, ends, strict=True)]
-    groups = await asyncio.to_thread(same_groups, parts, slack)
+    why = [reason_of(mine[0].text) if len(mine) == 1 else "" for mine in sentences]
+    of = dict(zip(given := [w for w in why if w], await models.encode(given), strict=True)) if any(why) else {}
+    groups = await asyncio.to_thread(same_groups, parts, slack, [of.get(w) for w in why])
     first = {i: texts[group] for i, group in zip(texts, groups, strict=True)}
     return {i: first[original] for i, original in originals.items()}

@@ -1,8 +1,10 @@
 """Are passages that say the same in other words found, and different arguments left apart?
 
 The gold are short arguments, two a view, and of each three rewritings with other words; it is divided by views, and
-'last' was written before anything was fitted. With --data the pairs of arguments that people found to make one key
-point (ArgKP: DIR/judge/train/argkp21.jsonl.gz) are looked at too: they differ, but for what the crowd wrote twice.
+'last' was written before anything was fitted. copies-sentences.jsonl, by another hand, has arguments of one sentence:
+twelve wordings of one, and eight others for the same side. With --data the pairs of arguments that people found to make
+one key point (ArgKP: DIR/judge/train/argkp21.jsonl.gz) are looked at too: they differ, but for what the crowd wrote
+twice.
 
 found            pairs of one argument's wordings that are taken for the same
 taken wrongly    pairs of two arguments for one view that are
@@ -34,6 +36,7 @@ from evals.suite import (
 )
 from tools.errors import InputError
 from tools.language.copies import copy_groups
+from tools.language.reasons import reason_of
 from tools.language.rewordings import Vectors, margin
 from tools.language.sentences import split_sentences
 
@@ -50,18 +53,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show_docstring(parser, __doc__)
     add = parser.add_argument
     add("--data", type=Path, metavar="DIR", help="folder with the arguments for key points")
+    add("--texts", type=Path, default=COPIES, metavar="FILE", help="the rewritings as jsonl")
     add("--half", choices=HALVES, default="dev", help="which half of the rewritings (default: dev)")
     common_options(parser, limit="only N key points of a seeded shuffle", seed="of the sample and the intervals")
 
 
 def run(args: argparse.Namespace) -> int:
     """Encodes the texts and prints. Raises InputError."""
-    pairs = [*rewritten(COPIES, args.half), *(key_points(args.data, args.limit, args.seed) if args.data else ())]
-    vectors = _sentence_vectors(sorted({text for pair in pairs for text in pair[2:]}))
-    rows = [(name, group, float(margin(vectors[one], vectors[other]) >= 0)) for name, group, one, other in pairs]
+    pairs = [*rewritten(args.texts, args.half), *(key_points(args.data, args.limit, args.seed) if args.data else ())]
+    texts = sorted({text for pair in pairs for text in pair[2:]})
+    vectors, why = _sentence_vectors(texts), _reason_vectors(texts)
+    rows = [
+        (name, group, float(margin(vectors[one], vectors[other], (why.get(one), why.get(other))) >= 0))
+        for name, group, one, other in pairs
+    ]
     names = dict.fromkeys(name for name, _, _ in rows)
     measures = {n: Ratio.of((group, taken, 1.0) for name, group, taken in rows if name == n) for n in names}
-    config = {"half": args.half, "data": str(args.data or ""), "limit": args.limit}
+    config = {"half": args.half, "texts": args.texts.name, "data": str(args.data or ""), "limit": args.limit}
     result = {"suite": "copies", "metrics": with_intervals(measures, args.seed), "config": config}
     show(args.json, result, lambda: interval_table(measures, args.seed, 15))
     return 0
@@ -108,3 +116,9 @@ def _sentence_vectors(texts: Sequence[str]) -> dict[str, Vectors]:
     vectors = open_encoder().encode([s for mine in sentences for s in mine])
     ends = np.cumsum([len(mine) for mine in sentences])
     return {text: vectors[end - len(mine) : end] for text, mine, end in zip(texts, sentences, ends, strict=True)}
+
+
+def _reason_vectors(texts: Sequence[str]) -> dict[str, Vectors]:
+    """The vector of the reason of each text that is one sentence and gives one."""
+    why = {text: reason for text in texts if len(split_sentences(text)) == 1 and (reason := reason_of(text))}
+    return dict(zip(why, open_encoder().encode(list(why.values())), strict=True)) if why else {}

@@ -1,0 +1,57 @@
+"""The reason of a sentence, and what rests on it: different reasons for one thesis are no copies."""
+
+import pytest
+
+from tools.language.copies import copy_groups
+from tools.language.reasons import reason_of
+
+THESIS = "Cities should close their centres to cars"
+REASON = "fewer people are run over"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        f"{THESIS} because {REASON}.",
+        f"{THESIS}, because {REASON}.",
+        f"{THESIS} since {REASON}.",
+        f"{THESIS} as {REASON}!",
+        f"{THESIS}, given that {REASON}.",
+        f"{THESIS} in that {REASON}.",
+        f"Because {REASON}, {THESIS}.",
+        f"Given that {REASON}, {THESIS}.",
+    ],
+)
+def test_a_reason_is_what_follows_its_conjunction(sentence: str) -> None:
+    assert reason_of(sentence) == REASON
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "",
+        THESIS,
+        f"{THESIS} because of it.",
+        "Cars have been banned there since 1990 and nobody wants them back.",
+        "Cars have been banned there since the early years of the new century.",
+        "Cars are as bad as lorries for those who live beside the road.",
+        "Cars such as these, as well as lorries, are known as the worst of all.",
+        "Trees act as a filter for the air of the whole street.",
+        "Close them because I say so.",  # too little beside it
+        f"{THESIS} because {REASON}. And the air is better as well.",
+        f"{THESIS} because {REASON * 20}.",
+    ],
+)
+def test_where_none_is_told(sentence: str) -> None:
+    assert reason_of(sentence) == ""
+
+
+def test_different_reasons_for_one_thesis_are_no_copies() -> None:
+    reasons = ("shopkeepers on walking streets sell more", REASON, "the space can hold trees and benches")
+    texts = [f"{THESIS} because {reason}." for reason in reasons]
+    assert copy_groups(texts) == [0, 1, 2]
+
+
+def test_the_same_reason_is_one_however_the_thesis_is_put() -> None:
+    texts = [f"{THESIS} because {REASON}.", f"{THESIS} now, and without delay, because {REASON} than before."]
+    assert copy_groups(texts) == [0, 0]
