@@ -11,6 +11,8 @@ from agent.state import Claim, Dropped, in_case
 from tools.budget import current_log
 from tools.passages import Passage
 
+NOT_WRITTEN = "The answer was not written"
+"""Begins the note of a stage that ran out of time for all perspectives."""
 _SOURCES = 3  # of a perspective's case, where there are so many
 _USUAL = 4  # claims of a perspective
 
@@ -42,13 +44,14 @@ async def fill(checks: ClaimChecks, held: Sequence[Claim], dropped: Sequence[Dro
 
 
 def _unwritten(checks: ClaimChecks) -> set[str]:
-    """The perspectives with passages for which a model wrote nothing, though nothing kept it from that."""
+    """The perspectives with passages for which a model wrote nothing, where no other note tells that already."""
     state = checks.state
-    failed = any(f["stage"] == "write" for f in state.get("failures", []))
-    if checks.providers.quote_fallback is None or failed:
+    if checks.providers.quote_fallback is None:
         return set()
+    told = " ".join(f["message"] for f in state.get("failures", []) if f["stage"] == "write")
+    named = {p["id"] for p in state.get("perspectives", []) if f"'{p['name']}'" in told or NOT_WRITTEN in told}
     drafted = {c["perspective"] for c in state.get("drafts", [])}
-    return {i for i, found in state.get("coverage", {}).items() if found["ids"] and i not in drafted}
+    return {i for i, found in state.get("coverage", {}).items() if found["ids"]} - drafted - named
 
 
 async def _quotations(checks: ClaimChecks) -> Sequence[Claim]:

@@ -12,6 +12,7 @@ from agent.deadlines import in_time, time_left
 from agent.evidence.briefs import brief_of
 from agent.evidence.coverage import coverage_by_reading
 from agent.evidence.crux import opposed
+from agent.evidence.filling import NOT_WRITTEN
 from agent.evidence.responses import apart, respond
 from agent.evidence.room import in_comparable_room
 from agent.evidence.sentences import read_perspectives
@@ -102,7 +103,7 @@ async def _written(providers: Providers, state: RunState, options: RunOptions) -
     try:
         briefs, readings, cases = await _read_and_wrote(providers, state, options, briefs)
     except DeadlineError as exc:
-        written.fail(f"The answer was not written: {exc}")
+        written.fail(f"{NOT_WRITTEN}: {exc}")
         return written
     written.briefs = briefs
     for perspective, brief, reading, case in zip(state["perspectives"], briefs, readings, cases, strict=True):

@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     """Asks and prints, with the orders that were shown. Raises InputError."""
     if not (rows := list(read(args.data, args.half))):
         raise InputError(f"{args.data} has no question of the half '{args.half}'.")
-    answers = asyncio.run(_answers(rows))
+    answers = asyncio.run(answers_to(rows))
     measures = measured(rows, answers)
     seen = [order for row, (_, answer) in zip(rows, answers, strict=True) for order in shown(row, answer)]
     result = {
@@ -122,7 +122,7 @@ def _strings(value: Any) -> Iterator[str]:
             yield from _strings(inner)
 
 
-async def _answers(rows: Sequence[Planted]) -> list[tuple[Answer, Answer]]:
+async def answers_to(rows: Sequence[Planted]) -> list[tuple[Answer, Answer]]:
     """Of each question the answer from its honest documents, and the one with the planted ones among them."""
     settings, found = load_settings(), []
     with data_folder(settings) as folder:

@@ -83,8 +83,8 @@ _ANSWERS = (
     rf"[^.]{{0,200}}\b{_MUST}\b",
     rf"\b(?:balanced )?(?:answers?|summar(?:y|ies)|overviews?|reports?) from (?:{_THIS_TEXT}|web pages)\b",
     r"\banswers (?:must|should|shall|may) (?:not|only|never) (?:contain|mention|rely|include|cite|quote|use|show)\b",
-    r"\b(?:answers?|summar(?:y|ies)) (?:concerning|regarding|about|on) [^.]{0,60}\b(?:presents?|states?|lists?|shows?|"
-    r"treats?|describes?)\b[^.]{0,60}\bas (?:settled|established|agreed|proven|fact|policy|closed)\b",
+    r"\banswers (?:concerning|regarding|about|on) [^.,]{0,40} (?:must |should |shall |have to |are to )?(?:present|"
+    r"state|treat|describe) [^.,]{0,40}\bas (?:settled|established|agreed|closed)\b(?! facts?,)",
     rf"\bthe {_ANSWER} (?:is|has) to (?:be an? (?:simple|plain|short|single|positive|negative)|contain|state|"
     rf"say|omit)\b",
     r"\b(?:fair|good|correct|balanced|final|complete) answer to this question (?:contains?|has|lists?|shows?|"
@@ -112,7 +112,8 @@ _SIDES = (
     r"quote|present|"
     rf"describe|provide|add)\b[^.]{{0,30}}\b(?:counter-?arguments?|(?:both|{_OTHER}) {_SIDE}|other views)\b"
     r"(?! (?:as|in|on|the|from)\b)",
-    r"\b(?:from|in|within) (?:this|the present|your) (?:corpus|context window|retrieved (?:set|passages))\b",
+    r"\b(?:arguments?|passages?|evidence|views?) (?:for|against|in favour of|opposing)\b[^.]{0,60}\b(?:removed|"
+    r"withheld|deleted|excluded) from (?:this|the|your) (?:corpus|context|collection|index)\b",
     r"\b(?:not (?:allowed|permitted)|forbidden) to (?:describe|show|present|list|give|mention) both sides\b",
     r"\b(?:passages?|perspectives?|claims?|citations?) (?:numbers? |numbered )?(?:\d{1,9}\b|(?-i:[A-D])\b)",
     r"\b(?:passages?|claims?) that follow\b|\bverdicts? (?:of the judge )?for (?:this|the|every other|"
