@@ -19,6 +19,10 @@ _MOST_METADATA = 200_000
 _DEEPEST_METADATA = 12
 _FURNITURE = tuple("script style svg math template iframe object embed canvas video audio map".split())
 
+_TAG = re.compile(r"<(/?)([a-zA-Z][\w-]*)\b[^<>]*>")
+_KEPT = frozenset("html head title meta link body script style h1 h2 h3 h4 h5 h6 p br hr".split())
+_INLINE = frozenset("a abbr b bdi cite code del em font i ins kbd mark q s small span strong sub sup u var".split())
+
 _INVALID = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 # What libxml2 reads and lxml then refuses to write.
 _INVALID_REFERENCE = re.compile(
@@ -30,16 +34,32 @@ def parse(html: str) -> Any:
     """The page's tree as `lxml.html` has it, which is at most 256 levels deep; None for a page without any element.
 
     What no XML may hold is left out, since lxml refuses to write it when the tree is changed; a form feed is a space.
+    Of a page that is deeper, as one whose elements nobody closes, only titles, headings and paragraphs are kept apart:
+    the parser stops where it is too deep, and the rest of the text would be lost without a word.
     """
-    from lxml.etree import ParserError
+    valid = _INVALID_REFERENCE.sub("", _INVALID.sub("", html.replace("\x0c", " ")))
+    tree, whole = _tree_of(valid)
+    return tree if whole else _tree_of(_TAG.sub(_flat, valid))[0]
+
+
+def _tree_of(html: str) -> tuple[Any, bool]:
+    """The tree, and whether it was read to its end."""
+    from lxml.etree import ErrorTypes, ParserError
     from lxml.html import HTMLParser, document_fromstring
 
     parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False)
     try:
-        valid = _INVALID_REFERENCE.sub("", _INVALID.sub("", html.replace("\x0c", " ")))
-        return document_fromstring(valid.encode(), parser=parser)
+        tree = document_fromstring(html.encode(), parser=parser)
     except ParserError:
-        return None
+        return None, True
+    return tree, all(error.type != ErrorTypes.ERR_RESOURCE_LIMIT for error in parser.error_log)
+
+
+def _flat(tag: "re.Match[str]") -> str:
+    name = tag[2].lower()
+    if name in _KEPT:
+        return tag[0]
+    return "" if name in _INLINE else f"<{tag[1]}p>"
 
 
 def shorten(tree: Any) -> None:
