@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from api_on_loopback import api
 from conftest import ROOT
+from raw_http import wait_until
 from written_files import pdf
 
 from agent.settings import Settings
@@ -58,10 +59,15 @@ def reader(module_settings: Settings, tmp_path_factory: pytest.TempPathFactory) 
         yield Reader(address, folder)
 
 
+HOW_FAR = f"curl -s {WRITTEN}/v1/jobs/$JOB"
+
+
 def test_every_line_gets_what_stands_below_it(reader: Reader) -> None:
     wrong = {}
     for line, status in LINES:
         got, body = reader.types(line)
+        if line == HOW_FAR:  # a reader too waits before the lines about a job that has ended
+            wait_until(lambda: b'"status":"done"' in reader.types(HOW_FAR)[1], 30)
         if str(got) != status:
             wrong[line] = f"{got}: {body.decode()[:500]}"
     assert wrong == {}
