@@ -8,7 +8,7 @@ from tools.language.grammar import is_word
 
 _LIGATURES = dict(zip(range(0xFB00, 0xFB07), "ff fi fl ffi ffl st st".split(), strict=True))
 _WORD = re.compile(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")
-_BROKEN = re.compile(r"([^\W\d_]+)[-‐\u00ad]$")
+_BROKEN = re.compile(r"([^\W\d_]{1,100})[-‐\u00ad]$")  # bounded: a line of letters would take the square of its length
 _NEXT = re.compile(r"[^\W\d_]+")
 _LONG_ENOUGH = 3  # letters of either part of a compound
 
