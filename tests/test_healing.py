@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Spawn
-from toys import House
+from toys import House, text
 
 from evals.benchmarks.kills_of_indexes import kill_while_replacing
 from tools.budget import Budget, StageLog, using
@@ -34,10 +34,6 @@ from tools.store.store import Store
 MANY = 1100  # passages: enough for Chroma to write its vector files
 CHROMA = "data_level0.bin header.bin length.bin link_lists.bin index_metadata.pickle chroma.sqlite3".split()
 TANTIVY = ["*.store", "*.term", "*.idx", "*.fast", "*.fieldnorm", "meta.json"]
-
-
-def text(number: int) -> str:
-    return f"Text number{number} on tide{number} in harbour{number % 13}."
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Spawn
-from toys import House
+from toys import House, text
 
 from tools.budget import Budget, StageLog, using
 from tools.errors import IndexDamagedError, StoreBusyError
@@ -46,10 +46,6 @@ with beside(Path(sys.argv[1])) as made:
     print(made, flush=True)
     sys.stdin.readline()
 """
-
-
-def text(number: int) -> str:
-    return f"Text number{number} on tide{number} in harbour{number % 13}."
 
 
 @pytest.fixture(scope="module")
@@ -270,12 +266,18 @@ with index_lock(lock, exclusive=True, timeout=5) as hold, hold.changing_only("de
 """
 
 
-def test_who_reads_beside_a_writer_that_died_keeps_the_next_one_out(tmp_path: Path, spawn: Spawn) -> None:
-    lock = tmp_path / "lock"
+def writing_and_reading(lock: Path, spawn: Spawn) -> tuple["subprocess.Popen[str]", "subprocess.Popen[str]"]:
+    """A process that changes one index, and one that reads beside it."""
     writer = spawn(WRITES, lock)
     assert hear(writer) == "writing"
     reader = spawn(READS, lock)
     assert hear(reader) == "dense"
+    return writer, reader
+
+
+def test_who_reads_beside_a_writer_that_died_keeps_the_next_one_out(tmp_path: Path, spawn: Spawn) -> None:
+    lock = tmp_path / "lock"
+    writer, reader = writing_and_reading(lock, spawn)
     writer.kill()
     writer.wait()
     with pytest.raises(StoreBusyError), index_lock(lock, exclusive=True, timeout=0.3):
@@ -290,10 +292,7 @@ def test_who_reads_beside_a_writer_that_died_keeps_the_next_one_out(tmp_path: Pa
 
 def test_a_death_while_reading_beside_a_writer_is_noticed(tmp_path: Path, spawn: Spawn) -> None:
     lock = tmp_path / "lock"
-    writer = spawn(WRITES, lock)
-    assert hear(writer) == "writing"
-    reader = spawn(READS, lock)
-    assert hear(reader) == "dense"
+    writer, reader = writing_and_reading(lock, spawn)
     os.kill(reader.pid, signal.SIGKILL)
     reader.wait()
     [left] = left_behind(lock).values()

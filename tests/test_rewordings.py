@@ -69,6 +69,26 @@ async def test_which_passages_of_a_run_say_the_same(encoder: MiniLM, ids: list[i
     assert await same_as(cast("Models", Encoding(encoder)), found, ids) == same
 
 
+class Reading(Encoding):
+    """The encoder itself, for sentences and for what stands in them."""
+
+    async def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return cast("MiniLM", self.encoder).encode(texts)
+
+    async def encode_sentences(self, sentences: Sequence[Sentence]) -> NDArray[np.float32]:
+        return await self.encode([s.text for s in sentences])
+
+
+async def test_sentences_that_give_reasons_are_the_same_by_these(encoder: MiniLM) -> None:
+    wordings = (
+        "Cities should shut their centres to automobiles as car fumes injure the lungs of children.",
+        "Municipalities ought to block inner districts to motor traffic because car fumes damage the lungs of kids.",
+        "Cities should shut their centres to automobiles because the space can hold trees and benches.",
+    )
+    found = {i: Passage(i, f"{i}.txt", "c", text) for i, text in enumerate(wordings, start=1)}
+    assert await same_as(cast("Models", Reading(encoder)), found, found) == {1: 1, 2: 1, 3: 3}
+
+
 async def test_thresholds_of_one_encoder_say_nothing_of_another() -> None:
     found = {i: Passage(i, f"{i}.txt", "c", f"Text {i}.") for i in (1, 2, 3)}
     assert await same_as(cast("Models", Encoding(None)), found, found) == {1: 1, 2: 2, 3: 3}

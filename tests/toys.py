@@ -20,6 +20,11 @@ from tools.store.hybrid import HybridSearch
 from tools.store.store import Store
 
 
+def text(number: int) -> str:
+    """A document that its own words tell from the others."""
+    return f"Text number{number} on tide{number} in harbour{number % 13}."
+
+
 class ToyEncoder:
     """Bags of hashed words, as unit vectors."""
 
