@@ -19,13 +19,15 @@ _RESERVED: dict[Part, float] = {
     "write": 0.05,
     "verify": 0.0,
 }
-"""The share of a run's time that is reserved for what follows each part."""
+"""The share of a run's usual time that is reserved for what follows each part. A deadline that the user sets later than
+usual leaves all that it adds to the calls: a slow model may take what the run's time allows."""
 T = TypeVar("T")
 
 
 def ends_at(options: RunOptions, part: Part) -> float:
     """When the part has to end, in seconds since the epoch; infinite without a deadline."""
-    return options.deadline_at - _RESERVED[part] * options.deadline_seconds if options.deadline_at else math.inf
+    usual = min(options.deadline_seconds, options.usual_seconds)
+    return options.deadline_at - _RESERVED[part] * usual if options.deadline_at else math.inf
 
 
 def time_left(options: RunOptions, part: Part) -> float:

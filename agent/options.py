@@ -91,6 +91,11 @@ class RunOptions:
         options.check()
         return options
 
+    @property
+    def usual_seconds(self) -> float:
+        """The deadline of a run of its depth where none is set, in seconds."""
+        return float(_DEPTHS[self.depth]["deadline_seconds"])
+
     def check(self) -> None:
         if not self.collections:
             raise SettingsError(

@@ -41,7 +41,7 @@ def check_question(text: str, *, english_only: bool = True) -> str:
     words = _WORD.findall(question)
     if not words:
         raise QuestionError(f"there is no word in '{_short(question)}'. {_EXAMPLE}")
-    if english_only and not _reads_as_english(question, words):
+    if english_only and not reads_as_english(question):
         if len(words) == 1:  # of one word the language is not known, and it is no question in any
             check_form("none", question)
         raise QuestionError(
@@ -57,8 +57,10 @@ def check_form(form: Form, question: str) -> None:
         raise QuestionError(f"'{_short(question)}' is neither a question nor a claim. {_EXAMPLE}")
 
 
-def _reads_as_english(question: str, words: list[str]) -> bool:
-    """The lexicon and function words tell nearly all questions: the classifier costs a second and 100 MB of memory."""
+def reads_as_english(question: str) -> bool:
+    """Whether it is in English. The lexicon and function words tell nearly all questions: the classifier costs a second
+    and 100 MB of memory."""
+    words = _WORD.findall(question)
     english = is_english(words)
     all_known = all(_is_known(w) or is_word(w.removesuffix("s")) for w in _inner(words))
     if english and (all_known or any(w.casefold() in ENGLISH_MARKERS for w in words)):

@@ -275,7 +275,8 @@ class _Handler(BaseHTTPRequestHandler):
         streamed = chat and bool(request.body.get("stream"))
         parts = stream_parts(reply, request.body) if streamed else plain_parts(reply, request.body if chat else None)
         self.send_response(reply.status)
-        self.send_header("Content-Type", "text/event-stream" if streamed else "application/json")
+        if "Content-Type" not in reply.headers:
+            self.send_header("Content-Type", "text/event-stream" if streamed else "application/json")
         size = ("Transfer-Encoding", "chunked") if streamed else ("Content-Length", str(sum(map(len, parts))))
         for name, value in (size, *reply.headers.items()):
             self.send_header(name, value)

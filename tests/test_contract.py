@@ -5,12 +5,23 @@ it. A client is a function of what is given and of the bench; it has the real pa
 server's over real HTTP on this machine) and returns what a person would see of it, as text.
 """
 
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from model_replies import Body
+from model_server import ModelServer, Reply
+from vendor_refusals import DOORS, refusal, word_for_word
+from vendor_replies import STREAMED, says
+
+from agent.providers.chat.expanding import PlannedSides
+from tools.errors import ProviderError
+from tools.inference.chat.model import ChatModel
+from tools.inference.chat.vendors import COMPATIBLE, VENDORS
 
 
 @dataclass(frozen=True)
@@ -35,9 +46,219 @@ class Row:
     wrong: tuple[str, ...] = ()
 
 
+# --- chat models ------------------------------------------------------------------------------------------------------
+
+Script = Callable[[Body], Reply | None]
+GOOD = {"perspectives": [{"name": "Aye", "statement": "It is so.", "stance": "supports"}]}
+DRAFT = {"perspectives": [{"name": "Draft", "statement": "Perhaps.", "stance": "other"}]}
+OTHER = json.dumps(DRAFT)
+SAID = json.dumps(GOOD)
+
+
+async def chat_model(given: "Reply | Script | tuple[Reply | Script, dict[str, Any]]", bench: Bench) -> str:
+    """Asks twice for perspectives; `given` answers each request that it has an answer for, and GOOD the others. With
+    options of the model: vendor, name, path (in the place of /v1), temperature."""
+    script, options = given if isinstance(given, tuple) else (given, {})
+    vendor = VENDORS.get(options.get("vendor", ""), COMPATIBLE)
+
+    def answers(body: Body) -> Reply:
+        reply = script if isinstance(script, Reply) else script(body)
+        return reply or (says(vendor.prefix, GOOD) if vendor.prefix else Reply(GOOD))
+
+    with ModelServer(strict=False) as server:
+        server.on(lambda body: True, answers, path=STREAMED[vendor.prefix][0] if vendor.prefix else "/completions")
+        url = server.root + options.get("path", "" if vendor.prefix else "/v1")
+        name, heat = options.get("name", "m-1"), options.get("temperature")
+        model = ChatModel(name, vendor=vendor, url=url, key="k", temperature=heat, silence=5.0)
+        came = []
+        for _ in range(2):
+            try:
+                planned = await model.ask("Be brief.", "Which sides?", PlannedSides)
+                came.append(", ".join(side.name for side in planned.perspectives))
+            except ProviderError as exc:
+                came.append(f"{type(exc).__name__.strip('_')}: {exc}")
+        await model.aclose()
+        asked = [str((r.body.get("response_format") or {}).get("type", "text")) for r in server.requests]
+        streams = [r.body.get("stream") for r in server.requests]
+        return f"{came[0]} | {came[1]} | {len(asked)} requests, at last as {asked[-1]}, streamed {streams[-1]}"
+
+
+def refusing(refused: Callable[[Body], object], reply: Reply) -> Script:
+    return lambda body: reply if refused(body) else None
+
+
+def error(status: int, message: str, **more: Any) -> Reply:
+    return Reply(raw=json.dumps({"error": {"message": message, **more}}).encode(), status=status)
+
+
+def asked_as(kind: str) -> Callable[[Body], bool]:
+    return lambda body: (body.get("response_format") or {}).get("type") == kind
+
+
+def has_system(body: Body) -> bool:
+    return bool(body["messages"][0]["role"] == "system")
+
+
+def plain(content: "str | dict[str, Any]", kind: str = "application/json") -> Reply:
+    text = content if isinstance(content, str) else json.dumps(content)
+    return Reply(raw=text.encode(), headers={"Content-Type": kind})
+
+
+def completion(content: str, **message: Any) -> dict[str, Any]:
+    said = {"role": "assistant", "content": content, **message}
+    return {"id": "1", "object": "chat.completion", "choices": [{"index": 0, "message": said, "finish_reason": "stop"}]}
+
+
+FINE = ("Aye | Aye",)
+HARMONY = f"<|channel|>analysis<|message|>{OTHER}<|end|><|start|>assistant<|channel|>final<|message|>{SAID}<|return|>"
+SCHEMA_500 = error(
+    500, "1 validation error: 'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text'\""
+)
+NO_STREAM = word_for_word("openai", "streaming, unverified organisation")
+NO_SYSTEM = word_for_word("openai", "system role")
+NO_HEAT = word_for_word("openai", "temperature with a reasoning model")
+CHAT_MODELS = (
+    # how it is asked
+    *(
+        Row(
+            f"{table} refuses what it does not document",
+            chat_model,
+            (partial(refusal, table), {"vendor": DOORS[table], "name": name}),
+            (*FINE, f"{2 + (table == 'llama-cpp-python') * 3} requests"),
+        )
+        for table, name in zip(
+            DOORS, ("gpt-4.1-mini", "q", "q", "q", "q", "claude-haiku-4-5", "gemini-2.5-flash"), strict=True
+        )
+    ),
+    Row(
+        "a schema is refused in words about context",
+        chat_model,
+        refusing(asked_as("json_schema"), word_for_word("openai", "unsupported keyword in a strict schema")),
+        (*FINE, "3 requests, at last as json_object"),
+    ),
+    Row(
+        "a schema is refused by a list of complaints",
+        chat_model,
+        refusing(
+            asked_as("json_schema"),
+            Reply(
+                raw=b'{"detail": [{"loc": ["body", "response_format", "type"], "msg": "unexpected value"}]}', status=422
+            ),
+        ),
+        (*FINE, "3 requests, at last as json_object"),
+    ),
+    Row(
+        "a form is refused with 500",
+        chat_model,
+        refusing(asked_as("json_schema"), SCHEMA_500),
+        (*FINE, "at last as json_object"),
+    ),
+    Row(
+        "it cannot stream",
+        chat_model,
+        refusing(lambda b: b.get("stream"), NO_STREAM),
+        (*FINE, "3 requests, at last as json_schema, streamed False"),
+    ),
+    Row("it knows no system role", chat_model, refusing(has_system, NO_SYSTEM), (*FINE, "3 requests")),
+    Row(
+        "its template raises at a system turn",
+        chat_model,
+        refusing(has_system, error(500, "Error rendering prompt with jinja template: System role not supported")),
+        FINE,
+    ),
+    Row(
+        "it refuses the temperature",
+        chat_model,
+        (refusing(lambda b: "temperature" in b, NO_HEAT), {"temperature": 0.2}),
+        (*FINE, "3 requests, at last as json_schema"),
+    ),
+    Row(
+        "the account is empty",
+        chat_model,
+        lambda b: word_for_word("openai", "insufficient quota"),
+        ("quota",),
+        ("no answer in time",),
+    ),
+    # what it answers
+    *(
+        Row(f"thoughts: {marks[0]}", chat_model, Reply(f"{marks[0]}{OTHER}{marks[1]}{SAID}"), (*FINE, "2 requests"))
+        for marks in (
+            ("[THINK]", "[/THINK]"),
+            ("◁think▷", "◁/think▷"),
+            ("<|begin_of_thought|>", "<|end_of_thought|>"),
+            ("<seed:think>", "</seed:think>"),
+            ("Let me see. ", "</thinking>"),
+            ("<reflection>\n", "</reflection>"),
+        )
+    ),
+    Row("thoughts in channels", chat_model, Reply(HARMONY), (*FINE, "2 requests")),
+    Row("a draft before the final object", chat_model, Reply(f"A draft:\n{OTHER}\nBetter:\n{SAID}\nDone: {{}}"), FINE),
+    Row(
+        "the answer stands in reasoning_content",
+        chat_model,
+        Reply("", message={"reasoning_content": SAID}),
+        (*FINE, "2 requests"),
+    ),
+    Row("a plain completion for a stream", chat_model, plain(completion(SAID)), (*FINE, "2 requests")),
+    Row("its answer in reasoning, plain", chat_model, plain(completion("", reasoning=SAID)), (*FINE, "2 requests")),
+    Row(
+        "a web page for a stream",
+        chat_model,
+        (plain("<html><title>Sign in</title></html>", "text/html"), {"path": ""}),
+        ("answered with a web page ('Sign in')", "/v1"),
+    ),
+    Row(
+        "an error object with 200",
+        chat_model,
+        plain({"error": {"message": "Insufficient credits", "code": 402}}),
+        ("Insufficient credits", "status 402", "2 requests"),
+    ),
+    Row(
+        "an error in the middle of a stream",
+        chat_model,
+        Reply(
+            raw=b'data: {"object": "error", "message": "CUDA ran dry", "code": 40303}\n\n',
+            headers={"Content-Type": "text/event-stream"},
+        ),
+        ("CUDA ran dry",),
+    ),
+    Row("the address lacks /v1", chat_model, (lambda b: error(404, "Not Found"), {"path": ""}), ("ends in /v1: http",)),
+    Row(
+        "a content filter",
+        chat_model,
+        Reply("", finish_reason="content_filter"),
+        ("content filter stopped it", "2 requests"),
+    ),
+    Row(
+        "a filter of prompts",
+        chat_model,
+        lambda b: error(400, "The prompt was filtered.", code="content_filter"),
+        ("The prompt was filtered", "2 requests, at last as json_schema"),
+    ),
+    Row(
+        "a refusal",
+        chat_model,
+        Reply("", message={"refusal": "I can't help with that."}),
+        ("refused to answer: 'I can't help with that.'", "2 requests"),
+    ),
+    Row(
+        "cut by length",
+        chat_model,
+        Reply(SAID[:30], finish_reason="length"),
+        ("was cut off in the middle, after 30 characters (length)", "2 requests"),
+    ),
+    Row(
+        "cut while it thought",
+        chat_model,
+        Reply("", finish_reason="length", message={"reasoning_content": "Hm. " * 9}),
+        ("while it was still thinking", "2 requests"),
+    ),
+)
+
+
 # --- the table --------------------------------------------------------------------------------------------------------
 
-ROWS: tuple[Row, ...] = ()
+ROWS: tuple[Row, ...] = (*CHAT_MODELS,)
 
 
 @pytest.mark.usefixtures("quick_retries")

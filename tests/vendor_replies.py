@@ -79,7 +79,8 @@ STREAMED: dict[str, tuple[str, Streamed]] = {
 def says(vendor: str, content: Any, usage: tuple[int, int] = (20, 5), **how: Any) -> Reply:
     """The vendor's reply; `how` as for `Reply`."""
     text = content if isinstance(content, str) else json.dumps(content)
-    return Reply(raw=STREAMED[vendor][1](text, *usage), **how)
+    kind = "application/x-ndjson" if vendor == "ollama" else "text/event-stream"
+    return Reply(raw=STREAMED[vendor][1](text, *usage), headers={"Content-Type": kind}, **how)
 
 
 def refuses(status: int, said: str, **how: Any) -> Reply:

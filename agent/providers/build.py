@@ -88,7 +88,7 @@ def _with_chat_models(embedded: Providers, chats: dict[str, ChatModel], *, requi
 
     return replace(
         embedded,
-        framer=FramerWithFallback("frame", frame, ChatFramer(frame), fallback(embedded.framer)),
+        framer=FramerWithFallback("frame", frame, ChatFramer(frame), fallback(embedded.framer), rules=embedded.framer),
         expander=ExpanderWithFallback(
             "expand", expand, ChatExpander(expand, embedded.models), fallback(embedded.expander)
         ),

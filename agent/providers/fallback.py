@@ -10,19 +10,22 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from agent.question import check_question
+from agent.question import check_question, reads_as_english
 from agent.seams import Brief, CruxWriter, Expander, Framer, Providers, Requerier, Writer
 from agent.state import Claim, Failure, FramingState, Perspective, RunState
 from tools.budget import current_budget, current_log, sooner
-from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError
+from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError, ProviderReplyError
 from tools.inference.chat.model import ChatModel
 from tools.passages import Passage
 
-_PATIENCE = 0.7
-"""The share of a stage's time that a model may take while there is a fallback."""
-_ALL_BUT = 0.95
-"""The share without one: the failure is reported before the stage itself runs out of time."""
+_STANDING_IN = 0.3, 5.0
+"""The share of a stage's time, and the seconds at most, that are kept for the fallback."""
+_REPORTING = 0.05, 1.0
+"""The same without one: the failure is reported before the stage itself runs out of time."""
 EMBEDDED = "embedded"
+RULES = "rules"
+"""Where no model was asked, since none is needed."""
+_SIDED, _NOT_SIDED = ("polar", "choice"), ("open", "plain", "none")  # kinds of questions
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -73,7 +76,8 @@ class WithFallback(Generic[P]):
         served[self.stage] = " and ".join(sorted(names, key=lambda n: (n == EMBEDDED, n)))
 
     async def _in_time(self, work: Awaitable[T]) -> T:
-        left = current_budget().seconds_left() * (_ALL_BUT if self.fallback is None else _PATIENCE)
+        left, (share, most) = current_budget().seconds_left(), _STANDING_IN if self.fallback else _REPORTING
+        left -= max(0.0, min(share * left, most))
         try:
             async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
                 with sooner(left):
@@ -82,12 +86,25 @@ class WithFallback(Generic[P]):
             raise ProviderDownError(f"{self.model.name} did not answer in time.") from exc
 
 
+@dataclass(frozen=True)
 class FramerWithFallback(WithFallback[Framer]):
+    """Asks the model only what `rules` do not tell: follow-ups, other languages, and what is no question to them."""
+
+    rules: Framer
+
     async def frame(self, question: str, earlier: Sequence[str]) -> FramingState:
-        def work(framer: Framer) -> Awaitable[FramingState]:
+        plain = await self.rules.frame(question, ()) if reads_as_english(question) else None
+        if plain and not earlier and plain["form"] != "none":
+            self._record(RULES)
+            return plain
+
+        async def work(framer: Framer) -> FramingState:
             if framer is self.fallback:
                 check_question(question)  # it reads English only
-            return framer.frame(question, earlier)
+            framing = await framer.frame(question, earlier)
+            if plain and plain["form"] in _SIDED and framing["form"] in _NOT_SIDED and framer is self.primary:
+                raise ProviderReplyError(f"{self.model.name} took a question that asks for a side for another kind.")
+            return framing
 
         framing, failure = await self.call(work)
         if framing["form"] == "none" and failure:  # the grammar reads English, and not every wording

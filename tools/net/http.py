@@ -11,7 +11,7 @@ import ipaddress
 import json
 import random
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -36,7 +36,10 @@ _LONGEST_PAUSE = 30.0
 
 
 def open_client(
-    headers: Mapping[str, str] | None = None, seconds: float = 60.0, patience: Patience | None = None
+    headers: Mapping[str, str] | None = None,
+    seconds: float = 60.0,
+    patience: Patience | None = None,
+    around: "Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport]" = lambda transport: transport,
 ) -> "httpx.AsyncClient":
     """A client that retries, follows no redirect and takes no proxy or credentials from the environment.
 
@@ -54,7 +57,7 @@ def open_client(
         # again as one. The other way round each of the two requests would have retries of its own.
         transport = hedged(transport, patience)
     return httpx.AsyncClient(
-        transport=retrying(transport),
+        transport=around(retrying(transport)),
         headers={"accept-encoding": "identity", **(headers or {})},
         timeout=httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
         trust_env=False,

@@ -3,14 +3,77 @@
 Each client has errors of its own, with the status as a number, the server's words, or what it came from behind them.
 """
 
+import json
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tools.errors import ProviderReplyError
+from tools.errors import ProviderError
 from tools.net.http import answered
 
 if TYPE_CHECKING:
     import httpx
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a server says where it refuses a request. code, param: its own names for what is wrong and for the field
+    that is, empty where it has none. words: all that it said, lists of complaints included."""
+
+    status: int
+    code: str = ""
+    param: str = ""
+    words: str = ""
+
+
+_TOO_LONG_CODES = re.compile(r"context|too_long|above_max_length|too_large", re.IGNORECASE)
+_TOO_LONG_WORDS = re.compile(
+    r"context (?:length|window|size)|context_length|(?:prompt|input|request)[^.]{0,40} (?:is )?too long"
+    r"|number of tokens|maximum (?:context|sequence|input|prompt)|exceed[^.]{0,60}\btokens?\b",
+    re.IGNORECASE,
+)
+
+
+def too_long(refusal: Refusal) -> bool:
+    """Whether it was refused for its length. The server's code or the field that it names tells; its words do where
+    it names neither."""
+    if refusal.status == 413 or _TOO_LONG_CODES.search(refusal.code):
+        return True
+    unsaid = refusal.param in ("", "messages", "prompt", "input")
+    return unsaid and refusal.status in (400, 422, 500) and bool(_TOO_LONG_WORDS.search(refusal.words))
+
+
+def refusal_of(exc: BaseException) -> Refusal | None:
+    """The refusal that an error is, or came from; None for what is no refusal."""
+    status = status_of(exc)
+    if status is None:
+        return None
+    code, param, words = "", "", [str(exc)]
+    for body in (found for one in _causes(exc) if (found := _body(one))):
+        words.append(json.dumps(body, ensure_ascii=False, default=str))
+        error = body.get("error")
+        inner = error if isinstance(error, dict) else body
+        # A number is the status again; some name the kind of error where others have a code.
+        code = code or next((v for k in ("code", "type") if isinstance(v := inner.get(k), str)), "")
+        named = inner.get("param")
+        param = param or (named if isinstance(named, str) else "") or _place(body)
+    return Refusal(status, code, param, " ".join(words))
+
+
+def _body(exc: BaseException) -> dict[str, Any] | None:
+    """The JSON object of a refusal, under the names that the vendors' clients have for it."""
+    for name in ("body", "details"):
+        if isinstance(body := getattr(exc, name, None), dict):
+            return body
+    return None
+
+
+def _place(body: dict[str, Any]) -> str:
+    """The field that FastAPI's list of complaints is about: {'detail': [{'loc': ['body', …]}]}."""
+    detail = body.get("detail")
+    first = detail[0] if isinstance(detail, list) and detail and isinstance(detail[0], dict) else {}
+    return ".".join(str(part) for part in first.get("loc", ()) if part != "body")
 
 
 def status_of(exc: BaseException) -> int | None:
@@ -34,9 +97,9 @@ def connection_failure(exc: BaseException) -> "httpx.HTTPError | httpx.InvalidUR
     return next((one for one in _causes(exc) if isinstance(one, httpx.HTTPError | httpx.InvalidURL)), None)
 
 
-def limit_error(exc: BaseException) -> ProviderReplyError | None:
-    """The limit that the reply was stopped at, where a client took that for a failure of the connection."""
-    return next((one for one in _causes(exc) if isinstance(one, ProviderReplyError)), None)
+def own_error(exc: BaseException) -> ProviderError | None:
+    """What the project's own transport raised, where a client took that for a failure of the connection."""
+    return next((one for one in _causes(exc) if isinstance(one, ProviderError)), None)
 
 
 def reply_had_begun(exc: BaseException) -> bool:

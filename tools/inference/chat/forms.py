@@ -1,42 +1,81 @@
-"""How a chat model is asked for JSON of a given shape, from the strictest form to plain text."""
+"""How a chat model is asked for JSON of a given shape: from the strictest form that servers know to plain text, and
+without what a model was found not to take."""
 
 import json
-from collections.abc import Sequence
+import re
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
-Mode = Literal["json_schema", "bare_schema", "json_object", "text"]
-_LADDER: tuple[Mode, ...] = ("json_schema", "bare_schema", "json_object", "text")
-_TOO_LONG = ("context", "too long", "number of tokens")  # words of refusals of what is too long in any form
-_LENGTHS = ("minLength", "maxLength", "minItems", "maxItems")  # which not every server that knows schemas knows
+from tools.inference.chat.failures import Refusal, too_long
+
+Mode = Literal["json_schema", "json_object", "text"]
+_LADDER: tuple[Mode, ...] = ("json_schema", "json_object", "text")
+_KEYWORDS = frozenset(("type", "enum", "items", "anyOf", "$ref", "$defs"))
+"""The keywords that the strict modes of OpenAI, Anthropic, Gemini, vLLM, Ollama and llama.cpp all document, beside
+those of objects; each vendor's table stands in `tests/vendor_tables`. Lengths are checked when the reply is read."""
+_ABOUT_FORM = frozenset((400, 415, 422, 501))
+"""Statuses of refusals that may be about how it was asked, even where nothing in them says so."""
+_NOT_ABOUT_FORM = frozenset((401, 403, 429))
+_OTHER_CODES = re.compile(
+    r"content|filter|policy|model_not_found|quota|billing|api_key|invalid_prompt|context|too_long"
+)
+_FORM = re.compile(
+    r"response_?format|json_schema|json_object|json mode|structured|guided|output_(?:config|format)"
+    r"|response_?(?:json_?)?schema|response_?mime_?type|\bgrammar\b|\bschema\b|\bformat\b",
+    re.IGNORECASE,
+)
+_SYSTEM = re.compile(
+    r"messages?\[0\]|\bsystem\b.{0,40}\b(?:role|message|prompt|instruction|turn)|\brole\b.{0,60}\bsystem\b"
+    r"|developer (?:instruction|message)|roles must",
+    re.IGNORECASE,
+)
+_PARTS = (
+    ("counted", re.compile(r"stream_options|include_usage", re.IGNORECASE)),
+    ("temperature", re.compile(r"\btemperature\b", re.IGNORECASE)),
+    ("system", _SYSTEM),
+    ("streamed", re.compile(r"(?<![\w/])stream(?:ing|ed)?\b", re.IGNORECASE)),
+)
+"""What can be left out of a request, and how a refusal names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a request is put: the kind of its reply, whether the server is asked to count the stream's tokens, and which
-    kinds there are to fall back on."""
+    """How a request is put. mode: the kind of its reply. counted: the server is asked to count the stream's tokens.
+    streamed, system, temperature: whether it is asked for a stream, with a system turn, with the temperature that is
+    set. ladder: the modes that there are to fall back on."""
 
     mode: Mode = "json_schema"
     counted: bool = True
+    streamed: bool = True
+    system: bool = True
+    temperature: bool = True
     ladder: tuple[Mode, ...] = _LADDER
 
-    def lower(self, said: str) -> "Form | None":
-        """The form that asks for less, after a refusal in these words; None when there is nothing less to ask for."""
-        if self.counted and "stream_options" in said:
-            return replace(self, counted=False)
-        lower = self.ladder.index(self.mode) + 1
-        if lower == len(self.ladder) or any(words in said.lower() for words in _TOO_LONG):
+    def lower(self, refusal: Refusal) -> "Form | None":
+        """The form that asks for less of what was refused; None where the refusal is about something else, or there
+        is nothing less to ask for.
+
+        The field that the server names decides; where it names none, its words do.
+        """
+        if refusal.status in _NOT_ABOUT_FORM or _OTHER_CODES.search(refusal.code) or too_long(refusal):
             return None
-        return replace(self, mode=self.ladder[lower])
+        named = refusal.param or refusal.words
+        if refusal.status < 500 or _SYSTEM.search(named):
+            for part, pattern in _PARTS:
+                if getattr(self, part) and pattern.search(named):
+                    without: Any = {part: False}
+                    return replace(self, **without)
+        unsaid = refusal.status in _ABOUT_FORM and not refusal.param
+        lower = self.ladder.index(self.mode) + 1
+        if lower < len(self.ladder) and (unsaid or _FORM.search(named)):
+            return replace(self, mode=self.ladder[lower])
+        return None
 
     def schema(self, shape: type[BaseModel]) -> dict[str, Any] | None:
         """The JSON schema that this form asks by; None for forms without one."""
-        if self.mode not in ("json_schema", "bare_schema"):
-            return None
-        schema: dict[str, Any] = _strict(shape.model_json_schema(), _LENGTHS if self.mode == "bare_schema" else ())
-        return schema
+        return strict_schema(shape) if self.mode == "json_schema" else None
 
     def options(self, shape: type[BaseModel]) -> dict[str, Any]:
         """The options of an OpenAI-compatible client for this form.
@@ -44,7 +83,7 @@ class Form:
         They go beside its own parameters: with `response_format` itself it reads the stream in a way that breaks on
         servers which leave anything out.
         """
-        options: dict[str, Any] = {"stream_usage": True} if self.counted else {}
+        options: dict[str, Any] = {"stream_usage": True} if self.counted and self.streamed else {}
         if bare := self.schema(shape):
             schema = {"name": shape.__name__, "schema": bare, "strict": True}
             options["extra_body"] = {"response_format": {"type": "json_schema", "json_schema": schema}}
@@ -52,21 +91,33 @@ class Form:
             options["extra_body"] = {"response_format": {"type": "json_object"}}
         return options
 
+    def messages(self, system: str, user: str) -> list[tuple[str, str]]:
+        """The turns, (role, text)."""
+        if not system:
+            return [("user", user)]
+        return [("system", system), ("user", user)] if self.system else [("user", f"{system}\n\n{user}")]
+
+
+def strict_schema(shape: type[BaseModel]) -> dict[str, Any]:
+    """The shape's schema as the strict modes want it: every object closed, every field required, no other keywords."""
+    schema: dict[str, Any] = _strict(shape.model_json_schema())
+    return schema
+
 
 def described(shape: type[BaseModel]) -> str:
     """The schema as part of the prompt, for servers that take no notice of one beside it."""
-    return json.dumps(_strict(shape.model_json_schema(), _LENGTHS), ensure_ascii=False)
+    return json.dumps(strict_schema(shape), ensure_ascii=False)
 
 
-def _strict(schema: Any, left_out: Sequence[str]) -> Any:
-    """The schema as strict mode wants it: every object closed, every field required, no defaults."""
+def _strict(schema: Any) -> Any:
     if isinstance(schema, list):
-        return [_strict(s, left_out) for s in schema]
+        return [_strict(s) for s in schema]
     if not isinstance(schema, dict):
         return schema
-    dropped = ("default", "title", "description", "properties", *left_out)
-    made = {k: _strict(v, left_out) for k, v in schema.items() if k not in dropped}
-    if "properties" in schema:  # names of ours, none of which is the schema's own word
-        fields = {name: _strict(field, left_out) for name, field in schema["properties"].items()}
+    made = {k: _strict(v) for k, v in schema.items() if k in _KEYWORDS and k != "$defs"}
+    if "$defs" in schema:  # names of ours, none of which is the schema's own word
+        made["$defs"] = {name: _strict(part) for name, part in schema["$defs"].items()}
+    if "properties" in schema:
+        fields = {name: _strict(field) for name, field in schema["properties"].items()}
         made |= {"properties": fields, "additionalProperties": False, "required": list(fields)}
     return made

@@ -1,25 +1,36 @@
 """Chat models, asked for JSON of a given shape: behind any OpenAI-compatible address, or of a vendor by its name.
 
-A server that lacks JSON schemas is asked for a JSON object, and one that lacks that for plain text; what it can do is
-learned from its refusals and remembered. The reply is read as a stream, so that a hostile or endless one is stopped at
-a limit, and text that a model thinks aloud is taken out. A reply that is not the shape is asked for once more.
+A server that lacks JSON schemas is asked for a JSON object, and one that lacks that for plain text; what a model takes
+(a stream, a system turn, a temperature) is learned from its refusals and remembered. The reply is read as a stream, so
+that a hostile or endless one is stopped at a limit, and text that a model thinks aloud is taken out. A reply that is
+not the shape is asked for once more, unless it is told why there was none.
 """
 
 import asyncio
+import math
 import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel
 
 from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
-from tools.inference.chat.failures import connection_failure, limit_error, reply_had_begun, server_words, status_of
+from tools.inference.chat.failures import (
+    Refusal,
+    connection_failure,
+    own_error,
+    refusal_of,
+    reply_had_begun,
+    server_words,
+)
 from tools.inference.chat.forms import Form, described
+from tools.inference.chat.plain import told_apart
 from tools.inference.chat.prices import Price, cost_of
-from tools.inference.chat.replies import read_reply
+from tools.inference.chat.replies import Reply
 from tools.inference.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
 from tools.net.hedging import Patience
 from tools.net.http import (
@@ -36,7 +47,7 @@ from tools.net.http import (
 if TYPE_CHECKING:
     import httpx
     from langchain_core.language_models import BaseChatModel
-    from langchain_core.messages import AIMessageChunk, BaseMessage
+    from langchain_core.messages import BaseMessage
 
 _SENT = frozenset("host accept accept-encoding connection content-type content-length transfer-encoding".split())
 _ACCOUNT = frozenset({"openai-organization", "openai-project"})
@@ -51,19 +62,23 @@ _REPEATED = (
 S = TypeVar("S", bound=BaseModel)
 _BROKEN = (ValueError, TypeError, KeyError, AttributeError, IndexError)
 """What a client breaks with on a reply that is none."""
-_ABOUT_FORM = (400, 415, 422, 501)  # statuses that may be about how it was asked
+_MARK = "x-stainless-raw-response"
+_ENDINGS = ("finish_reason", "stop_reason", "done_reason")  # the vendors' names for why a reply ended
+_OF_THE_REQUEST = (400, 413, 415, 422, 501)  # statuses of refusals of one request, which say nothing of the next
+_FORMS: dict[tuple[str, str], Form] = {}
+"""What each model was found to take, by its address and name, for as long as the process lives."""
 
 
 class _RefusedError(ProviderReplyError):
-    """The server takes the request in no form, so that asking once more is of no use."""
+    """There is no answer, and asking once more would change nothing."""
 
 
-class _DislikedError(ProviderReplyError):
-    """The server refused the request for what it is. `words`: all that it said; the text is the short of it."""
+class _DislikedError(ProviderError):
+    """The server refused the request, perhaps for how it was put. `failure`: what is told where that cannot help."""
 
-    def __init__(self, said: str, words: str, status: int) -> None:
-        super().__init__(said)
-        self.words, self.status = words, status
+    def __init__(self, refusal: Refusal, failure: ProviderError) -> None:
+        super().__init__(str(failure))
+        self.refusal, self.failure = refusal, failure
 
 
 class ChatModel:
@@ -80,8 +95,8 @@ class ChatModel:
         temperature: float | None = None,
         silence: float = 120.0,
     ) -> None:
-        """`silence` is the longest time in seconds that the server may send nothing; the stage's deadline ends a call
-        earlier. A model on this machine costs nothing; the price of another one may be unknown (None)."""
+        """`silence` is the time in seconds that the server may always send nothing; where the stage has more than that,
+        it may take all of it. A model on this machine costs nothing; the price of another one may be unknown (None)."""
         url = url or vendor.url
         self.name = vendor.named(model)
         self.address = without_login(url)
@@ -94,8 +109,8 @@ class ChatModel:
         self._temperature = temperature
         self._silence = silence
         self._patience = None if self.local else Patience(model, partial(cost_of, self._price))
-        self._form = vendor.form
-        self._client: BaseChatModel | None = None
+        self._learning = asyncio.Lock()  # one call at a time finds out what the model takes
+        self._clients: dict[bool, BaseChatModel] = {}  # with and without the temperature
         self._http: Any = None
 
     async def ask(self, system: str, user: str, shape: type[S]) -> S:
@@ -113,19 +128,30 @@ class ChatModel:
         first = asked = f"{user}\n\n{_AS_JSON}{described(shape)}"
         while True:
             try:
-                return read_reply(await self._reply(_messages(system, asked), shape), shape)
+                return self._read(await self._reply(system, asked, shape), shape)
             except _RefusedError:
                 raise
             except ProviderReplyError as exc:
                 if asked != first:
-                    raise ProviderReplyError(f"{self.name} did not give what it was asked for: {exc}") from exc
+                    raise ProviderReplyError(
+                        f"{self.name} did not give what it was asked for: {str(exc).rstrip('.')}."
+                    ) from exc
                 # In the same turn: some models' templates know no two turns of one speaker in a row.
                 asked = f"{first}\n\n{_REPEATED.format(problem=str(exc).rstrip('.'))}"
+
+    def _read(self, reply: Reply, shape: type[S]) -> S:
+        try:
+            return reply.read(shape)
+        except ProviderReplyError as exc:
+            if stopped := reply.stopped():
+                raise _RefusedError(f"{self.name} {stopped}.") from exc
+            raise
 
     async def aclose(self) -> None:
         if self._http is not None:
             await self._http.aclose()
-            self._http = self._client = None
+            self._http = None
+            self._clients.clear()
 
     def load(self) -> None:
         """Imports what the first call would import, which takes a second or more. Raises SettingsError."""
@@ -139,61 +165,79 @@ class ChatModel:
         """Whether the model is one of those that its server lists."""
         return self._vendor.offers(self._model, listed)
 
-    async def _reply(self, messages: Sequence[tuple[str, str]], shape: type[BaseModel]) -> str:
-        """The text of one reply, by the best way that the server knows."""
-        form = self._form
+    async def _reply(self, system: str, user: str, shape: type[BaseModel]) -> Reply:
+        """One reply, by the best way that the model knows; which that is one call finds out for all."""
+        known = (self.address, self._model)
+        if known not in _FORMS:
+            async with self._learning:
+                if known not in _FORMS:
+                    reply, _FORMS[known] = await self._in_some_form(self._vendor.form, system, user, shape)
+                    return reply
+        reply, _FORMS[known] = await self._in_some_form(_FORMS[known], system, user, shape)
+        return reply
+
+    async def _in_some_form(self, form: Form, system: str, user: str, shape: type[BaseModel]) -> tuple[Reply, Form]:
+        """A reply, and the form in which it came. A refusal in every form was not about the form: nothing is learned
+        of it."""
         while True:
             current_budget().begin_call()
             try:
                 async with self._failures():
-                    text = await self._stream(messages, shape, form)
+                    return await self._stream(form.messages(system, user), shape, form), form
             except _DislikedError as exc:
-                lower = form.lower(exc.words) if exc.status in _ABOUT_FORM else None
+                lower = form.lower(exc.refusal)
                 if lower is None:
-                    raise _RefusedError(f"{self.name} refused the request ({exc}).") from exc
+                    raise exc.failure from exc
                 form = lower
-            else:
-                self._form = form  # what was no use in any form was not refused for its form
-                return text
 
-    async def _stream(self, messages: Sequence[tuple[str, str]], shape: type[BaseModel], form: Form) -> str:
-        made, given, written, budget = "", 0, 0, current_budget()
+    async def _stream(self, messages: Sequence[tuple[str, str]], shape: type[BaseModel], form: Form) -> Reply:
+        reply, given, written, budget = Reply(), 0, 0, current_budget()
         served = True
         try:
-            async with aclosing(self._chunks(messages, self._vendor.options(form, shape))) as chunks:
+            async with aclosing(self._chunks(messages, form, shape)) as chunks:
                 async for chunk in chunks:
-                    made += _text_of(chunk)
+                    _take(chunk, reply)
                     given, written = self._vendor.count(getattr(chunk, "usage_metadata", None), given, written)
-                    if len(made) > LARGEST_TEXT:
+                    if len(reply.text) > LARGEST_TEXT:
                         raise ProviderReplyError(f"the reply is longer than {LARGEST_TEXT:,} characters.")
                     if budget.seconds_left() <= 0:
                         raise DeadlineError("the time for it was used up.")
-                    current_log().on_reply(len(made))
+                    current_log().on_reply(len(reply.text))
         except self._raised() as exc:
-            served = bool(made) or reply_had_begun(exc)
+            served = bool(reply.text) or reply_had_begun(exc)
             raise
         finally:
             if served:  # a server that does not count leaves an estimate: about four characters a token
-                given, written = given or sum(len(t) for _, t in messages) // 4, written or len(made) // 4
+                made = len(reply.text) + len(reply.thought)
+                given, written = given or sum(len(t) for _, t in messages) // 4, written or made // 4
                 budget.add_tokens(given, written, cost_of(self._price, given, written))
-        return made
+        return reply
 
-    def _chunks(
-        self, messages: Sequence[tuple[str, str]], options: dict[str, Any]
-    ) -> "AsyncGenerator[AIMessageChunk, None]":
-        return cast("AsyncGenerator[AIMessageChunk, None]", self._open().astream(list(messages), **options))
+    async def _chunks(
+        self, messages: Sequence[tuple[str, str]], form: Form, shape: type[BaseModel]
+    ) -> "AsyncGenerator[BaseMessage, None]":
+        client, options = self._open(form.temperature), self._vendor.options(form, shape)
+        if not form.streamed:
+            yield await client.ainvoke(list(messages), **options)
+            return
+        async with aclosing(
+            cast("AsyncGenerator[BaseMessage, None]", client.astream(list(messages), **options))
+        ) as all_:
+            async for chunk in all_:
+                yield chunk
 
-    def _open(self) -> "BaseChatModel":
-        if self._client is None:
+    def _open(self, temperature: bool = True) -> "BaseChatModel":
+        if temperature not in self._clients:
             self.load()
             for known in (".*OpenAI's structured output feature", "Pydantic serializer warnings"):
                 warnings.filterwarnings("ignore", known, UserWarning)  # of what is learned from the reply anyhow
-            self._http = self._http or open_client(seconds=self._silence, patience=self._patience)
-            self._http.event_hooks = {"request": [self._only_ours]}
-            self._client = self._vendor.build(
-                ClientOptions(self._model, self._url, self._key, self._temperature, self._silence, self._http)
+            self._http = self._http or open_client(seconds=self._silence, patience=self._patience, around=told_apart)
+            self._http.event_hooks = {"request": [self._only_ours], "response": [_as_marked]}
+            heat = self._temperature if temperature else None
+            self._clients[temperature] = self._vendor.build(
+                ClientOptions(self._model, self._url, self._key, heat, self._silence, self._http)
             )
-        return self._client
+        return self._clients[temperature]
 
     async def _only_ours(self, request: "httpx.Request") -> None:
         """Takes out the headers that the client adds of itself: what it knows of this machine, and whatever the
@@ -202,9 +246,12 @@ class ChatModel:
         kept = _SENT | self._vendor.headers | (_ACCOUNT if self._url == OPENAI else frozenset())
         if self._url != self.address:
             kept |= {"authorization"}  # the login in the address
+        request.extensions[_MARK] = _MARK in request.headers
         for name in [n for n in request.headers if n.lower() not in kept]:
             del request.headers[name]
-        request.extensions["timeout"] = self._http.timeout.as_dict()
+        left = current_budget().seconds_left()
+        silence = max(self._silence, left) if math.isfinite(left) else self._silence
+        request.extensions["timeout"] = self._http.timeout.as_dict() | {"read": silence}
 
     def _raised(self) -> tuple[type[Exception], ...]:
         """What the client raises where the server or the way to it fails."""
@@ -223,17 +270,13 @@ class ChatModel:
     def _failure(self, exc: Exception) -> ProviderError:
         import httpx
 
-        here, said, status = f"{self.name} at {self.address}", self._said(exc), status_of(exc)
-        if status is not None:
+        here, said, refusal = f"{self.name} at {self.address}", self._said(exc), refusal_of(exc)
+        if refusal is not None:
             if self._vendor.bad_key and self._vendor.bad_key in said:
-                status = 401
-            if status in (*_ABOUT_FORM, 413):
-                return _DislikedError(said, str(exc), status)
-            if status in (401, 403):
-                current_log().down.add(self.address)
-            return status_error(here, status, said, self._vendor.key)
-        if stopped := limit_error(exc):
-            return stopped
+                refusal = Refusal(401)
+            return _DislikedError(refusal, self._refused(refusal.status, said))
+        if own := own_error(exc):
+            return ProviderDownError(f"{here} {own}") if isinstance(own, ProviderDownError) else own
         failure = connection_failure(exc)
         if isinstance(failure, httpx.TimeoutException):
             return ProviderDownError(f"{here} did not answer in time.")
@@ -244,6 +287,17 @@ class ChatModel:
         current_log().down.add(self.address)
         return ProviderDownError(f"{here} cannot be reached. Is the server on?")
 
+    def _refused(self, status: int, said: str) -> ProviderError:
+        """A refusal that the form of the request does not help against."""
+        if status in _OF_THE_REQUEST:
+            return _RefusedError(f"{self.name} refused the request ({said.rstrip('.')}).")
+        if status in (401, 403):
+            current_log().down.add(self.address)
+        error = status_error(f"{self.name} at {self.address}", status, said, self._vendor.key)
+        if status in (404, 405) and not urlsplit(self._url).path.strip("/") and self._vendor is COMPATIBLE:
+            return ProviderDownError(f"{error} Most servers want an address that ends in /v1: {self.address}/v1")
+        return error
+
     def _said(self, exc: Exception) -> str:
         """A server's words, without the key that some say back."""
         said = server_words(exc)
@@ -251,12 +305,21 @@ class ChatModel:
         return " ".join(shown.split())[:200]
 
 
-def _messages(system: str, user: str) -> list[tuple[str, str]]:
-    return [*([("system", system)] if system else []), ("user", user)]
+async def _as_marked(response: "httpx.Response") -> None:
+    """Gives OpenAI's client back the header by which it knows how it wanted the reply."""
+    if response.request.extensions.get(_MARK):
+        response.request.headers[_MARK] = "true"
 
 
-def _text_of(chunk: "BaseMessage") -> str:
-    return chunk.content if isinstance(chunk.content, str) else str(chunk.text)
+def _take(chunk: "BaseMessage", reply: Reply) -> None:
+    """Adds a part of a reply to what came before it."""
+    reply.text += chunk.content if isinstance(chunk.content, str) else str(chunk.text)
+    reply.thought += str(chunk.additional_kwargs.get("reasoning_content") or "")
+    reply.refused += str(chunk.additional_kwargs.get("refusal") or "")
+    about = chunk.response_metadata
+    blocked = (about.get("prompt_feedback") or {}).get("block_reason")  # Gemini's, of a prompt
+    ending = "blocked" if blocked else next((v for k in _ENDINGS if (v := about.get(k))), "")
+    reply.ending = str(ending) or reply.ending
 
 
 async def models_at(url: str, key: str = "", vendor: Vendor = COMPATIBLE) -> list[str]:

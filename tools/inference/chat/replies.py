@@ -1,8 +1,10 @@
-"""What a chat model's reply says: the JSON object in it, wherever it stands, without what the model thought aloud."""
+"""What a chat model's reply says: the JSON object in it, wherever it stands, without what the model thought aloud; and,
+where there is none, why."""
 
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -10,21 +12,58 @@ from pydantic import BaseModel, ValidationError
 from tools.errors import ProviderReplyError
 
 _MOST_TRIED = 2000  # places in a reply at which its JSON object may begin
-_THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_UNOPENED = re.compile(r"\A.*</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
+_NAMES = r"(?:[\w.]+:)?(?:think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad)"
+_OPENED = rf"(?:<\|?(?:begin_of_)?{_NAMES}\|?>|\[{_NAMES}\]|◁{_NAMES}▷)"
+_CLOSED = rf"(?:<\|?(?:/|end_of_){_NAMES}\|?>|\[/{_NAMES}\]|◁/{_NAMES}▷)"
+_THOUGHT = re.compile(rf"{_OPENED}.*?(?:{_CLOSED}|\Z)", re.DOTALL | re.IGNORECASE)
+_UNOPENED = re.compile(rf"\A.*{_CLOSED}", re.DOTALL | re.IGNORECASE)
+_CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>", re.IGNORECASE)
+_CHANNEL_END = re.compile(r"<\|(?:end|return|start|call|channel)\|>")
+_FILTERED = frozenset("content_filter safety recitation blocklist prohibited_content spii refusal blocked".split())
+_CUT = frozenset("length max_tokens model_length model_context_window_exceeded".split())
 
 S = TypeVar("S", bound=BaseModel)
 
 
+@dataclass
+class Reply:
+    """A reply as it came. thought: what the server gave apart from the text, as the model's reasoning. ending: the
+    vendor's word for why it ended. refused: the model's own words where the server marks them as a refusal."""
+
+    text: str = ""
+    thought: str = ""
+    ending: str = ""
+    refused: str = ""
+
+    def read(self, shape: type[S]) -> S:
+        """The JSON object in it; some servers give it as reasoning, beside an empty text. Raises ProviderReplyError."""
+        return read_reply(self.text if self.text.strip() else self.thought, shape)
+
+    def stopped(self) -> str:
+        """Why there was no answer, where asking once more would change nothing; empty elsewhere."""
+        ending = self.ending.lower().rpartition(".")[2]
+        if self.refused:
+            return f"refused to answer: '{' '.join(self.refused.split())[:200]}'"
+        if ending in _FILTERED:
+            return f"gave no answer, since its server's content filter stopped it ({ending})"
+        if ending in _CUT:
+            where = "while it was still thinking" if self.thought and not self.text.strip() else "in the middle"
+            return (
+                f"was cut off {where}, after {len(self.text) + len(self.thought):,} characters ({ending}): let its "
+                "server write more (its limit of tokens, or its context length)"
+            )
+        return ""
+
+
 def read_reply(text: str, shape: type[S]) -> S:
-    """The reply's JSON object, wherever in the text it stands. Raises ProviderReplyError."""
+    """The last JSON object of the text that fits: what stands before it is a draft. Raises ProviderReplyError."""
     bare = text.strip()
-    if not (bare.startswith("{") and bare.endswith("}")):  # what is JSON from end to end may well quote such a mark
+    if not _is_object(bare):  # what is JSON from end to end may well quote such a mark
         bare = without_thoughts(bare).strip()
     if not bare:
         raise ProviderReplyError("the reply is empty")
     wrong: ValidationError | None = None
-    for candidate in _objects(bare):
+    for candidate in reversed(list(_objects(bare))):
         try:
             return shape.model_validate(candidate)
         except ValidationError as exc:
@@ -37,8 +76,23 @@ def read_reply(text: str, shape: type[S]) -> S:
 
 
 def without_thoughts(text: str) -> str:
-    """The text without what a model thought aloud, closed or not, and whether or not the beginning was marked."""
+    """The text without what a model thought aloud, closed or not, and whether or not the beginning was marked. Of a
+    reply in channels (harmony) what the final one says."""
+    if channels := list(_CHANNEL.finditer(text)):
+        last = channels[-1]
+        final = text[last.end() :] if last[1].lower() == "final" else ""
+        return _CHANNEL_END.split(final, maxsplit=1)[0]
     return _UNOPENED.sub("", _THOUGHT.sub("", text)).lstrip()
+
+
+def _is_object(text: str) -> bool:
+    if not (text.startswith("{") and text.endswith("}")):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _objects(text: str) -> Iterator[Any]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 OPENAI = "https://api.openai.com/v1"
 _NOWHERE = "http://127.0.0.1:0"  # the address of whatever is never to be asked
+_REFUSAL = ("refusal", "refusal")
 _NO_KEY = "none"  # the clients want one; a server of one's own ignores it
 
 
@@ -146,9 +147,9 @@ def _openai(asked: ClientOptions) -> "BaseChatModel":
 
     from tools.net.http import CONNECT_SECONDS
 
-    return _init(
-        asked,
-        "openai",
+    built: BaseChatModel = _compatible_class()(
+        model=asked.model,
+        temperature=asked.temperature,
         base_url=asked.url,
         api_key=SecretStr(asked.key or _NO_KEY),
         max_retries=0,  # the transport's own are the only ones
@@ -158,6 +159,37 @@ def _openai(asked: ClientOptions) -> "BaseChatModel":
         stream_chunk_timeout=None,
         use_responses_api=False,
     )
+    return built
+
+
+def _compatible_class() -> Any:
+    """LangChain's client of OpenAI, which leaves out of a stream the reasoning and the refusal that stand beside the
+    text, and errors in the middle of it."""
+    from langchain_openai import ChatOpenAI
+
+    class Compatible(ChatOpenAI):
+        def _convert_chunk_to_generation_chunk(self, chunk: dict[str, Any], *args: Any) -> Any:
+            if chunk.get("object") == "error":
+                raise ValueError(str(chunk.get("message")))
+            made = super()._convert_chunk_to_generation_chunk(chunk, *args)
+            choices = chunk.get("choices") or [{}]
+            return _with_more(made, choices[0].get("delta"))
+
+        def _create_chat_result(self, response: Any, generation_info: dict[str, Any] | None = None) -> Any:
+            made = super()._create_chat_result(response, generation_info)
+            body = response if isinstance(response, dict) else response.model_dump()
+            _with_more(made.generations[0], body["choices"][0].get("message"))
+            return made
+
+    return Compatible
+
+
+def _with_more(made: Any, said: Any) -> Any:
+    """The part of a reply with the reasoning and the refusal that its message holds."""
+    for name, kept in (("reasoning_content", "reasoning_content"), ("reasoning", "reasoning_content"), _REFUSAL):
+        if made is not None and said and isinstance(said.get(name), str) and said[name]:
+            made.message.additional_kwargs[kept] = said[name]
+    return made
 
 
 COMPATIBLE = Vendor(
@@ -248,7 +280,7 @@ _VENDORS = (
         build=_anthropic,
         raises=("anthropic.AnthropicError", "httpx2.HTTPError", "httpx2.StreamError"),
         options=_anthropic_options,
-        form=Form("bare_schema", counted=False, ladder=("bare_schema", "text")),
+        form=Form(counted=False, ladder=("json_schema", "text")),
         headers=frozenset({"authorization", "anthropic-version"}),
     ),
     Vendor(
