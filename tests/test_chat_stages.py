@@ -195,7 +195,7 @@ async def test_a_side_that_nobody_brings_comes_from_the_question(
 async def test_a_plain_side_takes_the_place_of_the_same_words_under_another_stance(
     server: ModelServer, model: ChatModel, models: Models
 ) -> None:
-    server.on("", sides(side(YES, "other"), side(NO, "other"), THREE[2]), times=2)
+    server.on("", sides(side(YES, "other"), side(NO, "supports"), THREE[2]), times=1)
     planned = await expanded(model, models)
     assert [(p["statement"], p["stance"]) for p in planned][:2] == [(YES, "supports"), (NO, "opposes")]
     assert len(planned) == 3

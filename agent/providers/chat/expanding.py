@@ -16,7 +16,7 @@ from tools.language.grammar import same_polarity
 from tools.passages import Passage
 
 MOST_SIDES = 6
-_READ = 6  # passages that show the model what is talked about
+_READ = 4  # passages that show the model what is talked about
 _SAME = 0.9  # cosine at which two statements of one stance and polarity say the same
 _OPPOSITE = 0.8  # cosine of a statement and its denial, at least
 _LEADING = re.compile(r"^(?:yes|no)\s*[,.:;!–—-]+\s+(?!\d)", re.IGNORECASE)
@@ -97,7 +97,19 @@ class ChatExpander(ChatStage):
             most=str(MOST_SIDES),
             missing=missing,
         )
-        return await self._merged([tidy for p in reply.perspectives if (tidy := _tidy(p)).statement])
+        sides = [tidy for p in reply.perspectives if (tidy := _tidy(p)).statement]
+        return await self._merged(await self._as_they_stand(framing, sides))
+
+    async def _as_they_stand(self, framing: FramingState, sides: list[PlannedSide]) -> list[PlannedSide]:
+        """The sides, with the stance of those that say the question's claim or deny it, whatever the model called it."""
+        claim = framing["claim"]
+        if not sides or not claim or claim.endswith("?"):
+            return sides
+        vectors = await self._models.encode([claim, *(s.statement for s in sides)])
+        for side, near in zip(sides, vectors[1:] @ vectors[0], strict=True):
+            if near >= _SAME:
+                side.stance = "supports" if same_polarity(side.statement, claim) else "opposes"
+        return sides
 
     async def _merged(self, sides: list[PlannedSide]) -> list[PlannedSide]:
         """Without perspectives that say what an earlier one of the same stance says, or any in the same words."""

@@ -11,7 +11,8 @@ from prompts.loader import as_data, one_line
 from tools.passages import Passage
 
 _SPARES = 2
-_READ = 14  # passages a side; more only dilute the request
+_READ = 14  # passages a side at most; more only dilute the request
+_FOR_A_CLAIM = 2  # passages, for each claim that is asked for
 _CITED = 3
 _READ_FOR_CRUX = 4  # passages a side
 _ON_IT = 0.5  # probability of support
@@ -43,7 +44,8 @@ class ChatWriter(ChatStage):
     """Asks a model to write each perspective's case, and what the dispute turns on."""
 
     async def write(self, brief: Brief) -> tuple[list[Claim], list[Claim]]:
-        shown, framing, limit = list(brief.passages[:_READ]), brief.framing, brief.limit
+        framing, limit = brief.framing, brief.limit
+        shown = list(brief.passages[: min(_READ, _FOR_A_CLAIM * (limit + _SPARES))])
         if not shown:
             return [], []
         case = await self._ask(

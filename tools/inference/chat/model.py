@@ -53,6 +53,7 @@ _SENT = frozenset("host accept accept-encoding connection content-type content-l
 _ACCOUNT = frozenset({"openai-organization", "openai-project"})
 LARGEST_TEXT = 100_000
 """Characters of one reply at most."""
+_BLANKS = 1000  # characters; some models write line after empty line when they are held to JSON
 _AS_JSON = "Answer with one JSON object and nothing else. It has to fit this JSON schema:\n"
 _REPEATED = (
     "You were asked this before, and your answer could not be used: {problem}. Answer again, with one JSON object of "
@@ -200,6 +201,8 @@ class ChatModel:
                     given, written = self._vendor.count(getattr(chunk, "usage_metadata", None), given, written)
                     if len(reply.text) > LARGEST_TEXT:
                         raise ProviderReplyError(f"the reply is longer than {LARGEST_TEXT:,} characters.")
+                    if len(reply.text) > _BLANKS and not reply.text[-_BLANKS:].strip():
+                        raise ProviderReplyError("the reply goes on in blanks without an end.")
                     if budget.seconds_left() <= 0:
                         raise DeadlineError("the time for it was used up.")
                     current_log().on_reply(len(reply.text))
