@@ -21,7 +21,7 @@ _QUESTION_LABEL = re.compile(
 _CONTEXT_SPOKEN_OF = re.compile(
     r"^[ \t#>*-]{0,8}(?:[\w-]+ ){0,3}(?:context|documents?(?:\(s\))?|sources|materials|passages|results)[ \t]*:"
     r"|\b(?:following|provided|attached|retrieved|reference|relevant)(?: [\w-]+){0,3} "
-    r"(?:context|citations?|content|materials|documents?|sources|passages|evidence)\b"
+    r"(?:context|citations?|content|materials|documents?|files?|sources|passages|evidence)\b"
     r"|\b(?:context|citations?|content|materials|documents?|sources|passages|results) (?:above|below)\b",
     re.I | re.M,
 )

@@ -69,7 +69,8 @@ _ITEM = re.compile(r"\s*(?:\d+[.)]|[-*•])\s+")
 _ENDS = re.compile(r"(?<=[.!?:])\s+|(?<=[。！？])")
 _LEAD = (
     r"^\W*(?:(?:you|your)\b.{0,120}?\b(?:to|that|who|which|and|you)\s+)?"
-    r"(?:(?:given|based on|in|from|using|analy[sz]e)\b[^,.]{0,80}(?:,| and)\s+)?(?:(?:please|now|then|also)\s+)*"
+    r"(?:(?:given|based|going|judging|in|from|using|after|analy[sz]e|read|review|look)\b[^,.]{0,80}(?:,| and)\s+)?"
+    r"(?:(?:please|now|then|also)\s+)*"
 )
 _VERB = (
     r"(?:(?:generat|creat|writ|provid|suggest|produc|propos|craft|mak|compos|return|reflect|extract|formulat|rephras|"
