@@ -21,8 +21,9 @@ _QUESTION_LABEL = re.compile(
 _CONTEXT_SPOKEN_OF = re.compile(
     r"^[ \t#>*-]{0,8}(?:[\w-]+ ){0,3}(?:context|documents?(?:\(s\))?|sources|materials|passages|results)[ \t]*:"
     r"|\b(?:following|provided|attached|retrieved|reference|relevant)(?: [\w-]+){0,3} "
-    r"(?:context|citations?|content|materials|documents?|files?|sources|passages|evidence)\b"
-    r"|\b(?:context|citations?|content|materials|documents?|sources|passages|results) (?:above|below)\b",
+    r"(?:context|citations?|contents?|materials|documents?|files?|sources|passages|evidence)\b"
+    r"|\b(?:context|citations?|content|materials|documents?|sources|passages|results|information)(?: is)? "
+    r"(?:above|below)\b",
     re.I | re.M,
 )
 _NEXT = re.compile(r"^(?:[ \t]*#+ |[ \t*]*(?:[\w-]+ )?(?:answer|response|output|context|question)[ \t]*:)", re.I | re.M)
@@ -99,4 +100,4 @@ def data_in(text: str, *, first: bool) -> str:
         pieces = [p for p in re.split(r"\n\s*(?:-{3,}\s*)?\n", data.strip()) if p and not p.startswith("You are")]
         if pieces:
             return next((p for p in pieces if p.endswith("?")), pieces[0])
-    return ""
+    return next(iter(re.findall(r"[^\n:.\"“!?]{3,400}[?？]", text[-4000:])), "").strip()

@@ -62,24 +62,24 @@ KINDS = (
     Kind("text", "text|completion", _NEVER, _nothing),
     Kind("prompt", "prompt", "(?:image|detailed|picture)(?: generation)? prompt", _itself),
     Kind("emoji", "emoji", "facial expression|emojis?", lambda _: ["🤔"]),
-    Kind("summary", "summary", "summary", _itself),
+    Kind("summary", "summary", "summary(?= of (?:this|the|our) (?:conversation|chat|dialog))", _itself),
 )
 _FORM = re.compile(r"\{\s*[\"'“](\w+)[\"'”]\s*:\s*(\[|[\"'“<{])")
 _ITEM = re.compile(r"\s*(?:\d+[.)]|[-*•])\s+")
 _ENDS = re.compile(r"(?<=[.!?:])\s+|(?<=[。！？])")
 _LEAD = (
-    r"^\W*(?:(?:you|your)\b.{0,120}?\b(?:to|that|who|which|and|you)\s+)?"
+    r"^\W*(?:(?:you|your)\b.{0,120}?\b(?:to|that|who|which|and|you|with|in)\s+)?"
     r"(?:(?:given|based|going|judging|in|from|using|after|analy[sz]e|read|review|look)\b[^,.]{0,80}(?:,| and)\s+)?"
     r"(?:(?:please|now|then|also)\s+)*"
 )
 _VERB = (
-    r"(?:(?:generat|creat|writ|provid|suggest|produc|propos|craft|mak|compos|return|reflect|extract|formulat|rephras|"
-    r"reformulat|rewrit|assign|generier|erzeug|génér|rédig|gener|сгенерир|придума)\w*|giv(?:e|es|ing)|find|pick|choose|"
+    r"(?:(?:generat|creat|writ|provid|suggest|produc|propos|craft|mak|compos|return|reflect|extract|formulat|"
+    r"summari[sz]|assign|generier|erzeug|génér|rédig|gener|сгенерир|придума)\w*|giv(?:e|es|ing)|find|pick|choose|"
     r"(?:come|coming) up with|(?:respond|reply) with|output|erstelle|schreibe?|gib|crée|donne|crea|escribe|создай)"
 )
 _GAP = r":?\s+(?:(?!(?:on|about|whether|why|how|if|for|against|of|that|than)\b)[^\s.!?]+\s+){0,9}?[\"'*]*"
 _CJK_VERB = "(?:生成|返回|写|起|取|总结|作成|생성)"
-_TITLE = KINDS[1]
+_TITLE, _QUERY = KINDS[1:3]
 _CHAT = r"(?:conversation|chat|dialog(?:ue)?|discussion|exchange|thread|session|transcript)"
 _OF_CHAT = re.compile(
     rf"\b(?:this|the|our|an?|new|following|above|whole|of)\s+(?:[\w-]+\s+)?{_CHAT}s?\b(?! (?:on|about|over)\b)"
@@ -88,7 +88,9 @@ _OF_CHAT = re.compile(
     re.I,
 )
 _OF_TEXT = re.compile(
-    r"\b(?:query|messages?|content|text|prompt|input|request|question|following|below)\b|消息|问题", re.I
+    r"\b(?:query|messages?|content|text|prompt|input|request|question|following|below|title only|only the title)\b"
+    r"|消息|问题",
+    re.I,
 )
 _ONLY = re.compile(r"\b(?:only|just)\b|nothing else|\bjson\b|不要", re.I)
 _LIMIT = re.compile(
@@ -101,6 +103,8 @@ _DO_IT = re.compile(
     r"(?=[.,:]|$| (?:in|with|so|brief\w*|into|history|above|below|using|between)\b)",
     re.I,
 )
+
+_REPHRASE = re.compile(r"\b(?:rephras|reformulat|rewrit|condens)\w* [^.!?]*\bquestion", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,5 +185,7 @@ def _asked_for(unit: str, near: str, prompt: str) -> Kind | None:
     limited = _LIMIT.search(prompt) or _ONLY.search(prompt)
     if not (_OF_CHAT.search(near) or (limited and _OF_TEXT.search(near))):
         return None
+    if _REPHRASE.search(unit):
+        return _QUERY
     asks = (rf"{_LEAD}{_VERB}{_GAP}(?:%s)\b", rf"{_CJK_VERB}.*(?:%s)")
     return next((k for k in KINDS if any(re.search(a % k.thing, unit, re.I) for a in asks)), None)
