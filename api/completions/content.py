@@ -3,7 +3,7 @@
 import re
 
 from agent.answer.model import Answer, Citation
-from agent.answer.render.markdown import to_markdown
+from agent.answer.render.markdown import title, to_markdown
 from agent.answer.render.words import plain
 from api.completions.schemas import Annotation, AnswerMessage, TokenUsage, UrlCitation
 
@@ -11,9 +11,21 @@ _NUMBER = re.compile(r"\[(\d+)\]")
 """A number of ours: in all other texts both brackets have a backslash before them."""
 
 
-def message_of(answer: Answer, base: str) -> AnswerMessage:
+NOT_READ = (
+    "> What your app sent along (documents, search results) was not read: Steelman quotes its own collections and "
+    "searches. Add documents to a collection to have them cited."
+)
+
+
+def opening_of(question: str, aside: bool) -> str:
+    """The document's first lines, known before there is an answer. `aside`: passages were sent along."""
+    return "\n\n".join([title(question), NOT_READ, ""] if aside else [title(question), ""])
+
+
+def message_of(answer: Answer, base: str, aside: bool = False) -> AnswerMessage:
     """`base` is this server's address as the caller knows it, for sources that have none of their own."""
     content = to_markdown(answer, remote=True).rstrip("\n")
+    content = opening_of(answer.question, aside) + content.removeprefix(opening_of(answer.question, False))
     sources = {c.number: c for c in answer.citations}
     return AnswerMessage(
         content=content,

@@ -4,14 +4,17 @@ OpenAI's interface keeps nothing between calls: the client sends the whole conve
 their run in their last line, so that a follow-up finds the thread in what is sent back.
 """
 
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent.evidence.followups import suggestions
 from agent.options import Depth
 from agent.question import LONGEST
 from api.callers import Caller
+from api.completions.frames import CONTEXT, blocks, unframed
 from api.completions.schemas import MODELS, CompletionRequest, Message
 from api.problems import FieldProblem, ProblemError
 from api.schemas import SearchOptions
@@ -26,20 +29,20 @@ _CHOICES = (None, "none", "auto")
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
     """`thread` is the one that was named, or that of our last reply; without one `earlier` are the user's messages
-    before the question. `changes`: options of the run that differ from the usual ones."""
+    before the question. `changes`: options of the run that differ from the usual ones. `aside`: whether passages were
+    sent along, which are not read."""
 
     question: str
     depth: Depth
     thread: str | None
     earlier: tuple[str, ...]
     changes: dict[str, Any] = field(default_factory=dict)
+    aside: bool = False
 
 
 async def question_of(service: Service, caller: Caller, request: CompletionRequest) -> AskedQuestion:
     """What the request asks. Raises ProblemError for what cannot be answered, or not as it is wanted."""
-    depth = depth_of(request.model)
-    for member, wrong in _refused(request):
-        raise impossible(member, wrong)
+    depth = check(request)
     from_user = [i for i, m in enumerate(request.messages) if m.role == "user"]
     if not from_user:
         raise impossible("messages", "no message has the role 'user', and the last of those is the question")
@@ -51,7 +54,28 @@ async def question_of(service: Service, caller: Caller, request: CompletionReque
         thread: str | None = (await service.run(caller, looking.thread)).thread
     else:
         thread = await _thread(service, caller, before)
-    return AskedQuestion(last.text, depth, thread, () if thread else _earlier(before), looking.changes)
+    question, aside = unframed(last.text)
+    aside = aside or any(m.role in ("system", "developer") and _carries_passages(m.text) for m in request.messages)
+    return AskedQuestion(question, depth, thread, () if thread else _earlier(before), looking.changes, aside)
+
+
+def check(request: CompletionRequest, *, task: bool = False) -> Depth:
+    """How deep the model goes. Raises ProblemError for what is no answer; that of a task may be JSON."""
+    depth = depth_of(request.model)
+    for member, wrong in _refused(request):
+        if not (task and member == "response_format"):
+            raise impossible(member, wrong)
+    return depth
+
+
+async def follow_ups(service: Service, caller: Caller, messages: Sequence[Message]) -> list[str]:
+    """What the last of our replies in a conversation, or in the prompt of a task, can be asked next."""
+    for run_id in reversed(_RUN.findall("\n".join(m.text for m in messages))[-_MOST_EARLIER:]):
+        with contextlib.suppress(UnknownRunError):
+            if (await service.run(caller, run_id)).status == "done":
+                answer = await service.answer(run_id)
+                return suggestions(answer, [c.quote for c in answer.citations])
+    return []
 
 
 def depth_of(model: str) -> Depth:
@@ -113,6 +137,10 @@ async def _thread(service: Service, caller: Caller, before: Sequence[Message]) -
     return None
 
 
+def _carries_passages(text: str) -> bool:
+    return "[CONTEXT 0]" in text or any(CONTEXT.search(block.name) for block in blocks(text))
+
+
 def _earlier(before: Sequence[Message]) -> tuple[str, ...]:
-    texts = [" ".join(m.text.split()) for m in before if m.role == "user"]
+    texts = [" ".join(unframed(m.text)[0].split()) for m in before if m.role == "user"]
     return tuple(t for t in texts if 0 < len(t) <= LONGEST)[-_MOST_EARLIER:]

@@ -146,7 +146,7 @@ class Completion(_Reply):
     model: str
     choices: list[Choice]
     usage: TokenUsage
-    steelman: About
+    steelman: About | None = Field(description="Null where an app's task was answered, such as a title: it is no run.")
 
 
 class Model(_Reply):

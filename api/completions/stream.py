@@ -18,11 +18,11 @@ from contextlib import aclosing
 from datetime import datetime
 from typing import Any
 
-from agent.answer.render.markdown import title
 from agent.runs.store import RunRow
-from api.completions.content import message_of, usage_of
+from api.completions.content import message_of, opening_of, usage_of
 from api.completions.problems import error_of, failed
 from api.completions.progress import ReasoningWords
+from api.completions.schemas import Completion
 from api.events import followed
 from api.service import Service
 from tools.errors import SteelmanError
@@ -31,10 +31,12 @@ _BLOCKS = re.compile(r".+?(?:\n\n+|\Z)", re.DOTALL)
 _DONE = "data: [DONE]\n\n"
 
 
-async def chunks(service: Service, run: RunRow, model: str, base: str, include_usage: bool) -> AsyncIterator[str]:
+async def chunks(
+    service: Service, run: RunRow, model: str, base: str, include_usage: bool, aside: bool
+) -> AsyncIterator[str]:
     """The run's answer as server-sent events. A client that goes away costs the run nothing."""
-    making = _Chunks(run, model, include_usage)
-    opening = title(run.question) + "\n\n"
+    making = _Chunks(completion_id(run), created(run), model, include_usage, run)
+    opening = opening_of(run.question, aside)
     yield making.delta(role="assistant", content="")
     yield making.delta(content=opening)
     reasoning = ReasoningWords()
@@ -48,7 +50,7 @@ async def chunks(service: Service, run: RunRow, model: str, base: str, include_u
         yield _data({"error": error_of(failed(run.id, exc).problem)})
         yield _DONE
         return
-    message = message_of(answer, base)
+    message = message_of(answer, base, aside)
     making.outcome = answer.outcome
     for block in _BLOCKS.findall(message.content.removeprefix(opening)):
         yield making.delta(content=block)
@@ -60,27 +62,33 @@ async def chunks(service: Service, run: RunRow, model: str, base: str, include_u
     yield _DONE
 
 
-class _Chunks:
-    """Makes the chunks of one run; `outcome` is known once the run is done."""
+async def chunks_of(reply: Completion, include_usage: bool) -> AsyncIterator[str]:
+    """A reply without a run, as the same events."""
+    making = _Chunks(reply.id, reply.created, reply.model, include_usage)
+    yield making.delta(role="assistant", content="")
+    yield making.delta(content=reply.choices[0].message.content)
+    yield making.delta("stop")
+    if include_usage:
+        yield making.chunk([], reply.usage.model_dump())
+    yield _DONE
 
-    def __init__(self, run: RunRow, model: str, include_usage: bool) -> None:
+
+class _Chunks:
+    """Makes the chunks of one run, or of a reply without one; `outcome` is known once the run is done."""
+
+    def __init__(self, name: str, at: int, model: str, include_usage: bool, run: RunRow | None = None) -> None:
         self.outcome: str | None = None
-        self._run, self._model, self._include_usage = run, model, include_usage
+        self._run, self._include_usage = run, include_usage
+        self._head = {"id": name, "object": "chat.completion.chunk", "created": at, "model": model}
 
     def delta(self, finish_reason: str | None = None, /, **delta: Any) -> str:
         return self.chunk([{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}])
 
     def chunk(self, choices: list[dict[str, Any]], usage: dict[str, Any] | None = None) -> str:
+        run = self._run
+        about = run and {"run_id": run.id, "thread": run.thread, "outcome": self.outcome}
         return _data(
-            {
-                "id": completion_id(self._run),
-                "object": "chat.completion.chunk",
-                "created": created(self._run),
-                "model": self._model,
-                "choices": choices,
-                "steelman": {"run_id": self._run.id, "thread": self._run.thread, "outcome": self.outcome},
-            }
-            | ({"usage": usage} if self._include_usage else {})
+            {**self._head, "choices": choices, "steelman": about} | ({"usage": usage} if self._include_usage else {})
         )
 
 

@@ -1,6 +1,8 @@
 """OpenAI-compatible calls: chat completions and models."""
 
+import time
 from typing import Any
+from uuid import uuid4
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
@@ -9,10 +11,21 @@ from agent.runs.admission import usual_options
 from agent.runs.store import RunRow
 from api.callers import TheCaller
 from api.completions.content import message_of, usage_of
-from api.completions.conversation import depth_of, question_of
+from api.completions.conversation import check, depth_of, follow_ups, question_of
 from api.completions.problems import failed
-from api.completions.schemas import MODELS, About, Choice, Completion, CompletionRequest, Model, ModelList
-from api.completions.stream import chunks, completion_id, created
+from api.completions.schemas import (
+    MODELS,
+    About,
+    AnswerMessage,
+    Choice,
+    Completion,
+    CompletionRequest,
+    Model,
+    ModelList,
+    TokenUsage,
+)
+from api.completions.stream import chunks, chunks_of, completion_id, created
+from api.completions.tasks import task_of
 from api.events import EVENT_STREAM, STREAM_HEADERS
 from api.json_bodies import StrictRoute
 from api.problems import responses
@@ -46,9 +59,16 @@ async def chat_completion(
     Its sources are the message's annotations, and `[n]` in the text stands for source n. What came before is the
     question's context, and its thread where it holds an earlier reply of Steelman's: 'What about the cost?' and
     'Strongest counter-argument to 2?' go on from that. With `stream` the reply is server-sent chunks, ended by
-    `data: [DONE]`. Where and how to look is said in `steelman`. System messages, temperature and whatever else shapes a
-    model's text change nothing.
+    `data: [DONE]`. What an app asks on its own account (a title for the chat, tags, follow-ups, search queries) is
+    answered at once and begins no run. Where and how to look is said in `steelman`. System messages, temperature and
+    whatever else shapes a model's text change nothing.
     """
+    include_usage = bool(conversation.stream_options and conversation.stream_options.include_usage)
+    wanted = conversation.response_format
+    if task := task_of(conversation.messages, as_json=bool(wanted and wanted.type != "text")):
+        check(conversation, task=True)
+        found = await follow_ups(service, caller, conversation.messages) if task.kind.name == "follow_ups" else ()
+        return _at_once(task.reply(found), conversation, include_usage)
     asked = await question_of(service, caller, conversation)
     options = usual_options(service.runs, asked.depth, earlier=asked.earlier, **asked.changes)
     run_id = await service.begin(caller, asked.question, options, asked.thread, idempotency_key)
@@ -56,10 +76,9 @@ async def chat_completion(
     base = str(request.base_url).rstrip("/")
     where = {"Content-Location": f"/v1/runs/{run_id}"}
     if conversation.stream:
-        include_usage = bool(conversation.stream_options and conversation.stream_options.include_usage)
-        lines = chunks(service, run, conversation.model, base, include_usage)
+        lines = chunks(service, run, conversation.model, base, include_usage, asked.aside)
         return StreamingResponse(lines, headers=STREAM_HEADERS | where, media_type=EVENT_STREAM)
-    reply = await _completion(service, run, conversation.model, base)
+    reply = await _completion(service, run, conversation.model, base, asked.aside)
     return Response(reply.model_dump_json(), headers=where, media_type="application/json")
 
 
@@ -76,7 +95,22 @@ async def model(model: str) -> Model:
     return Model(id=model, created=_OFFERED)
 
 
-async def _completion(service: Service, run: RunRow, model: str, base: str) -> Completion:
+def _at_once(content: str, conversation: CompletionRequest, include_usage: bool) -> Response:
+    """A reply without a run."""
+    reply = Completion(
+        id=f"chatcmpl-{uuid4().hex[:12]}",
+        created=int(time.time()),
+        model=conversation.model,
+        choices=[Choice(message=AnswerMessage(content=content, annotations=[]))],
+        usage=TokenUsage(prompt_tokens=0, completion_tokens=0, total_tokens=0),
+        steelman=None,
+    )
+    if conversation.stream:
+        return StreamingResponse(chunks_of(reply, include_usage), headers=STREAM_HEADERS, media_type=EVENT_STREAM)
+    return Response(reply.model_dump_json(), media_type="application/json")
+
+
+async def _completion(service: Service, run: RunRow, model: str, base: str, aside: bool) -> Completion:
     try:
         answer = await service.answer(run.id)
     except SteelmanError as exc:
@@ -85,7 +119,7 @@ async def _completion(service: Service, run: RunRow, model: str, base: str) -> C
         id=completion_id(run),
         created=created(run),
         model=model,
-        choices=[Choice(message=message_of(answer, base))],
+        choices=[Choice(message=message_of(answer, base, aside))],
         usage=usage_of(answer),
         steelman=About(run_id=run.id, thread=run.thread, outcome=answer.outcome),
     )
