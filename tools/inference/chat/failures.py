@@ -3,6 +3,7 @@
 Each client has errors of its own, with the status as a number, the server's words, or what it came from behind them.
 """
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,24 @@ from tools.net.http import answered
 
 if TYPE_CHECKING:
     import httpx
+
+_LENGTH_CODES = frozenset(
+    """context_length_exceeded exceed_context_size_error model_context_window_exceeded request_too_large
+    tokens_limit_reached string_above_max_length""".split()
+)
+_SENT = (None, "", "messages", "message", "prompt", "input", "inputs", "input_tokens", "contents")
+"""What a refusal names as its parameter where it is about the text that was sent, or about nothing in particular."""
+_TOO_LONG = re.compile(
+    r"""context[ _-]?(length|window|size) | maximum\ (prompt|model|input|allowed\ input)\ length
+    | longer\ than\ the\ model
+    | (prompt|inputs?|request|messages?|contents?|entity|body)\W(\(\d+\ tokens\)\ )?((is|are|was)\ )?too\ (long|large)
+    | too\ large\ for\ model | too\ many\ (input\ )?tokens | reduce\ (the|your)\ (length|prompt|input)
+    | number\ of\ tokens | tokens?\ (count|limit)\b | input\ length | max(imum)?\ tokens
+    | (less\ than|at\ most|exceeds?|limit\ of)\ [\d,]+\ (tokens|characters) | 超长 | 长度超""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_FORM = re.compile(r"schema|response_format", re.IGNORECASE)
+_WORDS = 600  # characters of a refusal; what follows may be what was sent, said back
 
 
 def status_of(exc: BaseException) -> int | None:
@@ -25,6 +44,27 @@ def server_words(exc: BaseException) -> str:
         if said or (_status(one) is not None and (said := _message(getattr(one, "message", None)))):
             return said
     return str(exc)
+
+
+def too_long(exc: BaseException) -> bool:
+    """Whether a refusal says that what was sent is longer than the model reads: by its status, its code or the
+    parameter that it names, and by its words where none of them says so."""
+    status, told = status_of(exc), [d for one in _causes(exc) for a in ("body", "details") for d in _nested(one, a)]
+    if status in (401, 403, 404) or (status is None and not told):
+        return False
+    if status == 413 or any(d.get(name) in _LENGTH_CODES for d in told for name in ("code", "type")):
+        return True
+    if any(d.get("param") not in _SENT for d in told):
+        return False
+    said = server_words(exc)
+    if status == 429:  # of tokens a minute there is another one; this is one request with too many of them
+        return "request too large" in said.lower()
+    return speaks_of_length(said)
+
+
+def speaks_of_length(said: str) -> bool:
+    """Whether a refusal in these words is about the length of a text."""
+    return bool(_TOO_LONG.search(said[:_WORDS])) and not _FORM.search(said[:_WORDS])
 
 
 def connection_failure(exc: BaseException) -> "httpx.HTTPError | httpx.InvalidURL | None":
@@ -59,6 +99,14 @@ def _status(exc: BaseException) -> int | None:
         if isinstance(status, int) and 300 <= status < 600:
             return status
     return None
+
+
+def _nested(exc: BaseException, name: str) -> Iterator[dict[str, Any]]:
+    """What a refusal says, from the outside in."""
+    body = getattr(exc, name, None)
+    while isinstance(body, dict):
+        yield body
+        body = body.get("error")
 
 
 def _message(body: Any) -> str:

@@ -15,9 +15,17 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from pydantic import BaseModel
 
 from tools.budget import current_budget, current_log
-from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
-from tools.inference.chat.failures import connection_failure, limit_error, reply_had_begun, server_words, status_of
+from tools.errors import DeadlineError, PromptTooLongError, ProviderDownError, ProviderError, ProviderReplyError
+from tools.inference.chat.failures import (
+    connection_failure,
+    limit_error,
+    reply_had_begun,
+    server_words,
+    status_of,
+    too_long,
+)
 from tools.inference.chat.forms import Form, described
+from tools.inference.chat.lengths import ReadLengths
 from tools.inference.chat.prices import Price, cost_of
 from tools.inference.chat.replies import read_reply
 from tools.inference.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
@@ -95,6 +103,7 @@ class ChatModel:
         self._silence = silence
         self._patience = None if self.local else Patience(model, partial(cost_of, self._price))
         self._form = vendor.form
+        self._read = ReadLengths(self.name)
         self._client: BaseChatModel | None = None
         self._http: Any = None
 
@@ -102,7 +111,7 @@ class ChatModel:
         """The model's reply as a `shape`.
 
         Raises ProviderDownError (unreachable, key refused, keeps failing), ProviderReplyError (twice not the shape,
-        enormous, empty, refused), BudgetError, DeadlineError.
+        enormous, empty, refused), PromptTooLongError, BudgetError, DeadlineError.
         """
         check_key(self._key)
         check_address(self._url)
@@ -114,7 +123,7 @@ class ChatModel:
         while True:
             try:
                 return read_reply(await self._reply(_messages(system, asked), shape), shape)
-            except _RefusedError:
+            except (_RefusedError, PromptTooLongError):
                 raise
             except ProviderReplyError as exc:
                 if asked != first:
@@ -176,6 +185,7 @@ class ChatModel:
             if served:  # a server that does not count leaves an estimate: about four characters a token
                 given, written = given or sum(len(t) for _, t in messages) // 4, written or len(made) // 4
                 budget.add_tokens(given, written, cost_of(self._price, given, written))
+        self._read.check(sum(len(text) for _, text in messages), given)
         return made
 
     def _chunks(
@@ -224,6 +234,9 @@ class ChatModel:
         import httpx
 
         here, said, status = f"{self.name} at {self.address}", self._said(exc), status_of(exc)
+        if too_long(exc):
+            told = f"{self.name} refused the request, which is longer than it reads ({said.rstrip('.')})."
+            return PromptTooLongError(f"{told} Give its server a longer context, or set a model that reads more.")
         if status is not None:
             if self._vendor.bad_key and self._vendor.bad_key in said:
                 status = 401
