@@ -20,12 +20,12 @@ _LENGTH_CODES = frozenset(
 _SENT = (None, "", "messages", "message", "prompt", "input", "inputs", "input_tokens", "contents")
 """What a refusal names as its parameter where it is about the text that was sent, or about nothing in particular."""
 _TOO_LONG = re.compile(
-    r"""context[ _-]?(length|window|size) | maximum\ (prompt|model|input|allowed\ input)\ length
-    | longer\ than\ the\ model
-    | (prompt|inputs?|request|messages?|contents?|entity|body)\W(\(\d+\ tokens\)\ )?((is|are|was)\ )?too\ (long|large)
-    | too\ large\ for\ model | too\ many\ (input\ )?tokens | reduce\ (the|your)\ (length|prompt|input)
-    | number\ of\ tokens | tokens?\ (count|limit)\b | input\ length | max(imum)?\ tokens
-    | (less\ than|at\ most|exceeds?|limit\ of)\ [\d,]+\ (tokens|characters) | 超长 | 长度超""",
+    r"""context[ _-]?(length|window|size|limit) | (prompt|input|sequence|model)\ length | (is|are|was|were)\ too\ long
+    | (prompt|inputs?|request|messages?|contents?|entity|body)\ (\(\d+\ tokens\)\ )?(is\ |are\ )?too\ (long|large)
+    | longer\ than\ the\ model | too\ large\ for\ model | too\ many\ (input\ )?tokens
+    | reduce\ (the|your)\ (length|prompt|input)
+    | number\ of\ tokens | tokens?\ (count|limit)\b | max(imum)?\ tokens | inputs?`?\ tokens | size\ exceeds
+    | (less\ than|at\ most|exceeds?|limit\ of)\ [\d,]+\ (tokens|characters) | at\ least\ 1,\ got\ - | 超长 | 长度超""",
     re.IGNORECASE | re.VERBOSE,
 )
 _FORM = re.compile(r"schema|response_format", re.IGNORECASE)
@@ -110,7 +110,7 @@ def _nested(exc: BaseException, name: str) -> Iterator[dict[str, Any]]:
 
 
 def _message(body: Any) -> str:
-    """The message in what a refusal holds: itself, {'message': …} or {'error': {'message': …}}."""
+    """The message in what a refusal holds: itself, {'message': …}, {'error': {'message': …}} or {'detail': …}."""
     while isinstance(body, dict):
-        body = body.get("message") or body.get("error")
+        body = body.get("message") or body.get("error") or body.get("detail")
     return body if isinstance(body, str) else ""

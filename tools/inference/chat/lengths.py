@@ -3,8 +3,10 @@ context has 4,096 tokens where nobody set another one.
 
 What such a server counts as read tells it, in one of two ways, neither of which needs the model's own tokens:
 
-- far fewer tokens than any language takes for so many characters;
+- far fewer tokens than so many characters take: prose has four to five a token, and for no tokenizer more than six;
 - the same number for prompts of different lengths, which is where it cuts.
+
+Either is believed sooner where the number is a context's: a multiple of 512, of which Ollama fills all or half and two.
 """
 
 from collections.abc import Iterator
@@ -14,9 +16,9 @@ from contextvars import ContextVar
 from tools.budget import current_log
 from tools.errors import PromptTooLongError
 
-_CHARACTERS = 12  # of a token at most: prose has four to five, in no language and for no tokenizer more than six
 _LEAST = 500  # tokens; a smaller count is no full context, but one that leaves out what was cached, or a made-up one
-_APART = 1.1  # times as long is of another length
+_SURE = 8.0, 1.1  # characters of a token, and times that one prompt is as long as another, from which it is plain
+_ROUND = 5.0, 1.01  # the same where the number is a context's
 _WHOLE: ContextVar[bool] = ContextVar("whole", default=False)
 
 
@@ -35,14 +37,18 @@ class ReadLengths:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._shortest: dict[int, int] = {}  # prompt of so many tokens, in characters
+        self._seen: dict[int, tuple[int, int]] = {}  # characters of the prompts of so many tokens: fewest and most
 
     def check(self, characters: int, tokens: int) -> None:
         """Has the answer say, once, that a prompt was cut. Raises PromptTooLongError inside of `read_whole`."""
         if tokens < _LEAST:
             return
-        shortest = self._shortest[tokens] = min(characters, self._shortest.get(tokens, characters))
-        if characters <= min(_CHARACTERS * tokens, _APART * shortest):
+        fewest, most = self._seen.get(tokens, (characters, characters))
+        a_token, times = _ROUND if tokens % 512 in (0, 1, 2, 511) else _SURE
+        fewest, most = min(characters, fewest), max(characters, most)
+        cut = characters > a_token * tokens or most > times * fewest
+        self._seen[tokens] = (0 if cut else fewest), most  # where it cut once it always does
+        if not cut:
             return
         told = (
             f"The server of {self._name} read only the first or last part of what it was sent, and did not say so: its "
