@@ -122,7 +122,6 @@ class EndpointEncoder:
     async def _part(self, post: _Post, texts: Sequence[str]) -> tuple[list[Rows], bool]:
         """The vectors of some texts, and whether they came in one request. Where the server refuses so many, each half
         is sent; the size that passes so is the largest from then on, unless one text alone was what it refused."""
-        refused = False
         if len(texts) <= self._batch:
             try:
                 return [await post(texts)], True
@@ -130,12 +129,11 @@ class EndpointEncoder:
                 of_length = exc.status > 0 and speaks_of_length(str(exc))
                 if not of_length and (exc.status not in _OF_SIZE or len(texts) == 1):
                     raise
-                refused = True
         if len(texts) == 1:
             return [await self._shortened(post, texts[0])], False
         half = (len(texts) + 1) // 2
         made = [await self._part(post, part) for part in parts(texts, half)]
-        if refused and all(whole for _, whole in made):
+        if all(whole for _, whole in made):
             self._batch = min(self._batch, half)
         return [rows for part, _ in made for rows in part], False
 
@@ -152,14 +150,11 @@ class EndpointEncoder:
 
     async def _post(self, client: "httpx.AsyncClient", free: asyncio.Semaphore, texts: Sequence[str]) -> Rows:
         """The vectors of texts that are sent in one request, which is counted."""
-        url, body = (
-            f"{self.address}/embeddings",
-            {"model": self._model, "input": list(texts), "encoding_format": "float"},
-        )
+        body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
         async with free:
             current_budget().begin_call()
-            reply = await fetch_json(client, "POST", url, name=self._called, body=body)
-        _count(reply, 0.0 if is_local(url) else None)
+            reply = await fetch_json(client, "POST", f"{self.address}/embeddings", name=self._called, body=body)
+        _count(reply, 0.0 if is_local(self.address) else None)
         return _rows(reply, len(texts))
 
 
