@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
@@ -128,6 +129,7 @@ class Settings(BaseSettings):
     embeddings_url: str = _text("An OpenAI-compatible embeddings server as the encoder.")
     embeddings_model: str = _text("The embeddings server's model.")
     embeddings_api_key: SecretStr = Field(default=_NO_KEY, description="The embeddings server's key.")
+    embeddings_batch: int = Field(default=64, ge=1, description="Texts in a request; fewer where it refuses them.")
     reranker: str = _text("A preset or a cross-encoder (name or folder) that re-ranks what was found.")
 
     # The HTTP service
@@ -190,13 +192,10 @@ class Settings(BaseSettings):
     def _rate(cls, value: str) -> str:
         from limits import parse_many
 
-        try:
-            fine = all(rate.amount > 0 for rate in parse_many(value))
-        except ValueError:
-            fine = False
-        if not fine:
-            raise ValueError("a rate is a number of requests and a time, such as 10/second or 10/second; 300/minute")
-        return value
+        with suppress(ValueError):
+            if all(rate.amount > 0 for rate in parse_many(value)):
+                return value
+        raise ValueError("a rate is a number of requests and a time, such as 10/second or 10/second; 300/minute")
 
     @field_validator("api_hosts", "api_origins", mode="after")
     @classmethod

@@ -86,6 +86,13 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_autho
     monkeypatch.setenv("STEELMAN_DATA_DIR", str(tmp_path / "data"))
 
 
+@pytest.fixture(autouse=True)
+def _nothing_learned() -> None:
+    """A later test's server may get the port of an earlier one's, of which something was learned."""
+    if model := sys.modules.get("tools.inference.chat.model"):
+        model._FORMS.clear()
+
+
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
     """A model server without a script, which a test then gives one."""

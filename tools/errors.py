@@ -22,6 +22,7 @@ SteelmanError
 │   ├── BudgetError           the run may not spend more on it
 │   ├── ProviderDownError     cannot be reached, refuses the key, keeps failing: not worth asking again
 │   ├── ProviderReplyError    answered, and the answer cannot be used
+│   │   └── PromptTooLongError  what was sent is longer than the model reads
 │   └── JudgeError            the run's judge failed: what it scored is scored again by its replacement
 └── RunError                  a run cannot be continued
     ├── RunBusyError          another process is working on it
@@ -142,11 +143,20 @@ class BudgetError(ProviderError):
 
 
 class ProviderDownError(ProviderError):
-    """A provider cannot be reached, refuses the key or keeps failing; it is not worth asking again in this run."""
+    """A provider cannot be reached, refuses the key or keeps failing; it is not worth asking again in this run.
+
+    `status`: that of its refusal over HTTP; 0 without one.
+    """
+
+    status = 0
 
 
 class ProviderReplyError(ProviderError):
     """A provider answered, and its answer cannot be used: not the schema, empty, or enormous."""
+
+
+class PromptTooLongError(ProviderReplyError):
+    """What was sent is longer than the model reads: its server refused it for that, or cut it."""
 
 
 class JudgeError(ProviderError):

@@ -34,6 +34,7 @@ def build_encoder(settings: Settings, embedded: Encoder) -> Encoder:
             settings.embeddings_api_key.get_secret_value(),
             query_prompt=settings.encoder_query_prompt,
             document_prompt=settings.encoder_document_prompt,
+            batch=settings.embeddings_batch,
         )
     if not settings.encoder:
         return embedded

@@ -192,7 +192,9 @@ async def fetch_json(
         raise ProviderDownError(f"{name} cannot be reached ({said}).") from exc
     if response.status_code >= 300:
         said = without_key(data.decode("utf-8", "replace"), client.headers, headers)
-        raise status_error(name, response.status_code, said, key)
+        refusal = status_error(name, response.status_code, said, key)
+        refusal.status = response.status_code
+        raise refusal
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as exc:

@@ -16,6 +16,25 @@ if TYPE_CHECKING:
     import httpx
 
 
+_LENGTH_CODES = frozenset(
+    """context_length_exceeded exceed_context_size_error model_context_window_exceeded request_too_large
+    tokens_limit_reached string_above_max_length""".split()
+)
+_SENT = ("", "messages", "message", "prompt", "input", "inputs", "input_tokens", "contents")
+"""What a refusal names as its parameter where it is about the text that was sent, or about nothing in particular."""
+_TOO_LONG = re.compile(
+    r"""context[ _-]?(length|window|size|limit) | (prompt|input|sequence|model)\ length | (is|are|was|were)\ too\ long
+    | (prompt|inputs?|request|messages?|contents?|entity|body)\ (\(\d+\ tokens\)\ )?(is\ |are\ )?too\ (long|large)
+    | longer\ than\ the\ model | too\ large\ for\ model | too\ many\ (input\ )?tokens
+    | reduce\ (the|your)\ (length|prompt|input)
+    | number\ of\ tokens | tokens?\ (count|limit)\b | max(imum)?\ tokens | inputs?`?\ tokens | size\ exceeds
+    | (less\ than|at\ most|exceeds?|limit\ of)\ [\d,]+\ (tokens|characters) | at\ least\ 1,\ got\ - | 超长 | 长度超""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_FORM = re.compile(r"schema|response_format", re.IGNORECASE)
+_WORDS = 600  # characters of a refusal; what follows may be what was sent, said back
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """What a server says where it refuses a request. code, param: its own names for what is wrong and for the field
@@ -27,30 +46,28 @@ class Refusal:
     words: str = ""
 
 
-_TOO_LONG_CODES = re.compile(r"context|too_long|above_max_length|too_large", re.IGNORECASE)
-_TOO_LONG_WORDS = re.compile(
-    r"context (?:length|window|size)|context_length|(?:prompt|input|request)[^.]{0,40} (?:is )?too long"
-    r"|number of tokens|maximum (?:context|sequence|input|prompt)|exceed[^.]{0,60}\btokens?\b",
-    re.IGNORECASE,
-)
-
-
 def too_long(refusal: Refusal) -> bool:
-    """Whether it was refused for its length. The server's code or the field that it names tells; its words do where
-    it names neither."""
-    if refusal.status == 413 or _TOO_LONG_CODES.search(refusal.code):
+    """Whether a refusal says that what was sent is longer than the model reads: by its status, its code or the field
+    that it names, and by its words where none of them says so."""
+    if refusal.status in (401, 403, 404):
+        return False
+    if refusal.status == 413 or refusal.code in _LENGTH_CODES:
         return True
-    unsaid = refusal.param in ("", "messages", "prompt", "input")
-    return unsaid and refusal.status in (400, 422, 500) and bool(_TOO_LONG_WORDS.search(refusal.words))
+    if refusal.status == 429:  # of tokens a minute there is another one; this is one request with too many of them
+        return "request too large" in refusal.words.lower()
+    return refusal.param in _SENT and speaks_of_length(refusal.words)
+
+
+def speaks_of_length(said: str) -> bool:
+    """Whether a refusal in these words is about the length of a text."""
+    return bool(_TOO_LONG.search(said[:_WORDS])) and not _FORM.search(said[:_WORDS])
 
 
 def refusal_of(exc: BaseException) -> Refusal | None:
     """The refusal that an error is, or came from; None for what is no refusal."""
-    status = status_of(exc)
-    if status is None:
-        return None
-    code, param, words = "", "", [str(exc)]
-    for body in (found for one in _causes(exc) if (found := _body(one))):
+    status, bodies = status_of(exc), [found for one in _causes(exc) if (found := _body(one))]
+    code, param, words = "", "", [server_words(exc)]
+    for body in bodies:
         words.append(json.dumps(body, ensure_ascii=False, default=str))
         error = body.get("error")
         inner = error if isinstance(error, dict) else body
@@ -58,6 +75,8 @@ def refusal_of(exc: BaseException) -> Refusal | None:
         code = code or next((v for k in ("code", "type") if isinstance(v := inner.get(k), str)), "")
         named = inner.get("param")
         param = param or (named if isinstance(named, str) else "") or _place(body)
+    if status is None:  # an error in the middle of a stream has none
+        return Refusal(400, code, param, " ".join(words)) if code in _LENGTH_CODES else None
     return Refusal(status, code, param, " ".join(words))
 
 
@@ -125,7 +144,7 @@ def _status(exc: BaseException) -> int | None:
 
 
 def _message(body: Any) -> str:
-    """The message in what a refusal holds: itself, {'message': …} or {'error': {'message': …}}."""
+    """The message in what a refusal holds: itself, {'message': …}, {'error': {'message': …}} or {'detail': …}."""
     while isinstance(body, dict):
-        body = body.get("message") or body.get("error")
+        body = body.get("message") or body.get("error") or body.get("detail")
     return body if isinstance(body, str) else ""

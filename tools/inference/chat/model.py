@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel
 
 from tools.budget import current_budget, current_log
-from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
+from tools.errors import DeadlineError, PromptTooLongError, ProviderDownError, ProviderError, ProviderReplyError
 from tools.inference.chat.failures import (
     Refusal,
     connection_failure,
@@ -26,8 +26,10 @@ from tools.inference.chat.failures import (
     refusal_of,
     reply_had_begun,
     server_words,
+    too_long,
 )
 from tools.inference.chat.forms import Form, described
+from tools.inference.chat.lengths import ReadLengths
 from tools.inference.chat.plain import told_apart
 from tools.inference.chat.prices import Price, cost_of
 from tools.inference.chat.replies import Reply
@@ -110,6 +112,7 @@ class ChatModel:
         self._temperature = temperature
         self._silence = silence
         self._patience = None if self.local else Patience(model, partial(cost_of, self._price))
+        self._lengths = ReadLengths(self.name)
         self._learning = asyncio.Lock()  # one call at a time finds out what the model takes
         self._clients: dict[bool, BaseChatModel] = {}  # with and without the temperature
         self._http: Any = None
@@ -130,7 +133,7 @@ class ChatModel:
         while True:
             try:
                 return self._read(await self._reply(system, asked, shape), shape)
-            except _RefusedError:
+            except (_RefusedError, PromptTooLongError):
                 raise
             except ProviderReplyError as exc:
                 if asked != first:
@@ -214,6 +217,7 @@ class ChatModel:
                 made = len(reply.text) + len(reply.thought)
                 given, written = given or sum(len(t) for _, t in messages) // 4, written or made // 4
                 budget.add_tokens(given, written, cost_of(self._price, given, written))
+        self._lengths.check(sum(len(text) for _, text in messages), given)
         return reply
 
     async def _chunks(
@@ -277,7 +281,7 @@ class ChatModel:
         if refusal is not None:
             if self._vendor.bad_key and self._vendor.bad_key in said:
                 refusal = Refusal(401)
-            return _DislikedError(refusal, self._refused(refusal.status, said))
+            return _DislikedError(refusal, self._refused(refusal, said))
         if own := own_error(exc):
             return ProviderDownError(f"{here} {own}") if isinstance(own, ProviderDownError) else own
         failure = connection_failure(exc)
@@ -290,8 +294,12 @@ class ChatModel:
         current_log().down.add(self.address)
         return ProviderDownError(f"{here} cannot be reached. Is the server on?")
 
-    def _refused(self, status: int, said: str) -> ProviderError:
+    def _refused(self, refusal: Refusal, said: str) -> ProviderError:
         """A refusal that the form of the request does not help against."""
+        status = refusal.status
+        if too_long(refusal):
+            told = f"{self.name} refused the request, which is longer than it reads ({said.rstrip('.')})."
+            return PromptTooLongError(f"{told} Give its server a longer context, or set a model that reads more.")
         if status in _OF_THE_REQUEST:
             return _RefusedError(f"{self.name} refused the request ({said.rstrip('.')}).")
         if status in (401, 403):

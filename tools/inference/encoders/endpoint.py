@@ -2,19 +2,30 @@
 
 import asyncio
 import hashlib
+import logging
 import threading
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.budget import current_budget
+from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
 from tools.inference.batching import parts
+from tools.inference.chat.failures import speaks_of_length
 from tools.net.http import fetch_json, is_local, open_client
 
+if TYPE_CHECKING:
+    import httpx
+
+_LOG = logging.getLogger(__name__)
 _MOST_CONCURRENT = 4  # requests under way together
+_OF_SIZE = (400, 413, 422)  # statuses of refusals that may be about how much was sent
+
+Rows = NDArray[np.float32]
+_Post = Callable[[Sequence[str]], Awaitable[Rows]]
 
 
 class EndpointEncoder:
@@ -22,7 +33,8 @@ class EndpointEncoder:
 
     url: up to and without `/embeddings`, as in http://127.0.0.1:8000/v1. key: sent as a bearer token. query_prompt and
     document_prompt: put before every query and document, for a model that was trained so. dimensions: of the model's
-    vectors; asked for once where None. batch: texts of one request. seconds: the longest silence of the server.
+    vectors; asked for once where None. batch: texts of one request at most; where the server refuses so many, fewer
+    are sent. seconds: the longest silence of the server.
 
     The server's name for the model stands for its weights: another model under the same name is not noticed.
 
@@ -48,6 +60,9 @@ class EndpointEncoder:
         self._document_prompt = document_prompt
         self._dimensions = dimensions
         self._batch = batch
+        self._passed = False  # a request as large as they become
+        self._told = False
+        self._called = f"the encoder {model}"
         self._seconds = seconds
         self._asking = threading.Lock()
         settings = "\x1f".join((model, query_prompt, document_prompt, str(dimensions or "")))
@@ -80,46 +95,67 @@ class EndpointEncoder:
             )
         return vectors
 
-    def _ask(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        bodies = [
-            {"model": self._model, "input": list(part), "encoding_format": "float"}
-            for part in parts(texts, self._batch)
-        ]
-        replies = post_all(f"{self.address}/embeddings", bodies, self._key, f"the encoder {self._model}", self._seconds)
-        rows = [_rows(reply, len(body["input"])) for reply, body in zip(replies, bodies, strict=True)]
+    def _ask(self, texts: Sequence[str]) -> Rows:
+        if current_budget().offline and not is_local(self.address):
+            raise ProviderDownError(f"{self._called} is not on this machine, and this run stays offline.")
+        rows = asyncio.run(self._all(texts))
         if len({part.shape[1] for part in rows}) > 1:
-            raise ProviderReplyError(f"the encoder {self._model} gave vectors of different lengths.")
+            raise ProviderReplyError(f"{self._called} gave vectors of different lengths.")
         return np.concatenate(rows)
 
+    async def _all(self, texts: Sequence[str]) -> list[Rows]:
+        """The vectors of all the texts, a few requests under way together. The first one goes alone until one has
+        passed: it finds out how many texts the server takes."""
+        left, headers = current_budget().seconds_left(), {"authorization": f"Bearer {self._key}"} if self._key else {}
+        async with open_client(headers, self._seconds) as client:
+            post = partial(self._post, client, asyncio.Semaphore(_MOST_CONCURRENT))
+            try:
+                async with asyncio.timeout(None if left == float("inf") else max(0.0, left)):
+                    alone = 0 if self._passed else self._batch
+                    made = [await self._part(post, texts[:alone])] if alone else []
+                    self._passed = self._passed or len(texts) > alone
+                    made += await asyncio.gather(*(self._part(post, p) for p in parts(texts[alone:], self._batch)))
+            except TimeoutError as exc:
+                raise DeadlineError(f"{self._called} did not answer within the time of the run.") from exc
+        return [rows for part, _ in made for rows in part]
 
-def post_all(url: str, bodies: Sequence[Any], key: str, name: str, seconds: float) -> list[Any]:
-    """The JSON replies to the bodies, in their order, a few requests under way together; every one is counted.
+    async def _part(self, post: _Post, texts: Sequence[str]) -> tuple[list[Rows], bool]:
+        """The vectors of some texts, and whether they came in one request. Where the server refuses so many, each half
+        is sent; the size that passes so is the largest from then on, unless one text alone was what it refused."""
+        if len(texts) <= self._batch:
+            try:
+                return [await post(texts)], True
+            except ProviderDownError as exc:
+                of_length = exc.status > 0 and speaks_of_length(str(exc))
+                if not of_length and (exc.status not in _OF_SIZE or len(texts) == 1):
+                    raise
+        if len(texts) == 1:
+            return [await self._shortened(post, texts[0])], False
+        half = (len(texts) + 1) // 2
+        made = [await self._part(post, part) for part in parts(texts, half)]
+        if all(whole for _, whole in made):
+            self._batch = min(self._batch, half)
+        return [rows for part, _ in made for rows in part], False
 
-    For threads without an event loop. Raises ProviderDownError (offline included), ProviderReplyError, DeadlineError,
-    BudgetError.
-    """
-    if current_budget().offline and not is_local(url):
-        raise ProviderDownError(f"{name} is not on this machine, and this run stays offline.")
-    return asyncio.run(_post_all(url, bodies, key, name, seconds))
+    async def _shortened(self, post: _Post, text: str) -> Rows:
+        """The vector of a text that is too long for the server: that of its first half, as most models cut of
+        themselves. The answer says so."""
+        rows = await post([text[: max(1, len(text) // 2)]])
+        told = f"The encoder {self._model} refused some texts as too long: of these it was given the first half."
+        if not self._told:
+            _LOG.warning("%s", told)
+        self._told = True
+        current_log().note("scope", told)
+        return rows
 
-
-async def _post_all(url: str, bodies: Sequence[Any], key: str, name: str, seconds: float) -> list[Any]:
-    free = asyncio.Semaphore(_MOST_CONCURRENT)
-    async with open_client({"authorization": f"Bearer {key}"} if key else {}, seconds) as client:
-
-        async def post(body: Any) -> Any:
-            async with free:
-                current_budget().begin_call()
-                reply = await fetch_json(client, "POST", url, name=name, body=body)
-                _count(reply, 0.0 if is_local(url) else None)
-                return reply
-
-        left = current_budget().seconds_left()
-        try:
-            async with asyncio.timeout(None if left == float("inf") else max(0.0, left)):
-                return await asyncio.gather(*(post(body) for body in bodies))
-        except TimeoutError as exc:
-            raise DeadlineError(f"{name} did not answer within the time of the run.") from exc
+    async def _post(self, client: "httpx.AsyncClient", free: asyncio.Semaphore, texts: Sequence[str]) -> Rows:
+        """The vectors of texts that are sent in one request, which is counted."""
+        body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
+        async with free:
+            current_budget().begin_call()
+            reply = await fetch_json(client, "POST", f"{self.address}/embeddings", name=self._called, body=body)
+        _count(reply, 0.0 if is_local(self.address) else None)
+        return _rows(reply, len(texts))
 
 
 def _count(reply: Any, cost: float | None) -> None:

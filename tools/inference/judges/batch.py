@@ -4,6 +4,9 @@ A call holds up to TOGETHER passages under labels that are random for each call,
 that a model which favours a place in the list favours nothing. A passage without a verdict, or with a side that was not
 offered, is asked about once more; what has no answer then is not judged. The grades stand for probabilities: what is
 clear is surely support, what is weak just is. Claims are checked the same way, a call a side (`check`).
+
+A call that is longer than the model reads, which its server refuses or cuts, is made again in halves, down to one
+passage; no later call is as large.
 """
 
 import asyncio
@@ -13,14 +16,16 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from random import SystemRandom
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from prompts.loader import as_data, load_prompt
+from tools.errors import PromptTooLongError
 from tools.inference.batching import parts
+from tools.inference.chat.lengths import read_whole
 from tools.inference.chat.model import ChatModel
 from tools.inference.judges.judge import ClaimCheck, Pair
 
@@ -38,6 +43,7 @@ _LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"
 _random = SystemRandom()
 
 Floats = NDArray[np.float32]
+T = TypeVar("T")
 
 
 class Verdict(BaseModel):
@@ -76,6 +82,7 @@ class BatchJudge:
         self.model = model
         self.threshold = self.sentence_threshold = threshold
         self._concurrency = min(concurrency, _MOST_CONCURRENT)
+        self._together = TOGETHER
         self.address = model.address
         prompts = "".join(load_prompt(name).digest for name in ("judge_batch", "check"))
         self.name = f"batch-judge-{model.name}-{sha256(f'{prompts}{model.address}'.encode()).hexdigest()[:8]}"
@@ -106,7 +113,10 @@ class BatchJudge:
         def take(statement: str, text: str, support: float) -> None:
             found[places.get((statement, text), [])] = support
 
-        calls = [partial(self._judge, call, take) for call in _calls(pairs)]
+        calls = [
+            partial(self._in_halves, partial(self._judge, call, take), call.texts)
+            for call in _calls(pairs, self._together)
+        ]
         await _within(seconds, calls, self._concurrency)
         return found
 
@@ -114,12 +124,28 @@ class BatchJudge:
         """For each claim how surely the passages say it, and how surely it serves the side, shape (n, 2); NaN for one
         without an answer. Raises as `support`."""
         found = np.full((len(claims), 2), np.nan, np.float32)
-        calls = [partial(self._check, side, claims, part, found) for part in parts(range(len(claims)), TOGETHER)]
+        ask = partial(self._check, side, claims, found)
+        calls = [partial(self._in_halves, ask, part) for part in parts(range(len(claims)), self._together)]
         await _within(seconds, calls, self._concurrency)
         return found
 
-    async def _judge(self, call: "_Call", take: Callable[[str, str, float], None]) -> None:
-        missing = list(call.texts)
+    async def _in_halves(self, ask: Callable[[Sequence[T]], Awaitable[None]], items: Sequence[T]) -> None:
+        """Asks about the items together or, where that is longer than the model reads, about each half of them."""
+        half = (len(items) + 1) // 2
+        if len(items) <= self._together:
+            try:
+                with read_whole(len(items) > 1):  # one that is cut even so is judged by what was read of it
+                    await ask(items)
+                return
+            except PromptTooLongError:
+                if len(items) == 1:
+                    raise
+                self._together = min(self._together, half)
+        for part in parts(items, half):
+            await self._in_halves(ask, part)
+
+    async def _judge(self, call: "_Call", take: Callable[[str, str, float], None], given: Sequence[str]) -> None:
+        missing = list(given)
         for _ in range(_ATTEMPTS):
             if not missing:
                 return
@@ -138,7 +164,7 @@ class BatchJudge:
             answered = {texts[v.passage] for v in known}
             missing = [text for text in missing if text not in answered]
 
-    async def _check(self, side: str, claims: Sequence[ClaimCheck], places: Iterable[int], found: Floats) -> None:
+    async def _check(self, side: str, claims: Sequence[ClaimCheck], found: Floats, places: Iterable[int]) -> None:
         missing = list(places)
         for _ in range(_ATTEMPTS):
             if not missing:
@@ -171,19 +197,19 @@ class _Call:
     texts: tuple[str, ...]
 
 
-def _calls(pairs: Sequence[Pair]) -> Iterator[_Call]:
+def _calls(pairs: Sequence[Pair], together: int) -> Iterator[_Call]:
     """The calls in which every pair's text is read beside its statement and the other sides'."""
     question = next((p.question for p in pairs if p.question), "")
     statements = list(dict.fromkeys(s for p in pairs for s in (p.statement, p.contrary) if s))
     for sides in parts(statements, _SIDES):
         texts = dict.fromkeys(p.text for p in pairs if p.statement in sides)
-        yield from (_Call(question, tuple(sides), tuple(part)) for part in _of_bounded_length(list(texts)))
+        yield from (_Call(question, tuple(sides), tuple(part)) for part in _of_bounded_length(list(texts), together))
 
 
-def _of_bounded_length(texts: Sequence[str]) -> Iterator[list[str]]:
+def _of_bounded_length(texts: Sequence[str], together: int) -> Iterator[list[str]]:
     part: list[str] = []
     for text in texts:
-        if part and (len(part) == TOGETHER or sum(map(len, part)) + len(text) > _CHARACTERS):
+        if part and (len(part) == together or sum(map(len, part)) + len(text) > _CHARACTERS):
             yield part
             part = []
         part.append(text)
