@@ -8,9 +8,16 @@ server's over real HTTP on this machine) and returns what a person would see of 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from web_server import WebServer, open_fetcher
+
+from agent.answer.notes import what_happened
+from agent.state import RunState
+from tools.errors import SourceError
+from tools.web.domains import DomainLists
+from tools.web.sources import read_source
 
 
 @dataclass(frozen=True)
@@ -35,9 +42,81 @@ class Row:
     wrong: tuple[str, ...] = ()
 
 
+# --- walls: pages that ask or refuse instead of showing a text --------------------------------------------------------
+
+
+async def page_of_the_web(given: tuple[str, ...], bench: Bench) -> str:
+    """What fetching and reading a page comes to; given: its title and its paragraphs."""
+    title, *paragraphs = given
+    html = f"<html><head><title>{title}</title></head><body>{''.join(f'<p>{p}</p>' for p in paragraphs)}</body></html>"
+    with WebServer() as site:
+        fetcher = open_fetcher()
+        try:
+            document = await read_source(await fetcher.fetch(site.page("/page", html)), DomainLists.load())
+        except SourceError as exc:
+            return str(exc)
+        finally:
+            await fetcher.aclose()
+    return document.text
+
+
+async def note_of_unread(given: dict[str, str], bench: Bench) -> str:
+    """What the answer's notes say of pages and why they were not read."""
+    return "".join(note.text for note in what_happened(cast(RunState, {"unread": given})))
+
+
+WALLS = (
+    Row("a consent page", page_of_the_web, (
+        "Parking fees to rise | Courier",
+        "With your agreement we and our 812 partners store and read information on your device to show personalised "
+        "advertising and content, to measure how it performs and to learn about our audience.",
+        "You can accept everything, refuse everything, or look at each purpose in turn. Some partners rely on "
+        "legitimate interest, to which you may object. Your choice can be changed whenever you like.",
+    ), right=("consent to cookies is asked for",)),
+    Row("a page that is gone, with status 200", page_of_the_web, (
+        "We couldn't find that",
+        "The page you are looking for may have been moved or renamed, or the link that brought you here may be old. "
+        "Check the address, use the search box above, or start again from the home page. If you think that something "
+        "is broken please tell us which link you followed, so that we can put it right for the next reader.",
+    ), right=("the page is not there",)),
+    Row("a page for other countries", page_of_the_web, (
+        "Not available where you are",
+        "Because of licensing agreements this report can only be seen in the country where it was made. If you are "
+        "there and still see this notice, your provider may be sending you through another country, or you may be "
+        "using a VPN. Switch it off and try again. Our bulletins can be heard everywhere, free of charge.",
+    ), right=("is not shown in this region",)),
+    Row("a teaser before a wall", page_of_the_web, (
+        "The school that banned homework",
+        "When the bell rings at Saint Brannoc's, nobody carries a bag home.",
+        "You have read your three free articles this month. Choose a plan to go on reading: 6 euros a month, or 11 "
+        "with the printed paper; students pay half. Subscribers get the Saturday letter, the puzzle page and audio "
+        "versions of long reports. You can cancel at any time. Already a subscriber? Log in.",
+    ), right=("a subscription is asked for",)),
+    Row("an article about a ban, in its words", page_of_the_web, (
+        "Access denied: how Turkey blocked an encyclopaedia",
+        "In April 2017 Turkey blocked access to Wikipedia in all languages. Visitors saw the words “this page is not "
+        "available in your country”. The court ruled in December 2019 that the ban violated freedom of expression, and "
+        "access was restored in January. Students, who had used mirror sites, celebrated; the government said that it "
+        "respected the ruling but still regarded two articles as defamatory.",
+    ), right=("The court ruled",)),
+    Row("an article about consent, with a newsletter below", page_of_the_web, (
+        "Cookies don't crumble",
+        "Every website asks for consent, and nobody reads the question. In a study of 1,200 visitors to German news "
+        "sites, 93 per cent pressed the brightest button within two seconds. The law said that consent must be "
+        "informed. It did not say that the button for refusal should be grey and hidden behind a second page. The "
+        "advertisers have fought a single setting in the browser for a decade.",
+        "Subscribe to our newsletter.",
+    ), right=("93 per cent",)),
+    Row("more walls than are named", note_of_unread, {
+        **{f"https://a.example/{n}": "consent to cookies is asked for" for n in range(4)},
+        "https://b.example/": "the site refuses access",
+    }, right=("5 web pages could not be read", "consent to cookies is asked for 4", "the site refuses access 1")),
+)  # fmt: skip
+
+
 # --- the table --------------------------------------------------------------------------------------------------------
 
-ROWS: tuple[Row, ...] = ()
+ROWS: tuple[Row, ...] = (*WALLS,)
 
 
 @pytest.mark.usefixtures("quick_retries")
