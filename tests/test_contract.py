@@ -79,12 +79,6 @@ WALLS = (
         "Check the address, use the search box above, or start again from the home page. If you think that something "
         "is broken please tell us which link you followed, so that we can put it right for the next reader.",
     ), right=("the page is not there",)),
-    Row("a page for other countries", page_of_the_web, (
-        "Not available where you are",
-        "Because of licensing agreements this report can only be seen in the country where it was made. If you are "
-        "there and still see this notice, your provider may be sending you through another country, or you may be "
-        "using a VPN. Switch it off and try again. Our bulletins can be heard everywhere, free of charge.",
-    ), right=("is not shown in this region",)),
     Row("a teaser before a wall", page_of_the_web, (
         "The school that banned homework",
         "When the bell rings at Saint Brannoc's, nobody carries a bag home.",

@@ -19,29 +19,31 @@ _TEASER = 250  # words; more of an article is worth reading although it breaks o
 _END = 150  # characters at the end of a teaser
 _REASONS = {
     "asks whether the reader is human": r"captcha|\b(?:human|robot|(?:ro)?bots?|real person)\b|just a moment|"
-    r"(?:check\w*|of) your (?:browser|connection)|(?:unusual|automated) \w+|ddos|security (?:check|service)|too many requests",
-    "a login is asked for": r"\b(?:log|sign|logged|signed)[ -]?in\b|log-?in\b|password|register\w*|(?:members|staff) only|"
-    r"(?:create|have) an account",
-    "a subscription is asked for": r"subscri\w+|free (?:articles|stor\w+)|membership|become a|cancel|[$£€] ?\d|unlimited|"
-    r"purchase|\brent\b|buy (?:this|the)|paid|(?:continue|keep|go on) reading|unlock",
-    "consent to cookies is asked for": r"cookies?|partners|consent|legitimate interest|(?:accept|reject|allow) (?:all|everything)|"
-    r"personali[sz]ed|privacy|purposes",
+    r"(?:check\w*|of) your (?:browser|connection)|(?:unusual|automated) \w+|ddos|security (?:check|service)"
+    r"|too many requests",
+    "a login is asked for": r"\b(?:log|sign|logged|signed)[ -]?in\b|log-?in\b|password|register\w*|(?:members"
+    r"|staff) only|(?:create|have) an account",
+    "a subscription is asked for": r"subscri\w+|free (?:articles|stor\w+)|membership|become a|cancel|[$£€] ?\d"
+    r"|unlimited|purchase|\brent\b|buy (?:this|the)|paid|(?:continue|keep|go on) reading|unlock",
+    "consent to cookies is asked for": r"cookies?|partners|consent|legitimate interest|(?:accept|reject|allow) (?:all"
+    r"|everything)|personali[sz]ed|privacy|purposes",
     "shows nothing without JavaScript": r"java ?script|\bscripts?\b|supported browser|outdated browser|ad ?-?blocker",
-    "is not shown in this region": r"your (?:country|region|location)|where you are|european|legal (?:reasons|demand)|\bvpn\b|"
-    r"(?:rights|licen[sc]ing) agreements?|gdpr|\b451\b|travelling|abroad",
-    "the site refuses access": r"denied|forbidden|blocked|refus\w+|permission|\b403\b|firewall|restricted|\bip\b|not allowed|policy",
-    "the page is not there": r"not found|\b404\b|moved|removed|deleted|looking for|bookmarks?|oops|no longer|address|archived|"
-    r"broken|search|home ?page|not available any",
-    "the site is closed": r"maintenance|back (?:soon|online|on|shortly)|temporarily|inconvenience|patience|offline|suspended|"
-    r"for sale|\b50[0234]\b|status page|upgrades?",
+    "is not shown in this region": r"your (?:country|region|location)|where you are|european|legal (?:reasons|demand)"
+    r"|\bvpn\b|(?:rights|licen[sc]ing) agreements?|gdpr|\b451\b|travelling|abroad",
+    "the site refuses access": r"denied|forbidden|blocked|refus\w+|permission|\b403\b|firewall|restricted|\bip\b"
+    r"|not allowed|policy",
+    "the page is not there": r"not found|\b404\b|moved|removed|deleted|looking for|bookmarks?|oops|no longer|address"
+    r"|archived|broken|search|home ?page|not available any",
+    "the site is closed": r"maintenance|back (?:soon|online|on|shortly)|temporarily|inconvenience|patience|offline"
+    r"|suspended|for sale|\b50[0234]\b|status page|upgrades?",
     "the reader's age is asked for": r"\bage\b|date of birth|\b18\b|eighteen|adults?\b|drinking",
 }
 _QUOTED = re.compile(r"“[^”]*”|\"[^\"\n]*\"|‘[^’\n]{8,}’|(?<!\w)'[^'\n]{8,}'(?!\w)")
 # What an article breaks off with of which only the beginning is free.
 _ASKED = re.compile(
-    r"(?:subscribe|register|(?:log|sign) ?in|join)\b[^.!?\n]{0,40}\bto (?:continue|keep|read|view|see|unlock|access|finish)\b"
-    r"|to (?:continue|keep) reading|already (?:a )?(?:subscriber|member)\?|unlock this (?:article|story)|subscribers only"
-    r"|reached your (?:\w+ )?limit|free articles? (?:left|this)|subscription (?:is )?required",
+    r"(?:subscribe|register|(?:log|sign) ?in|join)\b[^.!?\n]{0,40}\bto (?:continue|keep|read|view|see|unlock|access"
+    r"|finish)\b|to (?:continue|keep) reading|already (?:a )?(?:subscriber|member)\?|unlock this (?:article|story)"
+    r"|subscribers only|reached your (?:\w+ )?limit|free articles? (?:left|this)|subscription (?:is )?required",
     re.IGNORECASE,
 )
 
