@@ -82,7 +82,7 @@ WALLS = (
     Row("a teaser before a wall", page_of_the_web, (
         "The school that banned homework",
         "When the bell rings at Saint Brannoc's, nobody carries a bag home.",
-        "You have read all that can be had for nothing in November. Choose a plan to go on reading: 6 euros a month, or "
+        "You have read all that can be had for nothing in November. Choose a plan to go on reading: 6 euros a month or "
         "11 with the printed paper; students pay half. Subscribers get the Saturday letter, the puzzle page and audio "
         "versions of long reports. You can cancel at any time.",
     ), right=("a subscription is asked for",)),
