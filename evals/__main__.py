@@ -41,6 +41,7 @@ SUITES = {
     "select-fit": "fit what tells the passages that speak to a question, for the agent's selection",
     "stances": "which side a text is on, where its form is against it: eleven hard kinds, any judge",
     "screenshots": "pictures of the chat page, for the documents",
+    "walls-fit": "fit what tells walls from articles among short pages of the web",
 }
 
 

@@ -165,7 +165,7 @@ def test_an_article_between_a_banner_and_a_login_link() -> None:
 
 def test_what_a_wall_is_told_by() -> None:
     assert wall("The council must keep the harbour open.") == ""
-    assert wall("Log in to continue.", "payment") == ""
+    assert wall("Log in to continue.") == "a login is asked for"
 
 
 # PDF

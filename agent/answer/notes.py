@@ -1,5 +1,6 @@
 """The answer's notes: what failed, what was left out and why, what was found and not shown."""
 
+from collections import Counter
 from collections.abc import Sequence
 from textwrap import shorten
 
@@ -86,7 +87,7 @@ def what_happened(state: RunState) -> list[Note]:
     )
     notes = [Note(kind=kind, text=text, hint=hint) for kind, text, hint in failures]
     if unread := [f"{url} ({why})" for url, why in state.get("unread", {}).items()]:
-        text = f"{count(len(unread), 'web page')} could not be read: {_shortened(unread)}."
+        text = f"{count(len(unread), 'web page')} could not be read: {_shortened(unread)}{_by_reason(state)}."
         notes.append(Note(kind="scope", text=text))
     if foreign := [f"“{title}” ({name_of_language(code)})" for title, code in state.get("foreign", {}).items()]:
         text = f"Left out of this English answer, being in another language: {_shortened(foreign)}."
@@ -101,6 +102,14 @@ def what_happened(state: RunState) -> list[Note]:
         text = f"{count(dropped, 'sentence')} did not pass verification and {was} left out."
         notes.append(Note(kind="dropped", text=text))
     return notes
+
+
+def _by_reason(state: RunState) -> str:
+    """How many pages could not be read for which reason, where not all of them are named."""
+    reasons = Counter(state["unread"].values())
+    if reasons.total() <= _UNREAD_SHOWN:
+        return ""
+    return f" (in all: {', '.join(f'{why} {number}' for why, number in reasons.most_common())})"
 
 
 def _shortened(items: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ LONGEST_TEXT = 300_000
 """Characters that are taken of a page."""
 FEWEST_WORDS = 60
 """Words that a page has to have."""
-_SHORT_PAGE = 250  # words; a longer text that speaks of logins is about them
+_SHORT_PAGE = 250  # words; of a longer text enough can be read without paying
 _MOST_PDF_PAGES = 60
 
 _TRACKING = re.compile(
@@ -116,15 +116,16 @@ def _read_html(page: FetchedPage, url: str) -> SourceDocument:
     items = schema_items(tree)
     shorten(tree)
     _add_metadata(tree, items)
-    shown = " ".join(" ".join(tree.xpath("//title/text() | //body//text()[not(parent::script)]")).split())
+    title = " ".join((tree.findtext(".//title") or "").split())
+    shown = "\n".join(" ".join(t.split()) for t in tree.xpath("//body//text()[not(parent::script)]"))
     try:
         found = html_document(tree, url, page.url)
     except SourceError as exc:
-        raise SourceError(f"{url}: {wall(shown) or 'no text was found in this page'}.") from exc
+        raise SourceError(f"{url}: {wall(shown, title) or 'no text was found in this page'}.") from exc
     words = len(found.text.split())
-    asked = wall(shown) if words < FEWEST_WORDS else ""
-    if not asked and words < _SHORT_PAGE:
-        asked = wall(found.text, "human", "login", "payment") or _paid(items)
+    asked = wall(found.text if words >= FEWEST_WORDS else shown, title)
+    if not asked and FEWEST_WORDS <= words < _SHORT_PAGE:
+        asked = _paid(items)
     if asked:
         raise SourceError(f"{url}: {asked}.")
     return found

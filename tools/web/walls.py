@@ -1,52 +1,76 @@
-"""Pages that ask for something instead of showing their text, recognised by their words."""
+"""Pages that ask for something, or refuse it, instead of showing a text.
+
+An article about walls uses their words to tell somebody of them; a wall speaks to its reader, of the page, the site and
+what to do next, in the present, and names nobody. So a short page is told by all its words and pairs of words at once:
+logistic regression, fitted by `python -m evals walls-fit` on walls and articles that were written for it. What stands
+in quotation marks is what somebody else says, and does not count.
+"""
 
 import re
-from typing import Literal
+from pathlib import Path
 
-Wall = Literal["human", "login", "payment", "cookies", "script"]
+from tools.language.planted import load_planted
 
+FILE = Path(__file__).parents[1] / "weights" / "walls.json"
 _READ = 20_000  # characters: whoever asks for something does so at the beginning
-_REASONS: dict[Wall, str] = {
-    "human": "asks whether the reader is human",
-    "login": "a login is asked for",
-    "payment": "a subscription is asked for",
-    "cookies": "consent to cookies is asked for",
-    "script": "shows nothing without JavaScript",
+_LONGEST = 400  # words of a wall; what is longer has a text of its own, or is a list of a site's partners
+_FEWEST = 20  # words, of which less than that score anyhow
+_TEASER = 250  # words; more of an article is worth reading although it breaks off
+_END = 150  # characters at the end of a teaser
+_REASONS = {
+    "asks whether the reader is human": r"captcha|\b(?:human|robot|(?:ro)?bots?|real person)\b|just a moment|"
+    r"(?:check\w*|of) your (?:browser|connection)|(?:unusual|automated) \w+|ddos|security (?:check|service)"
+    r"|too many requests",
+    "a login is asked for": r"\b(?:log|sign|logged|signed)[ -]?in\b|log-?in\b|password|register\w*|(?:members"
+    r"|staff) only|(?:create|have) an account",
+    "a subscription is asked for": r"subscri\w+|free (?:articles|stor\w+)|membership|become a|cancel|[$£€] ?\d"
+    r"|unlimited|purchase|\brent\b|buy (?:this|the)|paid|(?:continue|keep|go on) reading|unlock",
+    "consent to cookies is asked for": r"cookies?|partners|consent|legitimate interest|(?:accept|reject|allow) (?:all"
+    r"|everything)|personali[sz]ed|privacy|purposes",
+    "shows nothing without JavaScript": r"java ?script|\bscripts?\b|supported browser|outdated browser|ad ?-?blocker",
+    "is not shown in this region": r"your (?:country|region|location)|where you are|european|legal (?:reasons|demand)"
+    r"|\bvpn\b|(?:rights|licen[sc]ing) agreements?|gdpr|\b451\b|travelling|abroad",
+    "the site refuses access": r"denied|forbidden|blocked|refus\w+|permission|\b403\b|firewall|restricted|\bip\b"
+    r"|not allowed|policy",
+    "the page is not there": r"not found|\b404\b|moved|removed|deleted|looking for|bookmarks?|oops|no longer|address"
+    r"|archived|broken|search|home ?page|not available any",
+    "the site is closed": r"maintenance|back (?:soon|online|on|shortly)|temporarily|inconvenience|patience|offline"
+    r"|suspended|for sale|\b50[0234]\b|status page|upgrades?",
+    "the reader's age is asked for": r"\bage\b|date of birth|\b18\b|eighteen|adults?\b|drinking",
 }
-_WORDS: dict[Wall, tuple[str, ...]] = {
-    "human": (
-        r"captcha|are you (?:a )?(?:human|robot)|not a (?:ro)?bot|you are (?:a )?human|just a moment\W",
-        r"checking (?:if the site|your browser)|unusual (?:traffic|activity)|ddos protection",
-        r"security (?:check|verification)",
-    ),
-    "login": (
-        r"(?:log|sign) ?in (?:or \w+(?: \w+){0,5} )?to (?:continue|view|read|access|see|keep)|login required",
-        r"(?:must|need to) (?:be (?:logged|signed)|log|sign) ?in|please (?:log|sign) ?in|members only",
-    ),
-    "payment": (
-        r"subscribe (?:now |today )?(?:to|and) (?:continue|read|keep|unlock|get (?:full|unlimited))",
-        r"already a subscriber|(?:only )?(?:for|available to) (?:our )?subscribers|subscribers only",
-        r"subscription (?:is )?required|to (?:continue|keep) reading|unlock this (?:article|story)",
-        r"reached your (?:\w+ )?limit|free articles? (?:left|this)",
-    ),
-    "cookies": (
-        r"(?:accept|consent to|enable|allow|uses?) (?:all |the use of |of )?cookies|before you continue to",
-        r"cookies? (?:are|must be|is|have been) \w+|cookie (?:policy|settings|preferences|consent)",
-    ),
-    "script": (
-        r"(?:enable|requires?|turn on|activate|without|need|run) java ?script",
-        r"java ?script (?:\w+ ){0,3}(?:disabled|enabled|required|turned|available|run)",
-    ),
-}
+_QUOTED = re.compile(r"“[^”]*”|\"[^\"\n]*\"|‘[^’\n]{8,}’|(?<!\w)'[^'\n]{8,}'(?!\w)")
+# What an article breaks off with of which only the beginning is free.
+_ASKED = re.compile(
+    r"(?:subscribe|register|(?:log|sign) ?in|join)\b[^.!?\n]{0,40}\bto (?:continue|keep|read|view|see|unlock|access"
+    r"|finish)\b|to (?:continue|keep) reading|already (?:a )?(?:subscriber|member)\?|unlock this (?:article|story)"
+    r"|subscribers only|reached your (?:\w+ )?limit|free articles? (?:left|this)|subscription (?:is )?required",
+    re.IGNORECASE,
+)
 
 
-def wall(text: str, *kinds: Wall) -> str:
-    """What a text asks for, in words; empty when it asks for nothing. All kinds are looked for unless some are named.
+def wall(text: str, title: str = "") -> str:
+    """What a page asks for or refuses, in words; empty for one that shows a text. title: what its head calls it.
 
-    Only for texts that are short for a page: an article about paywalls uses the same words.
+    Raises ModelError when the weights cannot be read.
     """
-    start = text[:_READ].lower()
-    for kind in kinds or _WORDS:
-        if any(re.search(words, start) for words in _WORDS[kind]):
-            return _REASONS[kind]
-    return ""
+    said = unquoted(text[:_READ], title)
+    words = len(said.split())
+    weights = load_planted(FILE)
+    if words < _FEWEST:  # what it asks for is all that it says
+        return reason(said, "")
+    if words <= _LONGEST and weights.score(said) > weights.threshold:
+        return reason(said)
+    end = said.rstrip()[-_END:]
+    return reason(end) if words < _TEASER and _ASKED.search(end) else ""
+
+
+def unquoted(text: str, title: str) -> str:
+    """Title and text without what is quoted, as they are scored."""
+    return _QUOTED.sub(" ", f"{title}\n{text}".replace("’", "'"))
+
+
+def reason(said: str, otherwise: str = "speaks of the site to its visitors, and shows no text") -> str:
+    """The wall's kind: that of which most words are there, a word as often as it stands."""
+    times = {what: len(re.findall(words, said, re.IGNORECASE)) for what, words in _REASONS.items()}
+    what = max(times, key=lambda one: times[one])
+    return what if times[what] else otherwise
