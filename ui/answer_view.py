@@ -53,18 +53,18 @@ def show(service: PageService, run: RunRow, answer: Answer) -> None:
     for number, claim in enumerate(answer.plain):
         words = f'<p class="sm-claim">{text(claim_text(claim))}</p>'
         _cited_line(answer, None, words, claim.citations, f"plain-{number}", passages, [])
-    if line := undone(answer.notes):
-        say.small(line)
+    show_notes(answer)
     if answer.coverage:
         ledger_view.show(seen, evidence)
-    _more(answer)
     _end(answer)
     _nearest(service, answer)
     _suggested(service, run, answer, evidence)
 
 
-def _more(answer: Answer) -> None:
-    """All else that the notes tell, folded."""
+def show_notes(answer: Answer) -> None:
+    """What was not done, in one line, and all else that the notes tell, folded."""
+    if line := undone(answer.notes):
+        say.small(line)
     if more := more_about(answer.notes):
         with st.expander(MORE):
             for words in more:

@@ -95,7 +95,7 @@ def _end(page: _Page, answer: Answer, explain: bool) -> None:
         page.blocks(*more)
     page.lines.append("")
     page.blocks(*(Block("note", f"Note: {b.text}") for b in blocks if b.kind == "note"))
-    if not explain and not all_looked_into(note.kind for note in answer.notes):
+    if not explain and not all_looked_into(note.kind for note in answer.notes if note.brief):
         page.wrap(f"Why: python -m agent ask --resume {answer.run_id[:6]} --explain")
     page.lines += ["Nearest sample questions:"] if answer.nearest_questions else []
     page.blocks(*(b for b in blocks if b.kind == "nearest"))
