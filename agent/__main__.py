@@ -124,7 +124,12 @@ def _add_ask(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("question", nargs="?", help="in quotation marks")
     _add_search_options(parser)
     parser.add_argument("--json", action="store_true", help="print the whole answer as JSON")
-    parser.add_argument("--explain", action="store_true", help="also say why each passage was chosen")
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="also say why each passage was chosen, and in files too how the answer was made: what was counted and not "
+        "quoted, dropped, left out, why something failed (.html has it folded, .json always)",
+    )
     parser.add_argument("--out", metavar="FILE", help="also write the answer to FILE (.md, .html, .docx or .json)")
     parser.add_argument(
         "--resume", metavar="RUN_ID", help="go on with a run that was stopped, from its last finished stage"

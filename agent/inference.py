@@ -243,7 +243,7 @@ class _RemoteRunJudge(RunJudge):
         try:
             return await self._judge.check(side, claims, seconds * self._patience)
         except (BudgetError, DeadlineError) as exc:
-            current_log().note("scope", f"Not every claim was checked by {self.name}: {exc}")
+            current_log().note("unjudged", f"Not every claim was checked by {self.name}: {exc}")
             return np.full((len(claims), 2), np.nan, np.float32)
         except ProviderError as exc:
             raise JudgeError(f"the judge failed: {exc}", hint=exc.hint) from exc

@@ -189,13 +189,15 @@ class Reason(TypedDict):
 class Failure(TypedDict):
     """Something that did not work, or was done in another way than asked, and that the answer tells of.
 
-    `hint`: the part of the message that only helps at this machine's keyboard, as in `SteelmanError`.
+    `hint`: the part of the message that only helps at this machine's keyboard, as in `SteelmanError`. `brief`: the
+    message in a few words, where it is long or comes in many variants.
     """
 
     stage: StageName
     message: str
     hint: NotRequired[str]
     kind: NotRequired[NoteKind]
+    brief: NotRequired[str]
 
 
 def merge_lists(left: dict[str, list[T]], right: dict[str, list[T]]) -> dict[str, list[T]]:

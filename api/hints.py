@@ -2,7 +2,7 @@
 
 from typing import TypeVar, cast
 
-from agent.answer.model import Answer, Note
+from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved
 from agent.runs.store import RunRow
 from tools.errors import without_hint
@@ -12,7 +12,9 @@ Result = TypeVar("Result", bound=Answer | Retrieved)
 
 def without_hints(result: Result) -> Result:
     """The result with notes for a caller elsewhere."""
-    notes = [Note(kind=n.kind, text=without_hint(n.text, n.hint)) if n.hint else n for n in result.notes]
+    notes = [
+        n.model_copy(update={"text": without_hint(n.text, n.hint), "hint": ""}) if n.hint else n for n in result.notes
+    ]
     return cast(Result, result.model_copy(update={"notes": notes}))
 
 

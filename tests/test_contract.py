@@ -21,13 +21,20 @@ from api_on_loopback import api
 from model_replies import Body, embeddings, word_vector
 from model_server import ModelServer, Reply
 from providers import ScriptedJudge, build
+from test_rendering import answer_with
 from toys import ToyEncoder
 from vendor_refusals import DOORS, refusal, word_for_word
 from vendor_replies import STREAMED, says
 from web_server import WebServer, open_fetcher
 
+from agent.answer.model import Note
 from agent.answer.notes import what_happened
+from agent.answer.render.files import write_answer
+from agent.answer.render.terminal import to_terminal
 from agent.providers.chat.expanding import PlannedSides
+from agent.providers.chat.framing import ChatFramer
+from agent.providers.embedded.framing import EmbeddedFramer
+from agent.providers.fallback import FramerWithFallback
 from agent.providers.judging import build_judge
 from agent.providers.retrieval import build_encoder
 from agent.settings import Settings, load_settings
@@ -561,6 +568,53 @@ WALLS = (
 )  # fmt: skip
 
 
+# --- notes that people read
+
+
+async def under_an_answer(given: tuple[str, bool, list[Note]], bench: Bench) -> str:
+    """How an answer ends, on a terminal or in a file, for people who asked for the notes or did not."""
+    form, explain, notes = given
+    answer = answer_with("Bridges", notes=notes)
+    if form == "terminal":
+        return " ".join(to_terminal(answer, 104, bold=False, explain=explain).split())
+    write_answer(answer, bench.folder / f"a.{form}", explain=explain)
+    page = (bench.folder / f"a.{form}").read_text()
+    return page if explain else re.sub("(?s)<details.*</details>", "", page)  # what is folded
+
+
+async def told_of_a_model(given: Reply, bench: Bench) -> str:
+    """What an answer tells of a chat model that gave this reply, in full and in the one line."""
+    with ModelServer() as server, using(Budget(), log := StageLog()):
+        server.on("", given)
+        model = ChatModel("m", url=server.url)
+        await FramerWithFallback("frame", model, ChatFramer(model), EmbeddedFramer()).frame("Is art good?", [])
+        await model.aclose()
+    return "\n".join([*(text for _, text in log.notes), *log.briefs.values()])
+
+
+_TOLD = [
+    Note(kind="scope", text="Counted for ‘For’ and not quoted: “A”."),
+    *(Note(kind="degraded", text=f"x failed ({i}).", brief="The model x failed.") for i in ("frame", "write")),
+    Note(kind="dropped", text="2 sentences did not pass verification and were left out."),
+    Note(kind="skipped", text="The web was not searched: no search engine is set."),
+]
+_LINE, _BEHIND = (
+    "The web was not searched: no search engine is set. The model x failed.",
+    ("Counted for", "2 sentences"),
+)
+NOTES = (
+    *(Row("twenty notes", under_an_answer, (f, False, _TOLD), (_LINE,), _BEHIND) for f in ("terminal", "md", "html")),
+    *(Row("asked for all", under_an_answer, (f, True, _TOLD), (_LINE, *_BEHIND)) for f in ("terminal", "md", "html")),
+    Row("nothing undone", under_an_answer, ("md", False, _TOLD[:1]), ("Check what",), ("\n> ",)),
+    Row(
+        "empty reply",
+        told_of_a_model,
+        Reply(""),
+        ("is empty. The embedded", "failed, and embedded providers stood in."),
+    ),
+)
+
+
 # --- the table --------------------------------------------------------------------------------------------------------
 
 ROWS: tuple[Row, ...] = (
@@ -569,6 +623,7 @@ ROWS: tuple[Row, ...] = (
     *EMBEDDING,
     *JUDGING,
     *WALLS,
+    *NOTES,
 )
 
 

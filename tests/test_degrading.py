@@ -331,7 +331,7 @@ def test_ask_exits_with_four_when_something_stood_in(cli: Cli, server: ModelServ
     server.on("", Reply("oh dear", status=500))
     status, out, err = cli("ask", QUESTION, "--deadline", "10")
     assert (status, err) == (DEGRADED, "")
-    assert "The embedded provider stood in for it" in " ".join(out.split())
+    assert "The model test-model failed, and embedded providers stood in." in " ".join(out.split())
     assert KEY not in out
 
 
@@ -372,8 +372,9 @@ async def test_without_the_web_a_distant_model_is_never_asked() -> None:
     answer = await run(settings(None, openai_base_url=FAR, model="far-model", openai_api_key=KEY), web=False)
     assert answer.outcome == "answered"
     assert {s: answer.providers[s] for s in EMBEDDED} == EMBEDDED
-    assert [n for n in notes(answer, "scope") if not n.startswith("Counted for ")] == [
-        "far-model was not asked, since nothing was to leave this machine."
+    assert notes(answer, "skipped") == [
+        "far-model was not asked, since nothing was to leave this machine.",
+        "The web was not searched: nothing was to leave this machine.",
     ]
     assert notes(answer, "degraded") == []
     assert answer.usage.calls == 0

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from agent_fixtures import QUESTION
+from streamlit.testing.v1 import AppTest
 
 from agent.answer.judged import Evidence
 from agent.answer.model import (
@@ -19,6 +20,7 @@ from agent.answer.model import (
     ResponseSentence,
     Usage,
 )
+from agent.answer.render.words import MORE
 from agent.runs.store import Event
 from tools.passages import Passage, SourceKind
 from ui import answer_view, ledger, ledger_view, responses_view, shown, source_view, watch_view
@@ -387,3 +389,24 @@ def test_what_sources_say_is_text() -> None:
     assert not re.findall(r"<(?!/?(?:div|p|h4|ul|li)\b)", html)
     assert html.count("&lt;script&gt;") == 8
     assert "\u202e" not in html
+
+
+def test_one_line_tells_what_was_not_done_and_the_rest_is_folded() -> None:
+    def page() -> None:
+        from test_rendering import answer_with
+
+        from agent.answer.model import Note
+        from ui import answer_view
+
+        notes = [Note(kind="scope", text="Counted."), Note(kind="degraded", text="Long <b>.", brief="It failed.")]
+        answer_view.show_notes(answer_with("x", notes=notes))
+        answer_view.show_notes(answer_with("x", notes=[]))
+
+    at = AppTest.from_function(page).run()
+    assert not at.exception
+    (folded,) = at.expander
+    assert folded.label == MORE
+    assert [e.proto.body for e in folded.get("html")] == [
+        f'<p class="sm-small">{t}</p>' for t in ("Counted.", "Long &lt;b&gt;.")
+    ]
+    assert [e.proto.body for e in at.main.get("html")][:1] == ['<p class="sm-small">It failed.</p>']

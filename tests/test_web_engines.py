@@ -154,7 +154,7 @@ async def test_a_budget_that_ends_between_pages_keeps_what_came() -> None:
     with SearchServer("serper") as server, using(Budget(max_calls=2), log := StageLog()):
         server.on("bike", pages(40))
         assert len(await engine(server).search("bike", 40)) == 20
-    assert log.notes == [("scope", "Serper gave only the first 20 results: the run's budget of calls is used up.")]
+    assert log.notes == [("skipped", "Serper gave only the first 20 results: the run's budget of calls is used up.")]
 
 
 @pytest.mark.parametrize("remote", [Tavily("k"), Serper("k"), DuckDuckGo()])

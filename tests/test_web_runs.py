@@ -126,7 +126,7 @@ async def test_no_more_pages_are_read_than_allowed_in_all_rounds_together(
         answer = await run(runs, pages=pages, max_rounds=rounds)
     assert asked_for(site).total() == answer.usage.pages <= pages
     assert answer.usage.pages >= pages // 2
-    assert bool(notes(answer, "scope")) == (pages < 2)  # one page for two sides
+    assert bool(notes(answer, "skipped")) == (pages < 2)  # one page for two sides
 
 
 async def test_a_page_of_both_sides_counts_once(settings: Settings, engine: SearchServer, site: WebServer) -> None:
@@ -420,7 +420,7 @@ async def test_pages_that_cannot_be_read_are_named_once_with_their_reason(
     engine.otherwise(lambda _: [Found(u) for u in (*bad, secret, report, two_sides(site, 1)[0].url)])
     async with door(settings, with_web(engine)) as runs:
         answer = await run(runs)
-    [note] = notes(answer, "scope")
+    [note] = notes(answer, "skipped")
     assert note.startswith("3 web pages could not be read: ")
     for url, why in zip((*bad, secret), ("login", "too large", "not public"), strict=True):
         assert note.count(url) == 1
@@ -443,7 +443,7 @@ async def test_slow_pages_end_in_time_with_what_was_read(
     assert time.monotonic() - began < 2.5
     assert answer.outcome == "answered"
     assert {c.collection for c in answer.citations} == {WEB}
-    [note] = notes(answer, "scope")
+    [note] = notes(answer, "skipped")
     assert all(f"{u} (took too long)" in note for u in slow)
 
 
@@ -456,7 +456,7 @@ async def test_a_web_that_has_only_bad_pages_leaves_the_collection(
         answer = await run(runs)
     assert answer.outcome == "answered"
     assert {c.collection for c in answer.citations} == {SAMPLES}
-    [note] = notes(answer, "scope")
+    [note] = notes(answer, "skipped")
     assert "more" in note
 
 

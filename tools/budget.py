@@ -17,8 +17,10 @@ from tools.errors import BudgetError
 
 SECOND_REQUESTS = 2
 """Of a run at most, to servers that are silent."""
-NoteKind = Literal["failed", "degraded", "scope", "late"]
-"""'degraded': another provider stood in; 'scope': not all was done that could have been; 'late': time ran out first."""
+NoteKind = Literal["failed", "degraded", "scope", "late", "skipped", "unjudged"]
+"""'degraded': another provider stood in; 'late': time ran out first; 'skipped': not looked at or asked; 'unjudged':
+found, and not judged or checked; 'scope': done in another way than usual, which changes little."""
+NOT_ALL_JUDGED = "Not every passage that was found was judged."
 
 
 @dataclass
@@ -86,18 +88,22 @@ class Budget:
 
 @dataclass
 class StageLog:
-    """What a stage has to tell. notes: for the answer, each once. served: stage → the provider that did it. down:
-    providers that failed and are not asked again in this run. on_reply: called with the characters that a reply has so
-    far, for whoever watches."""
+    """What a stage has to tell. notes: for the answer, each once. briefs: a note's text → the same in a few words.
+    served: stage → the provider that did it. down: providers that failed and are not asked again in this run. on_reply:
+    called with the characters that a reply has so far, for whoever watches."""
 
     notes: list[tuple[NoteKind, str]] = field(default_factory=list)
+    briefs: dict[str, str] = field(default_factory=dict)
     served: dict[str, str] = field(default_factory=dict)
     down: set[str] = field(default_factory=set)
     on_reply: Callable[[int], None] = lambda _: None
 
-    def note(self, kind: NoteKind, text: str) -> None:
+    def note(self, kind: NoteKind, text: str, brief: str = "") -> None:
+        """`brief`: a short sentence for a text that is long, or that comes in many variants: the same for all."""
         if (kind, text) not in self.notes:
             self.notes.append((kind, text))
+        if brief:
+            self.briefs[text] = brief
 
 
 _BUDGET: ContextVar[Budget] = ContextVar("budget")

@@ -47,6 +47,12 @@ def without_hint(text: str, hint: str = "") -> str:
     return ended[:1].upper() + ended[1:]
 
 
+def ended(text: str) -> str:
+    """The text with one sign at its end, for a sentence to follow."""
+    bare = text.rstrip(". \n")
+    return bare if bare.endswith(("!", "?", "…")) else f"{bare}."
+
+
 class SteelmanError(Exception):
     """Base of all errors raised on purpose; its text is meant for the user.
 

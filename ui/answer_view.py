@@ -9,6 +9,7 @@ from agent.answer.model import Answer, AnswerPerspective
 from agent.answer.render.markdown import to_markdown
 from agent.answer.render.words import (
     MAY_SPEAK,
+    MORE,
     beside,
     case,
     cased,
@@ -16,10 +17,12 @@ from agent.answer.render.words import (
     closing,
     gap_of,
     line_of,
+    more_about,
     named,
     quoted_head,
     read_as,
     strength_of,
+    undone,
 )
 from agent.answer.render.words import label as stance
 from agent.evidence.followups import suggestions
@@ -37,6 +40,9 @@ def show(service: PageService, run: RunRow, answer: Answer) -> None:
     if read := read_as(answer):
         say.small(read)
     say.line(answer.summary)
+    for note in answer.notes:
+        if note.kind == "not_found":
+            say.small(note.text)
     evidence = service.evidence(run.id)
     passages = service.passages(_cited(answer))
     seen = turned(answer)
@@ -47,13 +53,22 @@ def show(service: PageService, run: RunRow, answer: Answer) -> None:
     for number, claim in enumerate(answer.plain):
         words = f'<p class="sm-claim">{text(claim_text(claim))}</p>'
         _cited_line(answer, None, words, claim.citations, f"plain-{number}", passages, [])
-    for note in answer.notes:
-        say.small(note.text)
+    show_notes(answer)
     if answer.coverage:
         ledger_view.show(seen, evidence)
     _end(answer)
     _nearest(service, answer)
     _suggested(service, run, answer, evidence)
+
+
+def show_notes(answer: Answer) -> None:
+    """What was not done, in one line, and all else that the notes tell, folded."""
+    if line := undone(answer.notes):
+        say.small(line)
+    if more := more_about(answer.notes):
+        with st.expander(MORE):
+            for words in more:
+                say.small(words)
 
 
 def _thread(service: PageService, run: RunRow) -> None:

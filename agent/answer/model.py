@@ -13,6 +13,8 @@ Outcome = Literal["answered", "nothing_found", "no_sides", "retrieved"]
 """'retrieved': the run was to end with its passages, and nothing was written."""
 Status = Literal["supported", "thin", "leaning", "not_found"]
 Strength = Literal["strong", "some", "weak", "unsure", "none"]
+UNDER_AN_ANSWER = ("skipped", "failed", "late", "unjudged", "degraded")
+"""The kinds of notes that everybody sees, as one line below the answer, in this order; whoever asks sees all."""
 _STRONG_PASSAGES, _STRONG_SOURCES, _STRONG_SHOWN = 5, 3, 2
 
 
@@ -176,12 +178,16 @@ class Note(Part):
     """Something that the reader should know: what failed, what was not found, what was dropped.
 
     `hint`: the part of the text that only helps at the keyboard of the machine that answered, such as a command to
-    type; left out of the JSON where there is none, and of an answer that goes elsewhere.
+    type; left out of the JSON where there is none, and of an answer that goes elsewhere. `brief`: the text in a few
+    words, where it is long; left out of the JSON where there is none.
     """
 
-    kind: Literal["failed", "not_found", "thin", "dropped", "unjudged", "balance", "scope", "degraded", "late"]
+    kind: Literal[
+        "failed", "not_found", "thin", "dropped", "unjudged", "balance", "scope", "degraded", "late", "skipped"
+    ]
     text: str
     hint: str = Field(default="", exclude_if=lambda hint: not hint)
+    brief: str = Field(default="", exclude_if=lambda brief: not brief)
 
 
 class Usage(Part):

@@ -7,6 +7,7 @@ from textwrap import shorten
 from agent.answer.model import AnswerPerspective, Note
 from agent.answer.summary import unquoted
 from agent.state import RunState
+from tools.budget import NOT_ALL_JUDGED
 from tools.language.counts import count
 from tools.language.identification import name_of_language
 from tools.passages import Passage
@@ -53,7 +54,7 @@ def notes_of(state: RunState, sides: Sequence[AnswerPerspective]) -> list[Note]:
     notes = [*what_happened(state), *_reworded(state)]
     if state.get("unjudged", 0) > _FEW_UNJUDGED:
         text = f"{count(state['unjudged'], 'pair')} of side and passage stayed unjudged, past the budget."
-        notes.append(Note(kind="unjudged", text=text))
+        notes.append(Note(kind="unjudged", text=text, brief=NOT_ALL_JUDGED))
     room = [len(s.claims) for s in sides if s.stance != "other"]
     if len(room) == 2 and max(room) > 2 * max(1, min(room)):
         notes.append(Note(kind="balance", text="The sides have unequal room here because what was found is unequal."))
@@ -83,12 +84,14 @@ def tried(state: RunState) -> list[Note]:
 def what_happened(state: RunState) -> list[Note]:
     """What failed, what stood in for it, and what was left out on purpose; each once."""
     failures = dict.fromkeys(
-        (f.get("kind", "failed"), f["message"], f.get("hint", "")) for f in state.get("failures", [])
+        (f.get("kind", "failed"), f["message"], f.get("hint", ""), f.get("brief", ""))
+        for f in state.get("failures", [])
     )
-    notes = [Note(kind=kind, text=text, hint=hint) for kind, text, hint in failures]
+    notes = [Note(kind=kind, text=text, hint=hint, brief=brief) for kind, text, hint, brief in failures]
     if unread := [f"{url} ({why})" for url, why in state.get("unread", {}).items()]:
-        text = f"{count(len(unread), 'web page')} could not be read: {_shortened(unread)}{_by_reason(state)}."
-        notes.append(Note(kind="scope", text=text))
+        brief = f"{count(len(unread), 'web page')} could not be read"
+        text = f"{brief}: {_shortened(unread)}{_by_reason(state)}."
+        notes.append(Note(kind="skipped", text=text, brief=f"{brief}."))
     if foreign := [f"“{title}” ({name_of_language(code)})" for title, code in state.get("foreign", {}).items()]:
         text = f"Left out of this English answer, being in another language: {_shortened(foreign)}."
         notes.append(Note(kind="scope", text=text))

@@ -40,7 +40,7 @@ async def _ask(args: argparse.Namespace) -> int:
         answer = await follow(runs, run_id)
     print_answer(answer, as_json=args.json, explain=args.explain)
     if args.out:
-        write_answer(answer, Path(args.out))
+        write_answer(answer, Path(args.out), explain=args.explain)
         if not args.json:
             print(f"Written to {args.out}")
     return exit_status(answer)
@@ -80,7 +80,8 @@ def _json_for(answer: Answer, encoding: str) -> str:
 
 
 def print_answer(answer: Answer, *, as_json: bool, explain: bool = False) -> None:
-    """The answer on standard output: JSON, or text for a terminal; `explain`: with why each passage was chosen."""
+    """The answer on standard output: JSON, or text for a terminal; `explain`: with why each passage was chosen, and all
+    that the notes tell."""
     if as_json:
         print(_json_for(answer, sys.stdout.encoding or "utf-8"), flush=True)
         return

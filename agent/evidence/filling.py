@@ -36,10 +36,13 @@ async def fill(checks: ClaimChecks, held: Sequence[Claim], dropped: Sequence[Dro
     for perspective in perspectives:
         own_id, name = perspective["id"], perspective["name"]
         quoted = ": its sources are quoted instead." if filling[own_id] else "."
+        brief = "Quotations stand in for what the model wrote." if filling[own_id] else ""
         if own_id in lost and filling[own_id]:
-            current_log().note("degraded", f"Nothing that the model wrote for '{name}' passed the checks{quoted}")
+            current_log().note(
+                "degraded", f"Nothing that the model wrote for '{name}' passed the checks{quoted}", brief
+            )
         if own_id in unwritten:
-            current_log().note("degraded", f"The model wrote nothing for '{name}'{quoted}")
+            current_log().note("degraded", f"The model wrote nothing for '{name}'{quoted}", brief)
     return [claim for claims in filling.values() for claim in claims]
 
 

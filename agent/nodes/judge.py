@@ -21,9 +21,9 @@ from agent.options import RunOptions, options_of
 from agent.providers.fallback import judge_replaced
 from agent.seams import Providers
 from agent.state import Failure, Perspective, RunState, contrary_statements, merge_scores
-from tools.budget import current_log
+from tools.budget import NOT_ALL_JUDGED, current_log
 from tools.diversity.coverage import pairs_to_judge
-from tools.errors import JudgeError, ProviderDownError
+from tools.errors import JudgeError, ProviderDownError, ended
 from tools.inference.judges.judge import Pair
 from tools.language.counts import count
 from tools.language.prose import prose
@@ -94,14 +94,15 @@ def _late(left: int, options: RunOptions) -> list[Failure]:
     if not left or time_left(options, "judge") >= _SOON:
         return []
     text = f"{count(left, 'pair')} of side and passage could not be judged in time."
-    return [Failure(stage="judge", message=text, kind="late")]
+    return [Failure(stage="judge", message=text, kind="late", brief=NOT_ALL_JUDGED)]
 
 
 def _in_force(providers: Providers, state: RunState, options: RunOptions) -> str:
     """The name of the judge to ask; a distant one is not asked where nothing may leave this machine."""
     remote, name = providers.models.remote_judge, state.get("judge", "")
     if remote is not None and not name and not options.web and not is_local(remote.address):
-        current_log().note("scope", f"The judge {remote.name} was not asked, since nothing was to leave this machine.")
+        told = f"The judge {remote.name} was not asked, since nothing was to leave this machine."
+        current_log().note("skipped", told)
         return providers.models.own_judge.name
     return name
 
@@ -111,7 +112,7 @@ def _check_web(providers: Providers, state: RunState) -> None:
     counts = state.get("counts", {})
     if providers.web and providers.web.required and counts.get("web_failed") and not counts.get("web_answered"):
         problem = next((f["message"] for f in state["failures"] if f["stage"] == "web"), "")
-        raise ProviderDownError(f"{problem} Mend it and ask again, or unset STEELMAN_WEB.")
+        raise ProviderDownError(f"{ended(problem)} Mend it and ask again, or unset STEELMAN_WEB.")
 
 
 def _wanted(

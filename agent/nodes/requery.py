@@ -27,7 +27,8 @@ def node(providers: Providers) -> Stage[RunState]:
         for perspective, answer in zip(uncovered, answers, strict=True):
             if isinstance(answer, DeadlineError):
                 message = f"No second search for '{perspective['name']}': {answer}"
-                failures.append(Failure(stage="again", message=message, kind="late"))
+                brief = "Some sides were not searched a second time."
+                failures.append(Failure(stage="again", message=message, kind="late", brief=brief))
             elif isinstance(answer, BaseException):
                 raise answer
             else:

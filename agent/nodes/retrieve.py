@@ -54,6 +54,7 @@ def node(providers: Providers) -> Stage[BranchState]:
                 message=f"A search for '{perspective['name']}' failed: {problem}",
                 hint=hint,
                 kind=kind,
+                brief="Some searches were not finished in time." if kind == "late" else "Some searches failed.",
             )
             for problem, hint, kind in dict.fromkeys((str(p), p.hint, _kind(p)) for p in found.problems)
         ]
@@ -116,13 +117,16 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
 
 async def _search_web(providers: Providers, state: BranchState, options: RunOptions) -> WebFound:
     if providers.web is None or not options.web:
+        why = "no search engine is set" if options.web else "nothing was to leave this machine"
+        current_log().note("skipped", f"The web was not searched: {why}.")
         return WebFound()
     read, share = state["counts"].get("pages", 0), state["share"]
     left = options.pages - read
     first = math.floor(left * _FIRST_PAGES / share) if options.max_rounds and not read else 0
     if (pages := first or math.floor(left / share)) < 1:
         if options.pages and not read:
-            current_log().note("scope", f"Too few pages ({options.pages}) for {share} sides: the web was not searched.")
+            told = f"The web was not searched: too few pages ({options.pages}) for {share} sides."
+            current_log().note("skipped", told)
         return WebFound()
     run_id = str(get_config().get("configurable", {}).get("thread_id", ""))
     return await providers.web.find(run_id, _new(state), pages, options.pool, options.domains)
@@ -147,7 +151,10 @@ async def _reranked(providers: Providers, statement: str, ids: list[int]) -> lis
 
 def _web_failures(providers: Providers, web: WebFound, perspective: str) -> list[Failure]:
     messages = (f"The web search failed: {problem}" for problem in web.problems)
-    failures = [Failure(stage="web", message=message, kind="degraded") for message in dict.fromkeys(messages)]
+    brief = f"Web searches with {providers.web.engine.name.capitalize()} failed." if providers.web else ""
+    failures = [
+        Failure(stage="web", message=message, kind="degraded", brief=brief) for message in dict.fromkeys(messages)
+    ]
     if providers.web and web.answered and not (web.problems or web.pages or web.unread):
         nothing = f"{providers.web.engine.name.capitalize()} found no page for '{perspective}'."
         failures.append(Failure(stage="web", message=nothing, kind="scope"))

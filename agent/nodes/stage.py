@@ -73,7 +73,7 @@ def with_log(update: RunState, name: StageName, budget: Budget, log: StageLog) -
     update["counts"] = update.get("counts", {}) | budget.spent()
     update["served"] = update.get("served", {}) | log.served
     update["down"] = sorted(log.down)
-    noted = [Failure(stage=name, message=message, kind=kind) for kind, message in log.notes]
+    noted = [Failure(stage=name, message=m, kind=kind, brief=log.briefs.get(m, "")) for kind, m in log.notes]
     update["failures"] = [*update.get("failures", []), *noted]
     return update
 

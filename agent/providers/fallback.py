@@ -14,7 +14,7 @@ from agent.question import check_question, reads_as_english
 from agent.seams import Brief, CruxWriter, Expander, Framer, Providers, Requerier, Writer
 from agent.state import Claim, Failure, FramingState, Perspective, RunState
 from tools.budget import current_budget, current_log, sooner
-from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError, ProviderReplyError
+from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderError, ProviderReplyError, ended
 from tools.inference.chat.model import ChatModel
 from tools.passages import Passage
 
@@ -46,7 +46,7 @@ class WithFallback(Generic[P]):
         JudgeError as it is."""
         failure, name, log = "", self.model.name, current_log()
         if current_budget().offline and not self.model.local:
-            log.note("scope", f"{name} was not asked, since nothing was to leave this machine.")
+            log.note("skipped", f"{name} was not asked, since nothing was to leave this machine.")
         elif name not in log.down:
             try:
                 result = await self._in_time(work(self.primary))
@@ -54,12 +54,12 @@ class WithFallback(Generic[P]):
                 raise
             except ProviderError as exc:
                 if self.fallback is None:
-                    text = f"{exc} Mend it, or let the embedded provider stand in (auto)."
+                    text = f"{ended(str(exc))} Mend it, or let the embedded provider stand in (auto)."
                     raise type(exc)(text, hint=exc.hint) from exc
                 if isinstance(exc, ProviderDownError):
                     log.down.add(name)
-                failure = f"{exc} The embedded provider stood in for it ({self.stage})."
-                log.note("degraded", failure)
+                failure = f"{ended(str(exc))} The embedded provider stood in for it ({self.stage})."
+                log.note("degraded", failure, f"The model {name} failed, and embedded providers stood in.")
             else:
                 self._record(name)
                 return result, failure
@@ -141,7 +141,7 @@ class OptionalCruxWriter:
         try:
             return await self.primary.crux(one, other)
         except ProviderError as exc:
-            current_log().note("scope", f"What the dispute turns on was not written: {exc}")
+            current_log().note("scope", f"What the dispute turns on was not written: {ended(str(exc))}")
             return None
 
 
@@ -149,6 +149,13 @@ def judge_replaced(providers: Providers, failure: JudgeError) -> RunState:
     """The run goes on with the embedded judge, and says so; raises the failure where nothing may stand in."""
     if providers.models.judge_required:
         raise failure
-    what = f"{str(failure).rstrip('.')}. The embedded judge scored everything again."
-    degraded = Failure(stage="judge", message=what[0].upper() + what[1:], hint=failure.hint, kind="degraded")
+    stood_in = "embedded judge scored everything again."
+    what = f"{ended(str(failure))} The {stood_in}"
+    degraded = Failure(
+        stage="judge",
+        message=what[0].upper() + what[1:],
+        hint=failure.hint,
+        kind="degraded",
+        brief=f"The judge failed, and the {stood_in}",
+    )
     return RunState(judge=providers.models.own_judge.name, failures=[degraded])

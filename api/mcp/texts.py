@@ -2,7 +2,7 @@
 
 from agent.answer.model import Answer
 from agent.answer.render.markdown import escape, to_markdown
-from agent.answer.render.words import plain
+from agent.answer.render.words import plain, undone
 from agent.answer.retrieved import Retrieved, RetrievedPassage, RetrievedPerspective
 from agent.answer.summary import all_looked_into
 from api.schemas import Judged, JudgePair
@@ -36,7 +36,7 @@ def retrieved_text(found: Retrieved) -> str:
     lines = [f"# {_escaped(found.question)}", ""]
     for side in found.perspectives:
         lines += _side(side)
-    lines += [f"> {_escaped(note.text)}\n" for note in found.notes]
+    lines += [f"> {_escaped(line)}\n" for line in [undone(found.notes)] if line]
     if not found.perspectives:
         lines += ["No sides were found for this question.", ""]
     lines.append("Quote passages word for word and name their sources. A number in front is the support, from 0 to 1.")

@@ -9,7 +9,7 @@ from api.json_bodies import StrictRoute
 from api.problems import responses
 from api.schemas import Judged, JudgeRequest
 from api.service import Service, TheService
-from tools.errors import JudgeError
+from tools.errors import JudgeError, ended
 from tools.inference.judges.judge import Pair
 
 router = APIRouter(tags=["judge"], route_class=StrictRoute)
@@ -38,7 +38,7 @@ async def _judged(request: JudgeRequest, service: Service) -> Judged:
     except JudgeError as exc:
         if models.judge_required:
             raise
-        notes.append(f"{exc} The embedded judge stood in for it.")
+        notes.append(f"{ended(str(exc))} The embedded judge stood in for it.")
         chosen = models.judge(models.own_judge.name)
         scores = await chosen.support(pairs, _SECONDS)
     probabilities = [None if math.isnan(s) else round(float(s), 4) for s in scores]

@@ -144,7 +144,7 @@ async def gather_pages(
         except ProviderError as exc:
             if page == 1:
                 raise
-            current_log().note("scope", f"{name} gave only the first {len(found)} results: {exc}")
+            current_log().note("skipped", f"{name} gave only the first {len(found)} results: {exc}")
             break
         if len(more) == len(found):
             break

@@ -10,11 +10,11 @@ from agent.answer.render.markdown import to_markdown
 from agent.answer.render.word import to_docx
 from tools.errors import InputError, StoreError
 
-_FORMATS: dict[str, Callable[[Answer], bytes]] = {
-    ".md": lambda answer: to_markdown(answer).encode(),
-    ".html": lambda answer: to_html(answer).encode(),
-    ".docx": to_docx,
-    ".json": lambda answer: (answer.model_dump_json(indent=2) + "\n").encode(),
+_FORMATS: dict[str, Callable[[Answer, bool], bytes]] = {
+    ".md": lambda answer, explain: to_markdown(answer, explain=explain).encode(),
+    ".html": lambda answer, _: to_html(answer).encode(),
+    ".docx": lambda answer, explain: to_docx(answer, explain=explain),
+    ".json": lambda answer, _: (answer.model_dump_json(indent=2) + "\n").encode(),
 }
 ENDINGS = tuple(_FORMATS)
 
@@ -27,10 +27,11 @@ def check_ending(path: Path) -> None:
         raise InputError(f"there is no folder '{path.parent}' to write '{path.name}' into. Make it first.")
 
 
-def write_answer(answer: Answer, path: Path) -> None:
-    """Writes the whole file or nothing: an older file stays until the new one is complete."""
+def write_answer(answer: Answer, path: Path, *, explain: bool = False) -> None:
+    """Writes the whole file or nothing: an older file stays until the new one is complete. `explain`: with all that the
+    notes tell; JSON always has them, and HTML folded."""
     check_ending(path)
-    content = _FORMATS[path.suffix.lower()](answer)
+    content = _FORMATS[path.suffix.lower()](answer, explain)
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".steelman-") as folder:
             scratch = Path(folder) / path.name

@@ -6,7 +6,7 @@ from itertools import groupby
 
 from agent.answer.model import Answer, Citation
 from agent.answer.render.outline import Block, ending, opening, perspective, sources
-from agent.answer.render.words import ADD_SOURCES, closing, numbers, shown, words_behind
+from agent.answer.render.words import ADD_SOURCES, MORE, closing, numbers, shown, words_behind
 
 _STYLE = (
     "body{max-width:46rem;margin:2rem auto;padding:0 1rem;font:1rem/1.55 Georgia,serif;color:#1d2430;background:#fff}"
@@ -15,8 +15,8 @@ _STYLE = (
 )
 _HOW = '<p class="how">{}</p>'
 _TAGS = {
-    **dict.fromkeys(("read_as", "strength", "may_speak", "looked_for"), _HOW),
-    **dict.fromkeys(("case", "leaning", "nearest"), "<li>{}</li>"),
+    **dict.fromkeys(("read_as", "tried", "strength", "may_speak", "looked_for"), _HOW),
+    **dict.fromkeys(("case", "leaning", "more", "nearest"), "<li>{}</li>"),
     "title": "<h1>{}</h1>",
     "head": "<h2>{}</h2>",
     "thesis": '<p class="thesis">{}</p>',
@@ -27,18 +27,19 @@ _LISTS = {
     "case": ("<ul>", "</ul>"),
     "leaning": ('<ul class="leaning">', "</ul>"),
     "source": ("<h2>Sources</h2>\n<ol>", "</ol>"),
+    "more": (f'<details class="how"><summary>{MORE}</summary><ul>', "</ul></details>"),
     "nearest": ("<p>Nearest sample questions:</p><ul>", "</ul>"),
 }
 
 
 def to_html(answer: Answer) -> str:
-    """A whole page; every text is escaped, and only http(s) addresses become links."""
+    """A whole page, with all that the notes tell folded; texts are escaped, and only http(s) addresses become links."""
     answer = shown(answer)
     sides = (_lines(answer, perspective(answer, side)) for side in answer.perspectives)
     body = [
         *_lines(answer, opening(answer)),
         *("<section>" + "\n".join(side) + "</section>" for side in sides),
-        *_lines(answer, [*sources(answer), *ending(answer)]),
+        *_lines(answer, [*sources(answer), *ending(answer, explain=True)]),
         f"<footer><p>{escape(closing(answer))}</p><p>More sources: <code>{escape(ADD_SOURCES)}</code></p></footer>",
     ]
     meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'

@@ -5,7 +5,7 @@ from itertools import groupby
 
 from agent.answer.model import Answer
 from agent.answer.render.outline import Block, ending, opening, perspective, sources
-from agent.answer.render.words import ADD_SOURCES, closing, numbers, plain, shown, words_behind
+from agent.answer.render.words import ADD_SOURCES, MORE, closing, numbers, plain, shown, words_behind
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 _BLOCK = re.compile(r"^(\d*)([-+=.)])")
@@ -14,28 +14,30 @@ _FORMS = {
     "head": "## {}",
     "note": "> {}",
     **dict.fromkeys(("strength", "may_speak"), "*{}*"),
-    **dict.fromkeys(("plain", "case", "leaning", "nearest"), "- {}"),
+    **dict.fromkeys(("plain", "case", "leaning", "more", "nearest"), "- {}"),
 }
 _LISTS = {
     "plain": [],
     "case": [],
     "leaning": [],
     "source": ["## Sources", ""],
+    "more": [f"## {MORE}", ""],
     "nearest": ["Nearest sample questions:", ""],
 }
 """Kinds without an empty line between their blocks, and what stands above the first one."""
 
 
-def to_markdown(answer: Answer, *, remote: bool = False) -> str:
+def to_markdown(answer: Answer, *, remote: bool = False, explain: bool = False) -> str:
     """A document of headings, bullets and a numbered list of sources; text from sources is escaped.
 
     So a bracket without a backslash is one of ours: '[2]' stands for source 2. `remote`: for a reader who is at another
-    machine: with the run's whole id, and without a command to type.
+    machine: with the run's whole id, and without a command to type. `explain`: with all that the notes tell.
     """
     answer = shown(answer)
     sides = (block for side in answer.perspectives for block in perspective(answer, side))
+    blocks = [*opening(answer), *sides, *sources(answer), *ending(answer, explain)]
     lines: list[str] = []
-    for kind, group in groupby([*opening(answer), *sides, *sources(answer), *ending(answer)], key=lambda b: b.kind):
+    for kind, group in groupby(blocks, key=lambda b: b.kind):
         items = [_lines(answer, block) for block in group]
         if kind in _LISTS:
             lines += [*_LISTS[kind], *(line for item in items for line in item), ""]

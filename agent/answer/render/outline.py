@@ -15,19 +15,21 @@ from agent.answer.render.words import (
     label,
     line_of,
     looked_for,
+    more_about,
     named,
     quoted_head,
     read_as,
     source_line,
     strength_of,
+    undone,
 )
 
 Kind = (
-    Literal["title", "read_as", "summary", "crux", "plain"]
+    Literal["title", "read_as", "summary", "tried", "crux", "plain"]
     | Literal["head", "strength", "thesis", "case", "may_speak", "leaning", "gap", "looked_for"]
-    | Literal["source", "note", "nearest"]
+    | Literal["source", "note", "more", "nearest"]
 )
-_OMITTED_IF_EMPTY = ("read_as", "gap", "looked_for")
+_OMITTED_IF_EMPTY = ("read_as", "gap", "looked_for", "note")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ def opening(answer: Answer) -> list[Block]:
         Block("title", answer.question),
         Block("read_as", read_as(answer)),
         Block("summary", answer.summary),
+        *(Block("tried", note.text) for note in answer.notes if note.kind == "not_found"),
         *(_claim("crux", c) for c in (answer.crux,) if c),
         *(_claim("plain", c) for c in answer.plain),
     )
@@ -84,12 +87,13 @@ def sources(answer: Answer) -> list[Block]:
     return [Block("source", source_line(c), source=c) for c in answer.citations]
 
 
-def ending(answer: Answer) -> list[Block]:
-    """The notes and the nearest sample questions."""
-    return [
-        *(Block("note", note.text) for note in answer.notes),
+def ending(answer: Answer, explain: bool = False) -> list[Block]:
+    """What was not done, in one line, and the nearest sample questions; explain: with all that the notes tell."""
+    return _shown(
+        Block("note", undone(answer.notes)),
+        *(Block("more", text) for text in more_about(answer.notes) if explain),
         *(Block("nearest", question) for question in answer.nearest_questions),
-    ]
+    )
 
 
 def _claim(kind: Kind, claim: AnswerClaim) -> Block:

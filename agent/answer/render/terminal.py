@@ -3,15 +3,16 @@
 import textwrap
 
 from agent.answer.model import Answer, AnswerPerspective
-from agent.answer.render.outline import Block, opening, perspective, sources
-from agent.answer.render.words import ADD_SOURCES, closing, line_of, numbers, shown, why_chosen, words_behind
+from agent.answer.render.outline import Block, ending, opening, perspective, sources
+from agent.answer.render.words import ADD_SOURCES, MORE, closing, line_of, numbers, shown, why_chosen, words_behind
+from agent.answer.summary import all_looked_into
 from agent.state import STAND_INS
 
 _INDENT = " " * 11
 _NARROWEST, _WIDEST = 60, 104
 _FIRST = {
     **dict.fromkeys(("strength", "thesis", "may_speak", "gap", "looked_for"), _INDENT),
-    "plain": "  • ",
+    **dict.fromkeys(("plain", "more", "nearest"), "  • "),
     "case": f"{_INDENT}• ",
     "leaning": f"{_INDENT}◦ ",
 }
@@ -21,7 +22,7 @@ _FIRST = {
 def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -> str:
     """Plain text of at most `width` columns (60 to 104), with ANSI bold headings if `bold`.
 
-    explain: with why each passage was chosen.
+    explain: with why each passage was chosen, and all that the notes tell.
     """
     answer = shown(answer)
     page = _Page(max(_NARROWEST, min(width, _WIDEST)), bold)
@@ -33,7 +34,7 @@ def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -
     _sources(page, answer)
     if explain:
         _reasons(page, answer)
-    _end(page, answer)
+    _end(page, answer, explain)
     return "\n".join(page.lines) + "\n"
 
 
@@ -86,13 +87,18 @@ def _reasons(page: _Page, answer: Answer) -> None:
         page.wrap("No passages were chosen by a selection for this answer.", "  ")
 
 
-def _end(page: _Page, answer: Answer) -> None:
+def _end(page: _Page, answer: Answer, explain: bool) -> None:
+    blocks = ending(answer, explain)
+    if more := [b for b in blocks if b.kind == "more"]:
+        page.lines.append("")
+        page.strong(MORE.upper())
+        page.blocks(*more)
     page.lines.append("")
-    for note in answer.notes:
-        page.wrap(f"Note: {note.text}")
+    page.blocks(*(Block("note", f"Note: {b.text}") for b in blocks if b.kind == "note"))
+    if not explain and not all_looked_into(note.kind for note in answer.notes if note.brief):
+        page.wrap(f"Why: python -m agent ask --resume {answer.run_id[:6]} --explain")
     page.lines += ["Nearest sample questions:"] if answer.nearest_questions else []
-    for question in answer.nearest_questions:
-        page.wrap(question, "  • ")
+    page.blocks(*(b for b in blocks if b.kind == "nearest"))
     if answer.outcome == "answered":
         page.wrap(closing(answer))
     page.wrap(f"More sources: {ADD_SOURCES}")

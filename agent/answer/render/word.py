@@ -2,10 +2,11 @@
 
 import io
 import re
+from itertools import groupby
 
 from agent.answer.model import Answer
 from agent.answer.render.outline import Block, ending, opening, perspective, sources
-from agent.answer.render.words import ADD_SOURCES, closing, numbers, shown, words_behind
+from agent.answer.render.words import ADD_SOURCES, MORE, closing, numbers, shown, words_behind
 
 _NOT_XML = re.compile(r"[^\x09\x0a\x0d\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _STYLES = {
@@ -14,12 +15,14 @@ _STYLES = {
     "plain": "List Bullet",
     "case": "List Bullet",
     "leaning": "List Bullet 2",
+    "more": "List Bullet",
 }
+_HEADINGS = {"more": MORE}
 _ITALIC = ("read_as", "strength", "may_speak")
 
 
-def to_docx(answer: Answer) -> bytes:
-    """The file's bytes; characters that XML cannot hold are left out."""
+def to_docx(answer: Answer, *, explain: bool = False) -> bytes:
+    """The file's bytes; characters that XML cannot hold are left out. `explain`: with all that the notes tell."""
     import docx
 
     answer = shown(answer)
@@ -35,7 +38,12 @@ def to_docx(answer: Answer) -> bytes:
         document.add_paragraph(_xml(f"[{citation.number}] {block.text}"))
         for words in words_behind(answer, citation):
             document.add_paragraph(_xml(f"“{words}”"), style="List Bullet")
-    for text in (*(b.text for b in ending(answer)), closing(answer), f"More sources: {ADD_SOURCES}"):
+    for kind, group in groupby(ending(answer, explain), key=lambda b: b.kind):
+        if kind in _HEADINGS:
+            document.add_heading(_HEADINGS[kind], 1)
+        for block in group:
+            document.add_paragraph(_xml(block.text), style=_STYLES.get(block.kind))
+    for text in (closing(answer), f"More sources: {ADD_SOURCES}"):
         document.add_paragraph(_xml(text))
     buffer = io.BytesIO()
     document.save(buffer)

@@ -2,30 +2,36 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 from textwrap import shorten
 from typing import Any
 
 from agent.answer.model import (
+    UNDER_AN_ANSWER,
     Answer,
     AnswerClaim,
     AnswerPerspective,
     ChosenPassage,
     Citation,
     CoverageLine,
+    Note,
     Quotation,
     ResponseSentence,
 )
 from agent.state import STAND_INS
+from tools.errors import ended
 from tools.language.counts import count
 from tools.passages import Passage
 
 MAY_SPEAK = "May speak for this side; read it before you use it:"
 REMINDER = "Check what matters to you against the sources."
+MORE = "More about how this was made"
+"""What stands above the notes that are shown to those who ask for them."""
 ADD_SOURCES = "python -m agent ingest YOUR_FOLDER --collection mine"
 _VERSION = re.compile(r"^(?:chat|score)-judge-|(?:-[0-9a-f]{6,})+$")
 _LONGEST_SECTION = 80  # characters
+_LONGEST_BRIEF = 160
 _WORTH_SAYING = 0.05  # by which a chance was raised
 _JOINERS = "\u200c\u200d"  # shape the letters of some scripts
 _OBEYED = ("Cc", "Cf", "Cs", "Co")  # Unicode's categories of what is not seen
@@ -188,6 +194,21 @@ def source_line(citation: Citation) -> str:
         " ".join(f"{part}." if not part.endswith((".", "!", "?")) else part for part in (title, about) if part)
         + f" {place}"
     )
+
+
+def undone(notes: Sequence[Note]) -> str:
+    """What failed, was not looked at or was left out, each once and all in one line; empty where nothing was."""
+    ordered = (note for kind in UNDER_AN_ANSWER for note in notes if note.kind == kind)
+    return " ".join(dict.fromkeys(_brief(note) for note in ordered))
+
+
+def more_about(notes: Sequence[Note]) -> list[str]:
+    """The notes that the one line does not tell in full, for those who ask."""
+    return [n.text for n in notes if n.kind not in UNDER_AN_ANSWER or _brief(n) != ended(n.text)]
+
+
+def _brief(note: Note) -> str:
+    return ended(note.brief or shorten(note.text, _LONGEST_BRIEF, placeholder=" …"))
 
 
 def why_chosen(answer: Answer, passage: ChosenPassage) -> str:

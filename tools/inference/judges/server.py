@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.budget import current_budget, current_log
+from tools.budget import NOT_ALL_JUDGED, current_budget, current_log
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderReplyError
 from tools.inference.chat.prices import Price, cost_of
 from tools.inference.judges.judge import Pair
@@ -143,7 +143,7 @@ class ServerJudge(ABC, Generic[Form]):
         if progress.stopped is not None:
             if progress.answered == 0:
                 raise progress.stopped
-            current_log().note("scope", f"Not every passage was judged: {progress.stopped}")
+            current_log().note("unjudged", f"Not every passage was judged: {progress.stopped}", NOT_ALL_JUDGED)
         if progress.unusable * 2 > progress.answered:
             self._form = None  # it may have become another server
             why = progress.problem or "it says neither Yes nor No."
