@@ -14,6 +14,7 @@ from api.completions.problems import failed
 from api.completions.schemas import MODELS, About, Choice, Completion, CompletionRequest, Model, ModelList
 from api.completions.stream import chunks, completion_id, created
 from api.events import EVENT_STREAM, STREAM_HEADERS
+from api.guard.outside import address_of
 from api.json_bodies import StrictRoute
 from api.problems import responses
 from api.routes.asking import IdempotencyKey
@@ -53,7 +54,7 @@ async def chat_completion(
     options = usual_options(service.runs, asked.depth, earlier=asked.earlier, **asked.changes)
     run_id = await service.begin(caller, asked.question, options, asked.thread, idempotency_key)
     run = await service.run(caller, run_id)
-    base = str(request.base_url).rstrip("/")
+    base = address_of(request)
     where = {"Content-Location": f"/v1/runs/{run_id}"}
     if conversation.stream:
         include_usage = bool(conversation.stream_options and conversation.stream_options.include_usage)
