@@ -8,12 +8,7 @@ from pathlib import Path
 
 from tools.errors import SettingsError
 
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16's, which is how it begins
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _SAVE = "Save the file as UTF-8."
 
 
@@ -34,17 +29,17 @@ def encoding_of(file: Path, names: Set[str]) -> str:
     except OSError as exc:
         why = exc.strerror or exc
         raise SettingsError(f"{file.absolute()} cannot be read ({why}). Let this user read it, or remove it.") from exc
-    encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8-sig")
-    try:
-        text = data.decode(encoding)
-    except UnicodeDecodeError as exc:
-        line = exc.object[: exc.start].decode(encoding, "ignore").count("\n")
-        where = _where(file, data.decode(encoding, "replace"), line, names)
-        name = encoding.removesuffix("-sig").upper()
-        raise SettingsError(f"{where} is no {name} text from byte 0x{exc.object[exc.start]:02X} on. {_SAVE}") from exc
-    if "\0" in text:
-        line = text.count("\n", 0, text.index("\0"))
-        raise SettingsError(f"{_where(file, text, line, names)} holds a NUL, as UTF-16 without its mark does. {_SAVE}")
+    encoding = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "utf-8-sig")
+    text = data.decode(encoding, "replace" if encoding == "utf-16" else "surrogateescape")
+    if odd := re.search("[\0\ufffd]" if encoding == "utf-16" else "[\0\udc80-\udcff]", text):
+        before = text[: odd.start()]
+        name = _named(text.split("\n")[before.count("\n")].replace("\0", ""), names)
+        what = (
+            "a NUL, as UTF-16 without its mark does"
+            if odd[0] == "\0"
+            else f"what is no {encoding.removesuffix('-sig').upper()} text"
+        )
+        raise SettingsError(f"{_at(file, before.count(chr(10)) + 1, name)} holds {what}. {_SAVE}")
     _check_lines(file, text, names)
     return encoding
 
@@ -61,10 +56,6 @@ def _check_lines(file: Path, text: str, names: Set[str]) -> None:
             raise SettingsError(f"{_at(file, line, name)} cannot be understood. {how}")
         if binding.value is None and not key.isascii():  # as what was added in another encoding looks like
             raise SettingsError(f"{_at(file, line)} cannot be understood. Write NAME=VALUE there. {_SAVE}")
-
-
-def _where(file: Path, text: str, line: int, names: Set[str]) -> str:
-    return _at(file, line + 1, _named(text.split("\n")[line].replace("\0", ""), names))
 
 
 def _at(file: Path, line: int, name: str = "") -> str:

@@ -56,6 +56,7 @@ class Settings(BaseSettings):
         frozen=True,
         populate_by_name=True,
         protected_namespaces=(),
+        hide_input_in_errors=True,  # which may be a key
     )
 
     data_dir: Path = Field(
