@@ -1,27 +1,36 @@
 """Settings from the environment and from a `.env` file; `.env.example` lists them all."""
 
-import re
 import textwrap
-from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from platformdirs import user_data_dir
-from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from agent import forms
+from agent.env_file import encoding_of
 from tools.errors import SettingsError
-from tools.net.http import is_address, without_login
+from tools.net.http import without_login
+from tools.net.pasted import fault_of_address, fault_of_key
 
 _NO_KEY = SecretStr("")
-_HOST_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
-_ORIGIN = re.compile(r"https?://(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?")
-_LISTS = {
-    "api_hosts": (_HOST_NAME, "it lists host names without https:// and port, such as api.example.org, other.example"),
-    "api_origins": (_ORIGIN, "it lists addresses of pages without a path, such as https://app.example.org"),
-}
-_ADDRESSES = ("openai_base_url", "judge_url", "tavily_base_url", "searxng_url", "embeddings_url", "chroma_url")
+_Address = Annotated[str, AfterValidator(forms.address)]
+_VendorAddress = Annotated[str, AfterValidator(lambda value: value.rstrip("/"))]  # looked at where its vendor is used
+_UNSENDABLE = "unsendable"
+_SENT = ("_key", "_token")  # how names end whose values go into a header
+_PLACES = ("_url", "_host")
+ENV_FILE = ".env"
 
 
 def _named(name: str, description: str, default: object = "") -> Any:
@@ -41,12 +50,13 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(
         env_prefix="STEELMAN_",
-        env_file=".env",
+        env_file=ENV_FILE,
         env_ignore_empty=True,
         extra="ignore",
         frozen=True,
         populate_by_name=True,
         protected_namespaces=(),
+        hide_input_in_errors=True,  # which may be a key
     )
 
     data_dir: Path = Field(
@@ -67,14 +77,18 @@ class Settings(BaseSettings):
         "falls back to the embedded one with a note; 'chat' fails where the model fails.",
     )
     openai_api_key: SecretStr = _key("OPENAI_API_KEY", "Turns on OpenAI's models, or the key of OPENAI_BASE_URL.")
-    openai_base_url: str = _named(
+    openai_base_url: _Address = _named(
         "OPENAI_BASE_URL", "Any OpenAI-compatible server (vLLM, Ollama, llama.cpp), such as http://127.0.0.1:11434/v1."
     )
     anthropic_api_key: SecretStr = _key("ANTHROPIC_API_KEY", "The key for models named anthropic:…")
-    anthropic_base_url: str = _named("ANTHROPIC_BASE_URL", "Another address for models named anthropic:…")
+    anthropic_base_url: _VendorAddress = _named("ANTHROPIC_BASE_URL", "Another address for models named anthropic:…")
     google_api_key: SecretStr = _key("GOOGLE_API_KEY", "The key for models named google_genai:…")
-    google_gemini_base_url: str = _named("GOOGLE_GEMINI_BASE_URL", "Another address for models named google_genai:…")
-    ollama_host: str = _named("OLLAMA_HOST", "Where models named ollama:… are, if not at http://127.0.0.1:11434.")
+    google_gemini_base_url: _VendorAddress = _named(
+        "GOOGLE_GEMINI_BASE_URL", "Another address for models named google_genai:…"
+    )
+    ollama_host: Annotated[str, AfterValidator(forms.ollama_address)] = _named(
+        "OLLAMA_HOST", "Where models named ollama:… are, if not at http://127.0.0.1:11434."
+    )
     model: str = _text(
         "The model of every stage that has none of its own: a name at OPENAI_BASE_URL, or with its vendor "
         "in front: anthropic:NAME, google_genai:NAME, ollama:NAME."
@@ -94,7 +108,7 @@ class Settings(BaseSettings):
         "NLI model in this process; 'auto' uses STEELMAN_JUDGE_URL if it is set, else the chat model in batches if "
         "one is set, and falls back with a note.",
     )
-    judge_url: str = _text("The judge's server; an address that ends in /score is a scorer.")
+    judge_url: _Address = _text("The judge's server; an address that ends in /score is a scorer.")
     judge_model: str = _text("The judge's model; for 'nli' a preset, a folder, or a name with or without @REVISION.")
     judge_api_key: SecretStr = Field(default=_NO_KEY, description="The judge's key, if it wants one.")
     judge_prompt: Path | None = Field(default=None, description="The chat judge's prompt: judge_one_shot, or a file.")
@@ -109,15 +123,15 @@ class Settings(BaseSettings):
         description="'auto' is Tavily, Serper or SearXNG, whichever is set; 'ddgs' needs no key; 'off' is off.",
     )
     tavily_api_key: SecretStr = _key("TAVILY_API_KEY", "Turns on web search by Tavily.")
-    tavily_base_url: str = _named(
+    tavily_base_url: _Address = _named(
         "TAVILY_BASE_URL", "Turns on any engine that speaks Tavily's format, at its address, with or without a key."
     )
-    searxng_url: str = _named("SEARXNG_URL", "Turns on web search by a SearXNG of your own, at its address.")
+    searxng_url: _Address = _named("SEARXNG_URL", "Turns on web search by a SearXNG of your own, at its address.")
     serper_api_key: SecretStr = _key("SERPER_API_KEY", "Turns on web search by Serper.")
     domains: Path | None = Field(default=None, description="A file of domain lists: allow, prefer, block, kinds.")
 
     # Stores and encoders
-    chroma_url: str = _named("CHROMA_URL", "A Chroma server for the dense index, such as http://127.0.0.1:8000.")
+    chroma_url: _Address = _named("CHROMA_URL", "A Chroma server for the dense index, such as http://127.0.0.1:8000.")
     chroma_token: SecretStr = _key("CHROMA_TOKEN", "The Chroma server's token, if it wants one.")
     encoder: str = _text("A preset or a sentence-transformers model (name or folder) in place of MiniLM.")
     encoder_query: str = _text("A separate model for queries.")
@@ -126,7 +140,7 @@ class Settings(BaseSettings):
     encoder_pooling: Literal["", "mean", "cls", "lasttoken", "max", "pooler"] = Field(
         default="", description="How token vectors become one; empty is the model's own way."
     )
-    embeddings_url: str = _text("An OpenAI-compatible embeddings server as the encoder.")
+    embeddings_url: _Address = _text("An OpenAI-compatible embeddings server as the encoder.")
     embeddings_model: str = _text("The embeddings server's model.")
     embeddings_api_key: SecretStr = Field(default=_NO_KEY, description="The embeddings server's key.")
     embeddings_batch: int = Field(default=64, ge=1, description="Texts in a request; fewer where it refuses them.")
@@ -139,12 +153,23 @@ class Settings(BaseSettings):
         "first: `python -m api keys make NAME`.",
     )
     api_port: int = Field(default=8000, ge=0, le=65535, description="The port; 0 takes a free one and says which.")
-    api_hosts: str = _text("Names under which callers reach it, besides this machine's: api.example.org, ...")
-    api_origins: str = _text("Web pages that may call it (CORS): https://app.example.org, ...; empty: none.")
+    api_hosts: Annotated[str, AfterValidator(forms.host_names)] = _text(
+        "Names under which callers reach it, besides this machine's: api.example.org, ..."
+    )
+    api_origins: Annotated[str, AfterValidator(forms.origins)] = _text(
+        "Web pages that may call it (CORS): https://app.example.org, ...; empty: none."
+    )
+    public_url: Annotated[str, AfterValidator(forms.public_address)] = _text(
+        "Where callers reach it through a proxy, such as https://example.org/steelman; all links begin with it."
+    )
+    trusted_proxies: Annotated[str, AfterValidator(forms.networks)] = _text(
+        "Proxies that may say by Forwarded or X-Forwarded-... where callers reach it, where STEELMAN_PUBLIC_URL does "
+        "not: 127.0.0.1, 10.0.0.0/8, ...; empty: none."
+    )
     api_runs: int = Field(default=4, ge=1, le=64, description="Runs that are worked on at once.")
     api_waiting: int = Field(default=60, ge=0, description="Runs that may wait their turn; past it callers get 429.")
     api_key_runs: int = Field(default=64, ge=1, description="Runs of one key at work or waiting; past it 429.")
-    api_rate: str = Field(
+    api_rate: Annotated[str, AfterValidator(forms.rates)] = Field(
         default="600/minute", description="Requests of one key: 600/minute, or several rates: 20/second; 600/minute."
     )
     api_upload: int = Field(default=25, ge=1, le=1000, description="Megabytes of one upload at most.")
@@ -161,49 +186,17 @@ class Settings(BaseSettings):
         except RuntimeError as exc:
             raise ValueError(str(exc)) from exc
 
-    @field_validator(*_ADDRESSES, mode="after")
+    @field_validator("*", mode="before")
     @classmethod
-    def _address(cls, value: str) -> str:
-        if value and not (value.startswith(("http://", "https://")) and is_address(value)):
-            raise ValueError("an address is http:// or https:// with a host and, if need be, a port")
-        return value.rstrip("/")
-
-    @field_validator("anthropic_base_url", "google_gemini_base_url", mode="after")
-    @classmethod
-    def _vendors(cls, value: str) -> str:
-        return value.strip().rstrip("/")  # whether it is an address is looked at where its vendor is used
-
-    @field_validator("ollama_host", mode="after")
-    @classmethod
-    def _ollama(cls, value: str) -> str:
-        """As Ollama itself reads it: scheme, host and port may each be left out, and 0.0.0.0 is where it listens."""
-        if not (value := value.strip()):
+    def _sendable(cls, value: object, info: ValidationInfo) -> object:
+        """Keys and addresses without the blanks around them, refused where something was copied along."""
+        given, name = value.get_secret_value() if isinstance(value, SecretStr) else value, str(info.field_name)
+        if not isinstance(given, str) or not name.endswith(_SENT + _PLACES):
             return value
-        scheme, rest = value.split("://", 1) if "://" in value else ("", value)
-        place, slash, path = rest.partition("/")
-        login, at, host = place.rpartition("@")
-        host = f"[{host}]" if host.count(":") > 1 and "[" not in host else host.rstrip(":")
-        port = "" if scheme or re.search(r"(?:^|[^:]):\d+$", host) else ":11434"
-        host = re.sub(r"^(0\.0\.0\.0|\[::\])?(?=:|$)", "127.0.0.1", f"{host}{port}")
-        return f"{scheme or 'http'}://{login}{at}{host}{slash}{path}".rstrip("/")
-
-    @field_validator("api_rate", mode="after")
-    @classmethod
-    def _rate(cls, value: str) -> str:
-        from limits import parse_many
-
-        with suppress(ValueError):
-            if all(rate.amount > 0 for rate in parse_many(value)):
-                return value
-        raise ValueError("a rate is a number of requests and a time, such as 10/second or 10/second; 300/minute")
-
-    @field_validator("api_hosts", "api_origins", mode="after")
-    @classmethod
-    def _listed(cls, value: str, info: ValidationInfo) -> str:
-        form, message = _LISTS[str(info.field_name)]
-        if not all(map(form.fullmatch, listed(value))):
-            raise ValueError(message)
-        return value
+        given = given.strip(" \t\r\n")
+        if fault := (fault_of_key if name.endswith(_SENT) else fault_of_address)(given):
+            raise PydanticCustomError(_UNSENDABLE, "{fault}", {"fault": fault})
+        return given
 
     @model_validator(mode="after")
     def _whole(self) -> "Settings":
@@ -294,21 +287,19 @@ class Settings(BaseSettings):
         return self.data_dir / "checkpoints.db"
 
 
-def listed(value: str) -> list[str]:
-    """The parts of a setting that lists several."""
-    return [part.strip() for part in value.split(",") if part.strip()]
-
-
 def load_settings(**changes: object) -> Settings:
     """The settings in force, with some changed; raises SettingsError that names the variable and what it may be."""
+    encoding = encoding_of(Path(ENV_FILE), {_variable(name) for name in Settings.model_fields})
     try:
-        return Settings(**changes)  # type: ignore[arg-type]  # checked by the model itself
+        return Settings(_env_file_encoding=encoding, **changes)  # type: ignore[arg-type,call-arg]  # checked by the model itself
     except ValidationError as exc:
         error = exc.errors()[0]
         if not error["loc"]:
             raise SettingsError(f"{error['msg'].removeprefix('Value error, ')}. See .env.example.") from exc
         field = "_".join(str(part) for part in error["loc"]).lower()
         name = _variable(field) if field in Settings.model_fields else field.upper()
+        if error["type"] == _UNSENDABLE:
+            raise SettingsError(f"{name} {error['msg']}. See .env.example.") from exc
         given = "what it is set to" if "KEY" in name or "TOKEN" in name else without_login(repr(error["input"]))
         why = error["msg"].removeprefix("Value error, ")
         raise SettingsError(f"{name} cannot be {given}: {why}. See .env.example.") from exc

@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from agent.settings import Settings
 from api.completions.problems import OpenAIProblems
 from api.guard.guard import Guard
+from api.guard.outside import Outside
 from api.handlers import add_handlers
 from api.mcp import mounted
 from api.observing.metrics import Metrics
@@ -45,6 +46,7 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
         description=_ABOUT,
         lifespan=lifespan,
         telemetry={"logs": False, "metrics": False},  # a log record would hold the text of an error
+        openapi_url=None,  # the route is in api/routes/server.py
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -60,5 +62,6 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
     app.openapi = partial(openapi_of, app)  # type: ignore[method-assign]  # as its documentation says
     app.add_middleware(Guard, settings=settings, metrics=figures)
     app.add_middleware(OpenAIProblems)  # the outer one, since the guard's problems are told so too
+    app.add_middleware(Outside, settings=settings)  # the outermost: all others see the path as it is here
     add_handlers(app)
     return app

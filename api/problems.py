@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from agent.runs.failure import RunCrashedError, RunFailure
+from api.guard.outside import link
 from api.observing.notes import note
 from tools import errors
 
@@ -121,7 +122,7 @@ def failed_run(run_id: str, failure: RunFailure) -> ProblemError:
     error = unexpected(cause.remote_text) if isinstance(cause, RunCrashedError) else problem_of(cause)
     goes_on = f"POST /v1/runs/{run_id}/resume goes on with the run."
     error.problem = error.problem.model_copy(
-        update={"instance": f"/v1/runs/{run_id}", "detail": f"{error.problem.detail} {goes_on}"}
+        update={"instance": link(f"/v1/runs/{run_id}"), "detail": f"{error.problem.detail} {goes_on}"}
     )
     error.headers["Content-Location"] = f"/v1/runs/{run_id}"
     return error

@@ -154,7 +154,7 @@ async def test_a_key_that_is_said_back_is_not_shown(server: ModelServer, header:
 
 @pytest.mark.parametrize("key", [f"{KEY}\n", f"{KEY}\x00", f"“{KEY}”"])
 async def test_a_key_that_no_header_holds_is_said_to_be_none(server: ModelServer, key: str) -> None:
-    with pytest.raises(ProviderDownError, match="a key holds a character") as caught:
+    with pytest.raises(ProviderDownError, match="a key holds ") as caught:
         await fetch(server, headers={"X-API-KEY": key})
     assert KEY not in repr(caught.value)
     assert server.requests == []

@@ -5,18 +5,23 @@ resolves to this machine (DNS rebinding). Neither gets past here.
 """
 
 import re
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agent.settings import Settings, listed
+from agent.forms import listed
+from agent.settings import Settings
+from api.guard.outside import link
 from api.guard.refusing import refuse
 from api.loopback import is_loopback
 from api.problems import ProblemError
 
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::\d{1,5})?")
+PROBES = frozenset(("/healthz", "/readyz"))
+"""What is answered to a caller that knows no name of the server."""
 _METHODS = ("GET", "POST", "DELETE")
 _SHOWN = ("Location", "Content-Location", "Retry-After", "X-Request-Id", "WWW-Authenticate", "Mcp-Session-Id")
 
@@ -30,39 +35,46 @@ class Places:
         if origins:  # no cookie means anything here, so that any header may be sent
             self._app = _Cors(app, origins, _METHODS, allow_headers=("*",), expose_headers=_SHOWN)
         self._origins = frozenset(origins)
-        self._hosts = frozenset(name.lower() for name in listed(settings.api_hosts))
-        self._any_host = not is_loopback(settings.api_host) and not self._hosts
+        hosts = [name.lower() for name in listed(settings.api_hosts)]
+        self._any_host = not is_loopback(settings.api_host) and not hosts
+        self._hosts = frozenset((*hosts, urlsplit(settings.public_url).hostname or ""))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if problem := self._problem(Headers(scope=scope)):
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        foreign = len(hosts) != 1 or not (self._any_host or self._knows(hosts[0]))
+        scope.setdefault("state", {})["foreign"] = foreign
+        # What balances load or looks after containers asks by a bare address, or over HTTP/1.0 by no name at all.
+        named = not foreign or (scope["path"] in PROBES and len(hosts) < 2)
+        if problem := self._problem(named, "".join(hosts), headers.getlist("origin")):
             await refuse(problem, scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
-    def _problem(self, headers: Headers) -> ProblemError | None:
-        hosts, origins = headers.getlist("host"), headers.getlist("origin")
-        if len(hosts) != 1 or not self._is_ours(hosts[0]):
+    def _problem(self, named: bool, host: str, origins: list[str]) -> ProblemError | None:
+        if not named:
             detail = (
                 "The Host header does not name this server. Call it by its address, or have whoever runs it put the "
-                "name into STEELMAN_API_HOSTS."
+                "name into STEELMAN_API_HOSTS, or into STEELMAN_PUBLIC_URL where it is a proxy's."
             )
             return ProblemError(403, "unknown-host", "The server has another name", detail)
-        if not all(origin in self._origins or self._is_own(origin, hosts[0]) for origin in origins):
+        if not all(origin in self._origins or self._is_own(origin, host) for origin in origins):
             detail = (
                 "A web page sent this, and pages of its address may not call here. Whoever runs this server can let "
-                "them in with STEELMAN_API_ORIGINS."
+                "them in with STEELMAN_API_ORIGINS; the server's own page behind a proxy, with STEELMAN_PUBLIC_URL."
             )
             return ProblemError(403, "unknown-origin", "The page is not let in", detail)
         return None
 
     def _is_own(self, origin: str, host: str) -> bool:
         """Whether the page came from this server, under a name that it is known by: the page of the calls."""
-        return not self._any_host and origin.lower() in (f"http://{host}".lower(), f"https://{host}".lower())
+        names = (host.lower(), urlsplit(link("")).netloc)
+        return any(self._knows(name) and origin.lower() in (f"http://{name}", f"https://{name}") for name in names)
 
-    def _is_ours(self, host: str) -> bool:
+    def _knows(self, host: str) -> bool:
         found = _HOST.fullmatch(host)
         name = (found[1] or found[2]).lower() if found else ""
-        return bool(found) and (self._any_host or is_loopback(name) or name in self._hosts)
+        return bool(name) and (is_loopback(name) or name in self._hosts)
 
 
 class _Cors(CORSMiddleware):

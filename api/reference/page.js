@@ -14,7 +14,8 @@ function requestOf(form) {
   const text = form.querySelector("textarea"), files = form.querySelector("input[type=file]");
   if (text) headers.set("Content-Type", "application/json");
   const body = text ? text.value : files ? new FormData(form) : undefined;
-  return [path + (query.size ? "?" + query : ""), { method: form.dataset.method, headers, body }];
+  // Seen from the page, since a proxy may have put a path before all addresses.
+  return ["." + path + (query.size ? "?" + query : ""), { method: form.dataset.method, headers, body }];
 }
 
 function readable(text) {

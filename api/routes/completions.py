@@ -27,6 +27,7 @@ from api.completions.schemas import (
 from api.completions.stream import chunks, chunks_of, completion_id, created
 from api.completions.tasks import task_of
 from api.events import EVENT_STREAM, STREAM_HEADERS
+from api.guard.outside import address_of
 from api.json_bodies import StrictRoute
 from api.problems import responses
 from api.routes.asking import IdempotencyKey
@@ -73,7 +74,7 @@ async def chat_completion(
     options = usual_options(service.runs, asked.depth, earlier=asked.earlier, **asked.changes)
     run_id = await service.begin(caller, asked.question, options, asked.thread, idempotency_key)
     run = await service.run(caller, run_id)
-    base = str(request.base_url).rstrip("/")
+    base = address_of(request)
     where = {"Content-Location": f"/v1/runs/{run_id}"}
     if conversation.stream:
         lines = chunks(service, run, conversation.model, base, include_usage, asked.aside)

@@ -4,12 +4,14 @@ import asyncio
 
 from fastapi import APIRouter, Request
 from prometheus_client import CONTENT_TYPE_LATEST
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from api.problems import responses
+from api.guard.outside import address_of, link
+from api.problems import ProblemError, problem_of, responses
 from api.reference.page import ReferencePage
 from api.schemas import Health
 from api.service import TheService
+from tools.errors import SteelmanError
 
 router = APIRouter(tags=["health"])
 
@@ -21,11 +23,18 @@ async def healthz() -> Health:
 
 
 @router.get("/readyz", response_model=Health, responses=responses(503))
-async def readyz(service: TheService) -> Health:
+async def readyz(request: Request, service: TheService) -> Health:
     """The store can be read, so that questions can be answered; whether its indexes are whole."""
-    await asyncio.to_thread(service.runs.store.encoders)
-    notes = await asyncio.to_thread(service.runs.providers.search.condition)
-    return Health(status="degraded" if notes else "ready", notes=notes)
+    try:
+        await asyncio.to_thread(service.runs.store.encoders)
+        notes = await asyncio.to_thread(service.runs.providers.search.condition)
+    except SteelmanError as exc:
+        if not request.state.foreign:
+            raise
+        told = problem_of(exc)
+        detail = "Ask by a name of the server's own for the reason."
+        raise ProblemError(told.problem.status, "not-ready", "Not ready", detail, headers=told.headers) from exc
+    return Health(status="degraded" if notes else "ready", notes=[] if request.state.foreign else notes)
 
 
 @router.get(
@@ -39,6 +48,13 @@ async def metrics(request: Request) -> Response:
     return Response(request.app.state.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
 
+@router.get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request) -> JSONResponse:
+    """The calls for programs; where a proxy stands before the server, with the address to call."""
+    document = request.app.openapi()
+    return JSONResponse({**document, "servers": [{"url": link("")}]} if link("") else document)
+
+
 @router.get("/docs", include_in_schema=False)
 async def docs(request: Request) -> HTMLResponse:
     """Whoever reaches the server may read how it is called; a call that needs a key needs it on the page too."""
@@ -46,4 +62,4 @@ async def docs(request: Request) -> HTMLResponse:
     if not hasattr(state, "reference"):
         state.reference = ReferencePage(request.app.openapi())
     page: ReferencePage = state.reference
-    return HTMLResponse(page.html(str(request.base_url).rstrip("/")), headers=page.headers)
+    return HTMLResponse(page.html(address_of(request)), headers=page.headers)

@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 from tools.budget import current_budget
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
 from tools.net.hedging import Patience, hedged
+from tools.net.pasted import fault_of_header
 
 if TYPE_CHECKING:
     import httpx
@@ -253,9 +254,9 @@ def without_key(text: str, *headers: Mapping[str, str] | None) -> str:
 
 
 def check_key(key: str) -> None:
-    """Raises ProviderDownError for a key that no header can hold."""
-    if not key.isascii() or not key.isprintable():
-        raise ProviderDownError("a key holds a character that no key has, such as the end of a line. Copy it again.")
+    """Raises ProviderDownError for a key, or what stands around it in a header, that no header can hold."""
+    if fault := fault_of_header(key):
+        raise ProviderDownError(f"a key {fault}.")
 
 
 def is_address(address: str) -> bool:

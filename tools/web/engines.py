@@ -14,6 +14,7 @@ from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SettingsError
 from tools.language.word_lists import QUERY_FILLERS
 from tools.net.http import is_local
+from tools.net.pasted import fault_of_key
 from tools.web.hosts import covers, host_of
 
 PAGE = 10
@@ -103,8 +104,8 @@ def with_sites(query: str, domains: Sequence[str], longest: int) -> str:
 def checked_key(name: str, key: str) -> str:
     """The key without blanks around it; raises SettingsError where it could not be sent as a header."""
     key = key.strip()
-    if not key or not key.isascii() or not key.isprintable() or " " in key:
-        raise SettingsError(f"the key for {name} is empty or has characters that no key has. Copy it again into .env.")
+    if fault := fault_of_key(key) if key else "is empty. Copy it again into .env":
+        raise SettingsError(f"the key for {name} {fault}.")
     return key
 
 

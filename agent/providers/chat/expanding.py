@@ -101,7 +101,7 @@ class ChatExpander(ChatStage):
         return await self._merged(await self._as_they_stand(framing, sides))
 
     async def _as_they_stand(self, framing: FramingState, sides: list[PlannedSide]) -> list[PlannedSide]:
-        """The sides, with the stance of those that say the question's claim or deny it, whatever the model called it."""
+        """The sides, with the stance of those that say the question's claim or deny it, whatever they are called."""
         claim = framing["claim"]
         if not sides or not claim or claim.endswith("?"):
             return sides
