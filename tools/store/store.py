@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tools.errors import AmbiguousDocumentError, EncoderMismatchError, UnknownCollectionError
 from tools.passages import Passage, SourceDocument
+from tools.shell import command
 from tools.store.database import Database
 from tools.store.documents import (
     KnownDocument,
@@ -100,7 +101,7 @@ class Store:
         known = f"There are: {', '.join(names)}." if names else "There is none yet."
         raise UnknownCollectionError(
             f"there is no collection '{name}'. {known}",
-            hint=f"Make one: `python -m agent ingest YOUR_FOLDER --collection {name}`.",
+            hint=f"Make one: `{command('python -m agent ingest YOUR_FOLDER', collection=name)}`.",
         )
 
     def width(self, collection_ids: Iterable[int]) -> int | None:
