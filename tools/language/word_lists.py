@@ -37,3 +37,22 @@ ENGLISH_MARKERS = frozenset(
 )
 """What English prose cannot be written without, and no other language writes: Danish has 'for', 'at', 'have' and 'is',
 Dutch 'of', 'was', 'had' and 'he'."""
+
+FOREIGN_OPENERS = {
+    word: language
+    for language, words in (
+        ("de", "ist soll sollen sollte sollten darf dürfen müssen kann können warum wieso"),
+        ("fr", "faut doit peut pourquoi"),
+        ("nl", "moet moeten mogen waarom"),
+        ("es", "debe deben debería deberían deberia"),
+        ("pt", "devem deveria"),
+        ("it", "dovrebbe dovrebbero perché"),
+        ("sv", "bör ska"),
+        ("da", "bør skal"),
+        ("pl", "czy"),
+        ("id", "apakah haruskah"),
+    )
+    for word in words.split()
+}
+"""What questions in other languages begin with and no English one does, with the likeliest language (ISO 639-1): the
+words after it may be those of both."""

@@ -29,6 +29,7 @@ from tools.store.documents import (
     texts_of,
     to_half,
 )
+from tools.store.kept_passages import KeptPassages
 from tools.store.web_passages import WebPassages
 
 SAMPLES = "samples"
@@ -75,6 +76,7 @@ class Store:
     def __init__(self, database: Database) -> None:
         self._db = database
         self.web = WebPassages(database)
+        self.kept = KeptPassages(database)
 
     # Collections
 
