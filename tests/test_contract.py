@@ -6,44 +6,24 @@ server's over real HTTP on this machine) and returns what a person would see of 
 """
 
 import shlex
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from answering_model import (
-    FRAMED,
-    QUESTION,
-    SIDES,
-    STAGES,
-    QuickJudge,
-    WordEncoder,
-    case_of,
-    documents,
-    stand_in,
-    store_library,
-)
-from model_replies import Body
-from model_server import ModelServer
-from numpy.typing import NDArray
+from answering_model import QUESTION
+from changing_documents import answered_while_documents_change
 
 from agent.__main__ import build_parser
 from agent.commands.ingest import _columns, _removal
-from agent.options import RunOptions
-from agent.question import check_form, check_question
-from agent.runs.service import Runs
-from agent.settings import load_settings
+from agent.question import check_question
 from tools.errors import QuestionError, UnknownCollectionError
-from tools.inference.judges.judge import Pair
 from tools.ingest.rows import read_csv
 from tools.language.grammar import frame
-from tools.passages import PassageText
 from tools.store.database import Database
-from tools.store.documents import PreparedDocument
-from tools.store.store import SAMPLES, Store
+from tools.store.store import Store
 
 
 @dataclass(frozen=True)
@@ -72,54 +52,14 @@ class Row:
 
 
 async def run_while_documents_change(given: tuple[str, str, str], bench: Bench) -> str:
-    """A run's answer; the documents are deleted or replaced, through another connection, while a judge or a chat model
-    is at work."""
-    providers, change, question = given
-    store_library(data := bench.folder / "data")
-    stand_in(bench.patch)
-
-    def changed() -> None:
-        database = Database(data / "steelman.db")
-        store, encoder = Store(database), WordEncoder()
-        if change == "delete" and store.has_collection(SAMPLES):
-            store.delete_collection(SAMPLES)
-        if change == "replace":
-            other = (PassageText("Boats leave at noon."),)
-            made = [
-                PreparedDocument(replace(d, text=other[0].text), other, encoder.encode(["Boats"])) for d in documents()
-            ]
-            store.put(store.collection(SAMPLES)[0], made)
-        database.close()
-
-    class ChangingJudge(QuickJudge):
-        def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-            changed()
-            return super().score(pairs)
-
-    def written(body: Body) -> Any:
-        changed()
-        return case_of(body)
-
-    with ModelServer(strict=False) as server:
-        server.on(STAGES["frame"], FRAMED).on(STAGES["expand"], SIDES).on(STAGES["write"], written)
-        chat = {"openai_base_url": server.url, "model": "test-model", "openai_api_key": "sk"}
-        if providers == "embedded":
-            bench.patch.setattr("tools.inference.judges.embedded.load_judge", lambda _: ChangingJudge())
-        settings = load_settings(judge="embedded", **(chat if providers == "chat" else {}))
-        async with Runs(settings) as runs:
-            options = RunOptions.of(deadline_seconds=30, max_rounds=0, collections=(SAMPLES,))
-            answer = await runs.answer(await runs.start(question, options))
-    cited = [f"[{bool(c.quote)} {c.publisher}]" for c in answer.citations]
-    return "\n".join([answer.outcome, *cited, *(n.text for n in answer.notes)])
+    return await answered_while_documents_change(*given, bench.folder, bench.patch)
 
 
 async def what_is_said_to(question: str, _: Bench) -> str:
     try:
-        question = check_question(question)
-        check_form(frame(question).form, question)
+        return "neither" if frame(check_question(question)).form == "none" else "taken"
     except QuestionError as exc:
         return str(exc)
-    return "taken"
 
 
 async def hints_pasted(name: str, bench: Bench) -> str:
@@ -142,6 +82,16 @@ async def table_read(data: str, bench: Bench) -> str:
     return "\n".join(map(str, read_csv(file, "rows.csv")))
 
 
+_FOREIGN = (
+    *(
+        ("Chinese", "城市应该禁止汽车吗？"),
+        ("Japanese", "原発は安全？"),
+        ("Korean", "원전?"),
+        ("Chinese", "我们应该用 AI 写作业吗？"),
+    ),
+    *(("Arabic", "هل الطاقة النووية آمنة؟"), ("Russian", "Нужны ли зоопарки?"), ("German", "Ist Atomkraft gut?")),
+    *(("German", "Sollten Städte Autos verbieten?"), ("Spanish", "¿Es segura la energía nuclear?")),
+)
 _KEPT = ("answered", "[True Dunmow Press]", "Replaced or deleted while this was answered")
 _LOST = ("nothing_found",)
 _ROWS = ("external_id='7'", "text='Ferries leave room for ships.'")
@@ -152,20 +102,7 @@ TEXTS = (
     Row("deleted while written", run_while_documents_change, ("chat", "delete", QUESTION), _KEPT, _LOST),
     Row("replaced while written", run_while_documents_change, ("chat", "replace", QUESTION), _KEPT, _LOST),
     Row("asked in German", run_while_documents_change, ("chat", "", "Sollte man wählen müssen?"), ("from German",)),
-    *(
-        Row(f"asked in {language}", what_is_said_to, question, (f"but as {language}", "in English"), ("neither",))
-        for language, question in (
-            ("Chinese", "城市应该禁止汽车吗？"),
-            ("Japanese", "原発は安全？"),
-            ("Korean", "원전?"),
-            ("Arabic", "هل الطاقة النووية آمنة؟"),
-            ("Russian", "Нужны ли зоопарки?"),
-            ("German", "Sollten Städte Autos verbieten?"),
-            ("German", "Ist Atomkraft gut?"),
-            ("Spanish", "¿Es segura la energía nuclear?"),
-            ("Chinese", "我们应该用 AI 写作业吗？"),
-        )
-    ),
+    *(Row(f"asked in {k}", what_is_said_to, q, (f"but as {k}", "in English"), ("neither",)) for k, q in _FOREIGN),
     *(
         Row("English with foreign words", what_is_said_to, question, ("taken",))
         for question in (

@@ -39,20 +39,14 @@ ENGLISH_MARKERS = frozenset(
 Dutch 'of', 'was', 'had' and 'he'."""
 
 FOREIGN_OPENERS = {
-    word: language
-    for language, words in (
-        ("de", "ist soll sollen sollte sollten darf dürfen müssen kann können warum wieso"),
-        ("fr", "faut doit peut pourquoi"),
-        ("nl", "moet moeten mogen waarom"),
-        ("es", "debe deben debería deberían deberia"),
-        ("pt", "devem deveria"),
-        ("it", "dovrebbe dovrebbero perché"),
-        ("sv", "bör ska"),
-        ("da", "bør skal"),
-        ("pl", "czy"),
-        ("id", "apakah haruskah"),
+    opener: language
+    for language, *openers in map(
+        str.split,
+        "de ist soll sollen sollte sollten darf dürfen kann können warum wieso|fr faut doit peut pourquoi|sv bör ska|"
+        "nl moet moeten waarom|es debe deben debería deberían deberia|pt devem deveria|it dovrebbe dovrebbero perché|"
+        "da bør skal|pl czy|id apakah haruskah".split("|"),
     )
-    for word in words.split()
+    for opener in openers
 }
 """What questions in other languages begin with and no English one does, with the likeliest language (ISO 639-1): the
 words after it may be those of both."""
