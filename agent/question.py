@@ -6,8 +6,14 @@ import unicodedata
 from agent.state import Form
 from tools.errors import QuestionError
 from tools.language.grammar import is_noun_by_ending, is_word
-from tools.language.identification import is_likely_english, is_likely_foreign
-from tools.language.word_lists import ENGLISH_MARKERS
+from tools.language.identification import (
+    is_likely_english,
+    is_likely_foreign,
+    is_of_another_script,
+    likeliest_language,
+    name_of_language,
+)
+from tools.language.word_lists import ENGLISH_MARKERS, FOREIGN_OPENERS
 
 LONGEST = 4000
 """Characters of a question at most."""
@@ -42,13 +48,23 @@ def check_question(text: str, *, english_only: bool = True) -> str:
     if not words:
         raise QuestionError(f"there is no word in '{_short(question)}'. {_EXAMPLE}")
     if english_only and not reads_as_english(question):
-        if len(words) == 1:  # of one word the language is not known, and it is no question in any
-            check_form("none", question)
+        if len(words) == 1 and not is_of_another_script(question):
+            check_form("none", question)  # of one word the language is not known, and it is no question in any
+        but = f" but as {language}" if (language := read_from(question)) else ""
         raise QuestionError(
-            f"'{_short(question)}' does not read as English, and the embedded providers read English only. "
-            "Ask it in English, or set a chat model that knows the language."
+            f"'{_short(question)}' does not read as English{but}, and the embedded providers read English only. "
+            "Ask it in English, or set a chat model that knows the language: the answer is then in English."
         )
     return question
+
+
+def read_from(question: str) -> str:
+    """The name of the language that a question is in; empty where that is English or cannot be told."""
+    words = _WORD.findall(question)
+    if not words or _reads_as_english(question, words):
+        return ""
+    language = likeliest_language(question) or FOREIGN_OPENERS.get(words[0].casefold(), "")
+    return name_of_language(language) if language else ""
 
 
 def check_form(form: Form, question: str) -> None:
@@ -61,6 +77,8 @@ def reads_as_english(question: str) -> bool:
     """Whether it is in English. The lexicon and function words tell nearly all questions: the classifier costs a second
     and 100 MB of memory."""
     words = _WORD.findall(question)
+    if not words or is_of_another_script(question) or words[0].casefold() in FOREIGN_OPENERS:
+        return False
     english = is_english(words)
     all_known = all(_is_known(w) or is_word(w.removesuffix("s")) for w in _inner(words))
     if english and (all_known or any(w.casefold() in ENGLISH_MARKERS for w in words)):

@@ -4,7 +4,7 @@ Each stage is a protocol of one method, so that another provider (or a fake in a
 `agent/providers/build.py` builds the providers that the settings turn on.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -180,6 +180,16 @@ class Providers:
                     f"{remote.address}. Unset {remote.setting}, or leave out --no-web.",
                     hint=", or leave out --no-web",
                 )
+
+    def passages(self, ids: Iterable[int]) -> dict[int, Passage]:
+        """The passages of these ids; of documents that are gone those that a run keeps. What nobody has is left out."""
+        found = self.store.passages(wanted := list(ids))
+        return found | self.store.kept.passages(i for i in wanted if i not in found)
+
+    def vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
+        """The vectors of the same passages."""
+        found = self.store.vectors(wanted := list(ids))
+        return found | self.store.kept.vectors(i for i in wanted if i not in found)
 
     def searched_elsewhere(self) -> str:
         """The servers without which the store cannot be searched, in words; empty where it is all in this process."""

@@ -141,21 +141,31 @@ _SAID = [
 
 @pytest.fixture(scope="session")
 def library_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    settings = Settings(data_dir=tmp_path_factory.mktemp("library"))
+    folder = tmp_path_factory.mktemp("library")
+    store_library(folder)
+    return folder
+
+
+def store_library(folder: Path) -> None:
+    settings = Settings(data_dir=folder)
     database, encoder = Database(settings.database_path), WordEncoder()
     store = Store(database)
     Ingester(store, HybridSearch(store, settings.index_dir, encoder), encoder).ingest(documents(), SAMPLES)
     database.close()
-    return settings.data_dir
 
 
 @pytest.fixture
 def library(library_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder that STEELMAN_DATA_DIR names, filled."""
+    shutil.copytree(library_template, tmp_path / "data")
+    stand_in(monkeypatch)
+    return tmp_path / "data"
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The encoder of words and the judge that answers at once in the place of the weights."""
     import langchain_openai  # noqa: F401  # what it costs to import is no test's subject
 
-    shutil.copytree(library_template, tmp_path / "data")
     monkeypatch.setattr("tools.inference.encoders.encoder.load_encoder", lambda _: WordEncoder())
     monkeypatch.setattr("tools.inference.judges.embedded.load_judge", lambda _: QuickJudge())
     monkeypatch.setattr("agent.runs.parts.index_samples", lambda *_: None)  # the library stands in for them
-    return tmp_path / "data"

@@ -8,6 +8,7 @@ server's over real HTTP on this machine) and returns what a person would see of 
 import asyncio
 import json
 import re
+import shlex
 import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, closing, redirect_stderr, suppress
@@ -20,7 +21,9 @@ from typing import Any, cast
 import httpx
 import pytest
 from agent_fixtures import QUESTION
+from answering_model import QUESTION
 from api_on_loopback import api
+from changing_documents import answered_while_documents_change
 from model_replies import Body, embeddings, word_vector
 from model_server import ModelServer, Reply
 from providers import ScriptedJudge, build
@@ -31,28 +34,33 @@ from vendor_refusals import DOORS, refusal, word_for_word
 from vendor_replies import STREAMED, says
 from web_server import WebServer, open_fetcher
 
+from agent.__main__ import build_parser
 from agent.__main__ import main as agent_line
 from agent.answer.model import Note
 from agent.answer.notes import what_happened
 from agent.answer.render.files import write_answer
 from agent.answer.render.terminal import to_terminal
+from agent.commands.ingest import _columns, _removal
 from agent.providers.chat.expanding import PlannedSides
 from agent.providers.chat.framing import ChatFramer
 from agent.providers.embedded.framing import EmbeddedFramer
 from agent.providers.fallback import FramerWithFallback
 from agent.providers.judging import build_judge
 from agent.providers.retrieval import build_encoder
+from agent.question import check_question
 from agent.settings import Settings, load_settings
 from agent.state import RunState
 from api.__main__ import main as api_line
 from evals.__main__ import main as evals_line
 from evals.benchmarks.instant import instant_providers
 from tools.budget import Budget, StageLog, using
-from tools.errors import ProviderError, SettingsError, SourceError
+from tools.errors import ProviderError, QuestionError, SettingsError, SourceError, UnknownCollectionError
 from tools.inference.chat.model import ChatModel
 from tools.inference.chat.vendors import COMPATIBLE, VENDORS
 from tools.inference.judges.batch import BatchJudge
 from tools.inference.judges.judge import ClaimCheck, Pair
+from tools.ingest.rows import read_csv
+from tools.language.grammar import frame
 from tools.store.database import Database
 from tools.store.store import Store
 from tools.web.domains import DomainLists
@@ -736,6 +744,85 @@ PROBES = (
     Row("broken", probe, f"/readyz {POD}BROKEN", (" 503 ", ":not-ready"), ("collections", "store")),
 )
 
+# --- texts: documents that change, languages, names, tables -----------------------------------------------------------
+
+
+async def run_while_documents_change(given: tuple[str, str, str], bench: Bench) -> str:
+    return await answered_while_documents_change(*given, bench.folder, bench.patch)
+
+
+async def what_is_said_to(question: str, _: Bench) -> str:
+    try:
+        return "neither" if frame(check_question(question)).form == "none" else "taken"
+    except QuestionError as exc:
+        return str(exc)
+
+
+async def hints_pasted(name: str, bench: Bench) -> str:
+    """The value that a shell and the command line make of it, for each command that a hint offers."""
+    with pytest.raises(UnknownCollectionError) as unknown, closing(Database(bench.folder / "s.db")) as database:
+        Store(database).collection(name)
+    columns = _columns(build_parser().parse_args(["ingest", "x", f"--collection={name}", f"--title={name}"]))
+    typed = [
+        unknown.value.hint.split("`")[1],
+        columns.hint,
+        _removal(name, name).split("Remove one: ")[1].split(". R")[0],
+    ]
+    parsed = [vars(build_parser().parse_args(shlex.split(t.removeprefix("Type: "))[3:])) for t in typed]
+    came = [v for p in parsed for k, v in p.items() if k in ("collection", "title", "name", "document") and v]
+    return f"{len([v for v in came if v == name])} of {len(came)}"
+
+
+async def table_read(data: str, bench: Bench) -> str:
+    (file := bench.folder / "rows.csv").write_text(data, encoding="utf-8")
+    return "\n".join(map(str, read_csv(file, "rows.csv")))
+
+
+_FOREIGN = (
+    *(
+        ("Chinese", "城市应该禁止汽车吗？"),
+        ("Japanese", "原発は安全？"),
+        ("Korean", "원전?"),
+        ("Chinese", "我们应该用 AI 写作业吗？"),
+    ),
+    *(("Arabic", "هل الطاقة النووية آمنة؟"), ("Russian", "Нужны ли зоопарки?"), ("German", "Ist Atomkraft gut?")),
+    *(("German", "Sollten Städte Autos verbieten?"), ("Spanish", "¿Es segura la energía nuclear?")),
+)
+_KEPT = ("answered", "[True Dunmow Press]", "Replaced or deleted while this was answered")
+_LOST = ("nothing_found",)
+_ROWS = ("external_id='7'", "text='Ferries leave room for ships.'")
+_NO_NAMES = ("names no columns", "stands above")
+TEXTS = (
+    Row("deleted while judged", run_while_documents_change, ("embedded", "delete", QUESTION), _KEPT, _LOST),
+    Row("replaced while judged", run_while_documents_change, ("embedded", "replace", QUESTION), _KEPT, _LOST),
+    Row("deleted while written", run_while_documents_change, ("chat", "delete", QUESTION), _KEPT, _LOST),
+    Row("replaced while written", run_while_documents_change, ("chat", "replace", QUESTION), _KEPT, _LOST),
+    Row("asked in German", run_while_documents_change, ("chat", "", "Sollte man wählen müssen?"), ("from German",)),
+    *(Row(f"asked in {k}", what_is_said_to, q, (f"but as {k}", "in English"), ("neither",)) for k, q in _FOREIGN),
+    *(
+        Row("English with foreign words", what_is_said_to, question, ("taken",))
+        for question in (
+            "Is the 君が代 a fit national anthem?",
+            "is AI art realy art??",
+            "Should Sinn Féin enter government?",
+        )
+    ),
+    *(
+        Row(f"a name as {name!r}", hints_pasted, name, ("5 of 5",))
+        for name in ("My Notes", "it's", "-x", "Größe", "$HOME;")
+    ),
+    *(
+        Row("cells without names at the end of rows", table_read, data, _ROWS, _NO_NAMES)
+        for data in (
+            "id,text\n7,Ferries leave room for ships.,\n",
+            "id,text,\n7,Ferries leave room for ships.\n",
+            "\ufeffid\ttext\n7\tFerries leave room for ships.\t\t\n8\tBoats leave at noon.\n",
+            "id;text\n7;Ferries leave room for ships.;\n8;One, two, three, and more;\n",
+        )
+    ),
+    Row("a title in the first cell", table_read, "Report,,\nid,text,\n7,Ferries leave room for ships.,\n", _ROWS),
+)
+
 # --- the table --------------------------------------------------------------------------------------------------------
 
 ROWS: tuple[Row, ...] = (
@@ -748,6 +835,7 @@ ROWS: tuple[Row, ...] = (
     *SETTINGS,
     *PROXIES,
     *PROBES,
+    *TEXTS,
 )
 
 

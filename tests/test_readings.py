@@ -363,7 +363,7 @@ def test_usual_questions_do_not_wait_for_the_classifier(monkeypatch: pytest.Monk
     for question in sample_questions().values():
         assert check_question(question) == question
     with pytest.raises(AssertionError, match="100 MB"):
-        check_question("Soll die Wehrpflicht zurückkommen?")
+        check_question("Tempolimit auf Autobahnen?")
 
 
 def test_marks_that_cannot_be_seen_are_left_out() -> None:

@@ -60,7 +60,7 @@ class PageService:
         return self._rows.events(run_id, 0)
 
     def passages(self, ids: Sequence[int]) -> dict[int, Passage]:
-        return self._runs.store.passages(ids)
+        return self._runs.providers.passages(ids)
 
     def evidence(self, run_id: str) -> list[Evidence]:
         """What was judged in the run; empty where it is not kept any more."""

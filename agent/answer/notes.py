@@ -43,6 +43,15 @@ def counted_too(state: RunState, passages: dict[int, Passage], sides: Sequence[A
     return notes
 
 
+def gone_since(passages: Sequence[Passage]) -> list[Note]:
+    """That documents are quoted as they were: they were replaced or deleted while the run worked."""
+    if not passages:
+        return []
+    named = _shortened(list(dict.fromkeys(map(_named, passages))))
+    text = f"Replaced or deleted while this was answered, and quoted as it was before: {named}."
+    return [Note(kind="scope", text=text)]
+
+
 def _named(passage: Passage) -> str:
     """'“Walls within walls” (Sample Works, samples/nuclear/03.md)'"""
     where = passage.url or passage.document_id

@@ -1,7 +1,6 @@
 """`collections`: what is stored."""
 
 import argparse
-import shlex
 
 from agent.__main__ import OK
 from agent.answer.render.words import plain
@@ -9,6 +8,7 @@ from agent.runs.parts import open_store
 from tools.errors import InputError
 from tools.ingest.readers import STRUCTURED
 from tools.language.counts import count
+from tools.shell import command
 
 
 def run(args: argparse.Namespace) -> int:
@@ -27,11 +27,11 @@ def run(args: argparse.Namespace) -> int:
     for c in store.collections():
         print(plain(f"{c.name}: {count(c.documents, 'document')}, {count(c.passages, 'passage')}, encoder {c.encoder}"))
         if before := store.read_before(c.name, STRUCTURED):
-            what = f"{shlex.quote(c.name)} --from-before"
             print(
                 f"  {count(before, 'file')} read before pages and sections were kept: ingest again for these. "
-                f"Of files that are gone: `python -m agent collections {what}` lists what was read, "
-                f"`python -m agent delete {what}` removes it."
+                "Of files that are gone: "
+                f"`{command('python -m agent collections', c.name, from_before=True)}` lists what was read, "
+                f"`{command('python -m agent delete', c.name, from_before=True)}` removes it."
             )
     print(f"Kept in {settings.data_dir}")
     return OK

@@ -5,6 +5,7 @@ import argparse
 from agent.__main__ import OK
 from agent.runs.parts import open_indexes
 from tools.errors import InputError
+from tools.shell import command
 from tools.store.store import SAMPLES
 
 
@@ -25,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
         if not removed:
             raise InputError(
                 f"collection '{args.name}' has no document '{args.document}'.",
-                hint=f"See `python -m agent collections {args.name}`.",
+                hint=f"See `{command('python -m agent collections', args.name)}`.",
             )
     else:
         removed = store.delete_collection(args.name)

@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import json
 import os
-import shlex
 import sys
 import time
 from collections import Counter
@@ -22,6 +21,7 @@ from tools.ingest.ingest import Ingester, IngestReport, read_all
 from tools.language.counts import count
 from tools.language.identification import name_of_language
 from tools.passages import SourceDocument
+from tools.shell import command
 from tools.store.store import SAMPLES, Store
 
 _SHOWN = 10
@@ -87,7 +87,7 @@ def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str])
         where = f"see {args.report}" if args.report else "--report FILE lists all"
         print(f"… and {more} more; {where}.", file=sys.stderr)
     if report.stored + report.unchanged:
-        print(f'Ask them: python -m agent ask "…" --collection {args.collection}')
+        print("Ask them:", command('python -m agent ask "…"', collection=args.collection))
 
 
 def _tell_namesakes(args: argparse.Namespace, names: Sequence[str]) -> None:
@@ -105,10 +105,10 @@ def _tell_from_before(collection: str, store: Store) -> None:
 
 def _removal(collection: str, name: str) -> str:
     """The commands that list and remove what is from an earlier version, `name` being one of it."""
-    into = shlex.quote(collection)
     return (
-        f"List what is left from it: python -m agent collections {into} --from-before. Remove one: "
-        f"python -m agent delete {into} {shlex.quote(name)}. Remove all: python -m agent delete {into} --from-before"
+        f"List what is left from it: {command('python -m agent collections', collection, from_before=True)}. "
+        f"Remove one: {command('python -m agent delete', collection, name)}. "
+        f"Remove all: {command('python -m agent delete', collection, from_before=True)}"
     )
 
 
@@ -188,7 +188,7 @@ def _synchronise(
         raise InputError(
             f"'{away[0]}' holds no file any more, as a disk that is not connected. Nothing was removed.",
             hint="If its documents are to go, remove them at a terminal, or with "
-            f"`python -m agent delete {args.collection}`.",
+            f"`{command('python -m agent delete', args.collection)}`.",
         )
     if not (args.yes and not away) and not _agreed(gone, args.collection):
         return []
@@ -227,9 +227,8 @@ def _agreed(gone: Sequence[str], collection: str) -> bool:
 def _columns(args: argparse.Namespace) -> Columns:
     """The columns that were named, with the command that names the text's where it is not plain."""
     fields = {f: getattr(args, f) or "" for f in FIELDS}
-    told = "".join(f" --{f} {shlex.quote(name)}" for f, name in fields.items() if name)
-    into = "" if args.collection == "mine" else f" --collection {shlex.quote(args.collection)}"
-    hint = f"Type: python -m agent ingest {{file}}{into}{told} --text {{column}}"
+    into = "" if args.collection == "mine" else args.collection
+    hint = f"Type: {command('python -m agent ingest {file}', collection=into, **fields)} --text {{column}}"
     return Columns(tuple(args.text or ()), **fields, hint=hint)
 
 

@@ -16,7 +16,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast, get_type_hints
 
-from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp
 from langgraph.graph import START, StateGraph
 from langgraph.runtime import Runtime
@@ -28,6 +27,7 @@ from typing_extensions import TypedDict
 from agent.answer.build import answer_of
 from agent.answer.model import Answer
 from agent.answer.render.markdown import to_markdown
+from agent.nodes.stage import run_key
 from agent.options import RunOptions
 from agent.runs.admission import first_state, usual_options
 from agent.runs.executor import RECURSION
@@ -36,6 +36,7 @@ from agent.settings import load_settings
 from agent.state import RunState
 from agent.tracing import langsmith_of, run_span, set_up_tracing
 from tools.errors import InputError, SettingsError, SteelmanError
+from tools.store.store import Store
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -208,7 +209,7 @@ def _stages(parts: Parts, agent: "Graph") -> Node:
         except GraphBubbleUp:
             raise
         except BaseException:
-            await asyncio.shield(asyncio.to_thread(parts.store.web.forget, _thread()))
+            await asyncio.shield(asyncio.to_thread(_forget, parts.store, run_key()))
             raise
         return Served(began=began, ended=cast(RunState, ended))
 
@@ -216,21 +217,21 @@ def _stages(parts: Parts, agent: "Graph") -> Node:
 
 
 def _answer(parts: Parts) -> Node:
-    """Makes the public answer, after which nobody needs the pages that were read."""
+    """Makes the public answer, after which nobody needs what was read for it."""
 
     async def answer(state: Served, runtime: Runtime[Any]) -> Served:
         options = RunOptions.from_dict(state["options"])
         took = time.time() - state["began"]
         made = await answer_of(_run_id(runtime), state["ended"], options, parts.providers, took)
-        await asyncio.to_thread(parts.store.web.forget, _thread())
+        await asyncio.to_thread(_forget, parts.store, run_key())
         return Served(answer=made.model_dump(mode="json"), markdown=to_markdown(made))
 
     return answer
 
 
-def _thread() -> str:
-    """What the agent keeps the pages of a run under."""
-    return str(get_config().get("configurable", {}).get("thread_id", ""))
+def _forget(store: Store, thread: str) -> None:
+    store.web.forget(thread)
+    store.kept.forget(thread)
 
 
 def _run_id(runtime: Runtime[Any]) -> str:

@@ -17,7 +17,7 @@ async def brief_of(providers: Providers, state: RunState, perspective: Perspecti
     if providers.quote_fallback is not None or judge.checks_claims:
         judge = models.judge(models.own_judge.name)
     chosen = state.get("chosen", {}).get(perspective["id"], [])
-    passages = await asyncio.to_thread(providers.store.passages, chosen)
+    passages = await asyncio.to_thread(providers.passages, chosen)
     return Brief(
         perspective=perspective,
         contrary=contrary_statements(state).get(perspective["id"], ""),

@@ -69,7 +69,7 @@ class ClaimChecks:
         judged, models = self.judge.checks_claims, self.providers.models
         spares = self.spares_of(claims) if judged else []
         cited = {i for c in (*claims, *spares) for i in c["passages"]}
-        passages = await asyncio.to_thread(self.providers.store.passages, cited)
+        passages = await asyncio.to_thread(self.providers.passages, cited)
         written = [c for c in claims if c.get("written")]
         checked = await self.checked([*written, *spares], passages) if judged else {}
         to_judge = [

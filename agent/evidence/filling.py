@@ -83,7 +83,7 @@ async def from_others(
         return []
     more = [q for q in quotations if in_case(q) and q not in shown]
     ids = {i for c in (*shown, *more) for i in c["passages"]}
-    passages = await asyncio.to_thread(checks.providers.store.passages, ids)
+    passages = await asyncio.to_thread(checks.providers.passages, ids)
     sources = {source for c in shown if in_case(c) for source in _sources(c, passages)}
     taken: list[Claim] = []
     for quotation in more:

@@ -26,7 +26,7 @@ async def pool_of(
 
     Passages without a vector, which were deleted in the meantime, are left out.
     """
-    stored = await asyncio.to_thread(providers.store.vectors, list(passages))
+    stored = await asyncio.to_thread(providers.vectors, list(passages))
     ids = [i for i, _ in fuse(list(state["found"].values())) if i in passages and i in stored]
     neutral = state["framing"]["neutral"]
     vectors = np.stack([stored[i] for i in ids]) if ids else np.zeros((0, 1), np.float32)
@@ -50,7 +50,7 @@ async def nearness_to(
     providers: Providers, statements: Sequence[str], ids: Sequence[int]
 ) -> dict[int, NDArray[np.float32]]:
     """Each passage's cosines to the statements, shape (statements,)."""
-    stored = await asyncio.to_thread(providers.store.vectors, ids)
+    stored = await asyncio.to_thread(providers.vectors, ids)
     asked = await providers.models.encode_queries(list(statements))
     return {i: np.asarray(asked @ vector, np.float32) for i, vector in stored.items()}
 

@@ -7,9 +7,9 @@ from langgraph.runtime import Runtime
 from agent.deadlines import in_time
 from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
-from agent.question import check_form
+from agent.question import check_form, read_from
 from agent.seams import Providers
-from agent.state import FramingState, RunState, Target
+from agent.state import Failure, FramingState, RunState, Target
 from tools.language.grammar import frame as frame_question
 
 
@@ -18,7 +18,10 @@ def node(providers: Providers) -> Stage[RunState]:
         framing = await in_time(options_of(runtime), "frame", _framed(providers, state))
         check_form(framing["form"], state["question"])
         report(runtime, "framed", neutral=framing["neutral"], focus=framing["focus"])
-        return RunState(framing=framing)
+        language = "" if providers.english_only else await asyncio.to_thread(read_from, state["question"])
+        told = f"The question was read from {language}: it is searched for and answered in English."
+        failures = [Failure(stage="frame", message=told, kind="scope")] if language else []
+        return RunState(framing=framing, failures=failures)
 
     return timed("frame", frame)
 

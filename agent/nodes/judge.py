@@ -56,7 +56,7 @@ async def _judged(providers: Providers, state: RunState, runtime: Runtime[RunOpt
     perspectives, options, judge = state["perspectives"], options_of(runtime), providers.models.judge(name)
     afresh = state.get("scored_by", name) != name
     known = {} if afresh else state.get("support", {})
-    passages = await asyncio.to_thread(providers.store.passages, {i for ids in state["found"].values() for i in ids})
+    passages = await asyncio.to_thread(providers.passages, {i for ids in state["found"].values() for i in ids})
     originals = originals_of(passages)
     wanted = _wanted(perspectives, state["found"], known, originals)
     searched = [p for p in perspectives if afresh or p["id"] in (state.get("planned") or wanted)]

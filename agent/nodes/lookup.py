@@ -7,7 +7,7 @@ from langgraph.runtime import Runtime
 
 from agent.deadlines import in_time
 from agent.evidence.eligible import Eligible, eligible
-from agent.nodes.stage import Stage, report, timed
+from agent.nodes.stage import Stage, report, run_key, timed
 from agent.options import RunOptions, options_of
 from agent.seams import Providers
 from agent.state import Claim, Failure, RunState
@@ -52,5 +52,8 @@ async def _plain_claims(providers: Providers, question: str, options: RunOptions
     vectors = await providers.models.encode([question, *sentences])
     nearness = vectors[1:] @ vectors[0]
     best = [sentences[int(i)] for i in np.argsort(-nearness)[:_MOST] if nearness[i] >= _ANSWERS]
+    held = {holders[s] for s in best}
+    stored = await asyncio.to_thread(providers.store.vectors, held)
+    await asyncio.to_thread(providers.store.kept.put, run_key(), [passages[i] for i in held if i in stored], stored)
     claims = [Claim(perspective="", text=s, passages=[holders[s]], support=0.0, role="plain") for s in best]
     return claims, found

@@ -4,12 +4,11 @@ import asyncio
 import math
 from dataclasses import dataclass, field
 
-from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
 from agent.deadlines import in_time, time_left
 from agent.evidence.eligible import eligible
-from agent.nodes.stage import Stage, report, timed
+from agent.nodes.stage import Stage, report, run_key, timed
 from agent.options import RunOptions, options_of
 from agent.seams import Providers, WebFound
 from agent.state import BranchState, Failure, RunState
@@ -112,7 +111,9 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
     stored = await asyncio.to_thread(providers.store.vectors, ids)
     elsewhere = providers.models.retrieval_encoder is not providers.models.encoder
     near_enough = [i for i in ids if i in stored and (elsewhere or float(stored[i] @ vectors[0]) >= TOO_FAR)]
-    return _Found(near_enough[: options.pool], problems, web, foreign, addressed)
+    found = near_enough[: options.pool]
+    await asyncio.to_thread(providers.store.kept.put, run_key(), [passages[i] for i in found], stored)
+    return _Found(found, problems, web, foreign, addressed)
 
 
 async def _search_web(providers: Providers, state: BranchState, options: RunOptions) -> WebFound:
@@ -128,8 +129,7 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
             told = f"The web was not searched: too few pages ({options.pages}) for {share} sides."
             current_log().note("skipped", told)
         return WebFound()
-    run_id = str(get_config().get("configurable", {}).get("thread_id", ""))
-    return await providers.web.find(run_id, _new(state), pages, options.pool, options.domains)
+    return await providers.web.find(run_key(), _new(state), pages, options.pool, options.domains)
 
 
 async def _web_in_time(online: "asyncio.Task[WebFound]", options: RunOptions) -> WebFound:

@@ -31,7 +31,7 @@ def node(providers: Providers) -> Stage[RunState]:
     async def select(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
         options, coverage, focus = options_of(runtime), state["coverage"], state["framing"]["focus"]
         found = {p: [*c["ids"], *state.get("found", {}).get(p, [])] for p, c in coverage.items()}
-        passages = await asyncio.to_thread(providers.store.passages, {i for ids in found.values() for i in ids})
+        passages = await asyncio.to_thread(providers.passages, {i for ids in found.values() for i in ids})
         candidates = {p: [i for i in dict.fromkeys(ids) if i in passages] for p, ids in found.items()}
         limit = options.claims_per_side + _MORE
         if "against" in state:
@@ -91,7 +91,7 @@ async def _nearness(providers: Providers, focus: str, ids: list[int]) -> dict[in
     if not focus:
         return {}
     vector = (await providers.models.encode_queries([focus]))[0]
-    stored = await asyncio.to_thread(providers.store.vectors, ids)
+    stored = await asyncio.to_thread(providers.vectors, ids)
     return {i: float(v @ vector) for i, v in stored.items()}
 
 

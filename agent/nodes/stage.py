@@ -4,6 +4,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar, cast
 
+from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
 from agent.deadlines import Part, ends_at
@@ -31,6 +32,11 @@ _REPORT_SECONDS = 0.5
 def report(runtime: Runtime[RunOptions], kind: str, **data: Any) -> None:
     """Sends one event to whoever follows the run."""
     runtime.stream_writer({"kind": kind, **data})
+
+
+def run_key() -> str:
+    """What the run's own passages are kept under."""
+    return str(get_config().get("configurable", {}).get("thread_id", ""))
 
 
 def timed(name: StageName, stage: Stage[S]) -> Stage[S]:

@@ -98,7 +98,7 @@ async def _coverage(
         i for p, c in coverage.items() for i in (*c["ids"], *c.get("leaning", []), *cited(p, True), *cited(p, False))
     }
     theses = {r["thesis"]["passage"] for r in state.get("responses", [])}
-    passages = await asyncio.to_thread(providers.store.passages, counted | theses)
+    passages = await asyncio.to_thread(providers.passages, counted | theses)
     same = await same_as(providers.models, passages, passages)
     found = {p: with_cited(c, cited(p, True), cited(p, False), passages, same) for p, c in coverage.items()}
     near = await same_as(providers.models, passages, {i for c in found.values() for i in c["ids"]}, slack=NEAR)

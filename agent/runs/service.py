@@ -214,7 +214,7 @@ class Runs:
         Raises UnknownRunError.
         """
         state = await self._state((await self.run(run_id)).id)
-        return evidence_of(state, await asyncio.to_thread(self.store.passages, judged_passages(state)))
+        return evidence_of(state, await asyncio.to_thread(self.providers.passages, judged_passages(state)))
 
     async def retrieved(self, run_id: str) -> Retrieved:
         """What a finished run found for each side. Raises as `answer` does, and RunForgottenError where its checkpoints
@@ -223,7 +223,7 @@ class Runs:
         state = await self._state(answer.run_id)
         if not state:
             raise RunForgottenError(f"what run {answer.run_id} found for each side is not kept any more.")
-        return retrieved_of(answer, state, await asyncio.to_thread(self.store.passages, chosen_passages(state)))
+        return retrieved_of(answer, state, await asyncio.to_thread(self.providers.passages, chosen_passages(state)))
 
     async def delete(self, run_id: str) -> None:
         """Removes the run with its checkpoints, its events, its answer and the pages that it read.

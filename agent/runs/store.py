@@ -15,6 +15,7 @@ from agent.runs.failure import RunFailure, set_aside_error
 from agent.runs.owners import is_alive
 from tools.errors import RunBusyError, UnknownRunError
 from tools.store.database import Database
+from tools.store.kept_passages import KeptPassages, keep_what_is_gone
 from tools.store.web_passages import WebPassages
 
 P = ParamSpec("P")
@@ -236,6 +237,8 @@ class RunStore:
             ended = db.execute(query, (status, _now(), answer, error, run_id, owner)).rowcount == 1
             if ended:
                 _append(db, run_id, status, data)
+                if status == "done":
+                    keep_what_is_gone(db, run_id)
             db.execute("UPDATE runs SET owner = NULL, heartbeat = NULL WHERE id = ? AND owner = ?", (run_id, owner))
         return ended
 
@@ -275,9 +278,10 @@ class RunStore:
             db.execute("UPDATE runs SET owner = NULL, heartbeat = NULL WHERE owner = ?", (owner,))
 
     def delete(self, *run_ids: str) -> None:
-        """Removes the runs with their events and what they read on the web."""
+        """Removes the runs with their events, what they read on the web and what they keep of the store."""
         for run_id in run_ids:
             WebPassages(self._db).forget(run_id)
+            KeptPassages(self._db).forget(run_id)
         with self._db.write() as db:
             db.executemany("DELETE FROM runs WHERE id = ?", [(run_id,) for run_id in run_ids])
 

@@ -116,7 +116,7 @@ async def _cited(runs: Runs, answer: Answer) -> dict[str, str]:
     """The stored text of every passage that the answer cites or counts a document for, by its id."""
     ids = {i for c in answer.citations for i in (c.passage_id, *(q.passage_id for q in c.more))}
     ids |= {r.thesis.passage_id for p in answer.perspectives for group in p.groups for r in group.responses}
-    found = await asyncio.to_thread(runs.store.passages, ids)
+    found = await asyncio.to_thread(runs.providers.passages, ids)
     return {str(i): p.text for i, p in sorted(found.items())}
 
 

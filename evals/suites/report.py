@@ -9,6 +9,7 @@ A result is what a suite prints with `--json`.
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -51,15 +52,19 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _made(path: Path) -> str:
+    return f"Make it with `python -m evals SUITE … --json > {shlex.quote(str(path))}`."
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
     except OSError as exc:
         raise InputError(f"{path} cannot be opened ({exc.strerror or exc}).") from exc
     except ValueError as exc:
-        raise InputError(f"{path} is no JSON ({exc}). Make it with `python -m evals SUITE … --json > {path}`.") from exc
+        raise InputError(f"{path} is no JSON ({exc}). {_made(path)}") from exc
     if not isinstance(result, dict) or result.get("suite") not in SUITES:
-        raise InputError(f"{path} holds no result of a suite. Make it with `python -m evals SUITE … --json > {path}`.")
+        raise InputError(f"{path} holds no result of a suite. {_made(path)}")
     for field in ("metrics", "intervals", "config", "items"):
         if not isinstance(result.get(field), dict):
             raise InputError(f"{path}: '{field}' is missing. It was made by another version; make it again.")

@@ -14,6 +14,7 @@ from statistics import median
 from tools.errors import SourceError
 from tools.ingest.dates import iso_date
 from tools.ingest.table import Value
+from tools.shell import option
 
 FIELDS = ("id", "title", "url", "publisher", "date", "kind")
 _TEXT = frozenset("text body content full_text fulltext".split())
@@ -203,7 +204,9 @@ def _text(file: str, columns: Sequence[_Column], given: Columns, taken: set[str]
 
 
 def _hint(given: Columns, file: str, column: str) -> str:
-    return given.hint.replace("{file}", shlex.quote(file)).replace("{column}", shlex.quote(column))
+    path = f"./{file}" if file.startswith("-") else file
+    hint = given.hint.replace("{file}", shlex.quote(path)).replace("--text {column}", option("text", column))
+    return hint.replace("{column}", column)
 
 
 def _likeness(column: _Column) -> float:

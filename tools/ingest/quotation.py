@@ -12,6 +12,15 @@ _HALF = 0.5  # of the lines below the mark that are rows by themselves, where th
 _MANY = 8  # lines of one cell that are rows one by one, which no text happens to be
 
 
+def width_of(cells: Sequence[str], usual: int) -> int:
+    """The number of a row's cells, without empty ones at its end past the usual number: programs that write tables put
+    a separator after the last cell of some rows."""
+    width = len(cells)
+    while width > usual and not cells[width - 1].strip():
+        width -= 1
+    return width
+
+
 class _Fed:
     """Lines that csv takes one by one; `at`, the next one, can be set back also after the last was taken."""
 
@@ -84,7 +93,7 @@ class Lines:
             return False
         taken = self._lines[start:end]
         own = [row for row in (self._alone(line) for line in taken[1:] if line.strip()) if row]
-        usual = sum(len(row) == self._width for row in own)
+        usual = sum(self._is_usual(row) for row in own)
         if not self._is_closed(taken):
             if usual > _HALF * len(own):
                 return True
@@ -93,9 +102,12 @@ class Lines:
             return False
         if self._width == 1:
             return False
-        if len(cells) != self._width:
+        if not self._is_usual(cells):
             return usual > _HALF * len(own)
-        return len(own) >= _MANY and all(len(row) == self._width and all(map(str.strip, row)) for row in own)
+        return len(own) >= _MANY and all(self._is_usual(row) and all(map(str.strip, row[: self._width])) for row in own)
+
+    def _is_usual(self, cells: Sequence[str]) -> bool:
+        return width_of(cells, self._width) == self._width
 
     def _alone(self, line: str) -> list[str]:
         return next(csv.reader([line], delimiter=self._separator))

@@ -6,16 +6,18 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
+from statistics import mode
 
 from tools.errors import SourceError
 from tools.ingest.columns import Columns, folded, is_known
-from tools.ingest.quotation import Line, Lines
+from tools.ingest.quotation import Line, Lines, width_of
 from tools.ingest.table import Row, Table
 
 _SEPARATORS = (",", ";", "\t", "|")
 _ONE_COLUMN = ("\x1f", csv.QUOTE_MINIMAL)  # a separator that does not occur
 _TRIED = 200  # rows
 _ABOVE = 6  # lines that may stand above the names of the columns
+_STRAY = 0.05  # of the rows that have something in a last column, below which it is none: their own cells are at fault
 _SEP_LINE = re.compile(r'"?sep=(.)"?\n')  # Excel's own word for the separator
 _DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # a number, an address, a sentence
 
@@ -32,8 +34,7 @@ def separated_table(text: str, name: str, given: Columns) -> Table:
     whole = Lines(body, form, name, 1 if said else 0, _usual(_cells(body, form, name))[1])
     lines = iter(whole)
     first = list(islice(lines, _TRIED))
-    width = _usual([cells for _, cells in first])[1]
-    above = next((i for i, (_, cells) in enumerate(first[:_ABOVE]) if len(cells) >= width), 0)
+    above = _above([cells for _, cells in first])
     notes = [f"left out what stands above the names of its columns ({above} lines)"] if above else []
     first = first[above:]
     if not first:
@@ -41,7 +42,7 @@ def separated_table(text: str, name: str, given: Columns) -> Table:
     if _names_columns([cells for _, cells in first], given):
         names = _unique(first.pop(0)[1])
     else:
-        names = [str(i + 1) for i in range(width)]
+        names = [str(i + 1) for i in range(mode(len(cells) for _, cells in first))]
         notes.append("its first line names no columns, so they are called 1, 2, 3 …")
     return Table(_rows(chain(first, lines), names, name), names, notes, whole.told)
 
@@ -73,15 +74,30 @@ def _cells(lines: Sequence[str], form: tuple[str, int], name: str, most: int | N
 def _usual(rows: Iterable[Sequence[str]]) -> tuple[float, int]:
     """The share of the rows that have the usual number of cells, and that number.
 
-    Where rows only leave out cells at their end, the first one has all.
+    Empty cells at the end, past the last column that rows use, are none. Where rows only leave out cells at their end,
+    the first one has all.
     """
-    counts = [len(row) for row in rows]
-    if not counts:
+    rows = list(rows)
+    if not rows:
         return 0.0, 0
+    reach = Counter(width_of(row, 1) for row in rows)
+    used = max(reach)
+    while used > 1 and sum(n for width, n in reach.items() if width >= used) < _STRAY * len(rows):
+        used -= 1
+    counts = [width_of(row, used) for row in rows]
     width, count = Counter(counts).most_common(1)[0]
     if count < len(counts) and all(1 < n <= counts[0] for n in counts):
         return 0.9, counts[0]
     return count / len(counts), width
+
+
+def _above(rows: Sequence[Sequence[str]]) -> int:
+    """How many lines stand above the names of the columns: those with too few cells, or with a title in their first."""
+    width = _usual(rows)[1]
+    wide = [i for i, cells in enumerate(rows[:_ABOVE]) if len(cells) >= width]
+    titles = [i for i in wide if not any(cell.strip() for cell in rows[i][1:])]
+    named = next((i for i in wide if any(map(is_known, rows[i]))), None)
+    return named if named and all(i in titles for i in wide if i < named) else next(iter(wide), 0)
 
 
 def _names_columns(rows: Sequence[Sequence[str]], given: Columns) -> bool:

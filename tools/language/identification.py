@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"[^\W\d_]+")
 _NAMES = {
     "ar": "Arabic",
+    "be": "Belarusian",
     "bg": "Bulgarian",
+    "bn": "Bengali",
     "cs": "Czech",
     "da": "Danish",
     "de": "German",
@@ -26,13 +28,19 @@ _NAMES = {
     "hi": "Hindi",
     "hr": "Croatian",
     "hu": "Hungarian",
+    "hy": "Armenian",
     "id": "Indonesian",
     "it": "Italian",
     "ja": "Japanese",
+    "ka": "Georgian",
+    "kk": "Kazakh",
     "ko": "Korean",
     "lt": "Lithuanian",
     "lv": "Latvian",
+    "mk": "Macedonian",
+    "mr": "Marathi",
     "nb": "Norwegian",
+    "ne": "Nepali",
     "nl": "Dutch",
     "no": "Norwegian",
     "pl": "Polish",
@@ -43,9 +51,11 @@ _NAMES = {
     "sl": "Slovene",
     "sr": "Serbian",
     "sv": "Swedish",
+    "ta": "Tamil",
     "th": "Thai",
     "tr": "Turkish",
     "uk": "Ukrainian",
+    "ur": "Urdu",
     "vi": "Vietnamese",
     "zh": "Chinese",
 }
@@ -72,6 +82,7 @@ _OF_SCRIPTS = [(re.compile(f"[{letters}]"), languages) for letters, languages in
 _MANY_KANA = 0.1  # of the letters of a text in Japanese; in Chinese there are none but in names
 _FEWEST_SIGNS = 8
 _SURE, _LIKELY, _EVEN = 0.9, 0.7, 0.5
+_LIKELIEST = 0.45  # of the languages that are named here, where few words are all that there is
 _ENGLISHES = ("en", "pcm")  # careless English reads as Nigerian Pidgin to the classifier
 _READ = 3_000  # characters from each of three places
 _FEWEST = 20  # words; scripts without spaces have fewer
@@ -113,10 +124,29 @@ def is_likely_foreign(text: str) -> bool:
     return str(code) not in _ENGLISHES and probability >= _LIKELY
 
 
-def _of_script(letters: str) -> tuple[str, ...]:
+def is_of_another_script(text: str) -> bool:
+    """Whether most of the letters are of a script that English does not use, however few there are."""
+    return bool(_of_script("".join(_WORD.findall(text)), fewest=1))
+
+
+def likeliest_language(text: str) -> str:
+    """The ISO 639-1 code of the likeliest language, but for English, of a text that may be as short as a question.
+
+    Empty where none is likely. Of a few words in Latin script it is told among the languages that have a name here:
+    hundreds of others, which hardly anybody asks in, would share the probability with them.
+    """
+    words = _WORD.findall(text.casefold())
+    ranked = dict(_classifier().rank(" ".join(words)))
+    likely = _of_script("".join(words), fewest=1)
+    among = {code: float(ranked.get(code, 0.0)) for code in likely or _NAMES if code != "en"}
+    best = max(among, key=lambda code: among[code])
+    return best if likely or among[best] >= _LIKELIEST * sum(among.values()) else ""
+
+
+def _of_script(letters: str, fewest: int = _FEWEST_SIGNS) -> tuple[str, ...]:
     """The languages of the script that most of the letters are of; none where that is Latin or there are too few."""
     counts = [len(script.findall(letters)) for script, _ in _OF_SCRIPTS]
-    if sum(counts) < max(_FEWEST_SIGNS, len(letters) / 2):
+    if sum(counts) < max(fewest, len(letters) / 2):
         return ()
     kana, _, signs = counts[:3]
     if kana + signs > len(letters) / 2 and kana >= _MANY_KANA * len(letters):

@@ -37,3 +37,16 @@ ENGLISH_MARKERS = frozenset(
 )
 """What English prose cannot be written without, and no other language writes: Danish has 'for', 'at', 'have' and 'is',
 Dutch 'of', 'was', 'had' and 'he'."""
+
+FOREIGN_OPENERS = {
+    opener: language
+    for language, *openers in map(
+        str.split,
+        "de ist soll sollen sollte sollten darf dürfen kann können warum wieso|fr faut doit peut pourquoi|sv bör ska|"
+        "nl moet moeten waarom|es debe deben debería deberían deberia|pt devem deveria|it dovrebbe dovrebbero perché|"
+        "da bør skal|pl czy|id apakah haruskah".split("|"),
+    )
+    for opener in openers
+}
+"""What questions in other languages begin with and no English one does, with the likeliest language (ISO 639-1): the
+words after it may be those of both."""

@@ -132,6 +132,14 @@ MIGRATIONS: tuple[str, ...] = (
     -- Who answers for a page, by its address and not by what it calls itself. Empty in rows of earlier versions.
     ALTER TABLE web_documents ADD COLUMN owner TEXT NOT NULL DEFAULT '';
     """,
+    """
+    -- Passages that runs work on, as they were when they were found. passage: its fields in their order, as JSON.
+    CREATE TABLE run_passages (
+        passage_id INTEGER NOT NULL, run_id TEXT NOT NULL, passage TEXT NOT NULL, vector BLOB NOT NULL,
+        PRIMARY KEY (passage_id, run_id)
+    ) WITHOUT ROWID;
+    CREATE INDEX run_passages_by_run ON run_passages (run_id);
+    """,
 )
 
 

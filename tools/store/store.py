@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tools.errors import AmbiguousDocumentError, EncoderMismatchError, UnknownCollectionError
 from tools.passages import Passage, SourceDocument
+from tools.shell import command
 from tools.store.database import Database
 from tools.store.documents import (
     KnownDocument,
@@ -28,6 +29,7 @@ from tools.store.documents import (
     texts_of,
     to_half,
 )
+from tools.store.kept_passages import KeptPassages
 from tools.store.web_passages import WebPassages
 
 SAMPLES = "samples"
@@ -74,6 +76,7 @@ class Store:
     def __init__(self, database: Database) -> None:
         self._db = database
         self.web = WebPassages(database)
+        self.kept = KeptPassages(database)
 
     # Collections
 
@@ -100,7 +103,7 @@ class Store:
         known = f"There are: {', '.join(names)}." if names else "There is none yet."
         raise UnknownCollectionError(
             f"there is no collection '{name}'. {known}",
-            hint=f"Make one: `python -m agent ingest YOUR_FOLDER --collection {name}`.",
+            hint=f"Make one: `{command('python -m agent ingest YOUR_FOLDER', collection=name)}`.",
         )
 
     def width(self, collection_ids: Iterable[int]) -> int | None:

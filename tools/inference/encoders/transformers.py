@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tools.errors import ModelError, SettingsError
 from tools.inference.encoders.presets import ENCODERS, Pooling, suggestion
+from tools.shell import command
 
 _SAMPLED = 1 << 20
 _MATTERS = frozenset({".safetensors", ".bin", ".json", ".txt", ".model"})  # weights, settings and vocabularies
@@ -164,8 +165,8 @@ def find_model(model: str, presets: Collection[str] = (), revision: str = "") ->
     try:
         return Path(snapshot_download(model, revision=revision or None, local_files_only=True))
     except (LocalEntryNotFoundError, HFValidationError) as exc:
-        named = f"{model} --revision {revision}" if revision else model
-        how = "Check the path." if model.startswith(("/", ".", "~")) else f"Download it: `hf download {named}`."
+        download = f"Download it: `{command('hf download', model, revision=revision)}`."
+        how = "Check the path." if model.startswith(("/", ".", "~")) else download
         at = f" at the revision {revision}" if revision else ""
         said = f"there is no folder '{model}', and no model of that name{at} on this machine."
         raise ModelError(" ".join(filter(None, (said, suggestion(model, presets), how)))) from exc
