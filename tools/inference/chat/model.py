@@ -21,6 +21,7 @@ from tools.inference.chat.forms import Form, described
 from tools.inference.chat.prices import Price, cost_of
 from tools.inference.chat.replies import read_reply
 from tools.inference.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
+from tools.net.causes import cause
 from tools.net.hedging import Patience
 from tools.net.http import (
     check_address,
@@ -242,7 +243,7 @@ class ChatModel:
         if cut_short(exc):
             return ProviderReplyError("the connection was cut in the middle of the reply.")
         current_log().down.add(self.address)
-        return ProviderDownError(f"{here} cannot be reached. Is the server on?")
+        return ProviderDownError(f"{here} cannot be reached ({cause(failure, self._url)}).")
 
     def _said(self, exc: Exception) -> str:
         """A server's words, without the key that some say back."""
