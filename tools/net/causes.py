@@ -16,10 +16,6 @@ _AUTHORITY = (
     "its certificate is signed by an authority that this machine does not know: set SSL_CERT_FILE to that authority's "
     "certificate"
 )
-_STRANGE = (
-    "what it answers is no HTTP/1.1: write the address with https:// if it speaks TLS; a port for HTTP/2 alone, for "
-    "gRPC or for something else cannot be asked"
-)
 # The first pattern that is in what was raised, by Python's libraries or by Rust's, which `ddgs` uses.
 _CERTIFICATES = (
     (r"certificate has expired|certificate: ?Expired|certificate expired", "its certificate has expired"),
@@ -43,7 +39,7 @@ _CERTIFICATES = (
         "it speaks HTTP/2 only, which cannot be asked: put a server of HTTP/1.1 before it",
     ),
     (r"(?i)certificate_?required|bad_certificate", "it wants a certificate from whoever asks, which is not given here"),
-    (r"(?i)ssl\w*error|\btls\b.*(?:alert|handshake)", "no TLS came about ({said}): if it speaks http, write http://"),
+    (r"(?i)ssl\w*error|\btls\b.*(?:alert|handshake)", "no TLS came about ({said}): write http:// if it speaks that"),
 )
 _CONNECTIONS = (
     (r"Temporary failure|EAI_AGAIN", "the name {host} cannot be looked up now: is this machine online?"),
@@ -52,8 +48,15 @@ _CONNECTIONS = (
     (r"unreachable|No route", "no way leads from this machine to {place}: is it online?"),
 )
 _ANSWERS = (
-    (r"illegal (?:status|request) line|illegal header line", _STRANGE),
-    (r"without sending a response", "it closed the connection without an answer"),
+    (r"cut in the middle", "{said}"),
+    (
+        r"illegal (?:status|request|header) line|invalid HTTP version",
+        "what it answers is no HTTP/1.1, as of a port for HTTP/2 alone, for gRPC or for something else{tls}",
+    ),
+    (
+        r"without sending a response|ConnectionReset|(?i:connection reset)|ReadError|before message completed",
+        "it closed the connection without an answer{tls}",
+    ),
 )
 
 
@@ -63,11 +66,14 @@ def cause(exc: BaseException, url: str = "", proxy: Proxy | None = None) -> str:
     if request is not None:
         url, proxy = str(request.url), request.extensions.get(PROXY)
     raised = "\n".join(f"{type(one).__name__}: {one}" for one in _chain(exc))
-    said = (str(exc).splitlines() or [""])[0].rstrip(".")[:200] or type(exc).__name__
+    spoken = next((text for one in _chain(exc) if (text := str(one).strip())), type(exc).__name__)
+    said = spoken.splitlines()[0].rpartition(" > ")[2].rstrip("').")[:200]
+    if type(exc).__name__ == "UnsupportedProtocol":  # what was never sent, for a reason that is told
+        return said
     if proxy is not None and (
-        refused := re.search(r"ProxyError: (\d{3}.*)|CONNECT failed: HTTP/\S+ (\d{3}.*)", raised)
+        refused := re.search(r"(?:ProxyError:|CONNECT failed: HTTP/\S+) (\d{3}[^\r\n\\]*)", raised)
     ):
-        return _refusal(proxy, (refused[1] or refused[2]).strip())
+        return _refusal(proxy, refused[1].strip())
     if words := _first(_CERTIFICATES, raised, url, said):
         return words if proxy is None else f"{words}; it was asked over {proxy}"
     if proxy is None:
@@ -88,7 +94,8 @@ def _first(table: tuple[tuple[str, str], ...], raised: str, url: str, said: str)
     parts = urlsplit(url)
     place = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
     words = next((words for pattern, words in table if re.search(pattern, raised)), "")
-    return words.format(host=parts.hostname, place=place, said=said)
+    tls = ": write the address with https:// if it speaks TLS" if parts.scheme == "http" else ""
+    return words.format(host=parts.hostname, place=place, said=said, tls=tls)
 
 
 def _chain(exc: BaseException | None) -> Iterator[BaseException]:

@@ -181,12 +181,11 @@ def routed() -> "httpx.AsyncBaseTransport":
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
             url, tls = str(request.url), request.url.scheme == "https"
             proxy = await asyncio.to_thread(proxy_for, url) if named_proxy(url) else None
-            request.extensions[PROXY] = proxy
             try:
                 way = self._ways.get((tls, proxy)) or httpx.AsyncHTTPTransport(**way_options(url, proxy))
             except ProviderDownError as exc:
                 raise httpx.UnsupportedProtocol(str(exc).rstrip("."), request=request) from exc
-            self._ways[tls, proxy] = way
+            self._ways[tls, proxy], request.extensions[PROXY] = way, proxy
             response = await way.handle_async_request(request)
             if (said := refused_by(proxy, response.status_code)) is not None:
                 await response.aclose()

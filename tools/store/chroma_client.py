@@ -31,6 +31,7 @@ class ServerClient(Client):
             chroma_server_host=address,
             chroma_server_http_port=8000,  # asked for, and used only where the address had no scheme
             chroma_server_ssl_enabled=address.startswith("https:"),
+            chroma_server_ssl_verify=False,  # of a transport that is replaced before the first request
             chroma_server_headers=dict(headers),
         )
         super().__init__(settings=ours)

@@ -150,7 +150,7 @@ class _ServerErrors(AbstractContextManager[None]):
                 hint=_START,
             ) from exc
         # Chroma's client raises a bare `Exception` for a reply that it does not know.
-        if type(exc) is Exception or isinstance(exc, ChromaError | ValueError | KeyError | TypeError | ImportError):
+        if type(exc) is Exception or isinstance(exc, ChromaError | ValueError | KeyError | TypeError):
             said = " ".join(str(exc).split())[:200]
             hint = "If it goes on, make the index again: `python -m agent rebuild`."
             raise ProviderDownError(f"{server} failed ({said}). {hint} {_DATA_SAFE}", hint=hint) from exc
