@@ -1,28 +1,34 @@
 """The ways to a server that companies have: certificates of an authority of their own, TLS in front of a server, and a
-forward proxy, each real and on this machine.
-
-    made = Authority(folder)
-    with TlsFront(server.port, made.certificate("127.0.0.1")) as front, ForwardProxy({"a.example": front.port}) as way:
-        …
+forward proxy, each real and on this machine. `tls`, `says`, `at` and `over` give an address at which one is met.
 """
 
 import base64
 import contextlib
+import gzip
 import ipaddress
 import select
 import socket
 import socketserver
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
+import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from model_server import ModelServer
+from search_servers import Found, SearchServer
+from web_server import WebServer, article
+
+GO = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
+PACKED = gzip.compress(b'{"object": "list", "data": [{"index": 0, "embedding": [3.0, 4.0]}]}')
+PACKED = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: %d\r\n\r\n%s" % (len(PACKED), PACKED)
+"""A server's whole replies: of one that speaks TLS, and of one that compresses unasked."""
 
 
 class Authority:
@@ -100,7 +106,7 @@ class TlsFront(_Listener):
 
     def __init__(self, port: int, certificate: Path, alpn: str = "") -> None:
         super().__init__()
-        self._to = port
+        self._to, self._alpn = port, alpn
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._tls.load_cert_chain(certificate)
         if alpn:
@@ -108,7 +114,7 @@ class TlsFront(_Listener):
 
     def serve(self, connection: socket.socket) -> None:
         with self._tls.wrap_socket(connection, server_side=True) as shown:
-            if shown.selected_alpn_protocol() != "h2":
+            if (shown.selected_alpn_protocol() or "") == self._alpn:
                 _join(shown, socket.create_connection(("127.0.0.1", self._to)))
 
 
@@ -125,16 +131,16 @@ class Speaks(_Listener):
 
 
 class ForwardProxy(_Listener):
-    """A proxy that knows these names, and no others: name to port of this machine. `asked`: what it was asked for.
+    """A proxy that knows these names and no others, each with the ports of this machine that stand for its
+    plain one and for its one with TLS. `asked`: what it was asked for.
 
     login: the NAME:PASSWORD that it wants. answer: the status line that it answers everything with instead.
     """
 
-    def __init__(self, names: Mapping[str, int], login: str = "", answer: str = "") -> None:
+    def __init__(self, names: Mapping[str, tuple[int, int]], login: str = "", answer: str = "") -> None:
         super().__init__()
         self.asked: list[str] = []
         self._names, self._login, self._answer = names, login, answer
-        self.url = f"http://{login + '@' if login else ''}127.0.0.1:{self.port}"
 
     def serve(self, connection: socket.socket) -> None:
         head = b""
@@ -151,7 +157,8 @@ class ForwardProxy(_Listener):
             connection.sendall(f"HTTP/1.1 {answer}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".encode())
             return
         place = target if method == "CONNECT" else target.split("/")[2]
-        to = socket.create_connection(("127.0.0.1", self._names[place.partition(":")[0]]))
+        plain, with_tls = self._names[place.partition(":")[0]]
+        to = socket.create_connection(("127.0.0.1", with_tls if method == "CONNECT" else plain))
         if method == "CONNECT":
             connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
         else:
@@ -173,3 +180,96 @@ def _join(one: socket.socket, other: socket.socket) -> None:
                 if not part:
                     return
                 (other if said is one else one).sendall(part)
+
+
+# Addresses at which one of these is met, as long as the context is open
+
+
+class Bench(Protocol):
+    """A folder of its own, and the means to set what is set."""
+
+    @property
+    def folder(self) -> Path: ...
+
+    @property
+    def patch(self) -> pytest.MonkeyPatch: ...
+
+
+@contextlib.contextmanager
+def tls(bench: Bench, known: bool = True, name: str = "127.0.0.1", scheme: str = "https", **how: Any) -> Iterator[str]:
+    """A model server behind TLS, by an authority of its own that this machine knows or not."""
+    made = Authority(bench.folder)
+    if known:
+        bench.patch.setenv("SSL_CERT_FILE", str(made.file))
+    alpn = how.pop("alpn", "")
+    with (
+        ModelServer(strict=False) as server,
+        TlsFront(_port(server.root), made.certificate(name, **how), alpn) as front,
+    ):
+        server.on("", {"shelf": "B"})
+        yield f"{scheme}://127.0.0.1:{front.port}"
+
+
+@contextlib.contextmanager
+def says(bench: Bench, said: bytes, scheme: str = "http") -> Iterator[str]:
+    with Speaks(said) as server:
+        yield f"{scheme}://127.0.0.1:{server.port}"
+
+
+@contextlib.contextmanager
+def at(bench: Bench, url: str, **environment: str) -> Iterator[str]:
+    look_up(bench)
+    for name, value in environment.items():
+        bench.patch.setenv(name, value)
+    yield url
+
+
+@contextlib.contextmanager
+def over(
+    bench: Bench, url: str, variable: str = "ALL_PROXY", through: bool = True, no: str = "", given: str = "", **how: Any
+) -> Iterator[str]:
+    """A server of the world that only a proxy leads to: models at api.…, a search engine at search.…, pages at page.…
+    and at page.unknown.example, a name that only the proxy knows. `given`: the login that the variable has.
+
+    Whether anything went through the proxy has to be as `through` says.
+    """
+    look_up(bench)
+    made = Authority(bench.folder)
+    bench.patch.setenv("SSL_CERT_FILE", str(made.file))
+    names = {}
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(ModelServer(strict=False)).on("", {"shelf": "B"})
+        engine, site = stack.enter_context(SearchServer("serper")), stack.enter_context(WebServer())
+        engine.otherwise(lambda _: [Found("https://a.public.example/", "The bridge", "It stands.")])
+        site.page("/a", article("The old harbour", ["It was closed in May."]))
+        site.redirect("/private", "http://10.0.0.1/")
+        for name, port in (("api", _port(server.root)), ("search", _port(engine.url)), ("page", site.port)):
+            front = TlsFront(port, made.certificate(f"{name}.public.example"))
+            names[f"{name}.public.example"] = (port, stack.enter_context(front).port)
+        names["page.unknown.example"] = names["page.public.example"]
+        proxy = stack.enter_context(ForwardProxy(names, **how))
+        bench.patch.setenv(variable, f"http://{given + '@' if given else ''}127.0.0.1:{proxy.port}")
+        bench.patch.setenv("NO_PROXY", no)
+        yield url.format(port=names["api.public.example"][0], site=site.port)
+        assert bool(proxy.asked) is through, proxy.asked
+
+
+def look_up(bench: Bench) -> None:
+    """Names are looked up as a company's own would be: …public.example leads out, to an address that no test may reach,
+    …inside.example to this machine, …private.example to the private network; others of .example are not known."""
+    real = socket.getaddrinfo
+    known = {"public": "93.184.215.14", "inside": "127.0.0.1", "private": "10.0.0.1"}
+
+    def answer(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else host
+        if not str(name).endswith(".example"):
+            return real(host, port, *args, **kwargs)
+        if not (found := known.get(name.split(".")[-2])):
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (found, int(port or 0)))]
+
+    bench.patch.setattr(socket, "getaddrinfo", answer)
+
+
+def _port(url: str) -> int:
+    return int(url.rpartition(":")[2])
