@@ -61,7 +61,7 @@ def check_question(text: str, *, english_only: bool = True) -> str:
 def read_from(question: str) -> str:
     """The name of the language that a question is in; empty where that is English or cannot be told."""
     words = _WORD.findall(question)
-    if not words or _reads_as_english(question, words):
+    if not words or reads_as_english(question):
         return ""
     language = likeliest_language(question) or FOREIGN_OPENERS.get(words[0].casefold(), "")
     return name_of_language(language) if language else ""

@@ -16,10 +16,11 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from agent import forms
 from agent.env_file import encoding_of
+from agent.network import Network, named
 from tools.errors import SettingsError
 from tools.net.http import without_login
 from tools.net.pasted import fault_of_address, fault_of_key
@@ -33,19 +34,14 @@ _PLACES = ("_url", "_host")
 ENV_FILE = ".env"
 
 
-def _named(name: str, description: str, default: object = "") -> Any:
-    """A setting under the name that its vendor gave it."""
-    return Field(default=default, validation_alias=name, description=description)
-
-
 def _text(description: str) -> Any:
     return Field(default="", description=description)
 
 
-_key = partial(_named, default=_NO_KEY)
+_key = partial(named, default=_NO_KEY)
 
 
-class Settings(BaseSettings):
+class Settings(Network):
     """What is configured for this machine. Options of a single run are in `agent.options`."""
 
     model_config = SettingsConfigDict(
@@ -77,16 +73,16 @@ class Settings(BaseSettings):
         "falls back to the embedded one with a note; 'chat' fails where the model fails.",
     )
     openai_api_key: SecretStr = _key("OPENAI_API_KEY", "Turns on OpenAI's models, or the key of OPENAI_BASE_URL.")
-    openai_base_url: _Address = _named(
+    openai_base_url: _Address = named(
         "OPENAI_BASE_URL", "Any OpenAI-compatible server (vLLM, Ollama, llama.cpp), such as http://127.0.0.1:11434/v1."
     )
     anthropic_api_key: SecretStr = _key("ANTHROPIC_API_KEY", "The key for models named anthropic:…")
-    anthropic_base_url: _VendorAddress = _named("ANTHROPIC_BASE_URL", "Another address for models named anthropic:…")
+    anthropic_base_url: _VendorAddress = named("ANTHROPIC_BASE_URL", "Another address for models named anthropic:…")
     google_api_key: SecretStr = _key("GOOGLE_API_KEY", "The key for models named google_genai:…")
-    google_gemini_base_url: _VendorAddress = _named(
+    google_gemini_base_url: _VendorAddress = named(
         "GOOGLE_GEMINI_BASE_URL", "Another address for models named google_genai:…"
     )
-    ollama_host: Annotated[str, AfterValidator(forms.ollama_address)] = _named(
+    ollama_host: Annotated[str, AfterValidator(forms.ollama_address)] = named(
         "OLLAMA_HOST", "Where models named ollama:… are, if not at http://127.0.0.1:11434."
     )
     model: str = _text(
@@ -123,15 +119,15 @@ class Settings(BaseSettings):
         description="'auto' is Tavily, Serper or SearXNG, whichever is set; 'ddgs' needs no key; 'off' is off.",
     )
     tavily_api_key: SecretStr = _key("TAVILY_API_KEY", "Turns on web search by Tavily.")
-    tavily_base_url: _Address = _named(
+    tavily_base_url: _Address = named(
         "TAVILY_BASE_URL", "Turns on any engine that speaks Tavily's format, at its address, with or without a key."
     )
-    searxng_url: _Address = _named("SEARXNG_URL", "Turns on web search by a SearXNG of your own, at its address.")
+    searxng_url: _Address = named("SEARXNG_URL", "Turns on web search by a SearXNG of your own, at its address.")
     serper_api_key: SecretStr = _key("SERPER_API_KEY", "Turns on web search by Serper.")
     domains: Path | None = Field(default=None, description="A file of domain lists: allow, prefer, block, kinds.")
 
     # Stores and encoders
-    chroma_url: _Address = _named("CHROMA_URL", "A Chroma server for the dense index, such as http://127.0.0.1:8000.")
+    chroma_url: _Address = named("CHROMA_URL", "A Chroma server for the dense index, such as http://127.0.0.1:8000.")
     chroma_token: SecretStr = _key("CHROMA_TOKEN", "The Chroma server's token, if it wants one.")
     encoder: str = _text("A preset or a sentence-transformers model (name or folder) in place of MiniLM.")
     encoder_query: str = _text("A separate model for queries.")
@@ -291,7 +287,7 @@ def load_settings(**changes: object) -> Settings:
     """The settings in force, with some changed; raises SettingsError that names the variable and what it may be."""
     encoding = encoding_of(Path(ENV_FILE), {_variable(name) for name in Settings.model_fields})
     try:
-        return Settings(_env_file_encoding=encoding, **changes)  # type: ignore[arg-type,call-arg]  # checked by the model itself
+        settings = Settings(_env_file_encoding=encoding, **changes)  # type: ignore[arg-type,call-arg]  # checked by the model itself
     except ValidationError as exc:
         error = exc.errors()[0]
         if not error["loc"]:
@@ -303,9 +299,12 @@ def load_settings(**changes: object) -> Settings:
         given = "what it is set to" if "KEY" in name or "TOKEN" in name else without_login(repr(error["input"]))
         why = error["msg"].removeprefix("Value error, ")
         raise SettingsError(f"{name} cannot be {given}: {why}. See .env.example.") from exc
+    settings.hand_on()
+    return settings
 
 
 _HEADINGS = {
+    "https_proxy": "The way out of this network",
     "data_dir": "This machine",
     "provider": "Chat models: the neutral question, perspectives, queries, claims",
     "judge": "The judge: does a passage support a statement?",

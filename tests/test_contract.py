@@ -9,9 +9,8 @@ import asyncio
 import json
 import re
 import shlex
-import sqlite3
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, closing, redirect_stderr, suppress
+from contextlib import closing, redirect_stderr, suppress
 from dataclasses import dataclass
 from functools import partial
 from io import StringIO
@@ -19,19 +18,22 @@ from pathlib import Path
 from typing import Any, cast
 
 import httpx
+import model_replies
 import pytest
-from agent_fixtures import QUESTION
-from answering_model import QUESTION
+from answering_model import QUESTION as VOTING
 from api_on_loopback import api
 from changing_documents import answered_while_documents_change
-from model_replies import Body, embeddings, word_vector
+from door_clients import links, probe
+from model_replies import Body, word_vector
 from model_server import ModelServer, Reply
 from providers import ScriptedJudge, build
-from raw_http import connected, read_to_end
 from test_rendering import answer_with
 from toys import ToyEncoder
 from vendor_refusals import DOORS, refusal, word_for_word
 from vendor_replies import STREAMED, says
+from way_clients import ALL, WITHOUT_RUST, chat, chroma, ddgs, embeddings, judge, page, serper, trusting_page
+from ways import GO, PACKED, at, over, tls
+from ways import says as sends
 from web_server import WebServer, open_fetcher
 
 from agent.__main__ import build_parser
@@ -436,7 +438,7 @@ async def embedding(given: tuple[Refusal, dict[str, Any]], bench: Bench) -> str:
     refuses, settings = given
     texts = [f"{n:03}" + "word " * 99 for n in range(100)] + ["long " * 300]
     with ModelServer(strict=False) as server, using(Budget(), log := StageLog()):
-        reply = lambda body: refuses(body["input"]) or Reply(embeddings(body, word_vector))  # noqa: E731
+        reply = lambda body: refuses(body["input"]) or Reply(model_replies.embeddings(body, word_vector))  # noqa: E731
         server.on("", reply, path="/embeddings")
         set_so = load_settings(embeddings_url=server.url, embeddings_model="m", **settings)
         encoder = build_encoder(set_so, ToyEncoder())
@@ -680,31 +682,6 @@ SETTINGS = (
 )
 
 
-def served(**changes: Any) -> AbstractContextManager[str]:
-    """The server over the instant documents, with these settings."""
-    given = load_settings(**changes)
-    with closing(Database(given.database_path)) as database:
-        instant_providers(given, Store(database))
-    return api(given)
-
-
-async def links(given: tuple[dict[str, Any], dict[str, str]], bench: Bench) -> str:
-    """given: settings, and headers that a proxy sends. The addresses that the server gives out."""
-    changes, sent = given
-    asked = {"model": "steelman", "messages": [{"role": "user", "content": QUESTION}]}
-    with served(**changes) as address, httpx.Client(base_url=address, headers=sent, timeout=30) as client:
-        left = changes.get("public_url", "").partition("example.org")[2].rstrip("/")  # a proxy may leave the path on
-        run = client.post(f"{left}/v1/ask", json={"question": QUESTION, "wait_seconds": 0})
-        reply = client.post("/v1/chat/completions", json=asked)
-        noted = reply.json()["choices"][0]["message"]["annotations"][0]["url_citation"]["url"]
-        placed = [run.headers["location"], reply.headers["content-location"], noted]
-        servers = [server["url"] for server in client.get("/openapi.json").json().get("servers", ())]
-        page = client.get("/docs").text.partition("curl -s ")[2].split()[0]
-        own = client.get("/v1/runs", headers={"Origin": "https://example.org"}).status_code
-    said = [one.partition("/v1")[0].replace(address, "HERE") for one in (*placed, page, *servers)]
-    return f"{' '.join(said)} {own}"
-
-
 HERE = {"trusted_proxies": "10.0.0.0/8, 127.0.0.1"}
 PROXY = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "example.org", "X-Forwarded-Prefix": "/steelman"}
 PUBLIC, NOWHERE = "https://example.org/steelman", ("  HERE HERE 403",)
@@ -723,17 +700,6 @@ PROXIES = (
         "no sense", links, (HERE, {"X-Forwarded-Proto": "gopher", "X-Forwarded-Prefix": "//b.example"}), ("HERE " * 5,)
     ),
 )
-
-
-async def probe(given: str, bench: Bench) -> str:
-    """given: the request's lines; where they end in BROKEN the store cannot be read. The reply, without its headers."""
-    with served(api_hosts="api.example.org") as address, connected(address) as connection:
-        if given.endswith("BROKEN"):
-            with closing(sqlite3.connect(load_settings().database_path)) as database:
-                database.execute("ALTER TABLE collections RENAME TO others")
-        connection.sendall(f"GET {given.removesuffix('BROKEN')}\r\nConnection: close\r\n\r\n".encode())
-        head, _, body = read_to_end(connection).decode().partition("\r\n\r\n")
-    return f"{head.splitlines()[0]} {body}"
 
 
 POD = "HTTP/1.1\r\nHost: 10.1.2.3:8000"
@@ -792,11 +758,11 @@ _KEPT = ("answered", "[True Dunmow Press]", "Replaced or deleted while this was 
 _LOST = ("nothing_found",)
 _ROWS = ("external_id='7'", "text='Ferries leave room for ships.'")
 _NO_NAMES = ("names no columns", "stands above")
-TEXTS = (
-    Row("deleted while judged", run_while_documents_change, ("embedded", "delete", QUESTION), _KEPT, _LOST),
-    Row("replaced while judged", run_while_documents_change, ("embedded", "replace", QUESTION), _KEPT, _LOST),
-    Row("deleted while written", run_while_documents_change, ("chat", "delete", QUESTION), _KEPT, _LOST),
-    Row("replaced while written", run_while_documents_change, ("chat", "replace", QUESTION), _KEPT, _LOST),
+OWN_TEXTS = (
+    Row("deleted while judged", run_while_documents_change, ("embedded", "delete", VOTING), _KEPT, _LOST),
+    Row("replaced while judged", run_while_documents_change, ("embedded", "replace", VOTING), _KEPT, _LOST),
+    Row("deleted while written", run_while_documents_change, ("chat", "delete", VOTING), _KEPT, _LOST),
+    Row("replaced while written", run_while_documents_change, ("chat", "replace", VOTING), _KEPT, _LOST),
     Row("asked in German", run_while_documents_change, ("chat", "", "Sollte man wählen müssen?"), ("from German",)),
     *(Row(f"asked in {k}", what_is_said_to, q, (f"but as {k}", "in English"), ("neither",)) for k, q in _FOREIGN),
     *(
@@ -823,6 +789,69 @@ TEXTS = (
     Row("a title in the first cell", table_read, "Report,,\nid,text,\n7,Ferries leave room for ships.,\n", _ROWS),
 )
 
+# --- the way to a server ----------------------------------------------------------------------------------------------
+
+OUT, INSIDE = "http://api.public.example", "http://api.inside.example:{port}"
+OFF = "http://127.0.0.1:9"
+_CAUSES: tuple[tuple[str, tuple[Client, ...], Any, str], ...] = (
+    ("unknown authority", ALL, partial(tls, known=False), "set SSL_CERT_FILE to that authority's certificate"),
+    ("its own authority", WITHOUT_RUST[:-1], partial(tls, known=False, by_itself=True), "is signed by itself"),
+    ("expired", ALL, partial(tls, days=-1), "its certificate has expired"),
+    ("another name", ALL, partial(tls, name="a.example"), "write the address with the name that it was made for"),
+    ("https to http", ALL, partial(sends, said=b"HTTP/1.1 400 No\r\n\r\n", scheme="https"), "with http://"),
+    ("http to https", (*WITHOUT_RUST, ddgs), partial(tls, scheme="http"), "with https://"),
+    ("http to Go's https", WITHOUT_RUST[:-1], partial(sends, said=GO), "it speaks https, not http"),
+    ("HTTP/2 only", WITHOUT_RUST, partial(sends, said=b"\0\0\x0c\4\0\0\0\0\0"), "a port for HTTP/2 alone"),
+    ("HTTP/2 only, by TLS", WITHOUT_RUST, partial(tls, alpn="h2"), "it closed the connection without an answer"),
+    ("no such name", WITHOUT_RUST, partial(at, url="http://no.such.example"), "the name no.such.example is unknown"),
+    ("a port that refuses", ALL, partial(at, url=OFF), "nothing listens at 127.0.0.1:9"),
+    (
+        "no such file",
+        (chat, judge, chroma, page),
+        partial(at, url="https://127.0.0.1:9", SSL_CERT_FILE="/no"),
+        "names /no",
+    ),
+    ("a proxy that is off", ALL, partial(at, url=OUT, ALL_PROXY=OFF), "the proxy at 127.0.0.1:9 (ALL_PROXY) cannot be"),
+    ("a proxy with no name", WITHOUT_RUST, partial(over, url=OUT, login="ann:pw"), "wants a name and password"),
+    (
+        "a wrong password",
+        ALL,
+        partial(over, url="https://api.public.example", login="ann:pw", given="a:hunter2"),
+        "407",
+    ),
+    ("a proxy's 502", WITHOUT_RUST, partial(over, url=OUT, answer="502 Bad Gateway"), "(ALL_PROXY) answered 502 Bad G"),
+    ("socks", ALL, partial(at, url=OUT, all_proxy="socks://127.0.0.1:9"), ".venv/bin/pip install socksio"),
+    ("no proxy's address", ALL, partial(at, url=OUT, ALL_PROXY="http://a:hunter2#@h:1"), "holds no address of a proxy"),
+)
+_ANSWERS: tuple[tuple[str, tuple[Client, ...], Any], ...] = (
+    ("an authority that SSL_CERT_FILE names", (chat, judge, embeddings), tls),
+    ("compressed unasked", (embeddings,), partial(sends, said=PACKED)),
+    ("a proxy for http", (chat, judge, embeddings), partial(over, url=OUT, variable="http_proxy")),
+    ("a proxy for https", (chat, judge), partial(over, url="https://api.public.example", variable="HTTPS_PROXY")),
+    ("a proxy with a login", (chat,), partial(over, url=OUT, login="ann:p@ss", given="ann:p%40ss")),
+    ("this machine is no proxy's", (chat, judge, embeddings), partial(over, url=INSIDE, through=False)),
+    ("nor is it by its address", (chat, embeddings), partial(over, url="http://127.0.0.1:{port}", through=False)),
+    ("a search engine over a proxy", (serper,), partial(over, url="https://search.public.example")),
+    ("pages over a proxy", (page,), partial(over, url="https://page.public.example")),
+    ("pages over a proxy, plain", (page,), partial(over, url="http://page.public.example")),
+    ("a page of this machine", (page,), partial(over, url="http://page.inside.example:{site}", through=False)),
+    ("a name that only the proxy knows", (trusting_page,), partial(over, url="http://page.unknown.example")),
+)
+_REFUSED: tuple[tuple[str, str, bool, str], ...] = (
+    ("a name unknown here", "http://page.unknown.example", False, "STEELMAN_TRUST_PROXY"),
+    ("a private name", "http://page.private.example", False, "not public"),
+    ("a redirect into the private network", "http://page.public.example/private", True, "not public"),
+)
+WAYS = (
+    *(Row(f, client, place, (said,), ("hunter2",)) for f, clients, place, said in _CAUSES for client in clients),
+    *(Row(f, client, place, ("an answer: ",)) for f, clients, place in _ANSWERS for client in clients),
+    *(
+        Row(f, client, partial(over, url=url, through=through), (said,))
+        for f, url, through, said in _REFUSED
+        for client in ((page,) if "unknown" in url else (page, trusting_page))
+    ),
+)
+
 # --- the table --------------------------------------------------------------------------------------------------------
 
 ROWS: tuple[Row, ...] = (
@@ -835,7 +864,8 @@ ROWS: tuple[Row, ...] = (
     *SETTINGS,
     *PROXIES,
     *PROBES,
-    *TEXTS,
+    *OWN_TEXTS,
+    *WAYS,
 )
 
 

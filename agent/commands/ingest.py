@@ -246,7 +246,8 @@ async def _read_pages(addresses: Sequence[str], problems: list[str]) -> list[Sou
     from tools.web.fetch import PageFetcher
     from tools.web.sources import read_source
 
-    fetcher, lists = PageFetcher(), DomainLists.load(load_settings().domains)
+    settings = load_settings()
+    fetcher, lists = PageFetcher(trust_proxy=settings.trust_proxy), DomainLists.load(settings.domains)
 
     async def read(address: str) -> SourceDocument | None:
         try:

@@ -90,7 +90,7 @@ def build_web(settings: Settings, store: Store, models: Models) -> WebSearch | N
         return None
     return WebSearch(
         engine=engine,
-        fetcher=PageFetcher(concurrency=_MAX_FETCHES),
+        fetcher=PageFetcher(concurrency=_MAX_FETCHES, trust_proxy=settings.trust_proxy),
         lists=DomainLists.load(settings.domains),
         store=store,
         models=models,

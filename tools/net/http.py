@@ -11,15 +11,18 @@ import ipaddress
 import json
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from tools.budget import current_budget
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
+from tools.net.causes import SPEAKS_TLS, WANTS_TLS, cause
 from tools.net.hedging import Patience, hedged
+from tools.net.packed import unpacker
 from tools.net.pasted import fault_of_header
+from tools.net.route import routed
 
 if TYPE_CHECKING:
     import httpx
@@ -42,7 +45,7 @@ def open_client(
     patience: Patience | None = None,
     around: "Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport]" = lambda transport: transport,
 ) -> "httpx.AsyncClient":
-    """A client that retries, follows no redirect and takes no proxy or credentials from the environment.
+    """A client that retries, follows no redirect and takes no credentials from the environment; a proxy it does.
 
     seconds: the longest silence of a server; the stage's deadline ends a call earlier. patience: a chat model's, after
     which a silent call gets a second request; None for every other server, and for one on this machine.
@@ -52,7 +55,7 @@ def open_client(
 
     for value in (headers or {}).values():
         check_key(value)
-    transport: httpx.AsyncBaseTransport = httpx.AsyncHTTPTransport(retries=0)
+    transport = routed()
     if patience is not None:
         # Inside the retries: a pause that a server asks for is no silence, and what failed twice at a time is tried
         # again as one. The other way round each of the two requests would have retries of its own.
@@ -76,16 +79,16 @@ def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
                 request.extensions.pop(_ANSWERED, None)
                 try:
                     response = await inner.handle_async_request(request)
-                    response.stream = _bounded(response.stream)
+                    response = await _readable(response, request)
                     request.extensions[_ANSWERED] = True
                     if response.status_code not in RETRYABLE:
-                        return await _plain(response, request)
+                        return response
                     pause = _retry_after(response.headers.get("retry-after", ""), pause)
                     if not _worth_waiting(pause, again):
                         return response
                     await response.aclose()
-                except httpx.TransportError:
-                    if not _worth_waiting(pause, again):
+                except httpx.TransportError as exc:
+                    if isinstance(exc, httpx.UnsupportedProtocol) or not _worth_waiting(pause, again):
                         raise
                 await asyncio.sleep(pause)
             raise AssertionError("the last try returns or raises")
@@ -96,17 +99,24 @@ def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
     return Retrying()
 
 
-async def _plain(response: "httpx.Response", request: "httpx.Request") -> "httpx.Response":
-    """The response, unless it is compressed, which nobody asked for: a few bytes may hold gigabytes."""
+async def _readable(response: "httpx.Response", request: "httpx.Request") -> "httpx.Response":
+    """The response, decompressed by whoever compresses though nobody asked for it, and never read beyond a limit."""
     import httpx
 
-    if response.headers.get("content-encoding", "identity").strip().lower() in ("", "identity"):
+    try:
+        unpack = unpacker(response.headers.pop("content-encoding", ""))
+    except ValueError as exc:
+        await response.aclose()
+        raise httpx.DecodingError(f"what it sent {exc}", request=request) from exc
+    response.stream = _bounded(response.stream, unpack)
+    if response.status_code != 400 or request.url.scheme != "http":
         return response
-    await response.aclose()
-    raise httpx.DecodingError("it sent compressed data, which it was not asked for", request=request)
+    if WANTS_TLS.search(said := await response.aread()):
+        raise httpx.UnsupportedProtocol(SPEAKS_TLS, request=request)
+    return httpx.Response(400, headers=response.headers, stream=httpx.ByteStream(said), extensions=response.extensions)
 
 
-def _bounded(stream: Any) -> "httpx.AsyncByteStream":
+def _bounded(stream: Any, unpack: Callable[[bytes], Iterator[bytes]]) -> "httpx.AsyncByteStream":
     """The reply as it comes, up to a limit that also holds where a client reads whole lines or whole refusals."""
     import httpx
 
@@ -115,11 +125,14 @@ def _bounded(stream: Any) -> "httpx.AsyncByteStream":
             size = 0
             try:
                 async for part in stream:
-                    yield part
-                    if (size := size + len(part)) > LARGEST_REPLY:
-                        raise ProviderReplyError(f"the server sent more than {LARGEST_REPLY // 1_000_000} MB.")
+                    for piece in unpack(part):
+                        yield piece
+                        if (size := size + len(piece)) > LARGEST_REPLY:
+                            raise ProviderReplyError(f"the server sent more than {LARGEST_REPLY // 1_000_000} MB.")
             except (httpx.ReadError, httpx.RemoteProtocolError) as exc:
                 raise httpx.ReadError("the connection was cut in the middle of the reply") from exc
+            except ValueError as exc:
+                raise httpx.DecodingError(f"what it sent {exc}") from exc
 
         async def aclose(self) -> None:
             await stream.aclose()
@@ -189,7 +202,7 @@ async def fetch_json(
     except httpx.TimeoutException as exc:
         raise ProviderDownError(f"{name} did not answer in time.") from exc
     except (httpx.HTTPError, httpx.InvalidURL) as exc:
-        said = without_key(str(exc) or type(exc).__name__, client.headers, headers)
+        said = without_key(cause(exc, url), client.headers, headers)
         raise ProviderDownError(f"{name} cannot be reached ({said}).") from exc
     if response.status_code >= 300:
         said = without_key(data.decode("utf-8", "replace"), client.headers, headers)

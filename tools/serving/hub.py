@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tools.errors import ModelError, SettingsError
+from tools.net.causes import cause
 
 GPU_MODEL = "Qwen/Qwen3-4B-Instruct-2507"
 """Answers without thinking first, as the judge needs it. Keys and values get half of 24 GB, at 144 KiB a token."""
@@ -90,7 +91,7 @@ def look_up(source: str) -> Download:
     try:
         info = HfApi().model_info(source, files_metadata=True, timeout=30.0)
     except _failures() as exc:
-        raise SettingsError(f"{source} cannot be looked up ({_first(exc)}). Check name and connection.") from exc
+        raise SettingsError(f"{source} cannot be looked up ({cause(exc)}). Check name and connection.") from exc
     weights, rest = choose({file.rfilename: file.size or 0 for file in info.siblings or ()})
     if not weights:
         raise SettingsError(f"{source} has no weights that vLLM reads (*.safetensors, *.bin). Check MODEL.")
@@ -155,7 +156,7 @@ def fetch(download: Download) -> Path:
     try:
         folder = Path(snapshot_download(download.source, allow_patterns=list(download.files)))
     except _failures() as exc:
-        raise ModelError(f"{download.source} could not be downloaded ({_first(exc)}). {again}") from exc
+        raise ModelError(f"{download.source} could not be downloaded ({cause(exc)}). {again}") from exc
     if not _is_whole(folder):
         raise ModelError(f"{download.source} was not downloaded whole. {again}")
     return folder
@@ -166,11 +167,6 @@ def _failures() -> tuple[type[Exception], ...]:
     from huggingface_hub.errors import HfHubHTTPError
 
     return (OSError, ValueError, *(kind for kind in HfHubHTTPError.__bases__ if issubclass(kind, Exception)))
-
-
-def _first(exc: Exception) -> str:
-    """The first line of what a library says."""
-    return (str(exc).splitlines() or [type(exc).__name__])[0]
 
 
 def _free(folder: Path) -> int:

@@ -13,6 +13,7 @@ from chromadb.auth import UserIdentity
 from chromadb.config import Settings
 
 from tools.budget import current_budget
+from tools.net.route import PROXY, proxy_for, refused_by, way_options
 
 CONNECT_SECONDS = 5.0
 _WHOLE = 6  # times the longest silence: a whole request, with thousands of vectors in it
@@ -23,13 +24,14 @@ class ServerClient(Client):
     """Chroma's client whose requests end, those of its own beginning among them; it keeps one session."""
 
     def __init__(self, address: str, headers: Mapping[str, str], seconds: float) -> None:
-        self._seconds = seconds
+        self._seconds, self._address = seconds, address
         ours = Settings(
             anonymized_telemetry=False,
             chroma_api_impl="chromadb.api.fastapi.FastAPI",
             chroma_server_host=address,
             chroma_server_http_port=8000,  # asked for, and used only where the address had no scheme
             chroma_server_ssl_enabled=address.startswith("https:"),
+            chroma_server_ssl_verify=False,  # of a transport that is replaced before the first request
             chroma_server_headers=dict(headers),
         )
         super().__init__(settings=ours)
@@ -42,7 +44,7 @@ class ServerClient(Client):
 
     def get_user_identity(self) -> UserIdentity:
         """The first request that Chroma's client makes."""
-        bound(self.session, self._seconds)
+        bound(self.session, self._seconds, self._address)
         return super().get_user_identity()
 
     def _validate_tenant_database(self, tenant: str, database: str) -> None:
@@ -57,18 +59,26 @@ class ServerClient(Client):
         super().close()
 
 
-def bound(client: httpx.Client, seconds: float) -> httpx.Client:
+def bound(client: httpx.Client, seconds: float, address: str) -> httpx.Client:
     """The client, no request of which takes longer than a few times the longest silence, or than the run has time.
 
-    Raises httpx.TimeoutException from its requests.
+    It goes the way of all clients to the address. Raises ProviderDownError; httpx.TimeoutException from its requests.
     """
+    proxy = proxy_for(address)
     client.timeout = httpx.Timeout(seconds, connect=CONNECT_SECONDS)
     clock = _Clock(_WHOLE * seconds)
-    client.event_hooks = {"request": [clock.start]}
-    transport: Any
-    for transport in (client._transport, *client._mounts.values()):
-        if transport is not None:  # as for what goes past a proxy
-            transport._pool._network_backend = _Backend(transport._pool._network_backend, clock)
+    transport: Any = httpx.HTTPTransport(**way_options(address, proxy))
+    transport._pool._network_backend = _Backend(transport._pool._network_backend, clock)
+    client._transport, client._mounts = transport, {}
+
+    def mark(request: httpx.Request) -> None:
+        request.extensions[PROXY] = proxy
+
+    def check(response: httpx.Response) -> None:
+        if (said := refused_by(proxy, response.status_code)) is not None:
+            raise httpx.ProxyError(said, request=response.request)
+
+    client.event_hooks = {"request": [clock.start, mark], "response": [check]}
     return client
 
 

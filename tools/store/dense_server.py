@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from tools.budget import current_budget
 from tools.errors import ProviderDownError, SettingsError, SteelmanError
+from tools.net.causes import cause
 from tools.net.http import is_local, status_error, without_login
 from tools.store.dense import ChromaIndex, silence_telemetry
 
@@ -34,7 +35,6 @@ class DenseServer(ChromaIndex):
     namespace: what this store's collections are called by, so that several stores share a server: `Store.store_id()`.
     token: sent as `x-chroma-token` and as a bearer token; Chroma by itself asks for none, a proxy before it may.
     seconds: the longest silence of the server; a whole request may take a few times that, and within a run its time.
-    Environment proxies are taken as Chroma's own client takes them.
 
     All methods raise ProviderDownError when the server cannot be reached, refuses the token or fails.
     """
@@ -98,7 +98,7 @@ class DenseServer(ChromaIndex):
 
         from tools.store.chroma_client import bound
 
-        with bound(httpx.Client(headers=self._headers), self._seconds) as client:
+        with bound(httpx.Client(headers=self._headers, trust_env=False), self._seconds, self.address) as client:
             response = client.get(f"{self.address}/api/v2/version")
         if response.status_code in (404, 405, 410) or (response.is_success and not _is_version(response.text)):
             raise ProviderDownError(
@@ -145,7 +145,7 @@ class _ServerErrors(AbstractContextManager[None]):
             raise ProviderDownError(f"{server} did not answer in time. {_DATA_SAFE}") from exc
         if isinstance(exc, httpx.TransportError | httpx.InvalidURL):
             raise ProviderDownError(
-                f"{server} cannot be reached ({exc or type(exc).__name__}). {_START}take CHROMA_URL out of "
+                f"{server} cannot be reached ({cause(exc, self._address)}). {_START}take CHROMA_URL out of "
                 f"the settings to use the embedded index. {_DATA_SAFE}",
                 hint=_START,
             ) from exc

@@ -8,7 +8,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from tools.budget import current_budget
 from tools.errors import ProviderDownError, ProviderReplyError
+from tools.net.causes import cause
 from tools.net.http import LARGEST_REPLY
+from tools.net.route import Proxy, proxy_for
 from tools.web.engines import WebResult, read_results
 from tools.web.hosts import host_of
 from tools.web.paged import PagedEngine
@@ -44,21 +46,23 @@ class DuckDuckGo(PagedEngine):
         from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
         from lxml.etree import LxmlError
 
+        proxy = proxy_for(self.address)
         try:
-            found = _reader(f"{self.address}/html/", seconds).search(query, page=page) or []
+            found = _reader(f"{self.address}/html/", seconds, proxy).search(query, page=page) or []
         except RatelimitException as exc:
             raise ProviderDownError(f"DuckDuckGo answers no program now ({exc}). {_ADVICE}") from exc
         except TimeoutException as exc:
             raise ProviderDownError("DuckDuckGo did not answer in time.") from exc
         except DDGSException as exc:
-            raise ProviderDownError(f"DuckDuckGo cannot be reached ({exc}).") from exc
+            why = cause(exc, self.address, proxy)
+            raise ProviderDownError(f"DuckDuckGo cannot be reached ({why}).") from exc
         except (LxmlError, ValueError) as exc:
             raise ProviderReplyError("DuckDuckGo answered with something that is not its page.") from exc
         rows = [{"url": _target(r.href), "title": r.title, "body": r.body} for r in found if r.href]
         return read_results("DuckDuckGo", rows, url="url", title="title", snippet="body", date="")
 
 
-def _reader(address: str, seconds: int) -> "BaseSearchEngine[Any]":
+def _reader(address: str, seconds: int, proxy: Proxy | None) -> "BaseSearchEngine[Any]":
     """ddgs's own reader of the page, which here says why there is none.
 
     By itself it takes every status but 200 for a page without results, and decodes the addresses, so that those with an
@@ -87,6 +91,7 @@ def _reader(address: str, seconds: int) -> "BaseSearchEngine[Any]":
             return str(reply.text)
 
     reader = Reader(timeout=seconds)
+    reader.http_client.client.proxy = proxy.url if proxy and proxy.opened() else None  # never the environment's
     reader.search_url = address
     return reader
 

@@ -4,15 +4,26 @@ import asyncio
 import math
 import re
 import ssl
-import zlib
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from tools.budget import current_budget
-from tools.errors import SourceError
-from tools.web.guard import WEB_PORTS, Permit, Resolver, check_url, guarded_backend, is_public, system_resolver
+from tools.errors import AddressError, ProviderDownError, SourceError
+from tools.net.causes import cause
+from tools.net.packed import unpacker
+from tools.net.route import Proxy, is_inside, named_proxy, refused_by, trusted
+from tools.web.guard import (
+    WEB_PORTS,
+    Permit,
+    Resolver,
+    check_url,
+    checked_addresses,
+    guarded_backend,
+    is_public,
+    system_resolver,
+)
 
 if TYPE_CHECKING:
     import httpcore
@@ -49,7 +60,6 @@ _STATUSES = {
     429: "the site allows no more requests now (status 429)",
     451: "the site withholds it for legal reasons (status 451)",
 }
-_PIECE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +81,8 @@ class PageFetcher:
 
     permit, resolver: which IP addresses may be connected to, and where those of a name come from. ports: the ports
     that may be asked. largest: bytes of a page, decompressed. seconds: time for a page, redirects included.
-    tls: what certificates are verified with; by default the authorities that browsers trust.
+    tls: what certificates are verified with; by default `tools.net.route.trusted`. trust_proxy: whether a name without
+    an address here is asked of the proxy that the environment names, unchecked.
     """
 
     def __init__(
@@ -85,6 +96,7 @@ class PageFetcher:
         most_redirects: int = 5,
         concurrency: int = 8,
         tls: ssl.SSLContext | None = None,
+        trust_proxy: bool = False,
     ) -> None:
         self._permit, self._resolver, self._ports, self._tls = permit, resolver, ports, tls
         self._largest = largest
@@ -92,7 +104,8 @@ class PageFetcher:
         self._most_redirects = most_redirects
         self._concurrency = concurrency
         self._slots = asyncio.Semaphore(concurrency)
-        self._pool: httpcore.AsyncConnectionPool | None = None
+        self._trust_proxy = trust_proxy
+        self._pools: dict[Proxy | None, httpcore.AsyncConnectionPool] = {}
 
     async def fetch(self, url: str) -> FetchedPage:
         """The page at an address, wherever it redirects to.
@@ -113,8 +126,8 @@ class PageFetcher:
 
     async def aclose(self) -> None:
         """Closes the connections."""
-        pool, self._pool = self._pool, None
-        if pool is not None:
+        pools, self._pools = self._pools, {}
+        for pool in pools.values():
             await pool.aclose()
 
     async def _followed(self, address: str) -> FetchedPage:
@@ -133,10 +146,13 @@ class PageFetcher:
         """The page, or where the server redirects to."""
         import httpcore
 
+        proxy = await self._proxy(address)
         try:
-            async with self._open_pool().stream(
+            async with self._open_pool(proxy).stream(
                 "GET", _target(address), headers={"Host": urlsplit(address).netloc, **_HEADERS}
             ) as response:
+                if said := refused_by(proxy, response.status):
+                    raise httpcore.ProxyError(said)
                 headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in response.headers}
                 if response.status in _REDIRECTS and headers.get("location"):
                     return _redirect(headers["location"])
@@ -144,24 +160,43 @@ class PageFetcher:
         except httpcore.TimeoutException as exc:
             raise _failure(address, "took too long") from exc
         except httpcore.ConnectError as exc:
-            if isinstance(exc.__cause__ or exc.__context__, ssl.SSLError):
-                raise _failure(address, "its certificate does not hold") from exc
-            raise _failure(address, "the site cannot be reached") from exc
+            raise _failure(address, f"the site cannot be reached ({cause(exc, address, proxy)})") from exc
+        except httpcore.ProxyError as exc:
+            raise _failure(address, cause(exc, address, proxy)) from exc
+        except ProviderDownError as exc:
+            raise SourceError(f"{address}: {exc}") from exc
         except (httpcore.NetworkError, httpcore.ProtocolError) as exc:
             raise _failure(address, "the connection broke off") from exc
 
-    def _open_pool(self) -> "httpcore.AsyncConnectionPool":
+    async def _proxy(self, address: str) -> Proxy | None:
+        """The proxy that a page is asked of by its name, which has passed the guard here first."""
+        if (proxy := named_proxy(address)) is None:
+            return None
+        try:
+            found = await checked_addresses(urlsplit(address).hostname or "", self._permit, self._resolver)
+        except AddressError:
+            raise
+        except SourceError as exc:
+            if self._trust_proxy:
+                return proxy
+            hint = f"If {proxy} may be trusted to look names up, set STEELMAN_TRUST_PROXY=true."
+            raise SourceError(f"{exc} {hint}", hint=hint) from exc
+        return None if any(map(is_inside, found)) else proxy
+
+    def _open_pool(self, proxy: Proxy | None) -> "httpcore.AsyncConnectionPool":
         import httpcore
 
-        if self._pool is None:
-            self._pool = httpcore.AsyncConnectionPool(
-                ssl_context=self._tls or httpcore.default_ssl_context(),
+        if proxy not in self._pools:
+            over = proxy.opened() if proxy else None
+            self._pools[proxy] = httpcore.AsyncConnectionPool(
+                ssl_context=self._tls or trusted(),
                 max_connections=self._concurrency,
                 max_keepalive_connections=self._concurrency,
                 keepalive_expiry=5.0,
-                network_backend=guarded_backend(self._permit, self._resolver),
+                network_backend=None if over else guarded_backend(self._permit, self._resolver),
+                proxy=httpcore.Proxy(str(over.url), over.raw_auth, ssl_context=over.ssl_context) if over else None,
             )
-        return self._pool
+        return self._pools[proxy]
 
     async def _read(self, address: str, response: "httpcore.Response", headers: dict[str, str]) -> FetchedPage:
         if not 200 <= response.status < 300:
@@ -173,12 +208,15 @@ class PageFetcher:
         if length.isdecimal() and len(length) < 20 and int(length) > self._largest:
             raise _failure(address, too_large)
         data = bytearray()
-        unpack = _unpacker(address, headers.get("content-encoding", ""))
-        async for part in response.aiter_stream():
-            for piece in unpack(part):
-                data += piece
-                if len(data) > self._largest:
-                    raise _failure(address, too_large)
+        try:
+            unpack = unpacker(headers.get("content-encoding", ""))
+            async for part in response.aiter_stream():
+                for piece in unpack(part):
+                    data += piece
+                    if len(data) > self._largest:
+                        raise _failure(address, too_large)
+        except ValueError as exc:
+            raise _failure(address, str(exc)) from exc
         if not data:
             raise _failure(address, "empty")
         return FetchedPage(address, _real_type(address, declared, data), bytes(data), charset)
@@ -238,32 +276,3 @@ def _real_type(address: str, declared: str, data: bytes | bytearray) -> str:
     if declared in _TEXT:
         return declared
     return "application/xml" if _XML_START.match(start) else "text/plain"
-
-
-def _unpacker(address: str, encoding: str) -> Callable[[bytes], Iterator[bytes]]:
-    """What turns parts of the body into decompressed pieces of bounded size, however far a part expands."""
-    encoding = encoding.strip().lower()
-    if encoding in ("", "identity", "none"):
-        return lambda part: iter((part,))
-    if encoding not in ("gzip", "x-gzip", "deflate"):
-        raise _failure(address, f"is packed in a way that cannot be read ({ascii(encoding[:30])[1:-1]})")
-    unpack = None
-
-    def pieces(part: bytes) -> Iterator[bytes]:
-        nonlocal unpack
-        unpack = unpack or zlib.decompressobj(_window(part, encoding))
-        try:
-            while part and not unpack.eof:
-                yield unpack.decompress(part, _PIECE)
-                part = unpack.unconsumed_tail
-        except zlib.error as exc:
-            raise _failure(address, "is packed in a way that cannot be read") from exc
-
-    return pieces
-
-
-def _window(start: bytes, encoding: str) -> int:
-    """zlib's parameter for the format; what is called deflate comes with and without zlib's own header."""
-    if encoding != "deflate":
-        return zlib.MAX_WBITS | 16
-    return zlib.MAX_WBITS if start[:1] == b"\x78" else -zlib.MAX_WBITS

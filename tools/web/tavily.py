@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tools.errors import ProviderDownError, ProviderReplyError
+from tools.net.causes import cause
 from tools.net.http import open_client, status_error
 from tools.web.engines import WebResult, askable, begin_call, checked_key, cut_query, read_results, tidy, within
 
@@ -70,7 +71,7 @@ class Tavily:
         except httpx.HTTPStatusError as exc:
             raise status_error("Tavily", exc.response.status_code, exc.response.content) from exc
         except (httpx.HTTPError, httpx.InvalidURL) as exc:
-            raise ProviderDownError(f"Tavily cannot be reached ({exc or type(exc).__name__}).") from exc
+            raise ProviderDownError(f"Tavily cannot be reached ({cause(exc, self.address)}).") from exc
         except (ValueError, AttributeError, TypeError, RecursionError) as exc:  # how its client meets a reply like that
             raise ProviderReplyError("Tavily answered with something that is not its JSON.") from exc
 

@@ -34,6 +34,7 @@ from tools.inference.chat.plain import told_apart
 from tools.inference.chat.prices import Price, cost_of
 from tools.inference.chat.replies import Reply
 from tools.inference.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
+from tools.net.causes import cause
 from tools.net.hedging import Patience
 from tools.net.http import (
     check_address,
@@ -292,7 +293,7 @@ class ChatModel:
         if cut_short(exc):
             return ProviderReplyError("the connection was cut in the middle of the reply.")
         current_log().down.add(self.address)
-        return ProviderDownError(f"{here} cannot be reached. Is the server on?")
+        return ProviderDownError(f"{here} cannot be reached ({cause(failure, self._url)}).")
 
     def _refused(self, refusal: Refusal, said: str) -> ProviderError:
         """A refusal that the form of the request does not help against."""

@@ -9,6 +9,7 @@ one knows neither.
 
 import importlib
 import importlib.util
+import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pkgutil import resolve_name
@@ -90,7 +91,8 @@ class Vendor:
         return f"{self.prefix}:{model}" if self.prefix else model
 
     def errors(self) -> tuple[type[Exception], ...]:
-        """What its client raises; imports it."""
+        """What its client raises; imports it. Raises SettingsError."""
+        self.load()
         return tuple(resolve_name(name) for name in self.raises)
 
     def check(self) -> None:
@@ -107,8 +109,10 @@ class Vendor:
         try:
             importlib.import_module("langchain.chat_models")
             importlib.import_module(self.module)
-        except ImportError as exc:
+        except ModuleNotFoundError as exc:
             raise self._missing() from exc
+        except Exception as exc:  # whatever a library says that reads proxies and certificates when it is loaded
+            raise _stumbled(self.package, exc) from exc
 
     def _missing(self) -> SettingsError:
         return SettingsError(
@@ -130,8 +134,20 @@ def _init(asked: ClientOptions, provider: str, **options: Any) -> "BaseChatModel
 
     if asked.temperature is not None:
         options["temperature"] = asked.temperature
-    built: BaseChatModel = init_chat_model(asked.model, model_provider=provider, **options)
+    try:
+        built: BaseChatModel = init_chat_model(asked.model, model_provider=provider, **options)
+    except OSError as exc:
+        raise _stumbled(provider, exc) from exc
     return built
+
+
+def _stumbled(what: str, exc: Exception) -> SettingsError:
+    return SettingsError(f"{what} cannot be loaded ({exc}). Look at *_PROXY and SSL_CERT_FILE in the environment.")
+
+
+def _unused() -> dict[str, Any]:
+    """Options of the clients that integrations make beside the one that is asked, which read no environment."""
+    return {"verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), "trust_env": False}
 
 
 def _bearer(key: str) -> dict[str, str]:
@@ -142,6 +158,7 @@ def _bearer(key: str) -> dict[str, str]:
 
 
 def _openai(asked: ClientOptions) -> "BaseChatModel":
+    import httpx
     import openai
     from pydantic import SecretStr
 
@@ -154,6 +171,8 @@ def _openai(asked: ClientOptions) -> "BaseChatModel":
         api_key=SecretStr(asked.key or _NO_KEY),
         max_retries=0,  # the transport's own are the only ones
         http_async_client=asked.http,
+        http_client=httpx.Client(**_unused()),
+        http_socket_options=(),
         timeout=openai.Timeout(asked.seconds, connect=min(asked.seconds, CONNECT_SECONDS)),
         openai_proxy=None,
         stream_chunk_timeout=None,
@@ -238,7 +257,7 @@ def _ollama(asked: ClientOptions) -> "BaseChatModel":
     import httpx
 
     own = {"transport": client_transport(asked.http, httpx), "trust_env": False, "follow_redirects": False}
-    return _init(asked, "ollama", base_url=asked.url, async_client_kwargs=own)
+    return _init(asked, "ollama", base_url=asked.url, async_client_kwargs=own, sync_client_kwargs=_unused())
 
 
 def _ollama_options(form: Form, shape: type[BaseModel]) -> dict[str, Any]:
@@ -255,8 +274,9 @@ def _google(asked: ClientOptions) -> "BaseChatModel":
     from google.genai import types
 
     once = 1  # tries, not retries: 0 would be the client's own five
-    model: Any = _init(asked, "google_genai", base_url=_NOWHERE, api_key=_NO_KEY, vertexai=False, max_retries=once)
-    options = types.HttpOptions(base_url=asked.url, httpx_async_client=asked.http)
+    tried = {"max_retries": once, "client_args": _unused()}
+    model: Any = _init(asked, "google_genai", base_url=_NOWHERE, api_key=_NO_KEY, vertexai=False, **tried)
+    options = types.HttpOptions(base_url=asked.url, httpx_async_client=asked.http, client_args=_unused())
     model.client = genai.Client(vertexai=False, api_key=asked.key or _NO_KEY, http_options=options)
     built: BaseChatModel = model
     return built

@@ -1,0 +1,204 @@
+"""The way to a server: straight, or over a proxy that the environment names; and whose certificates are believed.
+
+HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY are read as curl reads them, in capitals or not. What is on this machine
+or in its private network is asked straight whatever they say: a proxy is the way out.
+"""
+
+import asyncio
+import ipaddress
+import os
+import re
+import socket
+import ssl
+import time
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies_environment
+
+from tools.errors import ProviderDownError
+
+if TYPE_CHECKING:
+    import httpx
+
+PROXY = "steelman.proxy"  # marks a request with the proxy that it went over
+_PORTS = {"http": 80, "https": 443}
+_REMEMBERED = 300.0  # seconds that what a name leads to is taken to hold
+_GATEWAY = {407: "Proxy Authentication Required", 502: "Bad Gateway", 504: "Gateway Timeout"}
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """A proxy, and the variable that names it. Its address may hold a password; as text it has none."""
+
+    url: str = field(repr=False)
+    variable: str
+
+    def __str__(self) -> str:
+        return f"the proxy at {self.place} ({self.variable})"
+
+    @property
+    def place(self) -> str:
+        parts = urlsplit(self.url)
+        return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
+
+    def opened(self) -> "httpx.Proxy":
+        """What httpx takes. Raises ProviderDownError for what is none, or of a kind that is not spoken here."""
+        import httpx
+
+        scheme = self.url.partition("://")[0]
+        try:
+            given = httpx.Proxy(self.url) if is_proxy(self.url) else None
+        except (ValueError, httpx.InvalidURL):
+            given = None
+        if given is None:
+            raise ProviderDownError(
+                f"{self.variable} holds no address of a proxy. Write it as http://HOST:PORT, http://NAME:PASSWORD@HOST:"
+                "PORT or socks5://HOST:PORT, and signs other than letters and digits in a password as %40 for @."
+            )
+        if scheme.startswith("socks") and find_spec("socksio") is None:
+            raise ProviderDownError(f"{self} needs a package that is not installed: .venv/bin/pip install socksio")
+        if scheme == "https":
+            given.ssl_context = trusted()
+        return given
+
+
+def is_proxy(url: str) -> bool:
+    """Whether it is the address of a proxy: one whose password is cut off by a sign of its own is none."""
+    try:
+        parts = urlsplit(url)
+        usable = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    whole = "@" not in parts.path + parts.query + parts.fragment
+    return usable and whole and parts.scheme in ("http", "https", "socks5", "socks5h")
+
+
+def named_proxy(url: str) -> Proxy | None:
+    """The proxy that the environment names for an address, without looking up where its name leads to."""
+    parts, named = urlsplit(url), getproxies_environment()
+    kind = parts.scheme if named.get(parts.scheme) else "all"
+    host, given = (parts.hostname or "").rstrip("."), named.get(kind, "")
+    port = parts.port or _PORTS.get(parts.scheme, 0)
+    if (
+        not given
+        or is_inside(host)
+        or any(_covers(one, host, port) for one in re.split(r"[\s,]+", named.get("no", "")))
+    ):
+        return None
+    variables = f"{kind}_proxy", f"{kind}_proxy".upper()
+    variable = next((name for name in variables if os.environ.get(name) == given), variables[1])
+    address = given if "://" in given else f"http://{given}"
+    return Proxy(re.sub(r"^socks://", "socks5://", address), variable)
+
+
+def proxy_for(url: str) -> Proxy | None:
+    """The proxy that an address is asked over, None for one that leads into the private network.
+
+    It looks the name up: to be called from a thread.
+    """
+    proxy = named_proxy(url)
+    if proxy is None or _leads_inside(urlsplit(url).hostname or "", int(time.monotonic() / _REMEMBERED)):
+        return None
+    return proxy
+
+
+def is_inside(host: str) -> bool:
+    """Whether a host, by its own text, is of this machine or of its private network."""
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return not (getattr(ip, "ipv4_mapped", None) or ip).is_global
+
+
+@lru_cache(maxsize=256)
+def _leads_inside(host: str, _: int) -> bool:
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return False  # where only the proxy leads out, only the proxy may know the names that are there
+    return any(is_inside(str(entry[4][0])) for entry in found)
+
+
+def _covers(entry: str, host: str, port: int) -> bool:
+    """Whether an entry of NO_PROXY covers a host: *, a domain with all under it, an address or a network of them."""
+    if entry == "*":
+        return True
+    entry = entry.lower().rpartition("://")[2].removeprefix("*").strip(".")
+    if own := re.fullmatch(r"(\[[^]]*\]|[^:]*):(\d+)", entry):
+        entry, port_matches = own[1], int(own[2]) == port
+        if not port_matches:
+            return False
+    entry = entry.strip("[]")
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(entry, strict=False)
+    except ValueError:
+        return bool(entry) and (host == entry or host.endswith(f".{entry}"))
+
+
+def trusted() -> ssl.SSLContext:
+    """Believes the authorities that browsers believe, and those of SSL_CERT_FILE and SSL_CERT_DIR, or else this
+    machine's. Raises ProviderDownError where these name nothing."""
+    return _trusted(os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", ""))
+
+
+@lru_cache(maxsize=4)
+def _trusted(file: str, folders: str) -> ssl.SSLContext:
+    import certifi
+
+    tls = ssl.create_default_context(cafile=certifi.where())
+    tls.load_default_certs()  # OpenSSL reads the variables too, but says nothing of what it cannot read
+    try:
+        if file:
+            tls.load_verify_locations(cafile=file)
+    except (OSError, ssl.SSLError) as exc:
+        why = exc.strerror if isinstance(exc, FileNotFoundError | PermissionError) else "it is no PEM file"
+        raise ProviderDownError(f"SSL_CERT_FILE names {file}, which holds no certificate ({why}). Mend it.") from exc
+    for folder in filter(None, folders.split(os.pathsep)):
+        if not Path(folder).is_dir():
+            raise ProviderDownError(f"SSL_CERT_DIR names {folder}, which is no folder. Mend it.")
+    return tls
+
+
+def way_options(url: str, proxy: Proxy | None) -> dict[str, Any]:
+    """What a transport of httpx is opened with. Raises ProviderDownError where the environment names what is none."""
+    verify = trusted() if url.startswith("https:") else False
+    return {"verify": verify, "proxy": proxy.opened() if proxy else None, "trust_env": False}
+
+
+def routed() -> "httpx.AsyncBaseTransport":
+    """A transport that takes the way that there is for each request, which is marked with its proxy."""
+    import httpx
+
+    class Routed(httpx.AsyncBaseTransport):
+        def __init__(self) -> None:
+            self._ways: dict[tuple[bool, Proxy | None], httpx.AsyncHTTPTransport] = {}
+
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            url, tls = str(request.url), request.url.scheme == "https"
+            proxy = await asyncio.to_thread(proxy_for, url) if named_proxy(url) else None
+            try:
+                way = self._ways.get((tls, proxy)) or httpx.AsyncHTTPTransport(**way_options(url, proxy))
+            except ProviderDownError as exc:
+                raise httpx.UnsupportedProtocol(str(exc).rstrip("."), request=request) from exc
+            self._ways[tls, proxy], request.extensions[PROXY] = way, proxy
+            response = await way.handle_async_request(request)
+            if (said := refused_by(proxy, response.status_code)) is not None:
+                await response.aclose()
+                raise httpx.ProxyError(said, request=request)
+            return response
+
+        async def aclose(self) -> None:
+            for way in self._ways.values():
+                await way.aclose()
+
+    return Routed()
+
+
+def refused_by(proxy: Proxy | None, status: int) -> str | None:
+    """What a proxy answered in the place of the server, as the refusal of a tunnel reads."""
+    return f"{status} {_GATEWAY[status]}" if proxy is not None and status in _GATEWAY else None
