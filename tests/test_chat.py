@@ -77,8 +77,8 @@ async def test_the_schema_is_strict_and_closed_and_the_prompt_is_sent_as_it_is(s
         assert part["additionalProperties"] is False
         assert part["required"] == list(part["properties"])
     assert list(shelf["properties"]) == ["default", "items"]
-    assert not {"maxItems", "minItems", "maxLength"} & set(json.dumps(asked).replace('"', " ").split())
-    assert item["properties"]["title"] == {"type": "string", "maxLength": 40}
+    assert shelf["properties"]["items"].keys() == {"type", "items"}  # no lengths, which some vendors refuse
+    assert item["properties"]["title"] == {"type": "string"}
 
 
 async def test_a_temperature_is_sent_where_it_is_set_and_no_system_turn_where_there_is_none(

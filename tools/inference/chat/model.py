@@ -264,7 +264,7 @@ class ChatModel:
         """The client's errors as ours."""
         try:
             yield
-        except self._raised() + _BROKEN as exc:
+        except (*self._raised(), *_BROKEN, ProviderDownError) as exc:
             raise self._failure(exc) from exc
 
     def _failure(self, exc: Exception) -> ProviderError:
