@@ -37,7 +37,7 @@ STAGES = {
     "write": "claims, the strongest first",
 }
 """Words of each stage's prompt. Only follow-ups and questions in other languages are framed by a model."""
-FOLLOW_UP = {"question": "Should it be compulsory?", "earlier": ("Should voting be compulsory?",)}
+FOLLOW_UP: dict[str, Any] = {"question": "Should it be compulsory?", "earlier": ("Should voting be compulsory?",)}
 """What a run is given that asks it."""
 FRAMED = {
     "form": "polar",

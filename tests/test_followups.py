@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from agent_fixtures import QUESTION, door
-from answering_model import SIDES, STAGES, case_of
 from answering_model import QUESTION as VOTING
+from answering_model import SIDES, STAGES, case_of
 from model_server import ModelServer, Reply
 from providers import ScriptedJudge, build
 from providers import side as planned

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from answering_model import SIDES, STAGES, case_of
 from answering_model import QUESTION as VOTING
+from answering_model import SIDES, STAGES, case_of
 from model_server import ModelServer, Reply
 
 from agent.answer.model import Answer
