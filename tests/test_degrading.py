@@ -14,6 +14,7 @@ from model_server import ModelServer, Reply
 
 from agent.__main__ import BAD_INPUT, DEGRADED, FAILED, OK, main
 from agent.answer.model import Answer
+from agent.answer.render.words import closing
 from agent.commands.ask import exit_status
 from agent.options import RunOptions
 from agent.runs.service import Runs
@@ -86,6 +87,8 @@ async def test_a_plain_question_is_framed_by_the_rules() -> None:
         answering(server)
         answer = await run(settings(server), seconds=20, max_rounds=0)
     assert (answer.neutral_question, answer.providers["frame"]) == (QUESTION, "rules")
+    assert "test-model" in closing(answer)
+    assert "rules" not in closing(answer)
     assert {answer.providers[s] for s in ("expand", "write")} == {"test-model"}
     assert notes(answer, "degraded") == []
 
