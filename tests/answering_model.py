@@ -36,7 +36,9 @@ STAGES = {
     "again": "new queries that could find",
     "write": "claims, the strongest first",
 }
-"""Words of each stage's prompt."""
+"""Words of each stage's prompt. Only follow-ups and questions in other languages are framed by a model."""
+FOLLOW_UP: dict[str, Any] = {"question": "Should it be compulsory?", "earlier": ("Should voting be compulsory?",)}
+"""What a run is given that asks it."""
 FRAMED = {
     "form": "polar",
     "neutral": "Should voting be compulsory?",
@@ -57,9 +59,8 @@ QUERIES = {"queries": ["turnout law evidence", "fines for absent voters"]}
 
 
 def answering(server: ModelServer, *, again: bool = False, usage: tuple[int, int] | None = None) -> ModelServer:
-    """The server with rules that answer every stage for a question on compulsory voting; `again`: a side needs it.
-    usage: tokens given and made that the server names for each call."""
-    server.on(STAGES["frame"], Reply(FRAMED, usage=usage), times=1)
+    """The server with rules that answer every stage of a plain question on compulsory voting, which no model is asked
+    to frame; `again`: a side needs it. usage: tokens given and made that the server names for each call."""
     server.on(STAGES["expand"], Reply(SIDES, usage=usage), times=1)
     if again:
         server.on(STAGES["again"], Reply(QUERIES, usage=usage))

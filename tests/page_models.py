@@ -10,7 +10,6 @@ from model_server import ModelServer, Reply
 
 PHONES = "Should schools ban smartphones?"
 VOTING = "Should voting be compulsory?"
-_ASKED = re.compile(r"<question>(.*?)</question>", re.DOTALL)
 _EARLIER = re.compile(r"<earlier_question>(.*?)</earlier_question>", re.DOTALL)
 _YES = {PHONES: "Schools should ban smartphones.", VOTING: "Voting should be compulsory."}
 _NO = {PHONES: "Schools should not ban smartphones.", VOTING: "Voting should not be compulsory."}
@@ -30,9 +29,9 @@ def _text(body: Body) -> str:
 
 
 def _framed(text: str) -> dict[str, Any]:
-    asked = (_EARLIER.search(text) or _ASKED.search(text) or [text, PHONES])[1].strip()
+    """A follow-up on the cost: a question of its own is framed by rules."""
+    asked = (_EARLIER.search(text) or [text, PHONES])[1].strip()
     known = asked if asked in _YES else PHONES
-    follows = "cost" if _EARLIER.search(text) else ""
     return {
         "form": "polar",
         "neutral": known,
@@ -40,7 +39,7 @@ def _framed(text: str) -> dict[str, Any]:
         "negation": _NO[known],
         "alternatives": [],
         "topic": known.removeprefix("Should ").rstrip("?"),
-        "focus": follows,
+        "focus": "cost",
     }
 
 

@@ -46,7 +46,8 @@ from tools.store.store import Store
 pytest_plugins = ["visitors"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
-QUESTION = f"Should towns build bridges? {STREAMLIT}"
+QUESTION = f"Bridges in towns, go on: {STREAMLIT}"
+"""No question to the rules, so that the model words it."""
 LONGEST_LOOK = 5.0
 """Seconds in which a page full of it has to be there."""
 

@@ -81,7 +81,7 @@ def test_a_side_is_seen_from_its_search_to_its_coverage(weighing: PageServer, vi
 
 def test_a_reload_in_mid_run_finds_the_run_again(talking: PageServer, slow: ModelServer, visit: Visit) -> None:
     visitor = visit(talking).arrive()
-    before = framings(slow)
+    before = plannings(slow)
     visitor.ask(PHONES)
     visitor.running()
     run = visitor.run_id
@@ -89,12 +89,12 @@ def test_a_reload_in_mid_run_finds_the_run_again(talking: PageServer, slow: Mode
     visitor.reload()
     planned(visitor).answered(PHONES)
     assert visitor.run_id == run
-    assert framings(slow) == before + 1  # it was not begun again
+    assert plannings(slow) == before + 1  # it was not begun again
 
 
-def framings(server: ModelServer) -> int:
-    """How many questions the model was given."""
-    return len([p for p in server.prompts() if STAGES["frame"] in p])
+def plannings(server: ModelServer) -> int:
+    """How often the model was asked which sides there are."""
+    return len([p for p in server.prompts() if STAGES["expand"] in p])
 
 
 def test_a_reload_in_mid_run_on_the_samples(samples_page: PageServer, visit: Visit) -> None:

@@ -77,7 +77,8 @@ async def test_the_schema_is_strict_and_closed_and_the_prompt_is_sent_as_it_is(s
         assert part["additionalProperties"] is False
         assert part["required"] == list(part["properties"])
     assert list(shelf["properties"]) == ["default", "items"]
-    assert not {"maxItems", "minItems", "maxLength"} & set(json.dumps(asked).replace('"', " ").split())
+    assert shelf["properties"]["items"].keys() == {"type", "items"}  # no lengths, which some vendors refuse
+    assert item["properties"]["title"] == {"type": "string"}
 
 
 async def test_a_temperature_is_sent_where_it_is_set_and_no_system_turn_where_there_is_none(
@@ -90,20 +91,13 @@ async def test_a_temperature_is_sent_where_it_is_set_and_no_system_turn_where_th
     assert [m["role"] for m in server.requests[0].body["messages"]] == ["user"]
 
 
-@pytest.mark.parametrize(
-    ("lacks", "steps"),
-    [
-        ({"no_json_schema": True}, ["json_schema", "json_object"]),
-        ({"no_json_schema": True, "no_json_object": True}, ["json_schema", "json_object", "text"]),
-    ],
-)
-async def test_what_a_server_lacks_is_learned_once(lacks: dict[str, bool], steps: list[str]) -> None:
-    with ModelServer(**lacks) as server:  # type: ignore[arg-type]
+async def test_what_a_server_lacks_is_learned_once() -> None:
+    with ModelServer(no_json_schema=True, no_json_object=True) as server:
         server.on("", TEXT)
         async with model(server.url) as chat:
             for _ in range(2):
                 assert await chat.ask("", "Which items?", Shelf) == Shelf.model_validate(GOOD)
-        assert asked_as(server) == [*steps, steps[-1]]
+        assert asked_as(server) == ["json_schema", "json_object", "text", "text"]
         assert '"items"' in server.prompts()[-1]  # the schema is in the prompt as well
 
 
@@ -178,10 +172,8 @@ async def test_refusals_that_the_client_warns_of_are_learned_from_in_silence(ser
         TEXT,
         f"<think>Perhaps {{}} or {{}}?</think>\n{TEXT}",
         f"<THINKING>\n{{'a': 1}}\n</THINKING>{TEXT}",
-        f"I should say {TEXT[:20]} …</think>{TEXT}",
         f"Here you are:\n```json\n{TEXT}\n```\nAnything else?",
         f"An empty one would be {{}}, and yours is {TEXT} {{",
-        f'The form is {{"items": "…"}}. So: {TEXT}',
         f"{TEXT}{TEXT}",
         f"{{{{{TEXT}",
         f"{TEXT}<think>Was that right? {{",

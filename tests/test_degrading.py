@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answering_model import FRAMED, QUESTION, SIDES, STAGES, answering, case_of
+from answering_model import FOLLOW_UP, FRAMED, QUESTION, SIDES, STAGES, answering, case_of
 from model_replies import Body
 from model_server import ModelServer, Reply
 
 from agent.__main__ import BAD_INPUT, DEGRADED, FAILED, OK, main
 from agent.answer.model import Answer
+from agent.answer.render.words import closing
 from agent.commands.ask import exit_status
 from agent.options import RunOptions
 from agent.runs.service import Runs
@@ -23,7 +24,7 @@ from tools.net import http
 
 KEY = "sk-very-secret-0123456789"
 SECONDS = 3.0
-EMBEDDED = dict.fromkeys(("frame", "expand", "write"), "embedded")
+EMBEDDED = {"frame": "rules", "expand": "embedded", "write": "embedded"}
 
 
 @pytest.fixture(autouse=True)
@@ -44,9 +45,9 @@ def settings(server: ModelServer | None, **changes: Any) -> Settings:
     return load_settings(**{**chat, "judge": judge, **changes})
 
 
-async def run(given: Settings, seconds: float = SECONDS, **options: Any) -> Answer:
+async def run(given: Settings, seconds: float = SECONDS, question: str = QUESTION, **options: Any) -> Answer:
     async with Runs(given) as runs:
-        run_id = await runs.start(QUESTION, RunOptions.of(deadline_seconds=seconds, **options))
+        run_id = await runs.start(question, RunOptions.of(deadline_seconds=seconds, **options))
         return await asyncio.wait_for(runs.answer(run_id), seconds + 5)
 
 
@@ -64,9 +65,9 @@ def chats(server: ModelServer) -> list[Any]:
 @pytest.mark.usefixtures("library")
 async def test_each_stage_asks_its_own_model_and_the_usage_adds_up() -> None:
     with ModelServer() as server:
-        answering(server, again=True, usage=(100, 10))
+        answering(server, again=True, usage=(100, 10)).on(STAGES["frame"], Reply(FRAMED, usage=(100, 10)), times=1)
         own = {f"model_{s}": f"m-{s}" for s in ("frame", "expand", "queries", "write")}
-        answer = await run(settings(server, **own), seconds=20)
+        answer = await run(settings(server, **own), seconds=20, **FOLLOW_UP)
         asked = {next(s for s, words in STAGES.items() if words in r.text): r.body["model"] for r in chats(server)}
         assert asked == {"frame": "m-frame", "expand": "m-expand", "again": "m-queries", "write": "m-write"}
         calls = len(server.requests)
@@ -78,6 +79,18 @@ async def test_each_stage_asks_its_own_model_and_the_usage_adds_up() -> None:
     assert answer.outcome == "answered"
     assert notes(answer, "degraded") == []
     assert exit_status(answer) == OK
+
+
+@pytest.mark.usefixtures("library")
+async def test_a_plain_question_is_framed_by_the_rules() -> None:
+    with ModelServer() as server:  # which has no reply for a framing
+        answering(server)
+        answer = await run(settings(server), seconds=20, max_rounds=0)
+    assert (answer.neutral_question, answer.providers["frame"]) == (QUESTION, "rules")
+    assert "test-model" in closing(answer)
+    assert "rules" not in closing(answer)
+    assert {answer.providers[s] for s in ("expand", "write")} == {"test-model"}
+    assert notes(answer, "degraded") == []
 
 
 @pytest.mark.usefixtures("library")
@@ -114,7 +127,7 @@ async def test_a_follow_up_is_framed_with_the_threads_question_and_who_watches_s
         second = await runs.start("What about fines?", RunOptions.of("quick"), thread=first)
         told = [e async for e in runs.events(second)]
     framed = [p for p in server.prompts() if STAGES["frame"] in p]
-    assert [f"<earlier_question>{QUESTION}</earlier_question>" in p for p in framed] == [False, True]
+    assert [f"<earlier_question>{QUESTION}</earlier_question>" in p for p in framed] == [True]
     assert "<focus>fines</focus>" in server.prompts()[-1]
     read = [e.data for e in told if e.kind == "reading"]
     assert {e["stage"] for e in read} == {"frame", "expand", "write"}
@@ -134,15 +147,15 @@ BAD: dict[str, tuple[Reply, str, int | None]] = {
     "closing at once": (Reply(raw=b"", cut=True), "cannot be reached", 3),
     "hang": (Reply(hang=True), "did not answer in time", 1),
     "drip": (Reply("x" * 5000, drip=0.05), "did not answer in time", 1),
-    "silence in the middle": (Reply(FRAMED, cut=True, hang=True), "did not answer in time", 1),
+    "silence in the middle": (Reply(SIDES, cut=True, hang=True), "did not answer in time", 1),
     "refused": (Reply("I do not talk about politics", status=400), "refused the request", None),
     "too long": (Reply("maximum context length is 512 tokens", status=400), "refused the request", None),
-    "web page": (Reply(raw=b"<html><body>Log in</body></html>"), "did not give what it was asked for", None),
+    "web page": (Reply(raw=b"<html><body>Log in</body></html>"), "answered with a web page ('<html><body>Log in", 1),
     "no chat reply": (Reply(raw=b"{}"), "did not give what it was asked for", None),
     "empty": (Reply(""), "did not give what it was asked for", None),
     "chatter": (Reply("As a language model, I"), "did not give what it was asked for", None),
     "another shape": (Reply({"answer": 42}), "did not give what it was asked for", None),
-    "cut": (Reply(FRAMED, cut=True), "did not give what it was asked for", None),
+    "cut": (Reply(SIDES, cut=True), "did not give what it was asked for", None),
     "enormous": (Reply("x" * 12_000), "did not give what it was asked for", None),
 }
 
@@ -175,8 +188,8 @@ async def test_under_auto_a_bad_day_ends_in_an_answer_that_says_so(
 
 @pytest.mark.usefixtures("library")
 async def test_the_time_of_what_stands_in_is_not_spent_on_waiting(server: ModelServer) -> None:
-    # Of 20 seconds framing has 4, and a model of these 2.8.
-    server.on("", Reply("later", status=429, headers={"Retry-After": "3.5"}))
+    # Of 20 seconds planning has 9, and a model of these 6.3.
+    server.on("", Reply("later", status=429, headers={"Retry-After": "7.5"}))
     began = time.monotonic()
     answer = await run(settings(server), seconds=20)
     assert time.monotonic() - began < 2
@@ -200,16 +213,16 @@ async def test_a_server_that_is_off_is_tried_by_one_stage_whatever_its_models_ar
     assert {s: answer.providers[s] for s in EMBEDDED} == EMBEDDED
     assert answer.usage.calls == 1
     assert (answer.usage.input_tokens, answer.usage.cost_usd) == (0, 0)
-    assert any("test-model" in t and "cannot be reached" in t for t in notes(answer, "degraded"))
+    assert any("a third" in t and "cannot be reached" in t for t in notes(answer, "degraded"))
 
 
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.usefixtures("library")
 async def test_a_hang_at_any_stage_ends_in_an_answer(server: ModelServer, stage: str) -> None:
     server.on(STAGES[stage], Reply(hang=True))
-    answering(server, again=True)
+    answering(server, again=True).on(STAGES["frame"], FRAMED)
     began = time.monotonic()
-    answer = await run(settings(server))
+    answer = await run(settings(server), **FOLLOW_UP)
     assert time.monotonic() - began < SECONDS + 1
     assert answer.outcome == "answered"
     assert any("did not answer in time" in t and f"({stage})" in t for t in notes(answer, "degraded"))
@@ -230,8 +243,8 @@ async def test_one_side_that_fails_leaves_the_others_to_the_model(server: ModelS
 @pytest.mark.usefixtures("library")
 async def test_nothing_is_asked_beyond_the_budget(server: ModelServer) -> None:
     answering(server)
-    answer = await run(settings(server), seconds=20, max_calls=2, max_rounds=0)
-    assert len(server.requests) == answer.usage.calls == 2
+    answer = await run(settings(server), seconds=20, max_calls=1, max_rounds=0)
+    assert len(server.requests) == answer.usage.calls == 1
     assert answer.outcome == "answered"
     assert answer.providers["write"] == "embedded"
     assert any("budget of calls is used up" in t for t in notes(answer, "degraded"))
@@ -241,7 +254,7 @@ async def test_nothing_is_asked_beyond_the_budget(server: ModelServer) -> None:
 async def test_a_question_that_only_the_model_could_read_says_so_when_it_cannot(server: ModelServer) -> None:
     server.on("", Reply("oh dear", status=500))
     async with Runs(settings(server)) as runs:
-        run_id = await runs.start("Sollen Schulen Handys verbieten?", RunOptions.of(deadline_seconds=SECONDS))
+        run_id = await runs.start("Sollen Schulen Handys verbieten?", RunOptions.of(deadline_seconds=20))
         with pytest.raises(RunError, match="does not read as English"):
             await runs.answer(run_id)
 
@@ -272,9 +285,10 @@ async def test_a_named_provider_that_fails_is_one_clear_line(server: ModelServer
 @pytest.mark.usefixtures("library")
 async def test_a_run_that_failed_goes_on_when_the_server_is_well_again(server: ModelServer, stage: str) -> None:
     server.on(STAGES[stage], Reply("no such thing", status=404), times=3 if stage == "write" else 1)
-    answering(server, again=True)
+    answering(server, again=True).on(STAGES["frame"], FRAMED)
     async with Runs(settings(server, provider="chat")) as runs:
-        run_id = await runs.start(QUESTION, RunOptions.of(deadline_seconds=20))
+        options = RunOptions.of(deadline_seconds=20, earlier=FOLLOW_UP["earlier"])
+        run_id = await runs.start(FOLLOW_UP["question"], options)
         with pytest.raises(RunError, match="status 404"):
             await runs.answer(run_id)
         await runs.resume(run_id)
@@ -385,7 +399,7 @@ async def test_without_the_web_a_distant_model_is_never_asked() -> None:
 async def test_without_the_web_a_model_on_this_machine_is_asked(server: ModelServer) -> None:
     answering(server)
     answer = await run(settings(server), seconds=20, web=False, max_rounds=0)
-    assert {answer.providers[s] for s in EMBEDDED} == {"test-model"}
+    assert {s: answer.providers[s] for s in EMBEDDED} == {**dict.fromkeys(EMBEDDED, "test-model"), "frame": "rules"}
 
 
 @pytest.mark.usefixtures("library")

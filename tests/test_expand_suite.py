@@ -97,9 +97,6 @@ def test_only_pairs_count_for_the_grammar(tmp_path: Path) -> None:
     assert [len(r.gold) for r in read_rows(folder, most=None)] == [2, 3]
 
 
-EMPTY = {"alternatives": [], "topic": "barges", "focus": ""}
-
-
 def arguments(folder: Path, *more: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     add_arguments(parser)
@@ -163,13 +160,11 @@ def test_a_models_perspectives_are_measured_and_its_failures_named(
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     monkeypatch.setenv("STEELMAN_MODEL", "test-model")
-    framed = {"form": "polar", "neutral": "Are barges slow?", "claim": ROW.gold[0], "negation": ROW.gold[1]}
     sides = [
         {"name": "Slow", "statement": ROW.gold[0], "stance": "supports"},
         {"name": "Not slow", "statement": ROW.gold[1], "stance": "opposes"},
         {"name": "It depends", "statement": "The current of the river decides how fast a barge is.", "stance": "other"},
     ]
-    server.on(lambda body: "neutral" in json.dumps(body.get("response_format", "")), framed | EMPTY, times=1)
     server.on(lambda body: "stance" in json.dumps(body.get("response_format", "")), {"perspectives": sides}, times=1)
     server.on("moored", Reply(status=400))
     folder, out = write(tmp_path / "set", BARGES, MOORING), tmp_path / "out.jsonl"

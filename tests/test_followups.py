@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from agent_fixtures import QUESTION, door
-from answering_model import FRAMED, SIDES, STAGES, case_of
 from answering_model import QUESTION as VOTING
+from answering_model import SIDES, STAGES, case_of
 from model_server import ModelServer, Reply
 from providers import ScriptedJudge, build
 from providers import side as planned
@@ -522,7 +522,7 @@ COUNTER = "the one position that contradicts"
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
     with ModelServer(strict=False) as running:
-        running.on(STAGES["frame"], FRAMED).on(STAGES["expand"], SIDES).on(STAGES["write"], case_of)
+        running.on(STAGES["expand"], SIDES).on(STAGES["write"], case_of)
         yield running
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from answering_model import FRAMED, SIDES, STAGES, case_of
 from answering_model import QUESTION as VOTING
+from answering_model import SIDES, STAGES, case_of
 from model_server import ModelServer, Reply
 
 from agent.answer.model import Answer
@@ -251,7 +251,7 @@ def said_all(body: Body) -> Any:
 
 async def asked_with(crux: Callable[[Body], Any]) -> Answer:
     with ModelServer(strict=False) as server:
-        server.on(STAGES["frame"], FRAMED).on(STAGES["expand"], {"perspectives": SIDES["perspectives"][:2]})
+        server.on(STAGES["expand"], {"perspectives": SIDES["perspectives"][:2]})
         server.on("For every passage give", judged_by_words)
         server.on("For every claim:", said_all)
         server.on("Find the one point", crux)
@@ -292,7 +292,7 @@ async def test_what_does_not_hold_does_not_stand_on_top(crux: Callable[[Body], A
 async def test_a_run_is_judged_in_batches_its_claims_are_checked_a_call_a_side_and_quotes_fill_it() -> None:
     two = {"perspectives": SIDES["perspectives"][:2]}
     with ModelServer(strict=False) as server:
-        server.on(STAGES["frame"], FRAMED).on(STAGES["expand"], two)
+        server.on(STAGES["expand"], two)
         server.on("For every passage give", judged_by_words)
         server.on("For every claim:", checked_by_words)
         server.on(STAGES["write"], with_inventions)
@@ -322,7 +322,7 @@ async def test_a_run_is_judged_in_batches_its_claims_are_checked_a_call_a_side_a
 @pytest.mark.usefixtures("library")
 async def test_a_batch_judge_that_was_named_and_fails_is_the_runs_error() -> None:
     with ModelServer(strict=False) as server:
-        server.on(STAGES["frame"], FRAMED).on(STAGES["expand"], SIDES)
+        server.on(STAGES["expand"], SIDES)
         server.on("For every passage give", Reply("no", status=401))
         chosen = load_settings(openai_base_url=server.url, model="m", judge="batch")
         async with Runs(chosen) as runs:

@@ -1,6 +1,7 @@
 """Where the graph goes next, as pure functions; and the options that they read."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -91,8 +92,8 @@ def test_searches_again_while_a_side_is_uncovered_and_rounds_are_left() -> None:
 
 def test_searches_no_more_once_the_time_for_it_is_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.deadlines.time.time", lambda: 1000.0)
-    late = runtime(max_rounds=1, deadline_seconds=100.0, deadline_at=1024.0)
-    early = runtime(max_rounds=1, deadline_seconds=100.0, deadline_at=1026.0)
+    late = runtime(max_rounds=1, deadline_seconds=40.0, deadline_at=1009.0)
+    early = runtime(max_rounds=1, deadline_seconds=40.0, deadline_at=1011.0)
     assert after_judge(judged("thin"), late) == "select"
     assert after_judge(judged("thin"), early) == "requery"
 
@@ -106,6 +107,8 @@ def test_the_time_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     left = [time_left(options, part) for part in parts]
     assert left == sorted(set(left))
     assert left[-1] == pytest.approx(100.0)
+    later = replace(options, deadline_seconds=600.0)  # than usual: all that it adds is for the calls
+    assert [time_left(later, part) for part in parts] == left
 
 
 def test_a_bare_graph_runs_with_the_usual_options() -> None:

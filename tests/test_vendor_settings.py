@@ -8,7 +8,7 @@ from importlib.machinery import ModuleSpec
 from typing import Any
 
 import pytest
-from answering_model import FRAMED, QUERIES, QUESTION, SIDES, STAGES, case_of
+from answering_model import FOLLOW_UP, FRAMED, QUERIES, QUESTION, SIDES, STAGES, case_of
 from model_replies import Body
 from model_server import ModelServer, Reply
 from vendor_replies import refuses, says, script
@@ -198,18 +198,17 @@ def answering(server: ModelServer, vendor: str) -> None:
     script(server, vendor, written, match=STAGES["write"], times=3)
 
 
-async def run(settings: Settings, **options: Any) -> Any:
+async def run(settings: Settings, question: str = QUESTION, **options: Any) -> Any:
     async with Runs(settings) as runs:
-        run_id = await runs.start(QUESTION, RunOptions.of(deadline_seconds=20, **options))
+        run_id = await runs.start(question, RunOptions.of(deadline_seconds=20, **options))
         return await asyncio.wait_for(runs.answer(run_id), 30)
 
 
 @pytest.mark.usefixtures("library")
 async def test_a_whole_run_is_a_vendors(vendor: str, server: ModelServer) -> None:
     answering(server, vendor)
-    answer = await run(
-        load_settings(model=f"{vendor}:m-1", provider="chat", judge="embedded", **at(vendor, server.root)), web=False
-    )
+    given = load_settings(model=f"{vendor}:m-1", provider="chat", judge="embedded", **at(vendor, server.root))
+    answer = await run(given, web=False, **FOLLOW_UP)
     assert answer.outcome == "answered"
     named = {stage: answer.providers[stage] for stage in ("frame", "expand", "again", "write")}
     assert set(named.values()) == {f"{vendor}:m-1"}
@@ -226,7 +225,7 @@ async def test_a_vendor_that_fails_has_a_stand_in_and_the_answer_says_so(vendor:
     script(server, vendor, refuses(401, f"{KEY} is no key"))
     answer = await run(load_settings(model=f"{vendor}:m-1", **at(vendor, server.root)))
     assert answer.outcome == "answered"
-    assert answer.providers["frame"] == "embedded"
+    assert answer.providers["expand"] == "embedded"
     said = " ".join(n.text for n in answer.notes if n.kind == "degraded")
     assert "refused the key" in said
     assert KEY not in said
@@ -236,5 +235,5 @@ async def test_a_vendor_that_fails_has_a_stand_in_and_the_answer_says_so(vendor:
 @pytest.mark.usefixtures("library")
 async def test_no_vendor_elsewhere_is_asked_without_the_web(vendor: str) -> None:
     answer = await run(load_settings(model=f"{vendor}:m-1", **at(vendor, "http://203.0.113.9")), web=False)
-    assert answer.providers["frame"] == "embedded"
+    assert answer.providers["expand"] == "embedded"
     assert answer.usage.calls == 0

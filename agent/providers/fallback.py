@@ -93,7 +93,8 @@ class FramerWithFallback(WithFallback[Framer]):
     rules: Framer
 
     async def frame(self, question: str, earlier: Sequence[str]) -> FramingState:
-        plain = await self.rules.frame(question, ()) if reads_as_english(question) else None
+        english = await asyncio.to_thread(reads_as_english, question)  # its first call may load a model
+        plain = await self.rules.frame(question, ()) if english else None
         if plain and not earlier and plain["form"] != "none":
             self._record(RULES)
             return plain

@@ -47,8 +47,7 @@ async def warm_up(providers: Providers) -> None:
     """Asks each embedded provider that is in force something small, so that the first question waits for no loading;
     no server is asked."""
     models = providers.models
-    if providers.english_only:
-        await providers.framer.frame(_QUESTION, [])
+    await providers.framer.frame(_QUESTION, [])  # a plain one, which rules frame even where a chat model is set
     if models.remote_judge is None:
         await models.judge().support([Pair(_QUESTION, _QUESTION)])
         await models.judge().closely([Pair(_QUESTION, _QUESTION, f"No: {_QUESTION}")])

@@ -165,7 +165,9 @@ class Matrix:
 
 async def _asked(settings: Settings, deadline: float) -> Answer:
     async with Runs(settings, _build) as runs:
-        run_id = await runs.start(QUESTION, RunOptions.of(collections=(_LIBRARY,), deadline_seconds=deadline))
+        # As a follow-up, since of a question of its own no model is asked for a framing.
+        options = RunOptions.of(collections=(_LIBRARY,), deadline_seconds=deadline, earlier=(QUESTION,))
+        run_id = await runs.start(QUESTION, options)
         return await asyncio.wait_for(runs.answer(run_id), deadline + MARGIN + _GIVE_UP)
 
 

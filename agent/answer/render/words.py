@@ -227,7 +227,8 @@ def why_chosen(answer: Answer, passage: ChosenPassage) -> str:
 def closing(answer: Answer, *, whole_id: bool = False) -> str:
     """Which run, who served it, how long it took and what it cost."""
     run_id = answer.run_id if whole_id else answer.run_id[:6]
-    kinds = sorted({"embedded" if "embedded" in name else _model(name) for name in answer.providers.values()})
+    names = set(answer.providers.values()) - {"rules"}  # no provider is asked for what rules tell
+    kinds = sorted({"embedded" if "embedded" in name else _model(name) for name in names})
     parts = [f"{REMINDER} Run {run_id}", f"{', '.join(kinds)} providers", f"{answer.timings['total']:.1f} s"]
     if tokens := answer.usage.input_tokens + answer.usage.output_tokens:
         cost = answer.usage.cost_usd

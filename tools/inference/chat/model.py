@@ -262,10 +262,10 @@ class ChatModel:
         request.extensions["timeout"] = self._http.timeout.as_dict() | {"read": silence}
 
     def _raised(self) -> tuple[type[Exception], ...]:
-        """What the client raises where the server or the way to it fails."""
+        """What the client, or the transport under it, raises where the server or the way to it fails."""
         import httpx
 
-        return *self._vendor.errors(), httpx.HTTPError
+        return *self._vendor.errors(), httpx.HTTPError, ProviderDownError
 
     @asynccontextmanager
     async def _failures(self) -> AsyncIterator[None]:
