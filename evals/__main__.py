@@ -10,7 +10,6 @@ from evals.suite import check_common
 from tools.errors import SteelmanError
 
 SUITES = {
-    "ablate": "rules of the grammar that change no framing, each switched off in turn",
     "answers": "the whole answer on questions whose passages have known sides",
     "architecture": "no measure: the picture of the code in docs/architecture.svg, drawn again",
     "bench": "speed: start-up, ask, encoder, batch, ingest, the agent's own time, the chat page, a large store",

@@ -3,7 +3,7 @@
 A package imports only what stands before it here (`tests/test_layout.py` checks it), and any of them the modules of
 `tools` itself (errors, budget, passages, disk, memory):
 
-1. net: requests over HTTP, with retries and second requests.
+1. net: requests over HTTP, with retries.
 2. language: English text: sentences, grammar, grounding.
 3. inference: chat models, encoders, judges, and the worker that runs the embedded ones.
 4. store: documents, passages and vectors in SQLite, and the indexes over them.

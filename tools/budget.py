@@ -15,8 +15,6 @@ from typing import Literal
 
 from tools.errors import BudgetError
 
-SECOND_REQUESTS = 2
-"""Of a run at most, to servers that are silent."""
 NoteKind = Literal["failed", "degraded", "scope", "late", "skipped", "unjudged"]
 """'degraded': another provider stood in; 'late': time ran out first; 'skipped': not looked at or asked; 'unjudged':
 found, and not judged or checked; 'scope': done in another way than usual, which changes little."""
@@ -29,8 +27,7 @@ class Budget:
 
     deadline_at: seconds since the epoch by which every call has to be over. offline: nothing may leave this machine.
     max_calls, max_tokens, max_cost: what is left of the run's budget. unpriced: calls to models without a known price.
-    second_requests: those made to a server that was silent (`tools.net.hedging`), each of them one of the calls as
-    well. cost: US dollars.
+    cost: US dollars.
     """
 
     deadline_at: float = math.inf
@@ -38,9 +35,7 @@ class Budget:
     max_calls: float = math.inf
     max_tokens: float = math.inf
     max_cost: float = math.inf
-    max_second_requests: float = SECOND_REQUESTS
     calls: int = 0
-    second_requests: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
@@ -61,18 +56,6 @@ class Budget:
                 raise BudgetError(f"the run's budget of {what} is used up.")
         self.calls += 1
 
-    def begin_second_request(self) -> bool:
-        """Counts one more request for a call whose first is silent; False, and nothing is counted, where the run has
-        none left, of these or of calls at all."""
-        if self.second_requests >= self.max_second_requests:
-            return False
-        try:
-            self.begin_call()
-        except BudgetError:
-            return False
-        self.second_requests += 1
-        return True
-
     def add_tokens(self, given: int, made: int, cost: float | None) -> None:
         """Counts the tokens of a call and its price in US dollars; None where the price is not known."""
         self.input_tokens += given
@@ -82,7 +65,7 @@ class Budget:
 
     def spent(self) -> dict[str, float]:
         """What was spent, by name; without what nothing was spent of."""
-        names = ("calls", "second_requests", "input_tokens", "output_tokens", "cost", "unpriced")
+        names = ("calls", "input_tokens", "output_tokens", "cost", "unpriced")
         return {name: value for name in names if (value := getattr(self, name))}
 
 

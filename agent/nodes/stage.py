@@ -11,7 +11,7 @@ from agent.deadlines import Part, ends_at
 from agent.options import RunOptions, options_of
 from agent.state import Failure, RunState, StageName
 from agent.tracing import stage_span
-from tools.budget import SECOND_REQUESTS, Budget, StageLog, using
+from tools.budget import Budget, StageLog, using
 
 S = TypeVar("S", bound=Mapping[str, Any])
 Stage = Callable[[S, Runtime[RunOptions]], Awaitable[RunState]]
@@ -70,7 +70,6 @@ def budget_of(state: Mapping[str, Any], options: RunOptions, part: Part) -> Budg
         max_calls=(options.max_calls - spent.get("calls", 0)) / share,
         max_tokens=(options.max_tokens - spent.get("input_tokens", 0) - spent.get("output_tokens", 0)) / share,
         max_cost=(options.max_cost - spent.get("cost", 0.0)) / share,
-        max_second_requests=(SECOND_REQUESTS - spent.get("second_requests", 0)) // share,
     )
 
 

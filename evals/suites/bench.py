@@ -21,7 +21,6 @@ from typing import Any
 
 from evals.benchmarks.api import bench_api
 from evals.benchmarks.ask import JUDGES, bench_ask, process
-from evals.benchmarks.chain import bench_chain
 from evals.benchmarks.load import ASKERS, INGESTERS, bench_load
 from evals.benchmarks.page import bench_page
 from evals.benchmarks.pdf import bench_pdf
@@ -201,7 +200,6 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "ingest": bench_ingest,
     "batch": bench_batch,
     "agent": bench_agent,
-    "chain": bench_chain,
     "page": bench_page,
     "pdf": bench_pdf,
     "api": bench_api,

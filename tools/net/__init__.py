@@ -1,1 +1,1 @@
-"""HTTP: requests that are tried again, and second requests beside slow ones."""
+"""HTTP: requests that are tried again."""

@@ -19,7 +19,6 @@ from urllib.parse import parse_qs, urlsplit
 from tools.budget import current_budget
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
 from tools.net.causes import SPEAKS_TLS, WANTS_TLS, cause
-from tools.net.hedging import Patience, hedged
 from tools.net.packed import unpacker
 from tools.net.pasted import fault_of_header
 from tools.net.route import routed
@@ -42,26 +41,20 @@ _LONGEST_PAUSE = 30.0
 def open_client(
     headers: Mapping[str, str] | None = None,
     seconds: float = 60.0,
-    patience: Patience | None = None,
     around: "Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport]" = lambda transport: transport,
 ) -> "httpx.AsyncClient":
     """A client that retries, follows no redirect and takes no credentials from the environment; a proxy it does.
 
-    seconds: the longest silence of a server; the stage's deadline ends a call earlier. patience: a chat model's, after
-    which a silent call gets a second request; None for every other server, and for one on this machine.
+    seconds: the longest silence of a server; the stage's deadline ends a call earlier. around: what is put around the
+    transport and its retries.
     Raises ProviderDownError for headers that cannot be sent, which is what a key copied with too much around it makes.
     """
     import httpx
 
     for value in (headers or {}).values():
         check_key(value)
-    transport = routed()
-    if patience is not None:
-        # Inside the retries: a pause that a server asks for is no silence, and what failed twice at a time is tried
-        # again as one. The other way round each of the two requests would have retries of its own.
-        transport = hedged(transport, patience)
     return httpx.AsyncClient(
-        transport=around(retrying(transport)),
+        transport=around(retrying(routed())),
         headers={"accept-encoding": "identity", **(headers or {})},
         timeout=httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
         trust_env=False,

@@ -1,29 +1,28 @@
-"""Expand with a chat model: distinct perspectives, near-duplicates merged, a missing yes or no asked for once."""
+"""Expand with a chat model: distinct perspectives, near-duplicates merged, a missing yes or no added."""
 
 import re
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from agent.inference import Models
 from agent.providers.chat.stage import ChatStage
-from agent.state import FramingState, Perspective, neutral_query
+from agent.state import FramingState, Perspective, Stance, neutral_query
 from prompts.loader import as_data, one_line
 from tools.errors import ProviderReplyError
 from tools.inference.chat.model import ChatModel
 from tools.language.grammar import same_polarity
+from tools.language.sentences import split_sentences
 from tools.passages import Passage
 
 MOST_SIDES = 6
 _READ = 4  # passages that show the model what is talked about
 _SAME = 0.9  # cosine at which two statements of one stance and polarity say the same
+_ON_IT = 0.7  # cosine of the question's claim and a yes or no to it, at least
 _OPPOSITE = 0.8  # cosine of a statement and its denial, at least
+_SHORT = 3  # words; of so few the first sentence is none
 _LEADING = re.compile(r"^(?:yes|no)\s*[,.:;!–—-]+\s+(?!\d)", re.IGNORECASE)
-_MISSING = (
-    "Your last list had no perspective that answers the question with {word}. People who hold it exist: give the whole "
-    "list again, with that perspective put as its advocates would put it."
-)
 
 
 class ContrarySide(BaseModel):
@@ -36,7 +35,13 @@ class ContrarySide(BaseModel):
 class PlannedSide(ContrarySide):
     """One perspective as the model is asked for it."""
 
-    stance: Literal["supports", "opposes", "other"]
+    stance: Stance
+
+    @field_validator("stance", mode="before")
+    @classmethod
+    def _other(cls, value: object) -> object:
+        """Any word but the two is neither."""
+        return value if value in ("supports", "opposes") else "other"
 
 
 class PlannedSides(BaseModel):
@@ -55,12 +60,7 @@ class ChatExpander(ChatStage):
     async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
         if framing["form"] == "counter":
             return [await self._contrary(framing)]
-        sides = await self._planned(framing, passages, "")
-        if word := _lacking(framing, sides):
-            retried = await self._planned(framing, passages, _MISSING.format(word=word))
-            sides = await self._merged([*sides, *retried]) if _lacking(framing, retried) else retried
-        if sides:
-            sides = await self._merged(_with_plain_sides(framing, sides))
+        sides = await self._planned(framing, passages)
         if len(sides) < (1 if framing["form"] == "open" else 2):
             raise ProviderReplyError(f"{self._model.name} gave fewer than two different perspectives.")
         return await self._linked(sides)
@@ -86,7 +86,7 @@ class ChatExpander(ChatStage):
             origin="model",
         )
 
-    async def _planned(self, framing: FramingState, passages: Sequence[Passage], missing: str) -> list[PlannedSide]:
+    async def _planned(self, framing: FramingState, passages: Sequence[Passage]) -> list[PlannedSide]:
         shown = "\n".join(as_data("passage", p.text) for p in passages[:_READ])
         reply = await self._ask(
             "expand",
@@ -95,21 +95,31 @@ class ChatExpander(ChatStage):
             known=_known(framing),
             passages=f"Some of what a first search found, to show what is talked about:\n{shown}" if shown else "",
             most=str(MOST_SIDES),
-            missing=missing,
         )
         sides = [tidy for p in reply.perspectives if (tidy := _tidy(p)).statement]
-        return await self._merged(await self._as_they_stand(framing, sides))
+        if sides and framing["form"] in ("polar", "claim"):
+            sides = await self._with_plain_sides(framing, sides)
+        return await self._merged(sides)
 
-    async def _as_they_stand(self, framing: FramingState, sides: list[PlannedSide]) -> list[PlannedSide]:
-        """The sides, with the stance of those that say the question's claim or deny it, whatever they are called."""
+    async def _with_plain_sides(self, framing: FramingState, sides: list[PlannedSide]) -> list[PlannedSide]:
+        """The sides of a question that asks for yes or no. What says its claim or denies it has that stance, whatever
+        the model called it; reasons for the yes or the no are left out; and the plain yes or no that the model did not
+        bring comes from the question itself."""
         claim = framing["claim"]
-        if not sides or not claim or claim.endswith("?"):
-            return sides
         vectors = await self._models.encode([claim, *(s.statement for s in sides)])
+        kept = list[PlannedSide]()
         for side, near in zip(sides, vectors[1:] @ vectors[0], strict=True):
-            if near >= _SAME:
+            if near >= _SAME and not claim.endswith("?"):
                 side.stance = "supports" if same_polarity(side.statement, claim) else "opposes"
-        return sides
+            if side.stance == "other" or near >= _ON_IT or claim.endswith("?"):
+                kept.append(side)
+        stances = {side.stance for side in kept}
+        plain: tuple[tuple[Literal["supports", "opposes"], str, str], ...] = (
+            ("supports", "For", claim),
+            ("opposes", "Against", framing["negation"]),
+        )
+        own = [PlannedSide(name=n, statement=s, stance=stance) for stance, n, s in plain if stance not in stances and s]
+        return [*own, *kept]
 
     async def _merged(self, sides: list[PlannedSide]) -> list[PlannedSide]:
         """Without perspectives that say what an earlier one of the same stance says, or any in the same words."""
@@ -149,27 +159,6 @@ class ChatExpander(ChatStage):
         ]
 
 
-def _lacking(framing: FramingState, sides: Sequence[PlannedSide]) -> str:
-    """The answer that nobody in the set gives, for a question that can be answered with yes or no."""
-    if framing["form"] not in ("polar", "claim"):
-        return ""
-    stances = {s.stance for s in sides}
-    return "" if {"supports", "opposes"} <= stances else "no" if "supports" in stances else "yes"
-
-
-def _with_plain_sides(framing: FramingState, sides: list[PlannedSide]) -> list[PlannedSide]:
-    """A yes or no that even a second request did not bring comes from the question itself."""
-    if framing["form"] not in ("polar", "claim"):
-        return sides
-    stances = {s.stance for s in sides}
-    plain: tuple[tuple[Literal["supports", "opposes"], str, str], ...] = (
-        ("supports", "For", framing["claim"]),
-        ("opposes", "Against", framing["negation"]),
-    )
-    own = [PlannedSide(name=n, statement=s, stance=stance) for stance, n, s in plain if stance not in stances and s]
-    return [*own, *sides]
-
-
 def _fewer(sides: list[PlannedSide]) -> list[PlannedSide]:
     """At most MOST_SIDES in their order, the first yes and the first no among them."""
     first = {s.stance: i for i, s in reversed(list(enumerate(sides))) if s.stance != "other"}
@@ -187,6 +176,8 @@ def _known(framing: FramingState) -> str:
 
 def _tidy(side: PlannedSide) -> PlannedSide:
     statement = _LEADING.sub("", one_line(side.statement))
+    first = next(iter(split_sentences(statement)), "")  # what follows it gives reasons
+    statement = first if len(first.split()) > _SHORT else statement
     return PlannedSide.model_construct(
         name=one_line(side.name), statement=statement[:1].upper() + statement[1:], stance=side.stance
     )

@@ -105,8 +105,22 @@ def strict_schema(shape: type[BaseModel]) -> dict[str, Any]:
 
 
 def described(shape: type[BaseModel]) -> str:
-    """The schema as part of the prompt, for servers that take no notice of one beside it."""
-    return json.dumps(strict_schema(shape), ensure_ascii=False)
+    """The shape as part of the prompt, for servers that take no notice of a schema beside it: an object of the shape
+    with a word for what goes where, which small models follow better than a schema."""
+    schema = strict_schema(shape)
+    return json.dumps(_example(schema, schema.get("$defs", {})), ensure_ascii=False)
+
+
+def _example(schema: dict[str, Any], named: dict[str, Any]) -> Any:
+    if "$ref" in schema:
+        return _example(named[schema["$ref"].rpartition("/")[2]], named)
+    if "enum" in schema:
+        return schema["enum"][0]
+    if schema.get("type") == "object":
+        return {name: _example(field, named) for name, field in schema["properties"].items()}
+    if schema.get("type") == "array":
+        return [_example(schema["items"], named)]
+    return 1 if schema.get("type") == "integer" else "…"
 
 
 def _strict(schema: Any) -> Any:

@@ -11,7 +11,6 @@ import math
 import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
@@ -35,7 +34,6 @@ from tools.inference.chat.prices import Price, cost_of
 from tools.inference.chat.replies import Reply
 from tools.inference.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
 from tools.net.causes import cause
-from tools.net.hedging import Patience
 from tools.net.http import (
     check_address,
     check_key,
@@ -57,7 +55,7 @@ _ACCOUNT = frozenset({"openai-organization", "openai-project"})
 LARGEST_TEXT = 100_000
 """Characters of one reply at most."""
 _BLANKS = 1000  # characters; some models write line after empty line when they are held to JSON
-_AS_JSON = "Answer with one JSON object and nothing else. It has to fit this JSON schema:\n"
+_AS_JSON = "Answer with one JSON object of this shape and nothing else:\n"
 _REPEATED = (
     "You were asked this before, and your answer could not be used: {problem}. Answer again, with one JSON object of "
     "the required shape and nothing else."
@@ -71,10 +69,16 @@ _ENDINGS = ("finish_reason", "stop_reason", "done_reason")  # the vendors' names
 _OF_THE_REQUEST = (400, 413, 415, 422, 501)  # statuses of refusals of one request, which say nothing of the next
 _FORMS: dict[tuple[str, str], Form] = {}
 """What each model was found to take, by its address and name, for as long as the process lives."""
+_ALONE: set[tuple[str, str]] = set()
+"""Models whose server breaks one reply off when it is asked for another: they are asked one thing at a time."""
 
 
 class _RefusedError(ProviderReplyError):
     """There is no answer, and asking once more would change nothing."""
+
+
+class _BrokenOffError(ProviderReplyError):
+    """The reply ended without a word on why."""
 
 
 class _DislikedError(ProviderError):
@@ -112,9 +116,11 @@ class ChatModel:
         self._price: Price | None = (0.0, 0.0) if self.local else price
         self._temperature = temperature
         self._silence = silence
-        self._patience = None if self.local else Patience(model, partial(cost_of, self._price))
         self._lengths = ReadLengths(self.name)
+        self._known = self.address, model
         self._learning = asyncio.Lock()  # one call at a time finds out what the model takes
+        self._turn = asyncio.Lock()
+        self._begun = self._ended = 0  # calls
         self._clients: dict[bool, BaseChatModel] = {}  # with and without the temperature
         self._http: Any = None
 
@@ -133,7 +139,7 @@ class ChatModel:
         first = asked = f"{user}\n\n{_AS_JSON}{described(shape)}"
         while True:
             try:
-                return self._read(await self._reply(system, asked, shape), shape)
+                return await self._answer(system, asked, shape)
             except (_RefusedError, PromptTooLongError):
                 raise
             except ProviderReplyError as exc:
@@ -144,13 +150,30 @@ class ChatModel:
                 # In the same turn: some models' templates know no two turns of one speaker in a row.
                 asked = f"{first}\n\n{_REPEATED.format(problem=str(exc).rstrip('.'))}"
 
+    async def _answer(self, system: str, user: str, shape: type[S]) -> S:
+        """One reply, read; asked for alone where it was broken off by another call, and from then on."""
+        if self._known in _ALONE:
+            async with self._turn:
+                return self._read(await self._reply(system, user, shape), shape)
+        self._begun += 1
+        others, begun = self._begun - self._ended > 1, self._begun
+        try:
+            return self._read(await self._reply(system, user, shape), shape)
+        except _BrokenOffError:
+            if not others and self._begun == begun:
+                raise
+            _ALONE.add(self._known)
+        finally:
+            self._ended += 1
+        return await self._answer(system, user, shape)
+
     def _read(self, reply: Reply, shape: type[S]) -> S:
         try:
             return reply.read(shape)
         except ProviderReplyError as exc:
             if stopped := reply.stopped():
                 raise _RefusedError(f"{self.name} {stopped}.") from exc
-            raise
+            raise exc if reply.ending else _BrokenOffError(str(exc)) from exc
 
     async def aclose(self) -> None:
         if self._http is not None:
@@ -172,7 +195,7 @@ class ChatModel:
 
     async def _reply(self, system: str, user: str, shape: type[BaseModel]) -> Reply:
         """One reply, by the best way that the model knows; which that is one call finds out for all."""
-        known = (self.address, self._model)
+        known = self._known
         if known not in _FORMS:
             async with self._learning:
                 if known not in _FORMS:
@@ -239,7 +262,7 @@ class ChatModel:
             self.load()
             for known in (".*OpenAI's structured output feature", "Pydantic serializer warnings"):
                 warnings.filterwarnings("ignore", known, UserWarning)  # of what is learned from the reply anyhow
-            self._http = self._http or open_client(seconds=self._silence, patience=self._patience, around=told_apart)
+            self._http = self._http or open_client(seconds=self._silence, around=told_apart)
             self._http.event_hooks = {"request": [self._only_ours], "response": [_as_marked]}
             heat = self._temperature if temperature else None
             self._clients[temperature] = self._vendor.build(
@@ -289,7 +312,7 @@ class ChatModel:
         if isinstance(failure, httpx.TimeoutException):
             return ProviderDownError(f"{here} did not answer in time.")
         if failure is None:
-            return ProviderReplyError(f"the reply is no chat reply ({said}).")
+            return _BrokenOffError(f"the reply is no chat reply ({said}).")
         if cut_short(exc):
             return ProviderReplyError("the connection was cut in the middle of the reply.")
         current_log().down.add(self.address)

@@ -68,11 +68,31 @@ def read_reply(text: str, shape: type[S]) -> S:
             return shape.model_validate(candidate)
         except ValidationError as exc:
             wrong = wrong or exc
+            if (less := _without_misfits(candidate, exc)) is not None:
+                return shape.model_validate(less)
     if wrong is None:
         raise ProviderReplyError("there is no whole JSON object in the reply")
     first = wrong.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
     raise ProviderReplyError(f"'{where}' is not as required ({first['msg'].lower()})") from wrong
+
+
+def _without_misfits(found: dict[str, Any], wrong: ValidationError) -> dict[str, Any] | None:
+    """The object without the entries of its lists that do not fit, and without those beyond a list's length; None where
+    that would leave nothing of a list, or something else is wrong."""
+    made = {key: list(value) if isinstance(value, list) else value for key, value in found.items()}
+    unfit: dict[str, set[int]] = {}
+    for error in wrong.errors():
+        field, at = str(error["loc"][0]), error["loc"][1:2]
+        if not isinstance(made.get(field), list) or not (at or error["type"] == "too_long"):
+            return None
+        beyond = range(error.get("ctx", {}).get("max_length", 0), len(made[field]))
+        unfit.setdefault(field, set()).update(at if at else beyond)  # type: ignore[arg-type]  # a list's places
+    for field, places in unfit.items():
+        made[field] = [entry for at, entry in enumerate(made[field]) if at not in places]
+        if not made[field]:
+            return None
+    return made
 
 
 def without_thoughts(text: str) -> str:

@@ -8,19 +8,16 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prompts.loader import Prompt, PromptError, as_data, load_prompt, read_prompt
 from tools.budget import current_log
 from tools.errors import ProviderReplyError, SettingsError
-from tools.inference.chat.prices import Price, cost_of
+from tools.inference.chat.prices import Price
 from tools.inference.chat.replies import without_thoughts
 from tools.inference.judges.judge import Pair
 from tools.inference.judges.server import OtherFormError, ServerJudge
-from tools.net.hedging import Patience
-from tools.net.http import is_local
 
 if TYPE_CHECKING:
     import httpx
@@ -95,7 +92,6 @@ class ChatJudge(ServerJudge[RequestForm]):
             seconds=seconds,
             price=price,
         )
-        self._patience = None if is_local(url) else Patience(self.server, partial(cost_of, price))
 
     async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: RequestForm) -> Sequence[float]:
         body = {"model": self.model, "messages": messages(self._prompt, pairs[0]), **form.options()}

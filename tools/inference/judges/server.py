@@ -20,7 +20,6 @@ from tools.budget import NOT_ALL_JUDGED, current_budget, current_log
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderReplyError
 from tools.inference.chat.prices import Price, cost_of
 from tools.inference.judges.judge import Pair
-from tools.net.hedging import Patience
 from tools.net.http import cut_short, fetch_json, is_local, open_client, status_error, without_key
 
 if TYPE_CHECKING:
@@ -105,7 +104,6 @@ class ServerJudge(ABC, Generic[Form]):
         self._concurrency = concurrency
         self._seconds = seconds
         self._price: Price | None = (0.0, 0.0) if is_local(url) else price
-        self._patience: Patience | None = None  # of a chat model elsewhere
         self._form: Form | None = None
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
@@ -230,7 +228,7 @@ class ServerJudge(ABC, Generic[Form]):
 
     def _client(self) -> "httpx.AsyncClient":
         """One for each call of `support`: a client belongs to an event loop."""
-        client = open_client(self._headers, self._seconds, self._patience)
+        client = open_client(self._headers, self._seconds)
 
         async def refuse(response: "httpx.Response") -> None:
             if response.status_code in self.refusals:
