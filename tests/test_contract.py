@@ -23,14 +23,15 @@ import pytest
 from answering_model import QUESTION as VOTING
 from api_on_loopback import api
 from changing_documents import answered_while_documents_change
+from chat_clients import GOOD, Script, chat_model, one_after_the_other, slow_chat
 from door_clients import links, probe
 from model_replies import Body, word_vector
 from model_server import ModelServer, Reply
 from providers import ScriptedJudge, build
+from pydantic import BaseModel
 from test_rendering import answer_with
 from toys import ToyEncoder
-from vendor_refusals import DOORS, refusal, word_for_word
-from vendor_replies import STREAMED, says
+from vendor_refusals import DOORS, features, refusal, says_of, word_for_word
 from way_clients import ALL, WITHOUT_RUST, chat, chroma, ddgs, embeddings, judge, page, serper, trusting_page
 from ways import GO, PACKED, at, over, tls
 from ways import says as sends
@@ -43,8 +44,10 @@ from agent.answer.notes import what_happened
 from agent.answer.render.files import write_answer
 from agent.answer.render.terminal import to_terminal
 from agent.commands.ingest import _columns, _removal
-from agent.providers.chat.expanding import PlannedSides
-from agent.providers.chat.framing import ChatFramer
+from agent.providers.chat.expanding import ContrarySide, PlannedSides
+from agent.providers.chat.framing import ChatFramer, FramedQuestion
+from agent.providers.chat.requerying import PlannedQueries
+from agent.providers.chat.writing import WrittenCase, WrittenCrux
 from agent.providers.embedded.framing import EmbeddedFramer
 from agent.providers.fallback import FramerWithFallback
 from agent.providers.judging import build_judge
@@ -57,9 +60,9 @@ from evals.__main__ import main as evals_line
 from evals.benchmarks.instant import instant_providers
 from tools.budget import Budget, StageLog, using
 from tools.errors import ProviderError, QuestionError, SettingsError, SourceError, UnknownCollectionError
+from tools.inference.chat.forms import strict_schema
 from tools.inference.chat.model import ChatModel
-from tools.inference.chat.vendors import COMPATIBLE, VENDORS
-from tools.inference.judges.batch import BatchJudge
+from tools.inference.judges.batch import BatchJudge, CheckedClaims, Verdicts
 from tools.inference.judges.judge import ClaimCheck, Pair
 from tools.ingest.rows import read_csv
 from tools.language.grammar import frame
@@ -94,39 +97,9 @@ class Row:
 
 # --- chat models ------------------------------------------------------------------------------------------------------
 
-Script = Callable[[Body], Reply | None]
-GOOD = {"perspectives": [{"name": "Aye", "statement": "It is so.", "stance": "supports"}]}
 DRAFT = {"perspectives": [{"name": "Draft", "statement": "Perhaps.", "stance": "other"}]}
 OTHER = json.dumps(DRAFT)
 SAID = json.dumps(GOOD)
-
-
-async def chat_model(given: "Reply | Script | tuple[Reply | Script, dict[str, Any]]", bench: Bench) -> str:
-    """Asks twice for perspectives; `given` answers each request that it has an answer for, and GOOD the others. With
-    options of the model: vendor, name, path (in the place of /v1), temperature."""
-    script, options = given if isinstance(given, tuple) else (given, {})
-    vendor = VENDORS.get(options.get("vendor", ""), COMPATIBLE)
-
-    def answers(body: Body) -> Reply:
-        reply = script if isinstance(script, Reply) else script(body)
-        return reply or (says(vendor.prefix, GOOD) if vendor.prefix else Reply(GOOD))
-
-    with ModelServer(strict=False) as server:
-        server.on(lambda body: True, answers, path=STREAMED[vendor.prefix][0] if vendor.prefix else "/completions")
-        url = server.root + options.get("path", "" if vendor.prefix else "/v1")
-        name, heat = options.get("name", "m-1"), options.get("temperature")
-        model = ChatModel(name, vendor=vendor, url=url, key="k", temperature=heat, silence=5.0)
-        came = []
-        for _ in range(2):
-            try:
-                planned = await model.ask("Be brief.", "Which sides?", PlannedSides)
-                came.append(", ".join(side.name for side in planned.perspectives))
-            except ProviderError as exc:
-                came.append(f"{type(exc).__name__.strip('_')}: {exc}")
-        await model.aclose()
-        asked = [str((r.body.get("response_format") or {}).get("type", "text")) for r in server.requests]
-        streams = [r.body.get("stream") for r in server.requests]
-        return f"{came[0]} | {came[1]} | {len(asked)} requests, at last as {asked[-1]}, streamed {streams[-1]}"
 
 
 def refusing(refused: Callable[[Body], object], reply: Reply) -> Script:
@@ -155,6 +128,7 @@ def completion(content: str, **message: Any) -> dict[str, Any]:
     return {"id": "1", "object": "chat.completion", "choices": [{"index": 0, "message": said, "finish_reason": "stop"}]}
 
 
+BROKEN = Reply(raw=b"data: [DONE]\n\n", headers={"Content-Type": "text/event-stream"})
 FINE = ("Aye | Aye",)
 HARMONY = f"<|channel|>analysis<|message|>{OTHER}<|end|><|start|>assistant<|channel|>final<|message|>{SAID}<|return|>"
 SCHEMA_500 = error(
@@ -269,6 +243,13 @@ CHAT_MODELS = (
         ("CUDA ran dry",),
     ),
     Row("the address lacks /v1", chat_model, (lambda b: error(404, "Not Found"), {"path": ""}), ("ends in /v1: http",)),
+    Row(
+        "it answers one at a time",
+        one_after_the_other,
+        lambda n: Reply(GOOD) if n == 1 else BROKEN,
+        ("['Aye', 'Aye', 'Aye']",),
+    ),
+    Row("it needs longer than usual", slow_chat, (1.0, 0.3, 20.0), ("Aye",)),
     Row(
         "a content filter",
         chat_model,
@@ -868,6 +849,9 @@ ROWS: tuple[Row, ...] = (
     *WAYS,
 )
 
+SHAPES = (FramedQuestion, PlannedSides, ContrarySide, PlannedQueries, WrittenCase, WrittenCrux, Verdicts, CheckedClaims)
+"""What chat models are asked for."""
+
 
 @pytest.mark.usefixtures("quick_retries")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.client.__name__}: {row.fault}")
@@ -875,3 +859,17 @@ async def test_what_comes_of_it(row: Row, tmp_path: Path, monkeypatch: pytest.Mo
     came = await row.client(row.given, Bench(tmp_path, monkeypatch))
     assert not [text for text in row.right if text not in came], came
     assert not [text for text in row.wrong if text in came], came
+
+
+def test_what_was_sent_before_is_refused_by_openai() -> None:
+    """Requests as they were recorded before lengths were left out of the schemas."""
+    sent = json.loads((Path(__file__).parent / "vendor_tables" / "refused_before.json").read_text(encoding="utf-8"))
+    refused = {shape for shape, body in sent.items() if refusal("openai", body | {"model": "gpt-4.1-mini"})}
+    assert refused == sent.keys() - {"PlannedQueries"}  # which had a length of a list only
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: str(shape.__name__))
+def test_every_schema_has_only_what_every_vendor_documents(shape: type[BaseModel]) -> None:
+    body = {"model": "m", "response_format": {"type": "json_schema", "json_schema": {"schema": strict_schema(shape)}}}
+    used = {name for kind, name in features(body) if kind == "schema"}
+    assert {(table, name) for table in DOORS for name in used if says_of(table, name) != "allowed"} == set()

@@ -44,6 +44,11 @@ def refusal(vendor: str, body: Body) -> Reply | None:
     return None
 
 
+def says_of(vendor: str, keyword: str) -> str:
+    """What the vendor's table says of a keyword of schemas: allowed, refused, ignored or unknown."""
+    return _line(vendor, "schema", keyword, "m")["says"]
+
+
 def word_for_word(vendor: str, what: str) -> Reply:
     """A refusal of the vendor's as somebody saw it."""
     found = REFUSALS[vendor][what]
