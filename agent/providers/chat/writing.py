@@ -1,5 +1,6 @@
 """Write with a chat model: finished sentences, each with the passages that say it; verification decides what stays."""
 
+import re
 from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
@@ -8,6 +9,7 @@ from agent.providers.chat.stage import ChatStage
 from agent.seams import Brief
 from agent.state import Claim, FramingState, Perspective
 from prompts.loader import as_data, one_line
+from tools.language.sentences import split_sentences
 from tools.passages import Passage
 
 _SPARES = 2
@@ -18,13 +20,16 @@ _READ_FOR_CRUX = 4  # passages a side
 _ON_IT = 0.5  # probability of support
 _A_HALF = 2  # passages cited of a side
 _LONGEST = 500
+_LEAD = re.compile(
+    r"^(?:the )?passages?\b[^,.;]{0,60}?\b(?:says?|states?|mentions?|notes?|argues?|reports?) that ", re.I
+)
 
 
 class WrittenClaim(BaseModel):
     """One claim as the model is asked for it."""
 
+    passages: list[int] = Field(min_length=1, max_length=12)  # first, so that a model writes what it has chosen
     text: str = Field(min_length=1, max_length=_LONGEST)
-    passages: list[int] = Field(min_length=1, max_length=12)
 
 
 class WrittenCase(BaseModel):
@@ -58,7 +63,11 @@ class ChatWriter(ChatStage):
             passages="\n".join(_shown(n, p) for n, p in enumerate(shown, start=1)),
             limit=str(limit + _SPARES),
         )
-        made = [_claim(brief.perspective, written, shown, brief.support) for written in case.claims]
+        made = [
+            _claim(brief.perspective, WrittenClaim(text=text, passages=written.passages), shown, brief.support)
+            for written in case.claims
+            for text in _points(written.text)
+        ]
         claims = _by_source(made, {p.id: p.source for p in shown})
         return claims[:limit], claims[limit : limit + _SPARES]
 
@@ -115,6 +124,12 @@ def _focus(framing: FramingState) -> str:
 def _shown(number: int, passage: Passage) -> str:
     about = {k: v for k, v in (("title", passage.title), ("publisher", passage.publisher), ("date", passage.date)) if v}
     return as_data("passage", passage.text, number=number, **about)
+
+
+def _points(text: str) -> list[str]:
+    """The sentences of what was to be one, without a lead that only says that a passage says it."""
+    points = (_LEAD.sub("", sentence) for sentence in split_sentences(one_line(text)))
+    return [point[:1].upper() + point[1:] for point in points if point]
 
 
 def _claim(

@@ -119,7 +119,8 @@ def _example(schema: dict[str, Any], named: dict[str, Any]) -> Any:
     if schema.get("type") == "object":
         return {name: _example(field, named) for name, field in schema["properties"].items()}
     if schema.get("type") == "array":
-        return [_example(schema["items"], named)]
+        item = _example(schema["items"], named)
+        return [item, item] if isinstance(item, dict) else [item]
     return 1 if schema.get("type") == "integer" else "…"
 
 
