@@ -34,7 +34,7 @@ STAGES = {
     "frame": "- neutral: one short question",
     "expand": "List the perspectives",
     "again": "new queries that could find",
-    "write": "claims, the strongest first",
+    "write": "take its strongest point",
 }
 """Words of each stage's prompt. Only follow-ups and questions in other languages are framed by a model."""
 FOLLOW_UP: dict[str, Any] = {"question": "Should it be compulsory?", "earlier": ("Should voting be compulsory?",)}

@@ -323,6 +323,13 @@ async def test_claims_carry_the_passages_that_they_name(server: ModelServer, mod
     assert "Write up to 4 claims" in prompt
 
 
+async def test_two_points_in_one_are_two_and_leads_go(server: ModelServer, model: ChatModel) -> None:
+    server.on("", case((f"The passage by A Title states that turnout rose. {SAID[1]}", [2])))
+    claims, spares = await ChatWriter(model).write(brief())
+    assert [(c["text"], c["passages"]) for c in claims] == [("Turnout rose.", [102]), (SAID[1], [102])]
+    assert spares == []
+
+
 async def test_nothing_to_write_from_is_not_asked_about(server: ModelServer, model: ChatModel) -> None:
     assert await ChatWriter(model).write(brief(passages=[])) == ([], [])
     assert server.requests == []
