@@ -492,7 +492,7 @@ def too_many(most: int, status: int, **error: object) -> Callable[[list[str], st
 def cut_at(tokens: int) -> Callable[[list[str], str], Reply | None]:
     """What Ollama's context does: a prompt that is longer loses what is beyond, its sides first."""
     lost = Reply({"verdicts": [], "claims": []}, usage=(tokens, 9))
-    return lambda _, said: lost if len(said) / 4 > tokens else None
+    return lambda _, said: lost if len(said) / 4 > 4096 else None
 
 
 _ALL = ("supports 50, said 20",)

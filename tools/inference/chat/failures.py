@@ -3,7 +3,6 @@
 Each client has errors of its own, with the status as a number, the server's words, or what it came from behind them.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +22,8 @@ _LENGTH_CODES = frozenset(
 _SENT = ("", "messages", "message", "prompt", "input", "inputs", "input_tokens", "contents")
 """What a refusal names as its parameter where it is about the text that was sent, or about nothing in particular."""
 _TOO_LONG = re.compile(
-    r"""context[ _-]?(length|window|size|limit) | (prompt|input|sequence|model)\ length | (is|are|was|were)\ too\ long
+    r"""context[ _-]?(length|window|size|limit) | n_ctx | n_keep | context\ the\ overflows
+    | (prompt|input|sequence|model)\ length | (is|are|was|were)\ too\ long
     | (prompt|inputs?|request|messages?|contents?|entity|body)\ (\(\d+\ tokens\)\ )?(is\ |are\ )?too\ (long|large)
     | longer\ than\ the\ model | too\ large\ for\ model | too\ many\ (input\ )?tokens
     | reduce\ (the|your)\ (length|prompt|input)
@@ -31,7 +31,9 @@ _TOO_LONG = re.compile(
     | (less\ than|at\ most|exceeds?|limit\ of)\ [\d,]+\ (tokens|characters) | at\ least\ 1,\ got\ - | 超长 | 长度超""",
     re.IGNORECASE | re.VERBOSE,
 )
-_FORM = re.compile(r"schema|response_format", re.IGNORECASE)
+_NO_LENGTH = re.compile(r"schema|response_format|quota|monthly|per (?:minute|day|month)", re.IGNORECASE)
+_TELLING = ("error", "errors", "message", "detail", "details", "msg", "loc", "raw", "reason")
+_NOTHING = ("None", "null", "")
 _WORDS = 600  # characters of a refusal; what follows may be what was sent, said back
 
 
@@ -60,32 +62,48 @@ def too_long(refusal: Refusal) -> bool:
 
 def speaks_of_length(said: str) -> bool:
     """Whether a refusal in these words is about the length of a text."""
-    return bool(_TOO_LONG.search(said[:_WORDS])) and not _FORM.search(said[:_WORDS])
+    return bool(_TOO_LONG.search(said[:_WORDS])) and not _NO_LENGTH.search(said[:_WORDS])
 
 
 def refusal_of(exc: BaseException) -> Refusal | None:
-    """The refusal that an error is, or came from; None for what is no refusal."""
-    status, bodies = status_of(exc), [found for one in _causes(exc) if (found := _body(one))]
-    code, param, words = "", "", [server_words(exc)]
-    for body in bodies:
-        words.append(json.dumps(body, ensure_ascii=False, default=str))
-        error = body.get("error")
-        inner = error if isinstance(error, dict) else body
-        # A number is the status again; some name the kind of error where others have a code.
-        code = code or next((v for k in ("code", "type") if isinstance(v := inner.get(k), str)), "")
-        named = inner.get("param")
-        param = param or (named if isinstance(named, str) else "") or _place(body)
-    if status is None:  # an error in the middle of a stream has none
-        return Refusal(400, code, param, " ".join(words)) if code in _LENGTH_CODES else None
-    return Refusal(status, code, param, " ".join(words))
+    """The refusal that an error is, or came from; None for what is no refusal. An error in the middle of a stream has
+    the status that its code says, or 0."""
+    status, bodies = status_of(exc), list(filter(None, map(_body, _causes(exc))))
+    inners = [error if isinstance(error := body.get("error"), dict) else body for body in bodies]
+    named = [str(inner[k]) for inner in inners for k in ("code", "type", "status") if inner.get(k)]
+    if status is None:
+        if not bodies:
+            return None
+        status = next((int(n) for n in named if n.isdigit() and 400 <= int(n) < 600), 0)
+    # A number is the status again; some name the kind of error where others have a code.
+    code = next((n for n in named if not n.isdigit() and n not in _NOTHING), "")
+    params = (p for inner in inners if isinstance(p := inner.get("param"), str) and p not in _NOTHING)
+    param = next(params, "") or next(filter(None, map(_place, bodies)), "")
+    words = " ".join(dict.fromkeys(w for body in bodies for w in _told(body))) or server_words(exc)
+    return Refusal(status, code, param, "" if words.lstrip().startswith("<") else words[:_WORDS])
 
 
 def _body(exc: BaseException) -> dict[str, Any] | None:
-    """The JSON object of a refusal, under the names that the vendors' clients have for it."""
+    """The JSON object of a refusal, under the names that the vendors' clients have for it; some put it in a list."""
     for name in ("body", "details"):
-        if isinstance(body := getattr(exc, name, None), dict):
+        body = getattr(exc, name, None)
+        body = body[0] if isinstance(body, list) and len(body) == 1 else body
+        if isinstance(body, dict):
             return body
-    return None
+    error = getattr(exc, "error", None)
+    return {"error": error} if isinstance(error, str) and error else None
+
+
+def _told(body: Any) -> Iterator[str]:
+    """What a refusal says, without what it says back of the request or of the reply."""
+    if isinstance(body, str):
+        yield body
+    elif isinstance(body, list | tuple):
+        for part in body:
+            yield from _told(part)
+    elif isinstance(body, dict):
+        for key in _TELLING:
+            yield from _told(body.get(key))
 
 
 def _place(body: dict[str, Any]) -> str:

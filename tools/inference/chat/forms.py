@@ -18,9 +18,13 @@ those of objects; each vendor's table stands in `tests/vendor_tables`. Lengths a
 _ABOUT_FORM = frozenset((400, 415, 422, 501))
 """Statuses of refusals that may be about how it was asked, even where nothing in them says so."""
 _NOT_ABOUT_FORM = frozenset((401, 403, 429))
-_OTHER_CODES = re.compile(
-    r"content|filter|policy|model_not_found|quota|billing|api_key|invalid_prompt|context|too_long"
+_OTHER_CODES = re.compile(r"filter|policy|inspection|model_not|quota|billing|credit|api_key|invalid_prompt", re.I)
+_OTHER = re.compile(
+    r"credit|billing|quota|balance|monthly|usage limit|api.?key|content (?:filter|exists risk|management)|inappropriate"
+    r"|moderation|not a valid model|model.{0,40} not (?:found|exist)|location is not supported|has crashed",
+    re.IGNORECASE,
 )
+"""Matters of a refusal that no other form of the request helps against."""
 _FORM = re.compile(
     r"response_?format|json_schema|json_object|json mode|structured|guided|output_(?:config|format)"
     r"|response_?(?:json_?)?schema|response_?mime_?type|\bgrammar\b|\bschema\b|\bformat\b",
@@ -28,7 +32,7 @@ _FORM = re.compile(
 )
 _SYSTEM = re.compile(
     r"messages?\[0\]|\bsystem\b.{0,40}\b(?:role|message|prompt|instruction|turn)|\brole\b.{0,60}\bsystem\b"
-    r"|developer (?:instruction|message)|roles must",
+    r"|developer (?:instruction|message)|roles must|user and assistant roles",
     re.IGNORECASE,
 )
 _PARTS = (
@@ -62,11 +66,13 @@ class Form:
         if refusal.status in _NOT_ABOUT_FORM or _OTHER_CODES.search(refusal.code) or too_long(refusal):
             return None
         named = refusal.param or refusal.words
-        if refusal.status < 500 or _SYSTEM.search(named):
+        if refusal.status <= 501 or _SYSTEM.search(named):
             for part, pattern in _PARTS:
                 if getattr(self, part) and pattern.search(named):
                     without: Any = {part: False}
                     return replace(self, **without)
+        if _OTHER.search(refusal.words) and not _FORM.search(named):
+            return None
         unsaid = refusal.status in _ABOUT_FORM and not refusal.param
         lower = self.ladder.index(self.mode) + 1
         if lower < len(self.ladder) and (unsaid or _FORM.search(named)):
@@ -96,6 +102,11 @@ class Form:
         if not system:
             return [("user", user)]
         return [("system", system), ("user", user)] if self.system else [("user", f"{system}\n\n{user}")]
+
+
+def is_of_content(refusal: Refusal) -> bool:
+    """Whether it was refused for what it speaks of."""
+    return bool(re.search(r"moderation|content|guideline|flagged", refusal.words, re.IGNORECASE))
 
 
 def strict_schema(shape: type[BaseModel]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import math
 import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
@@ -27,8 +28,8 @@ from tools.inference.chat.failures import (
     server_words,
     too_long,
 )
-from tools.inference.chat.forms import Form, described
-from tools.inference.chat.lengths import ReadLengths
+from tools.inference.chat.forms import Form, described, is_of_content
+from tools.inference.chat.lengths import check_read
 from tools.inference.chat.plain import told_apart
 from tools.inference.chat.prices import Price, cost_of
 from tools.inference.chat.replies import Reply
@@ -116,7 +117,6 @@ class ChatModel:
         self._price: Price | None = (0.0, 0.0) if self.local else price
         self._temperature = temperature
         self._silence = silence
-        self._lengths = ReadLengths(self.name)
         self._known = self.address, model
         self._learning = asyncio.Lock()  # one call at a time finds out what the model takes
         self._turn = asyncio.Lock()
@@ -173,7 +173,8 @@ class ChatModel:
         except ProviderReplyError as exc:
             if stopped := reply.stopped():
                 raise _RefusedError(f"{self.name} {stopped}.") from exc
-            raise exc if reply.ending else _BrokenOffError(str(exc)) from exc
+            whole = reply.text.strip() and reply.text.count("{") <= reply.text.count("}")
+            raise exc if reply.ending or whole else _BrokenOffError(str(exc)) from exc
 
     async def aclose(self) -> None:
         if self._http is not None:
@@ -199,9 +200,13 @@ class ChatModel:
         if known not in _FORMS:
             async with self._learning:
                 if known not in _FORMS:
-                    reply, _FORMS[known] = await self._in_some_form(self._vendor.form, system, user, shape)
+                    first = replace(self._vendor.form, temperature=self._temperature is not None)
+                    reply, _FORMS[known] = await self._in_some_form(first, system, user, shape)
                     return reply
-        reply, _FORMS[known] = await self._in_some_form(_FORMS[known], system, user, shape)
+        begun = _FORMS[known]
+        reply, form = await self._in_some_form(begun, system, user, shape)
+        if form != begun:
+            _FORMS[known] = form
         return reply
 
     async def _in_some_form(self, form: Form, system: str, user: str, shape: type[BaseModel]) -> tuple[Reply, Form]:
@@ -241,7 +246,7 @@ class ChatModel:
                 made = len(reply.text) + len(reply.thought)
                 given, written = given or sum(len(t) for _, t in messages) // 4, written or made // 4
                 budget.add_tokens(given, written, cost_of(self._price, given, written))
-        self._lengths.check(sum(len(text) for _, text in messages), given)
+        check_read(self.name, sum(len(text) for _, text in messages), given)
         return reply
 
     async def _chunks(
@@ -303,7 +308,7 @@ class ChatModel:
 
         here, said, refusal = f"{self.name} at {self.address}", self._said(exc), refusal_of(exc)
         if refusal is not None:
-            if self._vendor.bad_key and self._vendor.bad_key in said:
+            if self._vendor.bad_key and self._vendor.bad_key in refusal.words:
                 refusal = Refusal(401)
             return _DislikedError(refusal, self._refused(refusal, said))
         if own := own_error(exc):
@@ -324,7 +329,9 @@ class ChatModel:
         if too_long(refusal):
             told = f"{self.name} refused the request, which is longer than it reads ({said.rstrip('.')})."
             return PromptTooLongError(f"{told} Give its server a longer context, or set a model that reads more.")
-        if status in _OF_THE_REQUEST:
+        if not status:
+            return ProviderReplyError(f"the server told of an error in its reply ({said.rstrip('.')}).")
+        if status in _OF_THE_REQUEST or (status == 403 and is_of_content(refusal)):
             return _RefusedError(f"{self.name} refused the request ({said.rstrip('.')}).")
         if status in (401, 403):
             current_log().down.add(self.address)

@@ -42,8 +42,12 @@ def _read_plain(data: bytes, request: "httpx.Request", response: "httpx.Response
     import httpx
 
     body = _json(data)
+    if isinstance(body, dict) and body.get("choices") and isinstance(failed := body["choices"][0], dict):
+        body = failed if failed.get("error") else body
     if isinstance(body, dict) and body and not _is_reply(body):
         error = body.get("error")
+        if isinstance(error, str) and "unexpected endpoint" in error.lower():  # LM Studio's 404
+            return httpx.Response(404, stream=httpx.ByteStream(data), request=request)
         code = (error if isinstance(error, dict) else body).get("code")
         status = code if isinstance(code, int) and 400 <= code < 600 else 400
         return httpx.Response(status, stream=httpx.ByteStream(data), request=request)

@@ -13,14 +13,18 @@ from tools.errors import ProviderReplyError
 
 _MOST_TRIED = 2000  # places in a reply at which its JSON object may begin
 _NAMES = r"(?:[\w.]+:)?(?:think|thinking|thought|thoughts|reason|reasoning|reflection|analysis|scratchpad)"
-_OPENED = rf"(?:<\|?(?:begin_of_)?{_NAMES}\|?>|\[{_NAMES}\]|◁{_NAMES}▷)"
-_CLOSED = rf"(?:<\|?(?:/|end_of_){_NAMES}\|?>|\[/{_NAMES}\]|◁/{_NAMES}▷)"
-_THOUGHT = re.compile(rf"{_OPENED}.*?(?:{_CLOSED}|\Z)", re.DOTALL | re.IGNORECASE)
+_OPENED = rf"(?:<\|?(?:begin_of_|start_)?{_NAMES}\|?>|\[{_NAMES}\]|◁{_NAMES}▷)"
+_CLOSED = rf"(?:<\|?(?:/|end_of_|end_){_NAMES}\|?>|\[/{_NAMES}\]|◁/{_NAMES}▷)"
+_THOUGHT = re.compile(
+    rf"{_OPENED}.*?(?:{_CLOSED}|\Z)|<\|channel>thought.*?(?:<channel\|>|\Z)", re.DOTALL | re.IGNORECASE
+)
 _UNOPENED = re.compile(rf"\A.*{_CLOSED}", re.DOTALL | re.IGNORECASE)
 _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>", re.IGNORECASE)
 _CHANNEL_END = re.compile(r"<\|(?:end|return|start|call|channel)\|>")
-_FILTERED = frozenset("content_filter safety recitation blocklist prohibited_content spii refusal blocked".split())
-_CUT = frozenset("length max_tokens model_length model_context_window_exceeded".split())
+_FILTERED = frozenset(
+    "content_filter sensitive safety recitation blocklist prohibited_content spii refusal blocked".split()
+)
+_CUT = frozenset("length max_tokens max_output_tokens model_length model_context_window_exceeded".split())
 
 S = TypeVar("S", bound=BaseModel)
 
@@ -37,7 +41,8 @@ class Reply:
 
     def read(self, shape: type[S]) -> S:
         """The JSON object in it; some servers give it as reasoning, beside an empty text. Raises ProviderReplyError."""
-        return read_reply(self.text if self.text.strip() else self.thought, shape)
+        whole = self.ending.lower() not in _CUT and self.thought.rstrip().endswith(("}", "```"))
+        return read_reply(self.text if self.text.strip() or not whole else self.thought, shape)
 
     def stopped(self) -> str:
         """Why there was no answer, where asking once more would change nothing; empty elsewhere."""
@@ -63,18 +68,37 @@ def read_reply(text: str, shape: type[S]) -> S:
     if not bare:
         raise ProviderReplyError("the reply is empty")
     wrong: ValidationError | None = None
-    for candidate in reversed(list(_objects(bare))):
+    for candidate in reversed(list(_candidates(bare, shape))):
         try:
             return shape.model_validate(candidate)
         except ValidationError as exc:
             wrong = wrong or exc
-            if (less := _without_misfits(candidate, exc)) is not None:
+            less, why = candidate, exc
+        while (less := _without_misfits(less, why)) is not None:
+            try:
                 return shape.model_validate(less)
+            except ValidationError as exc:
+                why = exc
     if wrong is None:
         raise ProviderReplyError("there is no whole JSON object in the reply")
     first = wrong.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
     raise ProviderReplyError(f"'{where}' is not as required ({first['msg'].lower()})") from wrong
+
+
+def _candidates(text: str, shape: type[BaseModel]) -> Iterator[dict[str, Any]]:
+    """The objects of a text that may be the answer: none where the last one is not whole, since the others are drafts
+    then. Small models leave out what is around a list, or put the shape's name around the object."""
+    fields, found = shape.model_fields.keys(), list(_objects(text))
+    if text.startswith("[") and len(fields) == 1 and found:
+        yield {next(iter(fields)): [one for one, _ in found]}
+    if text.find("{", found[-1][1] if found else 0) >= 0:
+        return
+    for one, _ in found:
+        inner = next(iter(one.values())) if len(one) == 1 else None
+        candidate = inner if isinstance(inner, dict) and not one.keys() & fields else one
+        if candidate.keys() & fields:
+            yield candidate
 
 
 def _without_misfits(found: dict[str, Any], wrong: ValidationError) -> dict[str, Any] | None:
@@ -100,7 +124,7 @@ def without_thoughts(text: str) -> str:
     reply in channels (harmony) what the final one says."""
     if channels := list(_CHANNEL.finditer(text)):
         last = channels[-1]
-        final = text[last.end() :] if last[1].lower() == "final" else ""
+        final = text[last.end() :] if last[1].lower() != "analysis" else ""
         return _CHANNEL_END.split(final, maxsplit=1)[0]
     return _UNOPENED.sub("", _THOUGHT.sub("", text)).lstrip()
 
@@ -115,15 +139,16 @@ def _is_object(text: str) -> bool:
     return True
 
 
-def _objects(text: str) -> Iterator[Any]:
-    """The JSON objects that stand in the text, one after the other; what stands inside one is no object of its own."""
-    decoder, begin = json.JSONDecoder(), text.find("{")
+def _objects(text: str) -> Iterator[tuple[dict[str, Any], int]]:
+    """The JSON objects that stand in the text, one after the other, and where each ends; what stands inside one is no
+    object of its own. Ends of lines inside strings are borne."""
+    decoder, begin = json.JSONDecoder(strict=False), text.find("{")
     for _ in range(_MOST_TRIED):
         if begin < 0:
             return
         try:
             found, end = decoder.raw_decode(text, begin)
-            yield found
+            yield found, end
         except (ValueError, RecursionError):
             end = begin + 1
         begin = text.find("{", end)

@@ -12,8 +12,9 @@ import importlib.util
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel
 
@@ -181,15 +182,17 @@ def _openai(asked: ClientOptions) -> "BaseChatModel":
     return built
 
 
+@cache
 def _compatible_class() -> Any:
     """LangChain's client of OpenAI, which leaves out of a stream the reasoning and the refusal that stand beside the
     text, and errors in the middle of it."""
+    import openai
     from langchain_openai import ChatOpenAI
 
     class Compatible(ChatOpenAI):
         def _convert_chunk_to_generation_chunk(self, chunk: dict[str, Any], *args: Any) -> Any:
             if chunk.get("object") == "error":
-                raise ValueError(str(chunk.get("message")))
+                raise openai.APIError(str(chunk.get("message")), cast("Any", None), body=chunk)
             made = super()._convert_chunk_to_generation_chunk(chunk, *args)
             choices = chunk.get("choices") or [{}]
             return _with_more(made, choices[0].get("delta"))
@@ -322,7 +325,7 @@ _VENDORS = (
         options=_google_options,
         form=Form(counted=False),
         headers=frozenset({"x-goog-api-key"}),
-        bad_key="API key not valid",
+        bad_key="API key",
         adds_counts=True,
     ),
     Vendor(

@@ -140,9 +140,9 @@ class BatchJudge:
             except PromptTooLongError:
                 if len(items) == 1:
                     raise
-                self._together = min(self._together, half)
         for part in parts(items, half):
             await self._in_halves(ask, part)
+        self._together = min(self._together, half)
 
     async def _judge(self, call: "_Call", take: Callable[[str, str, float], None], given: Sequence[str]) -> None:
         missing = list(given)
