@@ -20,6 +20,7 @@ LONGEST = 4000
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _JOINERS = "\u200c\u200d"  # Persian and emoji need them; marks of direction and what has no width go
+_AUXILIARIES = frozenset("is are am do does did should can could would has have must".split())
 _EXAMPLE = "Ask something that people disagree on, such as: Should schools ban smartphones?"
 
 
@@ -83,7 +84,8 @@ def reads_as_english(question: str) -> bool:
     all_known = all(_is_known(w) or is_word(w.removesuffix("s")) for w in _inner(words))
     if english and (all_known or any(w.casefold() in ENGLISH_MARKERS for w in words)):
         return True
-    return is_likely_english(question) or (english and not is_likely_foreign(question))
+    begins = words[0].casefold() in _AUXILIARIES
+    return is_likely_english(question) or ((english or begins) and not is_likely_foreign(question))
 
 
 def is_english(words: list[str]) -> bool:

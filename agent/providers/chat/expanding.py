@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from typing import Literal
 
 from pydantic import BaseModel, Field, field_validator
 
@@ -103,22 +102,23 @@ class ChatExpander(ChatStage):
 
     async def _with_plain_sides(self, framing: FramingState, sides: list[PlannedSide]) -> list[PlannedSide]:
         """The sides of a question that asks for yes or no. What says its claim or denies it has that stance, whatever
-        the model called it; reasons for the yes or the no are left out; and the plain yes or no that the model did not
-        bring comes from the question itself."""
+        the model called it. Reasons for the yes or the no are left out, and a yes in the words of the no; the plain yes
+        or no that the model did not bring comes from the question itself."""
         claim = framing["claim"]
         vectors = await self._models.encode([claim, *(s.statement for s in sides)])
         kept = list[PlannedSide]()
         for side, near in zip(sides, vectors[1:] @ vectors[0], strict=True):
+            plain: Stance = "supports" if same_polarity(side.statement, claim) else "opposes"
             if near >= _SAME and not claim.endswith("?"):
-                side.stance = "supports" if same_polarity(side.statement, claim) else "opposes"
-            if side.stance == "other" or near >= _ON_IT or claim.endswith("?"):
+                side.stance = plain
+            if side.stance == "other" or claim.endswith("?") or (near >= _ON_IT and side.stance == plain):
                 kept.append(side)
         stances = {side.stance for side in kept}
-        plain: tuple[tuple[Literal["supports", "opposes"], str, str], ...] = (
+        both: tuple[tuple[Stance, str, str], ...] = (
             ("supports", "For", claim),
             ("opposes", "Against", framing["negation"]),
         )
-        own = [PlannedSide(name=n, statement=s, stance=stance) for stance, n, s in plain if stance not in stances and s]
+        own = [PlannedSide(name=n, statement=s, stance=stance) for stance, n, s in both if stance not in stances and s]
         return [*own, *kept]
 
     async def _merged(self, sides: list[PlannedSide]) -> list[PlannedSide]:
