@@ -84,7 +84,7 @@ def reads_as_english(question: str) -> bool:
     all_known = all(_is_known(w) or is_word(w.removesuffix("s")) for w in _inner(words))
     if english and (all_known or any(w.casefold() in ENGLISH_MARKERS for w in words)):
         return True
-    begins = words[0].casefold() in _AUXILIARIES
+    begins = words[0].casefold() in _AUXILIARIES and any(map(_is_known, _inner(words)[1:]))
     return is_likely_english(question) or ((english or begins) and not is_likely_foreign(question))
 
 

@@ -13,7 +13,8 @@ from pydantic import BaseModel, Field
 
 from tools.budget import Budget, StageLog, using
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
-from tools.inference.chat.model import LARGEST_TEXT, ChatModel, models_at
+from tools.inference.chat.listing import models_at
+from tools.inference.chat.model import LARGEST_TEXT, ChatModel
 from tools.inference.chat.prices import Price
 from tools.inference.chat.replies import read_reply
 from tools.net import http

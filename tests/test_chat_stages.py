@@ -247,7 +247,7 @@ async def test_a_list_of_none_cannot_be_used(
     server: ModelServer, model: ChatModel, models: Models, form: str, given: list[dict[str, str]]
 ) -> None:
     server.on("", sides(*given))
-    with pytest.raises(ProviderReplyError, match="fewer than two"):
+    with pytest.raises(ProviderReplyError, match=r"fewer than two|at least 1 item"):
         await expanded(model, models, form=form)
 
 

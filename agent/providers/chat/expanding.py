@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field, field_validator
 
 from agent.inference import Models
 from agent.providers.chat.stage import ChatStage
+from agent.providers.embedded.expanding import planned
 from agent.state import FramingState, Perspective, Stance, neutral_query
 from prompts.loader import as_data, one_line
 from tools.errors import ProviderReplyError
@@ -46,7 +47,7 @@ class PlannedSide(ContrarySide):
 class PlannedSides(BaseModel):
     """What the model is asked for."""
 
-    perspectives: list[PlannedSide] = Field(max_length=12)
+    perspectives: list[PlannedSide] = Field(min_length=1, max_length=12)
 
 
 class ChatExpander(ChatStage):
@@ -104,21 +105,16 @@ class ChatExpander(ChatStage):
         """The sides of a question that asks for yes or no. What says its claim or denies it has that stance, whatever
         the model called it. Reasons for the yes or the no are left out, and a yes in the words of the no; the plain yes
         or no that the model did not bring comes from the question itself."""
-        claim = framing["claim"]
+        claim, kept = framing["claim"], list[PlannedSide]()
         vectors = await self._models.encode([claim, *(s.statement for s in sides)])
-        kept = list[PlannedSide]()
         for side, near in zip(sides, vectors[1:] @ vectors[0], strict=True):
             plain: Stance = "supports" if same_polarity(side.statement, claim) else "opposes"
-            if near >= _SAME and not claim.endswith("?"):
+            if near >= _SAME and claim:
                 side.stance = plain
-            if side.stance == "other" or claim.endswith("?") or (near >= _ON_IT and side.stance == plain):
+            if side.stance == "other" or not claim or (near >= _ON_IT and side.stance == plain):
                 kept.append(side)
         stances = {side.stance for side in kept}
-        both: tuple[tuple[Stance, str, str], ...] = (
-            ("supports", "For", claim),
-            ("opposes", "Against", framing["negation"]),
-        )
-        own = [PlannedSide(name=n, statement=s, stance=stance) for stance, n, s in both if stance not in stances and s]
+        own = [PlannedSide.model_validate(p) for p in planned(framing) if p["stance"] not in stances]
         return [*own, *kept]
 
     async def _merged(self, sides: list[PlannedSide]) -> list[PlannedSide]:

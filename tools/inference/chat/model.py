@@ -19,6 +19,7 @@ from pydantic import BaseModel
 
 from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, PromptTooLongError, ProviderDownError, ProviderError, ProviderReplyError
+from tools.inference.chat.compatible import MARK, as_marked
 from tools.inference.chat.failures import (
     Refusal,
     connection_failure,
@@ -30,6 +31,7 @@ from tools.inference.chat.failures import (
 )
 from tools.inference.chat.forms import Form, described, is_of_content
 from tools.inference.chat.lengths import check_read
+from tools.inference.chat.listing import models_at
 from tools.inference.chat.plain import told_apart
 from tools.inference.chat.prices import Price, cost_of
 from tools.inference.chat.replies import Reply
@@ -39,7 +41,6 @@ from tools.net.http import (
     check_address,
     check_key,
     cut_short,
-    fetch_json,
     is_local,
     open_client,
     status_error,
@@ -65,8 +66,6 @@ _REPEATED = (
 S = TypeVar("S", bound=BaseModel)
 _BROKEN = (ValueError, TypeError, KeyError, AttributeError, IndexError)
 """What a client breaks with on a reply that is none."""
-_MARK = "x-stainless-raw-response"
-_ENDINGS = ("finish_reason", "stop_reason", "done_reason")  # the vendors' names for why a reply ended
 _OF_THE_REQUEST = (400, 413, 415, 422, 501)  # statuses of refusals of one request, which say nothing of the next
 _FORMS: dict[tuple[str, str], Form] = {}
 """What each model was found to take, by its address and name, for as long as the process lives."""
@@ -229,7 +228,7 @@ class ChatModel:
         try:
             async with aclosing(self._chunks(messages, form, shape)) as chunks:
                 async for chunk in chunks:
-                    _take(chunk, reply)
+                    reply.take(chunk)
                     given, written = self._vendor.count(getattr(chunk, "usage_metadata", None), given, written)
                     if len(reply.text) > LARGEST_TEXT:
                         raise ProviderReplyError(f"the reply is longer than {LARGEST_TEXT:,} characters.")
@@ -268,7 +267,7 @@ class ChatModel:
             for known in (".*OpenAI's structured output feature", "Pydantic serializer warnings"):
                 warnings.filterwarnings("ignore", known, UserWarning)  # of what is learned from the reply anyhow
             self._http = self._http or open_client(seconds=self._silence, around=told_apart)
-            self._http.event_hooks = {"request": [self._only_ours], "response": [_as_marked]}
+            self._http.event_hooks = {"request": [self._only_ours], "response": [as_marked]}
             heat = self._temperature if temperature else None
             self._clients[temperature] = self._vendor.build(
                 ClientOptions(self._model, self._url, self._key, heat, self._silence, self._http)
@@ -279,10 +278,9 @@ class ChatModel:
         """Takes out the headers that the client adds of itself: what it knows of this machine, and whatever the
         environment names; and the times that it would wait. OpenAI itself is told the organisation and project that
         its own variables name."""
-        kept = _SENT | self._vendor.headers | (_ACCOUNT if self._url == OPENAI else frozenset())
-        if self._url != self.address:
-            kept |= {"authorization"}  # the login in the address
-        request.extensions[_MARK] = _MARK in request.headers
+        login = {"authorization"} if self._url != self.address else frozenset()  # of the address
+        kept = _SENT | self._vendor.headers | login | (_ACCOUNT if self._url == OPENAI else frozenset())
+        request.extensions[MARK] = MARK in request.headers
         for name in [n for n in request.headers if n.lower() not in kept]:
             del request.headers[name]
         left = current_budget().seconds_left()
@@ -325,17 +323,19 @@ class ChatModel:
 
     def _refused(self, refusal: Refusal, said: str) -> ProviderError:
         """A refusal that the form of the request does not help against."""
-        status = refusal.status
+        status, here = refusal.status, f"{self.name} at {self.address}"
         if too_long(refusal):
-            told = f"{self.name} refused the request, which is longer than it reads ({said.rstrip('.')})."
-            return PromptTooLongError(f"{told} Give its server a longer context, or set a model that reads more.")
+            told = (
+                f"{self.name} refused the request, which is longer than it reads ({said.rstrip('.')}). Give its server"
+            )
+            return PromptTooLongError(f"{told} a longer context, or set a model that reads more.")
         if not status:
             return ProviderReplyError(f"the server told of an error in its reply ({said.rstrip('.')}).")
         if status in _OF_THE_REQUEST or (status == 403 and is_of_content(refusal)):
             return _RefusedError(f"{self.name} refused the request ({said.rstrip('.')}).")
         if status in (401, 403):
             current_log().down.add(self.address)
-        error = status_error(f"{self.name} at {self.address}", status, said, self._vendor.key)
+        error = status_error(here, status, said, self._vendor.key)
         if status in (404, 405) and not urlsplit(self._url).path.strip("/") and self._vendor is COMPATIBLE:
             return ProviderDownError(f"{error} Most servers want an address that ends in /v1: {self.address}/v1")
         return error
@@ -345,38 +345,3 @@ class ChatModel:
         said = server_words(exc)
         shown = said.replace(self._key, "…") if self._key else said
         return " ".join(shown.split())[:200]
-
-
-async def _as_marked(response: "httpx.Response") -> None:
-    """Gives OpenAI's client back the header by which it knows how it wanted the reply."""
-    if response.request.extensions.get(_MARK):
-        response.request.headers[_MARK] = "true"
-
-
-def _take(chunk: "BaseMessage", reply: Reply) -> None:
-    """Adds a part of a reply to what came before it."""
-    reply.text += chunk.content if isinstance(chunk.content, str) else str(chunk.text)
-    reply.thought += str(chunk.additional_kwargs.get("reasoning_content") or "")
-    reply.refused += str(chunk.additional_kwargs.get("refusal") or "")
-    about = chunk.response_metadata
-    blocked = (about.get("prompt_feedback") or {}).get("block_reason")  # Gemini's, of a prompt
-    ending = "blocked" if blocked else next((v for k in _ENDINGS if (v := about.get(k))), "")
-    reply.ending = str(ending) or reply.ending
-
-
-async def models_at(url: str, key: str = "", vendor: Vendor = COMPATIBLE) -> list[str]:
-    """The names of the models that a server offers. Raises ProviderDownError, ProviderReplyError."""
-    asked, here = vendor.listing, without_login(url)
-    address, headers = f"{url.rstrip('/')}{asked.path}", asked.headers(key.strip())
-    async with open_client(seconds=10.0) as client:
-        try:
-            async with asyncio.timeout(15.0):
-                listed = await fetch_json(client, "GET", address, name=here, headers=headers, key=vendor.key)
-        except TimeoutError as exc:
-            raise ProviderDownError(f"{here} did not answer in time.") from exc
-    rows = listed.get(asked.rows) if isinstance(listed, dict) else None
-    if not isinstance(rows, list):
-        kind = f"{vendor.prefix} does" if vendor.prefix else "an OpenAI-compatible server does"
-        raise ProviderReplyError(f"{here} does not list its models as {kind}.")
-    names = [str(row[asked.name]) for row in rows if isinstance(row, dict) and row.get(asked.name)]
-    return [name.removeprefix("models/") if vendor.prefix == "google_genai" else name for name in names]

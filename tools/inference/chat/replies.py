@@ -21,6 +21,7 @@ _THOUGHT = re.compile(
 _UNOPENED = re.compile(rf"\A.*{_CLOSED}", re.DOTALL | re.IGNORECASE)
 _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>", re.IGNORECASE)
 _CHANNEL_END = re.compile(r"<\|(?:end|return|start|call|channel)\|>")
+_ENDINGS = ("finish_reason", "stop_reason", "done_reason")  # the vendors' names for why a reply ended
 _FILTERED = frozenset(
     "content_filter sensitive safety recitation blocklist prohibited_content spii refusal blocked".split()
 )
@@ -38,6 +39,16 @@ class Reply:
     thought: str = ""
     ending: str = ""
     refused: str = ""
+
+    def take(self, part: Any) -> None:
+        """Adds a part of the reply (LangChain's BaseMessage) to what came before it."""
+        self.text += part.content if isinstance(part.content, str) else str(part.text)
+        self.thought += str(part.additional_kwargs.get("reasoning_content") or "")
+        self.refused += str(part.additional_kwargs.get("refusal") or "")
+        about = part.response_metadata
+        blocked = (about.get("prompt_feedback") or {}).get("block_reason")  # Gemini's, of a prompt
+        ending = "blocked" if blocked else next((v for k in _ENDINGS if (v := about.get(k))), "")
+        self.ending = str(ending) or self.ending
 
     def read(self, shape: type[S]) -> S:
         """The JSON object in it; some servers give it as reasoning, beside an empty text. Raises ProviderReplyError."""

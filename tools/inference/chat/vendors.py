@@ -12,14 +12,14 @@ import importlib.util
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
 from tools.errors import SettingsError
 from tools.inference.chat.bridge import client_transport
+from tools.inference.chat.compatible import compatible_class
 from tools.inference.chat.forms import Form
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 OPENAI = "https://api.openai.com/v1"
 _NOWHERE = "http://127.0.0.1:0"  # the address of whatever is never to be asked
-_REFUSAL = ("refusal", "refusal")
 _NO_KEY = "none"  # the clients want one; a server of one's own ignores it
 
 
@@ -165,7 +164,7 @@ def _openai(asked: ClientOptions) -> "BaseChatModel":
 
     from tools.net.http import CONNECT_SECONDS
 
-    built: BaseChatModel = _compatible_class()(
+    built: BaseChatModel = compatible_class()(
         model=asked.model,
         temperature=asked.temperature,
         base_url=asked.url,
@@ -180,38 +179,6 @@ def _openai(asked: ClientOptions) -> "BaseChatModel":
         use_responses_api=False,
     )
     return built
-
-
-@cache
-def _compatible_class() -> Any:
-    """LangChain's client of OpenAI, which leaves out of a stream the reasoning and the refusal that stand beside the
-    text, and errors in the middle of it."""
-    import openai
-    from langchain_openai import ChatOpenAI
-
-    class Compatible(ChatOpenAI):
-        def _convert_chunk_to_generation_chunk(self, chunk: dict[str, Any], *args: Any) -> Any:
-            if chunk.get("object") == "error":
-                raise openai.APIError(str(chunk.get("message")), cast("Any", None), body=chunk)
-            made = super()._convert_chunk_to_generation_chunk(chunk, *args)
-            choices = chunk.get("choices") or [{}]
-            return _with_more(made, choices[0].get("delta"))
-
-        def _create_chat_result(self, response: Any, generation_info: dict[str, Any] | None = None) -> Any:
-            made = super()._create_chat_result(response, generation_info)
-            body = response if isinstance(response, dict) else response.model_dump()
-            _with_more(made.generations[0], body["choices"][0].get("message"))
-            return made
-
-    return Compatible
-
-
-def _with_more(made: Any, said: Any) -> Any:
-    """The part of a reply with the reasoning and the refusal that its message holds."""
-    for name, kept in (("reasoning_content", "reasoning_content"), ("reasoning", "reasoning_content"), _REFUSAL):
-        if made is not None and said and isinstance(said.get(name), str) and said[name]:
-            made.message.additional_kwargs[kept] = said[name]
-    return made
 
 
 COMPATIBLE = Vendor(
