@@ -14,7 +14,7 @@ _ASKED = re.compile(r"(?:user[_-]?|original[_-]?)?(?:query|question|prompt|messa
 _OPENING = re.compile(r"(?:^|(?<=[:>]))[ \t]*<([a-z][\w.:-]{0,40})(?:\s[^<>]{0,300})?>", re.I | re.M)
 _CLOSING = re.compile(r"</([a-z][\w.:-]{0,40})\s*>", re.I)
 LABEL = re.compile(
-    r"^[ \t#>*-]{0,8}(?:here(?:'s| is) )?(?:(?:the|my|current|latest|original|follow[- ]?up) )*(?:user(?:'s)? )?"
+    r"^[ \t#>*-]{0,8}(?:here(?:'s| is) )?(?:(?:the|my|current|latest|first|original|follow[- ]?up) )*(?:user(?:'s)? )?"
     r"(?:query|question|prompt|message|request|input)(?: is)?[* \t]*(?::[* \t]*|$)",
     re.I | re.M,
 )
@@ -97,7 +97,7 @@ def data_in(text: str, *, first: bool) -> str:
     for data in (*held, text):
         _, *parts = TURN.split(data)
         if theirs := [words for who, words in zip(parts[::2], parts[1::2], strict=True) if who[0] in "uUhH" and words]:
-            return unframed(theirs[0 if first else -1].partition("</")[0])[0].strip()
+            return unframed(theirs[0 if first else -1].partition("</")[0])[0].strip('\n\t "')
     for data in (*held, *(text[m.end() :] for m in labels)):
         pieces = [p for p in re.split(r"\n\s*(?:-{3,}\s*)?\n", data.strip()) if p and not p.startswith("You are")]
         if pieces:

@@ -70,10 +70,10 @@ _VERB = (
 _NO = "on|about|whether|why|how|if|for|against|of|that|than|with|each|every|both|your|my"
 _GAP = rf":?\s+(?:(?!(?:{_NO})\b)[^\s.!?]+\s+){{0,9}}?[\"'*]*"
 _ALONE = (
-    r"[\"'*]*(?=\W*$|\s?[.:;(]|,(?! (?:and|or|an?|two|three)\b)"
+    r"[\"'*]*(?=\W*$|\s?[.:;(—–]| and nothing else|,(?! (?:and|or|an?|two|three)\b)"
     r"| (?:for|of|to|that(?! the)|which|in|from|based|without|only(?! if)|text|itself|\w+ing|für|para|pour|de)\b)"
     r"(?![^.!]*\b(?:each|every|above|after|both|sides?|at the (?:end|start|top)|first line|followed by)\b)"
-    r"(?![^.!]*\band\b(?! \w+\W*(?:[.,!]|$)))(?!.*\bthen\b)"
+    r"(?![^.!]*\band\b(?! nothing else| \w+\W*(?:[.,!]|$)))(?!.*\bthen\b)"
 )
 _TITLE, _QUERY = KINDS[1:3]
 _CHAT = r"(?:conversation|chat|dialog(?:ue)?|discussion|exchange|thread|session|transcript)"
@@ -97,7 +97,7 @@ _DO_IT = re.compile(
     re.I,
 )
 _REPHRASE = re.compile(r"\b(?:rephras|rewrit)\w* [^.!?]*\b(?:standalone|follow[- ]?up)\b(?!.*, then)", re.I)
-_DATA = re.compile(r"```|[\"“]|\bhistory:|:\n\n", re.I)
+_DATA = re.compile(r"```|[\"“]|\b(?:history|conversation):|:\n\n", re.I)
 
 
 @dataclass(frozen=True, slots=True)
