@@ -41,7 +41,7 @@ def _itself(question: str) -> list[str]:
     return [question] if question else []
 
 
-_TITLES = r"titles?|name(?! of)|description(?= of this (?:session|chat|conversation))|t[ií]tulo|titre|titel"
+_TITLES = r"titles?|name(?! of| for the (?!chat|conv))|description(?= of this (?:session|chat))|t[ií]tulo|titre|titel"
 _QUERIES = "(?:search|standalone|web|retrieval) (?:quer(?:y|ies)|questions?)"
 KINDS = (
     Kind("tool_calls", "tool_calls", many=True),
@@ -63,15 +63,15 @@ _LEAD = (
     r"(?:(?:please|now|then|also)\s+)*"
 )
 _VERB = (
-    r"(?:(?:generat|creat|writ|provid|suggest|produc|propos|craft|mak|compos|return|reflect|extract|formulat|summari[sz]|"
-    r"assign|generier|erzeug|génér|rédig|gener)\w*|giv(?:e|es|ing)|find|pick|choose|(?:come|coming) up with|output|"
+    r"(?:(?:g[ée]n[éèe]r|creat|writ|provid|suggest|produc|propos|craft|mak|compos|return|reflect|extract|formulat|summari[sz]|"
+    r"assign|erzeug|rédig)\w*|giv(?:e|es|ing)|find|pick|choose|(?:come|coming) up with|output|"
     r"(?:respond|reply|answer) with|erstelle|schreibe?|gib|crée|donne|crea|escribe)"
 )
 _NO = "on|about|whether|why|how|if|for|against|of|that|than|with|each|every|both|your|my"
 _GAP = rf":?\s+(?:(?!(?:{_NO})\b)[^\s.!?]+\s+){{0,9}}?[\"'*]*"
 _ALONE = (
     r"[\"'*]*(?=\W*$|\s?[.:;(—–]| and nothing else|,(?! (?:and|or|an?|two|three)\b)"
-    r"| (?:for|of|to|that(?! the)|which|in|from|based|without|only(?! if)|text|itself|\w+ing|für|para|pour|de)\b)"
+    r"| (?:for|of|to|that(?! the)|which|in|from|based|without|only(?! if)|text|\w+ing|(?:\w+ )?(?:für|para|pour))\b)"
     r"(?![^.!]*\b(?:each|every|above|after|both|sides?|at the (?:end|start|top)|first line|followed by)\b)"
     r"(?![^.!]*\band\b(?! nothing else| \w+\W*(?:[.,!]|$)))(?!.*\bthen\b)"
 )
@@ -79,7 +79,7 @@ _TITLE, _QUERY = KINDS[1:3]
 _CHAT = r"(?:conversation|chat|dialog(?:ue)?|discussion|exchange|thread|session|transcript)"
 _OF_CHAT = re.compile(
     rf"\b(?:this|the|our|an?|new|following|above|whole|of)\s+(?:[\w-]+\s+)?{_CHAT}s?\b(?! (?:on|about|over)\b)"
-    rf"|\b{_CHAT} (?:history|titles?|naming|names?|sessions?|threads?)\b|dieser? (?:unterhaltung|chat)"
+    rf"|\b{_CHAT} (?:history|titles?|naming|names?|sessions?|threads?)\b|diese[nrs]? (?:unterhaltung|chat)"
     r"|(?:cette|la) conversation|(?:esta|la) conversaci",
     re.I,
 )
