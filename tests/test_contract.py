@@ -356,6 +356,7 @@ TEXTS = (
     said(ASKED, system="Please generate a title for this conversation"),
     said(ASKED, system="You write titles.\nYour job is to create short titles for new chat sessions."),
     said(f"Erstelle einen kurzen Titel für diese Unterhaltung:\n\n{CHAT}"),
+    said(f"Write a short title for this chat. <chat>\n<user>{ASKED}</user>\n<assistant>Both.</assistant></chat>"),
     said(ASKED, "Both.", "用五个字返回这句话的主题，不要解释"),
 )
 FRAMES = (
@@ -364,6 +365,7 @@ FRAMES = (
     ("and rules before its label", said(f"{PASSAGES}\nRules:\n- Be brief.\nQuery: {ASKED}\n\n{ASKED}")),
     ("without tags", said(f"These citations were found in the provided files:\n\n1: x\n\nUser Query:\n\n{ASKED}")),
     ("after it", said(f"## My question is:\n\n{ASKED}\n\n## Reference Materials:\n\nx\n\nAnswer in English.")),
+    ("after it, and a label", said(f"{ASKED}\n\n{PASSAGES}\n\nAnswer:")),
     ("as an attachment", said(f"{ASKED}\n\n<ATTACHMENT_FILE>\n<FILE_CONTENT>x</FILE_CONTENT>\n</ATTACHMENT_FILE>")),
     ("in the system message", said(ASKED, system="Be kind.\nContext:\n[CONTEXT 0]:\nx\n[END CONTEXT 0]")),
 )
@@ -372,10 +374,14 @@ QUESTIONS = (
     "Should chats with a machine get a short title only?",
     "Generate a fair debate on whether chat apps should show job titles, in 200 words.",
     "Give the best arguments for and against tags in the text of a message.",
+    f"Write the arguments, each with a brief heading, on the following question: {ASKED}",
+    f"Summarize this discussion in a balanced way: {ASKED}",
 )
 SYSTEM = (
     "You are a kind helper. It is 1 May. When a new conversation begins, generate a title.",
     "The user's memories:\n- likes concise summaries of each chat\nSuggest follow-up questions in this chat.",
+    "You are a tutor. Provide a headline for each side. Be concise and answer only the user's question.",
+    "Respond with a title, a summary and a list of sources. Keep the content brief.",
 )
 NEXT = '{"follow_ups": ["Strongest counter-argument to 1?"'
 EMOJI = said(f"Your task is to find a fitting emoji.\n\nMessage: ```{ASKED}```")

@@ -11,10 +11,10 @@ from typing import NamedTuple
 CONTEXT = re.compile(r"context|document|source|file|attach|reference|citation|search|knowledge|result", re.I)
 TALK = re.compile(r"chat|conversation|history|messages|dialog|transcript", re.I)
 _ASKED = re.compile(r"(?:user[_-]?|original[_-]?)?(?:query|question|prompt|message|input|request)", re.I)
-_OPENING = re.compile(r"<([a-z][\w.:-]{0,40})(?:\s[^<>]{0,300})?>", re.I)
+_OPENING = re.compile(r"(?:^|(?<=[:>]))[ \t]*<([a-z][\w.:-]{0,40})(?:\s[^<>]{0,300})?>", re.I | re.M)
 _CLOSING = re.compile(r"</([a-z][\w.:-]{0,40})\s*>", re.I)
-_QUESTION_LABEL = re.compile(
-    r"^[ \t#>*-]{0,8}(?:here(?:'s| is) )?(?:(?:the|my|current|latest|original|follow[- ]?up) )*(?:user(?:'s)? )?"
+LABEL = re.compile(
+    r"^[ \t#>*-]{0,8}(?:here(?:'s| is) )?(?:(?:the|my|current|latest|first|original|follow[- ]?up) )*(?:user(?:'s)? )?"
     r"(?:query|question|prompt|message|request|input)(?: is)?[* \t]*(?::[* \t]*|$)",
     re.I | re.M,
 )
@@ -27,9 +27,9 @@ _CONTEXT_SPOKEN_OF = re.compile(
     re.I | re.M,
 )
 _NEXT = re.compile(r"^(?:[ \t]*#+ |[ \t*]*(?:[\w-]+ )?(?:answer|response|output|context|question)[ \t]*:)", re.I | re.M)
-_TURN = re.compile(
-    r"^[ \t#*\[-]{0,6}(?:role: ?)?(user|human|assistant|ai|bot|model|system|tool)(?: message| query)?[\]*]{0,3}[ \t]*"
-    r"(?::[* \t]*|$)",
+TURN = re.compile(
+    r"(?:^[ \t#*\[|>-]{0,6}(?:role: ?)?|<)(user|human|assistant|ai|bot|model|system|tool)(?: message| query)?"
+    r"(?:[\]*]{0,3}[ \t]*(?::[* \t]*|$)|>)",
     re.I | re.M,
 )
 
@@ -70,11 +70,13 @@ def unframed(text: str) -> tuple[str, bool]:
     context = [b for b in found if CONTEXT.search(b.name)]
     if asked := [b.text for b in found if _ASKED.fullmatch(b.name)]:
         return asked[-1].strip(), bool(context)
-    labels = list(_QUESTION_LABEL.finditer(rest))
+    labels = list(LABEL.finditer(rest))
     if labels and (context or _CONTEXT_SPOKEN_OF.search(rest)):
         return _once(rest[labels[-1].end() :]), True
     if context:
-        return _once(text[context[-1].end :]) or _once(text[: context[0].start]) or text, True
+        before, after = _once(text[: context[0].start]), _once(text[context[-1].end :])
+        early = after[-1:] in ("", ":") or after[0] == "<" or (before[-1:] in "?？" and not re.search("[?？]", after))
+        return (before if early else "") or after or text, True
     return text, False
 
 
@@ -88,14 +90,14 @@ def _once(text: str) -> str:
 def data_in(text: str, *, first: bool) -> str:
     """The person's first or last words in the prompt of a task: in a block, a fence or turns of a chat, or under a
     label. Nothing where it holds none."""
-    labels, turns = list(_QUESTION_LABEL.finditer(text)), list(_TURN.finditer(text))
+    labels, turns = list(LABEL.finditer(text)), list(TURN.finditer(text))
     if labels and turns and not first and labels[-1].start() > turns[-1].start():
         return _once(text[labels[-1].end() :])
     held = [b.text for b in blocks(text)] + re.findall(r"```(?:\w*\n)?(.*?)```", text, re.DOTALL)
     for data in (*held, text):
-        _, *parts = _TURN.split(data)
+        _, *parts = TURN.split(data)
         if theirs := [words for who, words in zip(parts[::2], parts[1::2], strict=True) if who[0] in "uUhH" and words]:
-            return unframed(theirs[0 if first else -1])[0].strip()
+            return unframed(theirs[0 if first else -1].partition("</")[0])[0].strip('\n\t "')
     for data in (*held, *(text[m.end() :] for m in labels)):
         pieces = [p for p in re.split(r"\n\s*(?:-{3,}\s*)?\n", data.strip()) if p and not p.startswith("You are")]
         if pieces:

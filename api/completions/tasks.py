@@ -2,8 +2,8 @@
 
 Such a prompt is no question to argue about. It is answered at once from the person's question that stands in it, in the
 form that it asks for, and begins no run. It is known by its structure and not by one product's sentence: either it
-shows a JSON form with a member such as `title` beside a chat's history, or an instruction has one of these things as
-its object and speaks of the conversation. A question is neither.
+shows a JSON form with a member such as `title` beside a chat's history, or such a thing is all that an instruction asks
+for, and it is one of a conversation. A question is neither.
 """
 
 import json
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from textwrap import shorten
 from typing import NamedTuple
 
-from api.completions.frames import TALK, blocks, data_in, outside, unframed
+from api.completions.frames import LABEL, TALK, TURN, blocks, data_in, outside, unframed
 from api.completions.schemas import Message
 from tools.language.word_lists import QUERY_FILLERS
 
@@ -23,8 +23,8 @@ class Kind(NamedTuple):
 
     name: str
     member: str
-    thing: str
-    make: Callable[[str], list[str]]
+    thing: str = "(?!)"
+    make: Callable[[str], list[str]] = lambda _: []
     many: bool = False
 
 
@@ -41,70 +41,63 @@ def _itself(question: str) -> list[str]:
     return [question] if question else []
 
 
-def _nothing(_: str) -> list[str]:
-    return []
-
-
-_TITLES = (
-    "titles?|headers?|headline|heading|names?|naming|t[ií]tulo|titre|titel|titolo|заголовок|标题|主题|タイトル|제목"
-)
-_QUERIES = "(?:search |standalone |web |retrieval )+(?:quer(?:y|ies)|questions?)|suchanfragen?|consultas?|搜索查询"
-_FOLLOWING = (
-    "follow[- ]?ups?|(?:next|related|suggested) (?:questions?|prompts?)|folgefragen|preguntas de seguimiento|追问"
-)
-_NEVER = "(?!)"
+_TITLES = r"titles?|name(?! of| for the (?!chat|conv))|description(?= of this (?:session|chat))|t[ií]tulo|titre|titel"
+_QUERIES = "(?:search|standalone|web|retrieval) (?:quer(?:y|ies)|questions?)"
 KINDS = (
-    Kind("tool_calls", "tool_calls", _NEVER, _nothing, many=True),
+    Kind("tool_calls", "tool_calls", many=True),
     Kind("title", r"\w*title", _TITLES, _title),
     Kind("queries", r"(?:search_?)?quer(?:y|ies)", _QUERIES, _itself, many=True),
-    Kind("follow_ups", r"follow_?ups?\w*|suggest\w*|(?:related_?)?questions", _FOLLOWING, _nothing, many=True),
-    Kind("tags", "tags|keywords|categories", "tags?|keywords?|categories|schlagwörter|标签", _tags, many=True),
-    Kind("text", "text|completion", _NEVER, _nothing),
-    Kind("prompt", "prompt", "(?:image|detailed|picture)(?: generation)? prompt", _itself),
-    Kind("emoji", "emoji", "facial expression|emojis?", lambda _: ["🤔"]),
-    Kind("summary", "summary", "summary(?= of (?:this|the|our) (?:conversation|chat|dialog))", _itself),
+    Kind("follow_ups", r"follow_?ups?\w*|suggest\w*|(?:related_?)?questions", many=True),
+    Kind("tags", "tags|keywords|categories", make=_tags, many=True),
+    Kind("text", "text|completion"),
+    Kind("prompt", "prompt", "(?:image|picture) (?:generation )?prompt", _itself),
+    Kind("emoji", "emoji", "facial expression|emoji", lambda _: ["🤔"]),
+    Kind("summary", "summary", make=_itself),
 )
-_FORM = re.compile(r"\{\s*[\"'“](\w+)[\"'”]\s*:\s*(\[|[\"'“<{])")
+_FORM = re.compile(r"\{\s*[\"'“](\w+)[\"'”]\s*:(?!\s*[\"“][^\"”{}]*[\"”]\s*,)\s*(\[|[\"'“<{])")
 _ITEM = re.compile(r"\s*(?:\d+[.)]|[-*•])\s+")
 _ENDS = re.compile(r"(?<=[.!?:])\s+|(?<=[。！？])")
 _LEAD = (
-    r"^\W*(?:(?:you|your)\b.{0,120}?\b(?:to|that|who|which|and|you|with|in)\s+)?"
-    r"(?:(?:given|based|going|judging|in|from|using|after|analy[sz]e|read|review|look)\b[^,.]{0,80}(?:,| and)\s+)?"
+    r"^\W*(?:goal: )?(?:you (?:will |must )?|your?\b.{0,120}?\b(?:to|that|who|which|and|you|with|in)\s+)?"
+    r"(?:(?:given|based|going|judging|in|from|using|after|analy[sz]e|read|review|look)\b[^,.]{0,160}(?:,| and)\s+)?"
     r"(?:(?:please|now|then|also)\s+)*"
 )
 _VERB = (
-    r"(?:(?:generat|creat|writ|provid|suggest|produc|propos|craft|mak|compos|return|reflect|extract|formulat|"
-    r"summari[sz]|assign|generier|erzeug|génér|rédig|gener|сгенерир|придума)\w*|giv(?:e|es|ing)|find|pick|choose|"
-    r"(?:come|coming) up with|(?:respond|reply) with|output|erstelle|schreibe?|gib|crée|donne|crea|escribe|создай)"
+    r"(?:(?:g[ée]n[éèe]r|creat|writ|provid|suggest|produc|propos|craft|mak|compos|return|reflect|extract|formulat|summari[sz]|"
+    r"assign|erzeug|rédig)\w*|giv(?:e|es|ing)|find|pick|choose|(?:come|coming) up with|output|"
+    r"(?:respond|reply|answer) with|erstelle|schreibe?|gib|crée|donne|crea|escribe)"
 )
-_GAP = r":?\s+(?:(?!(?:on|about|whether|why|how|if|for|against|of|that|than)\b)[^\s.!?]+\s+){0,9}?[\"'*]*"
-_CJK_VERB = "(?:生成|返回|写|起|取|总结|作成|생성)"
+_NO = "on|about|whether|why|how|if|for|against|of|that|than|with|each|every|both|your|my"
+_GAP = rf":?\s+(?:(?!(?:{_NO})\b)[^\s.!?]+\s+){{0,9}}?[\"'*]*"
+_ALONE = (
+    r"[\"'*]*(?=\W*$|\s?[.:;(—–]| and nothing else|,(?! (?:and|or|an?|two|three)\b)"
+    r"| (?:for|of|to|that(?! the)|which|in|from|based|without|only(?! if)|text|\w+ing|(?:\w+ )?(?:für|para|pour))\b)"
+    r"(?![^.!]*\b(?:each|every|above|after|both|sides?|at the (?:end|start|top)|first line|followed by)\b)"
+    r"(?![^.!]*\band\b(?! nothing else| \w+\W*(?:[.,!]|$)))(?!.*\bthen\b)"
+)
 _TITLE, _QUERY = KINDS[1:3]
 _CHAT = r"(?:conversation|chat|dialog(?:ue)?|discussion|exchange|thread|session|transcript)"
 _OF_CHAT = re.compile(
     rf"\b(?:this|the|our|an?|new|following|above|whole|of)\s+(?:[\w-]+\s+)?{_CHAT}s?\b(?! (?:on|about|over)\b)"
-    rf"|\b{_CHAT} (?:history|titles?|naming|names?|sessions?|threads?)\b|dieser? (?:unterhaltung|chat)"
-    r"|(?:cette|la) conversation|(?:esta|la) conversaci|диалог|разговор|бесед|对话|聊天|会话|这句话|会話|대화",
+    rf"|\b{_CHAT} (?:history|titles?|naming|names?|sessions?|threads?)\b|diese[nrs]? (?:unterhaltung|chat)"
+    r"|(?:cette|la) conversation|(?:esta|la) conversaci",
     re.I,
 )
-_OF_TEXT = re.compile(
-    r"\b(?:query|messages?|content|text|prompt|input|request|question|following|below|title only|only the title)\b"
-    r"|消息|问题",
-    re.I,
-)
-_ONLY = re.compile(r"\b(?:only|just)\b|nothing else|\bjson\b|不要", re.I)
+_OF_TEXT = re.compile(r"\b(?:query|messages?|prompt|input|request|following|below|title only)\b", re.I)
+_ONLY = re.compile(r"\b(?:only|just)\b|nothing else|\bjson\b", re.I)
 _LIMIT = re.compile(
-    r"\d+[ -]+(?:words?|char)|\b(?:two|three|four|five|six|seven|eight|ten)[\w -]{0,20}words?\b|\bmax|字"
+    r"\d+[ -]+(?:words?|char)|\b(?:two|three|four|five|six|seven|eight|ten)[\w -]{0,20}words?\b|\bmax"
     r"|\b(?:concise|short|brief)\b|\bno (?:quotes|punctuation|more than)|\bwithout\b|\byour (?:task|role|job)\b",
     re.I,
 )
 _DO_IT = re.compile(
-    rf"{_LEAD}(?:name|summari[sz]e) (?:(?:this|the|our|following|above|entire) )+{_CHAT}"
-    r"(?=[.,:]|$| (?:in|with|so|brief\w*|into|history|above|below|using|between)\b)",
+    rf"{_LEAD}(?:name (?:(?:this|the|our) )+{_CHAT}\b(?=[.,:]|$| (?:in|with|using)\b)"
+    rf"|summari[sz]e (?:(?:this|the|our|following|above|entire) )+{_CHAT}\b[^.!?]* \d+[ -]words?\b)"
+    "|^(?=.*字)(?=.*(?:对话|会话|聊天|这句话|消息)).*(?:生成|返回|写|起|取|总结)[^，。]*(?:标题(?!党)|主题)",
     re.I,
 )
-
-_REPHRASE = re.compile(r"\b(?:rephras|reformulat|rewrit|condens)\w* [^.!?]*\bquestion", re.I)
+_REPHRASE = re.compile(r"\b(?:rephras|rewrit)\w* [^.!?]*\b(?:standalone|follow[- ]?up)\b(?!.*, then)", re.I)
+_DATA = re.compile(r"```|[\"“]|\b(?:history|conversation):|:\n\n", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +125,9 @@ def task_of(messages: Sequence[Message], *, as_json: bool = False) -> Task | Non
         own, prompt = message.role == "user", outside(message.text)
         if kind := _kind(prompt, message.text, own=own):
             first = kind.name not in ("queries", "follow_ups")
-            others = [unframed(m.text)[0] for m in spoken if m is not message]
+            others = [unframed(m.text)[0] for m in spoken if m is not message and not m.text.rstrip().endswith(":")]
             chosen = others[0 if first else -1] if others else ""
-            inside = data_in(message.text, first=first) if own else ""
+            inside = data_in(message.text, first=first) if own or not others else ""
             question = inside or data_in(chosen, first=first) or chosen or prompt.rstrip().rpartition(": ")[2]
             return _formed(kind, " ".join(question.split()), prompt, as_json)
     return None
@@ -150,17 +143,22 @@ def _formed(kind: Kind, question: str, prompt: str, as_json: bool) -> Task:
 
 
 def _kind(prompt: str, text: str, *, own: bool) -> Kind | None:
-    """Which task a message is. A system message may say anything besides: it is one only where it begins with it."""
+    """Which task a message is. A false one gives a person a title for an answer, a missed one costs a run: so a system
+    message is one only by its first instruction, a user's never where a question stands before the chat's history."""
+    head = prompt[:6000]
+    if own and re.search("[?？]", min((r.split(head, maxsplit=1)[0] for r in (_DATA, LABEL, TURN)), key=len)):
+        return None
     shapes = {m[1] for m in _FORM.finditer(prompt)}
-    framed = re.match(r"\s{0,9}#{1,6} .*\n", text) or any(TALK.search(b.name) for b in blocks(text))
-    if "tool_calls" in shapes or (own and framed):
+    talk = TURN.search(text) or any(TALK.search(b.name) for b in blocks(text))
+    if "tool_calls" in shapes or (own and talk):
         for kind in KINDS:
             if any(re.fullmatch(kind.member, member, re.I) for member in shapes):
                 return kind
-    units = list(_units(prompt[:6000]))
-    for at, unit in enumerate(units if own else units[:3]):
-        asked = _asked_for(unit, " ".join(units[max(0, at - 1) : at + 2]), prompt)
-        if asked and (own or asked is _TITLE or _ONLY.search(prompt)):
+    only, units = bool(_ONLY.search(head)), list(_units(head))
+    limited = only or bool(_LIMIT.search(head))
+    for at, unit in enumerate(units if own else units[: 1 + head.lstrip().startswith("You")]):
+        asked = _asked_for(unit, " ".join(units[max(0, at - 1) : at + 2]), "".join(units[at + 1 : at + 2]), limited)
+        if asked and (own or asked is _TITLE or only):
             return asked
     return None
 
@@ -178,14 +176,13 @@ def _units(prompt: str) -> Iterator[str]:
         yield from (p for p in parts if not p.endswith(("?", "？")))
 
 
-def _asked_for(unit: str, near: str, prompt: str) -> Kind | None:
-    """The kind that an instruction has as its object, where what stands near speaks of a conversation."""
+def _asked_for(unit: str, near: str, after: str, limited: bool) -> Kind | None:
+    """The kind that is all an instruction asks for, where what stands near speaks of a conversation."""
     if _DO_IT.search(unit):
         return _TITLE
-    limited = _LIMIT.search(prompt) or _ONLY.search(prompt)
     if not (_OF_CHAT.search(near) or (limited and _OF_TEXT.search(near))):
         return None
     if _REPHRASE.search(unit):
         return _QUERY
-    asks = (rf"{_LEAD}{_VERB}{_GAP}(?:%s)\b", rf"{_CJK_VERB}.*(?:%s)")
-    return next((k for k in KINDS if any(re.search(a % k.thing, unit, re.I) for a in asks)), None)
+    said = f"{unit} {after}"
+    return next((k for k in KINDS if re.search(rf"{_LEAD}{_VERB}{_GAP}(?:{k.thing})\b{_ALONE}", said, re.I)), None)
