@@ -280,7 +280,7 @@ class ChatModel:
         environment names; and the times that it would wait. OpenAI itself is told the organisation and project that
         its own variables name."""
         kept = _SENT | self._vendor.headers | (_ACCOUNT if self._url == OPENAI else frozenset())
-        if self._url != self.address:
+        if "@" in urlsplit(self._url).netloc:
             kept |= {"authorization"}  # the login in the address
         request.extensions[_MARK] = _MARK in request.headers
         for name in [n for n in request.headers if n.lower() not in kept]:
