@@ -809,6 +809,7 @@ _CAUSES: tuple[tuple[str, tuple[Client, ...], Any, str], ...] = (
         "407",
     ),
     ("a proxy's 502", WITHOUT_RUST, partial(over, url=OUT, answer="502 Bad Gateway"), "(ALL_PROXY) answered 502 Bad G"),
+    ("a half proxy", (page,), partial(at, url="http://no.example", ALL_PROXY="http://a:hunter2/@h:1"), "no address of"),
     ("socks", ALL, partial(at, url=OUT, all_proxy="socks://127.0.0.1:9"), ".venv/bin/pip install socksio"),
     ("no proxy's address", ALL, partial(at, url=OUT, ALL_PROXY="http://a:hunter2#@h:1"), "holds no address of a proxy"),
 )
@@ -829,6 +830,7 @@ _ANSWERS: tuple[tuple[str, tuple[Client, ...], Any], ...] = (
 _REFUSED: tuple[tuple[str, str, bool, str], ...] = (
     ("a name unknown here", "http://page.unknown.example", False, "STEELMAN_TRUST_PROXY"),
     ("a private name", "http://page.private.example", False, "not public"),
+    ("a 502 in a tunnel", "https://page.public.example/down", True, "status 502"),
     ("a redirect into the private network", "http://page.public.example/private", True, "not public"),
 )
 WAYS = (
