@@ -298,7 +298,9 @@ def load_settings(**changes: object) -> Settings:
         name = _variable(field) if field in Settings.model_fields else field.upper()
         if error["type"] == _UNSENDABLE:
             raise SettingsError(f"{name} {error['msg']}. See .env.example.") from exc
-        given = without_login(error["input"]) if isinstance(error["input"], str) else error["input"]
+        given = error["input"]
+        if isinstance(given, str) and ("://" in given or field.endswith(_PLACES)):
+            given = without_login(given)
         shown = "what it is set to" if "KEY" in name or "TOKEN" in name else repr(given)
         why = error["msg"].removeprefix("Value error, ")
         raise SettingsError(f"{name} cannot be {shown}: {why}. See .env.example.") from exc

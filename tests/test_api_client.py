@@ -266,6 +266,20 @@ def test_a_killed_server_is_waited_for(settings: Settings, spawn: Spawn) -> None
             steelman.close()
 
 
+# The way there
+
+
+def test_a_proxy_is_not_asked_for_this_machine(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    with api(settings) as address:
+        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+        with Steelman(address, patience=0) as steelman:
+            assert list(steelman.runs()) == []
+    monkeypatch.setenv("HTTP_PROXY", "http://me:hid/den@h:1")
+    with pytest.raises(UnreachableError, match="HTTP_PROXY holds no address of a proxy") as caught:
+        Steelman("http://93.184.215.14")
+    assert "hid" not in str(caught.value)
+
+
 # The module
 
 
