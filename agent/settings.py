@@ -187,10 +187,9 @@ class Settings(Network):
     def _sendable(cls, value: object, info: ValidationInfo) -> object:
         """Keys, addresses and models without the blanks around them, refused where something was copied along."""
         given, name = value.get_secret_value() if isinstance(value, SecretStr) else value, str(info.field_name)
-        checks = ((name.endswith(_SENT), fault_of_key), (name.endswith(_PLACES), fault_of_address))
-        check = next((check for fits, check in (*checks, ("model" in name, fault_of_name)) if fits), None)
-        if not isinstance(given, str) or check is None:
+        if not isinstance(given, str) or not (name.endswith(_SENT + _PLACES) or "model" in name):
             return value
+        check = fault_of_key if name.endswith(_SENT) else fault_of_address if name.endswith(_PLACES) else fault_of_name
         given = given.strip(" \t\r\n")
         if fault := check(given):
             raise PydanticCustomError(_UNSENDABLE, "{fault}", {"fault": fault})
@@ -298,9 +297,8 @@ def load_settings(**changes: object) -> Settings:
         name = _variable(field) if field in Settings.model_fields else field.upper()
         if error["type"] == _UNSENDABLE:
             raise SettingsError(f"{name} {error['msg']}. See .env.example.") from exc
-        given = error["input"]
-        if isinstance(given, str) and ("://" in given or field.endswith(_PLACES)):
-            given = without_login(given)
+        given, is_place = error["input"], "://" in str(error["input"]) or field.endswith(_PLACES)
+        given = without_login(str(given)) if is_place else given
         shown = "what it is set to" if "KEY" in name or "TOKEN" in name else repr(given)
         why = error["msg"].removeprefix("Value error, ")
         raise SettingsError(f"{name} cannot be {shown}: {why}. See .env.example.") from exc

@@ -1,9 +1,9 @@
 """The address that callers know this server by, where a proxy stands before it: every link begins with it.
 
 The setting says it, or else a trusted proxy does: by X-Forwarded-Proto, -Host, -Port and -Prefix, or by Forwarded (RFC
-7239) where no header begins with X-Forwarded-, since a proxy that writes those passes on any Forwarded of the caller's.
-Of lists that grew from proxy to proxy, what the outermost trusted one wrote counts: what stands before that came from
-the caller. What anybody else sends has no effect.
+7239) where no header begins with X-Forwarded-, since a proxy that writes those passes on a caller's Forwarded. A port
+beside a host is an inner proxy's. Of lists that grew from proxy to proxy, what the outermost trusted one wrote counts:
+what stands before that came from the caller. What anybody else sends has no effect.
 """
 
 import re
@@ -37,10 +37,7 @@ def address_of(request: Request) -> str:
 
 
 class Outside:
-    """Finds out the address, and takes the setting's path off requests whose proxy left it on.
-
-    A path that a header tells stays: whoever sends it has taken it off, and it may be the caller's, around the rules.
-    """
+    """Finds out the address, and takes the setting's path off requests; what a header tells may be a caller's own."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
@@ -103,8 +100,7 @@ def _joined(said: dict[str, str], scheme: str, host: str) -> str:
     if not any(said.values()) or place is None:
         return ""
     scheme = proto if (proto := said.get("proto", "").lower()) in _USUAL else scheme
-    told = "" if said.get("host") else said.get("port", "")  # beside a host, it is often that of an inner proxy
-    port = place[2] or (told if told.isdecimal() else "")
+    port = place[2] or (told if (told := said.get("port", "")).isdecimal() and not said.get("host") else "")
     prefix = said.get("prefix", "").rstrip("/")
     return (
         f"{scheme}://{place[1].lower()}{f':{port}' if port and port != _USUAL.get(scheme) else ''}"

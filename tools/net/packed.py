@@ -23,11 +23,8 @@ def unpacker(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
 
     def pieces(part: bytes) -> Iterator[bytes]:
         nonlocal unpack
-        if not part:
-            return
-        unpack = unpack or zlib.decompressobj(_window(part, encoding))
         try:
-            while part and not unpack.eof:
+            while part and not (unpack := unpack or zlib.decompressobj(_window(part, encoding))).eof:
                 yield unpack.decompress(part, _PIECE)
                 part = unpack.unconsumed_tail
         except zlib.error as exc:
