@@ -23,7 +23,7 @@ from agent.env_file import encoding_of
 from agent.network import Network, named
 from tools.errors import SettingsError
 from tools.net.http import without_login
-from tools.net.pasted import fault_of_address, fault_of_key
+from tools.net.pasted import fault_of_address, fault_of_key, fault_of_name
 
 _NO_KEY = SecretStr("")
 _Address = Annotated[str, AfterValidator(forms.address)]
@@ -185,12 +185,13 @@ class Settings(Network):
     @field_validator("*", mode="before")
     @classmethod
     def _sendable(cls, value: object, info: ValidationInfo) -> object:
-        """Keys and addresses without the blanks around them, refused where something was copied along."""
+        """Keys, addresses and models without the blanks around them, refused where something was copied along."""
         given, name = value.get_secret_value() if isinstance(value, SecretStr) else value, str(info.field_name)
-        if not isinstance(given, str) or not name.endswith(_SENT + _PLACES):
+        if not isinstance(given, str) or not (name.endswith(_SENT + _PLACES) or "model" in name):
             return value
+        check = fault_of_key if name.endswith(_SENT) else fault_of_address if name.endswith(_PLACES) else fault_of_name
         given = given.strip(" \t\r\n")
-        if fault := (fault_of_key if name.endswith(_SENT) else fault_of_address)(given):
+        if fault := check(given):
             raise PydanticCustomError(_UNSENDABLE, "{fault}", {"fault": fault})
         return given
 
@@ -296,9 +297,11 @@ def load_settings(**changes: object) -> Settings:
         name = _variable(field) if field in Settings.model_fields else field.upper()
         if error["type"] == _UNSENDABLE:
             raise SettingsError(f"{name} {error['msg']}. See .env.example.") from exc
-        given = "what it is set to" if "KEY" in name or "TOKEN" in name else without_login(repr(error["input"]))
+        given, is_place = error["input"], "://" in str(error["input"]) or field.endswith(_PLACES)
+        given = without_login(str(given)) if is_place else given
+        shown = "what it is set to" if "KEY" in name or "TOKEN" in name else repr(given)
         why = error["msg"].removeprefix("Value error, ")
-        raise SettingsError(f"{name} cannot be {given}: {why}. See .env.example.") from exc
+        raise SettingsError(f"{name} cannot be {shown}: {why}. See .env.example.") from exc
     settings.hand_on()
     return settings
 

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import httpx
@@ -18,6 +19,7 @@ from api_on_loopback import api
 from conftest import ROOT, Spawn
 from providers import build
 from test_api_serving import served
+from ways import look_up
 from written_files import pdf
 
 from agent.settings import Settings
@@ -264,6 +266,21 @@ def test_a_killed_server_is_waited_for(settings: Settings, spawn: Spawn) -> None
             assert (kinds[0], kinds[-1], kinds.count("resumed")) == ("started", "done", 1)
             assert steelman.answer(run_id).outcome == "answered"
             steelman.close()
+
+
+# The way there
+
+
+def test_a_proxy_is_not_asked_for_this_machine(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    with api(settings) as address:
+        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+        with Steelman(address, patience=0) as steelman:
+            assert list(steelman.runs()) == []
+    look_up(SimpleNamespace(folder=settings.data_dir, patch=monkeypatch))
+    monkeypatch.setenv("HTTP_PROXY", "http://me:hid/den@h:1")
+    with pytest.raises(UnreachableError, match="HTTP_PROXY holds no address of a proxy") as caught:
+        Steelman("http://api.public.example")
+    assert "hid" not in str(caught.value)
 
 
 # The module

@@ -190,7 +190,7 @@ METHODS = {
     ("PUT", "/v1/runs/aaaaaaaaaaaa"): "GET, DELETE",
     ("PATCH", "/v1/collections/mine/documents"): "GET, POST",
     ("OPTIONS", "/v1/retrieve"): "POST",
-    ("POST", "/healthz"): "GET",
+    ("POST", "/healthz"): "GET, HEAD",
 }
 
 

@@ -665,6 +665,10 @@ SETTINGS = (
     Row("a no-break space", settings, {"ANTHROPIC_API_KEY": "secret\xa0"}, ("ANTHROPIC_API_KEY holds a no-break",)),
     Row("no width", settings, {"SEARXNG_URL": "http://\u200ba.example"}, ("SEARXNG_URL holds", "zero width space")),
     Row("a byte that is no text", settings, {"OPENAI_API_KEY": "\udc93secret"}, ("no UTF-8 text (0x93)",)),
+    Row("a model", settings, "STEELMAN_MODEL=“gpt-4o”".encode(), ("STEELMAN_MODEL holds a curly quotation",)),
+    Row(
+        "a login", settings, {"CHROMA_URL": "http://me:secret/secret@h:1/v1"}, ("CHROMA_URL cannot be 'http://h:1/v1'",)
+    ),
     Row("docker's quotes", settings, {"OPENAI_BASE_URL": '"http://a.example"'}, ("OPENAI_BASE_URL holds quotation",)),
 )
 
@@ -682,7 +686,9 @@ PROXIES = (
     Row("somebody else", links, ({"trusted_proxies": "10.0.0.0/8"}, PROXY | FORWARDED), NOWHERE),
     Row("Forwarded", links, (HERE, FORWARDED), ("https://example.org:8443 " * 5,)),
     Row("two proxies, one liar", links, (HERE, CHAIN), ("http://example.org " * 5,)),
-    Row("a port apart", links, (HERE, PROXY | {"X-Forwarded-Port": "8443"}), ("https://example.org:8443/steel",)),
+    Row("a port inside", links, (HERE, PROXY | {"X-Forwarded-Port": "8443"}), (f"{PUBLIC} " * 5,)),
+    Row("a caller's Forwarded", links, (HERE, FORWARDED | {"X-Forwarded-For": "203.0.113.9"}), NOWHERE),
+    Row("dots", links, (HERE, PROXY | {"X-Forwarded-Prefix": "/a/.."}), ("https://example.org " * 5,)),
     Row(
         "no sense", links, (HERE, {"X-Forwarded-Proto": "gopher", "X-Forwarded-Prefix": "//b.example"}), ("HERE " * 5,)
     ),
@@ -694,6 +700,8 @@ PROBES = (
     Row("a pod's address", probe, f"/healthz {POD}", ('200 OK {"status":"ok"}',)),
     Row("IPv6", probe, "/readyz HTTP/1.1\r\nHost: [fd00::7]:8000", ('200 OK {"status":"ready"}',)),
     Row("no host", probe, "/readyz HTTP/1.0", ('200 OK {"status":"ready"}',)),
+    Row("HEAD", probe, f"HEAD /readyz {POD}", ("200 OK",), ("{",)),
+    Row("a caller's prefix", probe, "/a/readyz HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-Prefix: /a", (" 404 ",)),
     Row("broken", probe, f"/readyz {POD}BROKEN", (" 503 ", ":not-ready"), ("collections", "store")),
 )
 
@@ -807,6 +815,7 @@ _CAUSES: tuple[tuple[str, tuple[Client, ...], Any, str], ...] = (
         "407",
     ),
     ("a proxy's 502", WITHOUT_RUST, partial(over, url=OUT, answer="502 Bad Gateway"), "(ALL_PROXY) answered 502 Bad G"),
+    ("a half proxy", (page,), partial(at, url="http://no.example", ALL_PROXY="http://a:hunter2/@h:1"), "no address of"),
     ("socks", ALL, partial(at, url=OUT, all_proxy="socks://127.0.0.1:9"), ".venv/bin/pip install socksio"),
     ("no proxy's address", ALL, partial(at, url=OUT, ALL_PROXY="http://a:hunter2#@h:1"), "holds no address of a proxy"),
 )
@@ -827,6 +836,7 @@ _ANSWERS: tuple[tuple[str, tuple[Client, ...], Any], ...] = (
 _REFUSED: tuple[tuple[str, str, bool, str], ...] = (
     ("a name unknown here", "http://page.unknown.example", False, "STEELMAN_TRUST_PROXY"),
     ("a private name", "http://page.private.example", False, "not public"),
+    ("a 502 in a tunnel", "https://page.public.example/down", True, "status 502"),
     ("a redirect into the private network", "http://page.public.example/private", True, "not public"),
 )
 WAYS = (

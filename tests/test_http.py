@@ -225,9 +225,11 @@ def test_what_is_on_this_machine(address: str, local: bool) -> None:
 
 
 def test_a_login_is_left_out_of_an_address() -> None:
-    assert without_login("http://ann:hunter2@host:1/v1?a=b@c") == "http://host:1/v1?a=b@c"
+    for login in ("ann:hunter2@", "ann:hun/ter@2@", "ann:://hunter2@", ""):
+        assert without_login(f"http://{login}host:1/v1?key=hunter2#a") == "http://host:1/v1"
+        assert without_login(f"{login}host:1") == "host:1"
+    assert without_login("http://ann:hun?ter2@host:1/v1") == without_login("http://host?key=hun@ter2") == "http://…"
     assert without_login("http://host:1/v1") == "http://host:1/v1"
-    assert without_login("host:1") == "host:1"
 
 
 async def test_compressed_replies_are_read_up_to_a_limit_since_a_few_bytes_may_hold_gigabytes(

@@ -10,6 +10,7 @@ from web_server import HTML, Handler, WebServer, article, open_fetcher, pdf
 
 from tools.budget import Budget, using
 from tools.errors import AddressError, SourceError
+from tools.net.packed import unpacker
 from tools.web.fetch import FetchedPage, PageFetcher
 
 PAGE = article("The old harbour", ["The harbour was closed in May."])
@@ -48,6 +49,10 @@ async def test_packed_pages(site: WebServer, fetcher: PageFetcher) -> None:
     for data in (zlib.compress(PAGE.encode()), bare):
         url = site.page("/deflate", data, headers={"Content-Encoding": "deflate"})
         assert (await fetcher.fetch(url)).data == PAGE.encode()
+    for encoding in ("utf-8", "identity, binary"):
+        assert (await fetcher.fetch(site.page("/plain", PAGE, headers={"Content-Encoding": encoding}))).data
+    unpack = unpacker("deflate")
+    assert b"".join(piece for part in (b"", zlib.compress(b"x")) for piece in unpack(part)) == b"x"
     for encoding in ("br", "gzip, gzip", "x\u00e9"):
         await refused(fetcher, site.page("/br", PAGE, headers={"Content-Encoding": encoding}), "packed in a way")
     await refused(fetcher, site.page("/wrong", PAGE, headers={"Content-Encoding": "gzip"}), "packed in a way")

@@ -242,6 +242,7 @@ def over(
         engine, site = stack.enter_context(SearchServer("serper")), stack.enter_context(WebServer())
         engine.otherwise(lambda _: [Found("https://a.public.example/", "The bridge", "It stands.")])
         site.page("/a", article("The old harbour", ["It was closed in May."]))
+        site.page("/down", "", status=502)
         site.redirect("/private", "http://10.0.0.1/")
         for name, port in (("api", _port(server.root)), ("search", _port(engine.url)), ("page", site.port)):
             front = TlsFront(port, made.certificate(f"{name}.public.example"))

@@ -10,6 +10,8 @@ import httpx
 
 from agent.runs.store import Event
 from api.client.errors import CallError, UnreachableError, error_in
+from tools.errors import ProviderDownError
+from tools.net.route import proxy_for, way_options
 
 _LAST = ("done", "failed", "cancelled", "set_aside", "waiting")
 _COME_AGAIN = (408, 429, 502, 503, 504)
@@ -22,7 +24,11 @@ class Connection:
 
     def __init__(self, address: str, key: str | None, timeout: float, patience: float) -> None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._http = httpx.Client(base_url=address, headers=headers, timeout=timeout)
+        try:
+            way = way_options(address, proxy_for(address))
+        except ProviderDownError as exc:
+            raise UnreachableError(str(exc)) from exc
+        self._http = httpx.Client(base_url=address, headers=headers, timeout=timeout, **way)
         self.patience = patience
 
     def close(self) -> None:

@@ -1,8 +1,9 @@
 """The address that callers know this server by, where a proxy stands before it: every link begins with it.
 
 The setting says it, or else a trusted proxy does: by X-Forwarded-Proto, -Host, -Port and -Prefix, or by Forwarded (RFC
-7239) where it sends none of the first three. Of lists that grew from proxy to proxy, what the outermost trusted one
-wrote counts: what stands before that came from the caller. What anybody else sends has no effect.
+7239) where no header begins with X-Forwarded-, since a proxy that writes those passes on a caller's Forwarded. A port
+beside a host is an inner proxy's. Of lists that grew from proxy to proxy, what the outermost trusted one wrote counts:
+what stands before that came from the caller. What anybody else sends has no effect.
 """
 
 import re
@@ -19,7 +20,7 @@ from agent.settings import Settings
 
 _BASE: ContextVar[str] = ContextVar("base", default="")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?")
-_PREFIX = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
+_PREFIX = re.compile(r"(?:/(?!\.+(?:/|$))[A-Za-z0-9._~-]+)+")
 _PAIR = re.compile(r'(\w+)="?([^";,]*)"?')
 _USUAL = {"http": "80", "https": "443"}
 _LINKS = ("location", "content-location")
@@ -36,11 +37,12 @@ def address_of(request: Request) -> str:
 
 
 class Outside:
-    """Finds out the address, and takes its path off requests whose proxy left it on."""
+    """Finds out the address, and takes the setting's path off requests; what a header tells may be a caller's own."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._public = settings.public_url
+        self._path = urlsplit(settings.public_url).path
         self._trusted = [ip_network(part, strict=False) for part in listed(settings.trusted_proxies)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,9 +58,8 @@ class Outside:
                         headers[name] = base + headers[name]
             await send(message)
 
-        prefix = urlsplit(base).path
-        if prefix and f"{scope['path']}/".startswith(f"{prefix}/"):
-            scope["path"] = scope["path"].removeprefix(prefix) or "/"
+        if self._path and f"{scope['path']}/".startswith(f"{self._path}/"):
+            scope["path"] = scope["path"].removeprefix(self._path) or "/"
         known = _BASE.set(base)
         try:
             await self._app(scope, receive, linked)
@@ -72,7 +73,7 @@ class Outside:
         headers = Headers(scope=scope)
         sent = {name: _parts(headers, f"x-forwarded-{name}") for name in ("proto", "host", "port", "prefix")}
         senders = _parts(headers, "x-forwarded-for")
-        if not (sent["proto"] or sent["host"] or sent["port"]):
+        if not any(name.startswith("x-forwarded-") for name in headers):
             elements = [{k.lower(): v for k, v in _PAIR.findall(part)} for part in _parts(headers, "forwarded")]
             sent |= {name: [element.get(name, "") for element in elements] for name in ("proto", "host")}
             senders = [element.get("for", "") for element in elements] or senders
@@ -99,7 +100,7 @@ def _joined(said: dict[str, str], scheme: str, host: str) -> str:
     if not any(said.values()) or place is None:
         return ""
     scheme = proto if (proto := said.get("proto", "").lower()) in _USUAL else scheme
-    port = place[2] or (told if (told := said.get("port", "")).isdecimal() else "")
+    port = place[2] or (told if (told := said.get("port", "")).isdecimal() and not said.get("host") else "")
     prefix = said.get("prefix", "").rstrip("/")
     return (
         f"{scheme}://{place[1].lower()}{f':{port}' if port and port != _USUAL.get(scheme) else ''}"

@@ -16,12 +16,14 @@ from tools.errors import SteelmanError
 router = APIRouter(tags=["health"])
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz", response_model=Health)
 async def healthz() -> Health:
     """The process answers."""
     return Health(status="ok")
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", response_model=Health, responses=responses(503))
 async def readyz(request: Request, service: TheService) -> Health:
     """The store can be read, so that questions can be answered; whether its indexes are whole."""

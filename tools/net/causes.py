@@ -94,6 +94,7 @@ def _first(table: tuple[tuple[str, str], ...], raised: str, url: str, said: str)
     parts = urlsplit(url)
     place = f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
     words = next((words for pattern, words in table if re.search(pattern, raised)), "")
+    words = words if place else re.sub(r"(?: at| to)? \{(?:host|place)\}", "", words)
     tls = ": write the address with https:// if it speaks TLS" if parts.scheme == "http" else ""
     return words.format(host=parts.hostname, place=place, said=said, tls=tls)
 

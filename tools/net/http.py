@@ -10,6 +10,7 @@ import contextlib
 import ipaddress
 import json
 import random
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from email.utils import parsedate_to_datetime
@@ -277,15 +278,16 @@ def is_address(address: str) -> bool:
 def check_address(address: str) -> None:
     """Raises ProviderDownError for what is no address of a server."""
     if not is_address(address):
-        shown = without_login(address.partition("?")[0])
+        shown = without_login(address)
         raise ProviderDownError(f"'{shown}' is no address of a server. Write it as http://HOST:PORT/v1.")
 
 
 def without_login(address: str) -> str:
-    """The address as it may be shown: without the name and password that it may hold."""
-    scheme, _, rest = address.partition("://")
-    place, slash, path = rest.partition("/")
-    return f"{scheme}://{place.rpartition('@')[2]}{slash}{path}" if rest else address
+    """The address as it may be shown: without name and password, whatever signs they hold, and without its query."""
+    scheme, rest = re.fullmatch(r"([a-z][a-z0-9+.-]*://)?(.*)", address, re.I | re.S).groups("")  # type: ignore[union-attr]
+    if re.search(r"[?#].*@", rest, re.S):  # part of a password, or of a key in the query: nobody can tell
+        return f"{scheme}…"
+    return scheme + re.split(r"[?#]", rest.rpartition("@")[2])[0]
 
 
 def is_local(address: str) -> bool:

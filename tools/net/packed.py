@@ -1,9 +1,12 @@
 """Compressed replies, read within bounds: a few bytes may hold gigabytes."""
 
+import re
 import zlib
 from collections.abc import Callable, Iterator
 
 _PIECE = 1 << 16
+_PLAIN = re.compile(r"|identity|none|binary|[78]bit|aws-chunked|utf-?(?:8|16)|(?:us-)?ascii|iso-8859-\d+|windows-125\d")
+"""What servers name as an encoding and pack nothing by: alphabets above all."""
 
 
 def unpacker(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
@@ -11,8 +14,8 @@ def unpacker(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
 
     Raises ValueError for an encoding that is not known, and from the pieces for data that is not packed so.
     """
-    encoding = encoding.strip().lower()
-    if encoding in ("", "identity", "none"):
+    encoding = ",".join(name for name in re.split(r"[\s,]+", encoding.lower()) if not _PLAIN.fullmatch(name))
+    if not encoding:
         return lambda part: iter((part,))
     if encoding not in ("gzip", "x-gzip", "deflate"):
         raise ValueError(f"is packed in a way that cannot be read ({ascii(encoding[:30])[1:-1]})")
@@ -20,9 +23,8 @@ def unpacker(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
 
     def pieces(part: bytes) -> Iterator[bytes]:
         nonlocal unpack
-        unpack = unpack or zlib.decompressobj(_window(part, encoding))
         try:
-            while part and not unpack.eof:
+            while part and not (unpack := unpack or zlib.decompressobj(_window(part, encoding))).eof:
                 yield unpack.decompress(part, _PIECE)
                 part = unpack.unconsumed_tail
         except zlib.error as exc:

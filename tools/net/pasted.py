@@ -30,6 +30,11 @@ def fault_of_address(address: str) -> str:
     return _fault_around(address) or next((_fault(c) for c in address if not c.isprintable() or c in _QUOTES), "")
 
 
+def fault_of_name(name: str) -> str:
+    """The same of a model's name or folder, inside which other quotation marks may stand."""
+    return _fault_around(name) or next((_fault(c) for c in name[:1] + name[-1:] if c in _QUOTES), "")
+
+
 def _fault_around(value: str) -> str:
     if _ALONG.match(value):
         return "holds the name of a variable too: leave only what stands after the last ="

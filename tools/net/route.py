@@ -42,6 +42,8 @@ class Proxy:
 
     @property
     def place(self) -> str:
+        if not is_proxy(self.url):
+            return "?"
         parts = urlsplit(self.url)
         return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
 
@@ -187,7 +189,7 @@ def routed() -> "httpx.AsyncBaseTransport":
                 raise httpx.UnsupportedProtocol(str(exc).rstrip("."), request=request) from exc
             self._ways[tls, proxy], request.extensions[PROXY] = way, proxy
             response = await way.handle_async_request(request)
-            if (said := refused_by(proxy, response.status_code)) is not None:
+            if (said := refused_by(proxy, url, response.status_code)) is not None:
                 await response.aclose()
                 raise httpx.ProxyError(said, request=request)
             return response
@@ -199,6 +201,7 @@ def routed() -> "httpx.AsyncBaseTransport":
     return Routed()
 
 
-def refused_by(proxy: Proxy | None, status: int) -> str | None:
-    """What a proxy answered in the place of the server, as the refusal of a tunnel reads."""
-    return f"{status} {_GATEWAY[status]}" if proxy is not None and status in _GATEWAY else None
+def refused_by(proxy: Proxy | None, url: str, status: int) -> str | None:
+    """What a proxy answered in the place of the server, as the refusal of a tunnel reads; inside one, no proxy does."""
+    tunnelled = proxy is None or url.startswith("https:") or proxy.url.startswith("socks")
+    return None if tunnelled or status not in _GATEWAY else f"{status} {_GATEWAY[status]}"

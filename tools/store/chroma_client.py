@@ -75,7 +75,7 @@ def bound(client: httpx.Client, seconds: float, address: str) -> httpx.Client:
         request.extensions[PROXY] = proxy
 
     def check(response: httpx.Response) -> None:
-        if (said := refused_by(proxy, response.status_code)) is not None:
+        if (said := refused_by(proxy, address, response.status_code)) is not None:
             raise httpx.ProxyError(said, request=response.request)
 
     client.event_hooks = {"request": [clock.start, mark], "response": [check]}

@@ -13,7 +13,7 @@ from tools.budget import current_budget
 from tools.errors import AddressError, ProviderDownError, SourceError
 from tools.net.causes import cause
 from tools.net.packed import unpacker
-from tools.net.route import Proxy, is_inside, named_proxy, refused_by, trusted
+from tools.net.route import Proxy, is_inside, is_proxy, named_proxy, refused_by, trusted
 from tools.web.guard import (
     WEB_PORTS,
     Permit,
@@ -151,7 +151,7 @@ class PageFetcher:
             async with self._open_pool(proxy).stream(
                 "GET", _target(address), headers={"Host": urlsplit(address).netloc, **_HEADERS}
             ) as response:
-                if said := refused_by(proxy, response.status):
+                if said := refused_by(proxy, address, response.status):
                     raise httpcore.ProxyError(said)
                 headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in response.headers}
                 if response.status in _REDIRECTS and headers.get("location"):
@@ -177,7 +177,7 @@ class PageFetcher:
         except AddressError:
             raise
         except SourceError as exc:
-            if self._trust_proxy:
+            if self._trust_proxy or not is_proxy(proxy.url):  # what is none is told when it is opened
                 return proxy
             hint = f"If {proxy} may be trusted to look names up, set STEELMAN_TRUST_PROXY=true."
             raise SourceError(f"{exc} {hint}", hint=hint) from exc

@@ -278,7 +278,7 @@ class ChatModel:
         """Takes out the headers that the client adds of itself: what it knows of this machine, and whatever the
         environment names; and the times that it would wait. OpenAI itself is told the organisation and project that
         its own variables name."""
-        login = {"authorization"} if self._url != self.address else frozenset()  # of the address
+        login = {"authorization"} if "@" in urlsplit(self._url).netloc else frozenset()  # of the address
         kept = _SENT | self._vendor.headers | login | (_ACCOUNT if self._url == OPENAI else frozenset())
         request.extensions[MARK] = MARK in request.headers
         for name in [n for n in request.headers if n.lower() not in kept]:
