@@ -555,7 +555,7 @@ async def test_space_around_a_key_is_left_out(key: str) -> None:
 async def test_a_key_that_cannot_be_one_is_refused_without_being_shown(server: ModelServer, key: str) -> None:
     error = await failed(server, key=key)
     assert isinstance(error, ProviderDownError)
-    assert "a key holds a character" in str(error)
+    assert str(error).startswith("a key holds ")
     assert key not in str(error)
     assert server.requests == []
 

@@ -102,7 +102,8 @@ def checker(judge: Any, **state: Any) -> Any:
         return np.full((len(texts), 4), 0.5, np.float32)
 
     store = SimpleNamespace(passages=lambda ids: {i: PASSAGES[i] for i in ids if i in PASSAGES})
-    providers: Any = SimpleNamespace(store=store, models=SimpleNamespace(encode=encode), quote_fallback=None)
+    models = SimpleNamespace(encode=encode)
+    providers: Any = SimpleNamespace(store=store, passages=store.passages, models=models, quote_fallback=None)
     sides = [{"id": "for", "name": "For", "statement": "Ferries should be free.", "contrary": "", "stance": "supports"}]
     given: Any = RunState(perspectives=sides, **state)  # type: ignore[typeddict-item]
     return ClaimChecks(providers, given, judge, lambda: 60.0)

@@ -6,7 +6,7 @@ import base64
 import contextlib
 import gzip
 import ipaddress
-import select
+import selectors
 import socket
 import socketserver
 import ssl
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import pytest
 from cryptography import x509
@@ -169,13 +169,15 @@ class ForwardProxy(_Listener):
 
 def _join(one: socket.socket, other: socket.socket) -> None:
     """Hands on what either says, until one of them ends."""
-    with other:
+    with other, selectors.DefaultSelector() as both:
+        for end in (one, other):
+            both.register(end, selectors.EVENT_READ)
         while True:
             waiting = isinstance(one, ssl.SSLSocket) and one.pending()
-            ready = [one] if waiting else select.select([one, other], [], [], 10)[0]
+            ready = [one] if waiting else [key.fileobj for key, _ in both.select(10)]
             if not ready:
                 return
-            for said in ready:
+            for said in cast(list[socket.socket], ready):
                 part = said.recv(65536)
                 if not part:
                     return

@@ -20,6 +20,7 @@ _THOUGHT = re.compile(
 )
 _UNOPENED = re.compile(rf"\A.*{_CLOSED}", re.DOTALL | re.IGNORECASE)
 _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>", re.IGNORECASE)
+_BEGUN = re.compile(r'\{\s*"')  # an object
 _CHANNEL_END = re.compile(r"<\|(?:end|return|start|call|channel)\|>")
 _ENDINGS = ("finish_reason", "stop_reason", "done_reason")  # the vendors' names for why a reply ended
 _FILTERED = frozenset(
@@ -103,12 +104,12 @@ def _candidates(text: str, shape: type[BaseModel]) -> Iterator[dict[str, Any]]:
     fields, found = shape.model_fields.keys(), list(_objects(text))
     if text.startswith("[") and len(fields) == 1 and found:
         yield {next(iter(fields)): [one for one, _ in found]}
-    if text.find("{", found[-1][1] if found else 0) >= 0:
+    if _BEGUN.search(text, found[-1][1] if found else 0):
         return
     for one, _ in found:
         inner = next(iter(one.values())) if len(one) == 1 else None
         candidate = inner if isinstance(inner, dict) and not one.keys() & fields else one
-        if candidate.keys() & fields:
+        if candidate.keys() & fields or not fields:
             yield candidate
 
 
