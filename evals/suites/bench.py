@@ -25,7 +25,6 @@ from evals.benchmarks.load import ASKERS, INGESTERS, bench_load
 from evals.benchmarks.page import bench_page
 from evals.benchmarks.pdf import bench_pdf
 from evals.benchmarks.scale import PASSAGES, bench_scale
-from evals.benchmarks.selection import bench_selection
 from evals.benchmarks.timing import seconds_of
 
 _ROUNDS = 5
@@ -204,7 +203,6 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "pdf": bench_pdf,
     "api": bench_api,
     "load": bench_load,
-    "selection": bench_selection,
     "scale": bench_scale,
 }
 
