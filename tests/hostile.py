@@ -140,7 +140,7 @@ def replies(server: ModelServer) -> dict[str, str]:
     framed = {
         "form": "polar",
         "neutral": f"Should towns build bridges? {MARKDOWN}",
-        "claim": f"Towns should build bridges {MARKUP}.",
+        "claim": "Towns should build bridges.",  # near the sides, which are replaced by it elsewhere
         "negation": f"Towns should not build bridges {MARKUP}.",
         "alternatives": [],
         "topic": f"bridges {STREAMLIT}",
