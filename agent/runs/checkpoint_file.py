@@ -69,7 +69,9 @@ class FileSaver(AsyncSqliteSaver):
         try:
             return await asyncio.shield(writing)
         except asyncio.CancelledError:
-            await asyncio.wait([writing])
+            while not writing.done():  # a run may be cancelled more than once, and by more than one
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([writing])
             if not writing.cancelled():
                 writing.exception()  # the run is ending: nobody else asks for it
             raise
@@ -91,14 +93,17 @@ async def open_file(path: Path) -> AsyncIterator[FileSaver]:
     with closing(await asyncio.to_thread(_prepared, path)) as first:
         with checkpoint_errors(path):
             connection = await aiosqlite.connect(path, timeout=BUSY_SECONDS)
+        saver = FileSaver(connection, path)
         try:
-            saver = FileSaver(connection, path)
             with checkpoint_errors(path):
                 await saver.setup()
             first.close()
             yield saver
         finally:
-            await connection.close()
+            async with saver.lock:  # who has begun to write ends it: closing alone ends no transaction
+                with suppress(sqlite3.Error, ValueError):
+                    await connection.rollback()
+                await connection.close()
 
 
 @contextmanager

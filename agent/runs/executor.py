@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakValueDictionary
@@ -114,10 +114,12 @@ class RunExecutor:
     async def _carry_out(self, run_id: str, graph_input: Any, config: Any, options: RunOptions, traced: Traced) -> None:
         began = time.monotonic()
         stream = self._graph.astream(graph_input, config, context=options, stream_mode="custom", durability="sync")
-        with langsmith_of(options):
-            async for event in stream:
-                data = dict(event)
-                await self.record(run_id, data.pop("kind"), data)
+        # Closed here and now: left to the event loop, the graph would still write while the checkpoints are closed.
+        async with contextlib.aclosing(cast(AsyncGenerator[Any, None], stream)):
+            with langsmith_of(options):
+                async for event in stream:
+                    data = dict(event)
+                    await self.record(run_id, data.pop("kind"), data)
         snapshot = await self._graph.aget_state(config_of(run_id))
         if snapshot.next:
             traced.note(status="waiting")
