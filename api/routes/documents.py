@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,6 +34,7 @@ from api.service import Service, TheService
 from api.uploads import NothingStoredError, Storing, Upload, ending_of
 from tools.disk import disk_errors
 from tools.errors import AmbiguousDocumentError
+from tools.inference.worker import lower_priority
 from tools.ingest.columns import Columns
 from tools.ingest.documents import printable
 from tools.ingest.readers import READERS
@@ -45,6 +47,8 @@ _PAGE = 100
 _LATER = "respond-async"
 _Documents = Callable[[Storing], Iterable[SourceDocument]]
 """Reads what was sent; what cannot be read goes into the report."""
+_THREADS = ThreadPoolExecutor(8, "steelman-uploads", lower_priority)
+"""Of their own: an upload that waits for a slow file must not hold a thread that everybody else needs."""
 LARGE_BYTES, LARGE_COUNT = 4_000_000, 1_000
 """What is sent, or the documents in it, past which an upload is a job."""
 _NAMED: dict[str, Any] = {
@@ -245,7 +249,7 @@ async def _at_once(service: Service, name: str, documents: _Documents, most: int
         return None if most is not None and len(given) > most else storing.store(given, name)
 
     try:
-        stored = await asyncio.to_thread(store)
+        stored = await asyncio.get_running_loop().run_in_executor(_THREADS, store)
     except NothingStoredError as exc:
         fields = [FieldProblem(field="body", message=problem) for problem in exc.problems]
         detail = exc.told("errors")
