@@ -1,4 +1,4 @@
-"""The rows of a document: its own, its passages', their vectors', and the lines that tell the indexes of them."""
+"""The rows of a document: its own, its passages', their vectors', and what tells the indexes of those that go."""
 
 import hashlib
 import sqlite3
@@ -63,7 +63,7 @@ def remove_document(db: sqlite3.Connection, collection_id: int, external_id: str
     if row is None:
         return 0
     ids = [r[0] for r in db.execute("SELECT id FROM passages WHERE document_id = ?", (row["id"],))]
-    journal(db, collection_id, ids, "remove")
+    removed(db, collection_id, ids)
     db.execute("DELETE FROM documents WHERE id = ?", (row["id"],))
     return len(ids)
 
@@ -108,7 +108,6 @@ def insert_document(db: sqlite3.Connection, collection_id: int, document: Prepar
     if document.sentences:
         rows = [(i, len(v), to_half(v)) for i, v in zip(ids, document.sentences, strict=True)]
         db.executemany("INSERT INTO sentence_vectors VALUES (?, ?, ?)", rows)
-    journal(db, collection_id, ids, "add")
     return len(ids)
 
 
@@ -151,10 +150,10 @@ def texts_of(db: sqlite3.Connection, collection_id: int, identity: str) -> list[
     return [text for (text,) in db.execute(query, (collection_id, identity))]
 
 
-def journal(db: sqlite3.Connection, collection_id: int, ids: Sequence[int], op: str) -> None:
-    """Tells the indexes of passages that they have to add or to remove."""
-    rows = [(collection_id, i, op) for i in ids]
-    db.executemany("INSERT INTO journal (collection_id, passage_id, op) VALUES (?, ?, ?)", rows)
+def removed(db: sqlite3.Connection, collection_id: int, ids: Sequence[int]) -> None:
+    """Tells the indexes of passages that they have to remove; new ones they see by their ids, which only grow."""
+    rows = [(collection_id, i) for i in ids]
+    db.executemany("INSERT INTO removals (collection_id, passage_id) VALUES (?, ?)", rows)
 
 
 def to_half(vectors: NDArray[np.float32]) -> bytes:

@@ -1,12 +1,10 @@
-"""Documents, passages and vectors in SQLite, with a journal from which the indexes are brought up to date."""
+"""Documents, passages and vectors in SQLite, and how far the indexes have followed them."""
 
 import sqlite3
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +21,9 @@ from tools.store.documents import (
     find_document,
     from_half,
     insert_document,
-    journal,
     origins_of,
     remove_document,
+    removed,
     texts_of,
     to_half,
 )
@@ -36,7 +34,7 @@ SAMPLES = "samples"
 """The collection that holds the starter corpus; what comes from it is marked as a sample wherever it is cited."""
 
 EVERYTHING = 0
-"""Stands for all passages of a collection where the journal removes them: a line for each would take minutes."""
+"""Stands for all passages of a collection where they are removed: a line for each would take minutes."""
 
 _NAMED = 3
 
@@ -61,17 +59,29 @@ class CollectionInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One line of the journal: a passage that an index has to add or to remove, or `EVERYTHING` of a collection."""
+class Removal:
+    """A passage that an index has to remove, or `EVERYTHING` of a collection."""
 
-    seq: int
+    number: int
     collection_id: int
     passage_id: int
-    op: Literal["add", "remove"]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far an index has followed the store: the last passage that it was given and the last removal, as numbers
+    that only grow. making: names this making of the index."""
+
+    making: str
+    passage: int
+    removal: int
+
+    def __str__(self) -> str:
+        return f"{self.making} {self.passage} {self.removal}"
 
 
 class Store:
-    """What was ingested. Every change and its journal lines are one transaction."""
+    """What was ingested. Every change and what tells the indexes of it are one transaction."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
@@ -135,7 +145,7 @@ class Store:
         with self._db.write() as db:
             query = "SELECT COUNT(*) FROM passages p JOIN documents d ON d.id = p.document_id WHERE d.collection_id = ?"
             count = int(db.execute(query, (collection_id,)).fetchone()[0])
-            journal(db, collection_id, [EVERYTHING], "remove")
+            removed(db, collection_id, [EVERYTHING])
             db.execute("DELETE FROM collections WHERE id = ?", (collection_id,))
         return count
 
@@ -299,43 +309,45 @@ class Store:
             known = self.note("store_id")
         return known
 
-    # The journal
+    # What the indexes follow
 
-    @property
-    def path(self) -> Path:
-        """The file that it lies in."""
-        return self._db.path
-
-    def size(self) -> tuple[int, int]:
-        """The count of all passages, and the last line of the journal at the same moment."""
+    def size(self) -> tuple[int, int, int]:
+        """The count of all passages, and the last passage and the last removal that there ever were, at one moment."""
         query = """
-            SELECT (SELECT COUNT(*) FROM passages) AS passages,
-                COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'journal'), 0) AS seq
+            SELECT (SELECT COUNT(*) FROM passages), (SELECT seq FROM sqlite_sequence WHERE name = 'passages'),
+                (SELECT seq FROM sqlite_sequence WHERE name = 'removals')
         """
-        [row] = self._db.rows(query)
-        return row["passages"], row["seq"]
+        [(passages, passage, removal)] = self._db.rows(query)
+        return passages, passage or 0, removal or 0
 
-    def entries(self, collections: dict[int, int]) -> list[tuple[int, Passage, NDArray[np.float32]]]:
-        """(Collection id, passage, vector) of what is still there of these passages, each with its collection's id."""
-        passages, vectors = self.passages(collections), self.vectors(collections)
-        return [(collections[i], p, vectors[i]) for i, p in sorted(passages.items()) if i in vectors]
+    def last_change(self) -> tuple[int, int]:
+        """The last passage and the last removal that there ever were; both stay where nothing changes."""
+        last = dict(tuple(row) for row in self._db.rows("SELECT name, seq FROM sqlite_sequence"))
+        return last.get("passages", 0), last.get("removals", 0)
 
-    def last_seq(self) -> int:
-        return sum(row["seq"] for row in self._db.rows("SELECT seq FROM sqlite_sequence WHERE name = 'journal'"))
+    def removals(self, after: int, limit: int) -> list[Removal]:
+        query = "SELECT number, collection_id, passage_id FROM removals WHERE number > ? ORDER BY number LIMIT ?"
+        return [Removal(*row) for row in self._db.rows(query, (after, limit))]
 
-    def changes(self, after: int, limit: int) -> list[Change]:
-        query = "SELECT seq, collection_id, passage_id, op FROM journal WHERE seq > ? ORDER BY seq LIMIT ?"
-        return [Change(*row) for row in self._db.rows(query, (after, limit))]
+    def sample(self, count: int, up_to: int) -> list[tuple[int, Passage, NDArray[np.float32]]]:
+        """(Collection id, passage, vector) of about so many passages from all over, none with an id above `up_to`."""
+        step = max(1, up_to // count)
+        batches = [self.scan(after, 1) for after in range(0, up_to, step)]
+        found = {p.id: (c, p) for batch in batches for c, p in batch if p.id <= up_to}
+        vectors = self.vectors(found)
+        return [(c, p, vectors[i]) for i, (c, p) in found.items() if i in vectors]
 
-    def projection(self, name: str) -> sqlite3.Row | None:
-        """The row of stamp, applied_seq and rebuilt_to of an index, or None before it was first made."""
-        return next(iter(self._db.rows("SELECT * FROM projections WHERE name = ?", (name,))), None)
+    def position(self, index: str) -> Position | None:
+        """How far the index of that name is; None before it was first made."""
+        rows = self._db.rows("SELECT making, passage, removal FROM indexes WHERE name = ?", (index,))
+        return next((Position(*row) for row in rows), None)
 
-    def set_projection(self, name: str, stamp: str, applied_seq: int, rebuilt_to: int | None) -> None:
-        """Records how far an index is; lines of the journal that every index has applied are dropped."""
+    def set_position(self, index: str, position: Position) -> None:
+        """Records how far the index is; removals that every index has applied are dropped."""
         with self._db.write() as db:
-            db.execute("INSERT OR REPLACE INTO projections VALUES (?, ?, ?, ?)", (name, stamp, applied_seq, rebuilt_to))
-            db.execute("DELETE FROM journal WHERE seq <= (SELECT MIN(applied_seq) FROM projections)")
+            values = (index, position.making, position.passage, position.removal)
+            db.execute("INSERT OR REPLACE INTO indexes VALUES (?, ?, ?, ?)", values)
+            db.execute("DELETE FROM removals WHERE number <= (SELECT MIN(removal) FROM indexes)")
 
 
 def check_encoder(collection: str, made_by: str, encoder: str) -> None:
