@@ -288,38 +288,6 @@ def test_a_death_in_an_index_has_it_made_again(
     ]
 
 
-REPLACES = """
-import random, sys
-from pathlib import Path
-from toys import House, text
-house, chance = House(Path(sys.argv[1])), random.Random(int(sys.argv[2]))
-print("replacing", flush=True)
-while True:
-    house.put("c", **{f"d{i}": text(i) for i in chance.sample(range(1100), 90)})
-    house.search.refresh()
-    house.store.delete_document("c", f"d{chance.randrange(1, 400)}")
-    house.search.refresh()
-    if chance.random() < 0.3:
-        house.search.rebuild()
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_kills_at_any_moment(folder: Path, spawn: Spawn) -> None:
-    for turn in range(8):
-        process = spawn(REPLACES, folder, turn)
-        hear(process)
-        time.sleep(random.Random(turn).uniform(0.05, 2.5))
-        process.kill()
-        process.wait()
-        house = House(folder)
-        assert house.find(text(MANY - 1))[0] == f"d{MANY - 1}"
-        count, *_ = house.store.size()
-        assert house.search.dense.count() == house.search.lexical.count() == count
-        close(house)
-
-
 # Worn
 
 

@@ -15,8 +15,8 @@ from toys import House, ToyEncoder
 
 from tools.errors import EncoderMismatchError, UnknownCollectionError
 from tools.passages import SourceDocument
+from tools.store.changes import EVERYTHING
 from tools.store.hybrid import fuse, passage_text
-from tools.store.store import EVERYTHING
 
 BEES = "Bees dance to tell the others where the flowers are."
 ANTS = "Ants march in long lines along the scent of food."
@@ -211,7 +211,7 @@ def test_deleting_a_collection_is_one_line_for_the_indexes(house: House) -> None
     house.put("c", **{f"more{i}": f"Text number {i}." for i in range(50)})
     house.search.refresh()
     assert house.store.delete_collection("c") == 53
-    assert [r.passage_id for r in house.store.removals(0, 100)] == [EVERYTHING]
+    assert [r.passage_id for r in house.store.changes.removals(0, 100)] == [EVERYTHING]
 
 
 def test_replacing_leaves_one_of_each(house: House, tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from tools.errors import StoreError
 from tools.inference.batching import parts
 from tools.passages import Passage
+from tools.store.changes import EVERYTHING
 from tools.store.files import IndexFolder, index_error, is_panic
-from tools.store.store import EVERYTHING
 
 # Chroma keeps one client for all that name the same path, with what it holds in memory, and keeps it even when it could
 # not be opened; a spelling of its own ('x//', 'x/.', 'x/.//', …) gives every opening a client of its own.

@@ -2,7 +2,7 @@
 
 import hashlib
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import cast
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.passages import PassageText, SourceDocument
+from tools.store.changes import removed
 
 READING = 1
 """The version of the readers: raised when they get so much more out of files that reading these again is worth it."""
@@ -148,12 +149,6 @@ def texts_of(db: sqlite3.Connection, collection_id: int, identity: str) -> list[
         WHERE d.collection_id = ? AND d.external_id = ? ORDER BY p.position
     """
     return [text for (text,) in db.execute(query, (collection_id, identity))]
-
-
-def removed(db: sqlite3.Connection, collection_id: int, ids: Sequence[int]) -> None:
-    """Tells the indexes of passages that they have to remove; new ones they see by their ids, which only grow."""
-    rows = [(collection_id, i) for i in ids]
-    db.executemany("INSERT INTO removals (collection_id, passage_id) VALUES (?, ?)", rows)
 
 
 def to_half(vectors: NDArray[np.float32]) -> bytes:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from tools.errors import StoreError
 from tools.language.analysis import analyzer
+from tools.store.changes import EVERYTHING
 from tools.store.dense import Entry
 from tools.store.files import IndexFolder, index_error, is_panic
-from tools.store.store import EVERYTHING
 
 if TYPE_CHECKING:
     from tantivy import Index, Query, Schema, Searcher

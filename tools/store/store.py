@@ -1,4 +1,4 @@
-"""Documents, passages and vectors in SQLite, and how far the indexes have followed them."""
+"""Documents, passages and vectors in SQLite."""
 
 import sqlite3
 import uuid
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tools.errors import AmbiguousDocumentError, EncoderMismatchError, UnknownCollectionError
 from tools.passages import Passage, SourceDocument
 from tools.shell import command
+from tools.store.changes import EVERYTHING, Changes, removed
 from tools.store.database import Database
 from tools.store.documents import (
     KnownDocument,
@@ -23,7 +24,6 @@ from tools.store.documents import (
     insert_document,
     origins_of,
     remove_document,
-    removed,
     texts_of,
     to_half,
 )
@@ -32,9 +32,6 @@ from tools.store.web_passages import WebPassages
 
 SAMPLES = "samples"
 """The collection that holds the starter corpus; what comes from it is marked as a sample wherever it is cited."""
-
-EVERYTHING = 0
-"""Stands for all passages of a collection where they are removed: a line for each would take minutes."""
 
 _NAMED = 3
 
@@ -58,28 +55,6 @@ class CollectionInfo:
     passages: int
 
 
-@dataclass(frozen=True, slots=True)
-class Removal:
-    """A passage that an index has to remove, or `EVERYTHING` of a collection."""
-
-    number: int
-    collection_id: int
-    passage_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """How far an index has followed the store: the last passage that it was given and the last removal, as numbers
-    that only grow. making: names this making of the index."""
-
-    making: str
-    passage: int
-    removal: int
-
-    def __str__(self) -> str:
-        return f"{self.making} {self.passage} {self.removal}"
-
-
 class Store:
     """What was ingested. Every change and what tells the indexes of it are one transaction."""
 
@@ -87,6 +62,7 @@ class Store:
         self._db = database
         self.web = WebPassages(database)
         self.kept = KeptPassages(database)
+        self.changes = Changes(database)
 
     # Collections
 
@@ -278,6 +254,14 @@ class Store:
         query = f"{columns} WHERE p.id > ? ORDER BY p.id LIMIT ?"
         return [(collection, Passage(*row)) for collection, *row in self._db.rows(query, (after, limit))]
 
+    def sample(self, count: int, up_to: int) -> list[tuple[int, Passage, NDArray[np.float32]]]:
+        """(Collection id, passage, vector) of about so many passages from all over, none with an id above `up_to`."""
+        step = max(1, up_to // count)
+        batches = [self.scan(after, 1) for after in range(0, up_to, step)]
+        found = {p.id: (c, p) for batch in batches for c, p in batch if p.id <= up_to}
+        vectors = self.vectors(found)
+        return [(c, p, vectors[i]) for i, (c, p) in found.items() if i in vectors]
+
     def replace_vectors(self, vectors: dict[int, NDArray[np.float32]]) -> None:
         """Other vectors for stored passages; one that was deleted in the meantime stays deleted."""
         with self._db.write() as db:
@@ -308,46 +292,6 @@ class Store:
                 db.execute("INSERT OR IGNORE INTO meta VALUES ('store_id', ?)", (uuid.uuid4().hex,))
             known = self.note("store_id")
         return known
-
-    # What the indexes follow
-
-    def size(self) -> tuple[int, int, int]:
-        """The count of all passages, and the last passage and the last removal that there ever were, at one moment."""
-        query = """
-            SELECT (SELECT COUNT(*) FROM passages), (SELECT seq FROM sqlite_sequence WHERE name = 'passages'),
-                (SELECT seq FROM sqlite_sequence WHERE name = 'removals')
-        """
-        [(passages, passage, removal)] = self._db.rows(query)
-        return passages, passage or 0, removal or 0
-
-    def last_change(self) -> tuple[int, int]:
-        """The last passage and the last removal that there ever were; both stay where nothing changes."""
-        last = dict(tuple(row) for row in self._db.rows("SELECT name, seq FROM sqlite_sequence"))
-        return last.get("passages", 0), last.get("removals", 0)
-
-    def removals(self, after: int, limit: int) -> list[Removal]:
-        query = "SELECT number, collection_id, passage_id FROM removals WHERE number > ? ORDER BY number LIMIT ?"
-        return [Removal(*row) for row in self._db.rows(query, (after, limit))]
-
-    def sample(self, count: int, up_to: int) -> list[tuple[int, Passage, NDArray[np.float32]]]:
-        """(Collection id, passage, vector) of about so many passages from all over, none with an id above `up_to`."""
-        step = max(1, up_to // count)
-        batches = [self.scan(after, 1) for after in range(0, up_to, step)]
-        found = {p.id: (c, p) for batch in batches for c, p in batch if p.id <= up_to}
-        vectors = self.vectors(found)
-        return [(c, p, vectors[i]) for i, (c, p) in found.items() if i in vectors]
-
-    def position(self, index: str) -> Position | None:
-        """How far the index of that name is; None before it was first made."""
-        rows = self._db.rows("SELECT making, passage, removal FROM indexes WHERE name = ?", (index,))
-        return next((Position(*row) for row in rows), None)
-
-    def set_position(self, index: str, position: Position) -> None:
-        """Records how far the index is; removals that every index has applied are dropped."""
-        with self._db.write() as db:
-            values = (index, position.making, position.passage, position.removal)
-            db.execute("INSERT OR REPLACE INTO indexes VALUES (?, ?, ?, ?)", values)
-            db.execute("DELETE FROM removals WHERE number <= (SELECT MIN(removal) FROM indexes)")
 
 
 def check_encoder(collection: str, made_by: str, encoder: str) -> None:

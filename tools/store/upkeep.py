@@ -17,10 +17,11 @@ from typing import TypeVar
 from tools.budget import current_budget, current_log
 from tools.disk import disk_errors, keep_folder_private, sync_folder
 from tools.errors import IndexDamagedError, StoreBusyError
+from tools.store.changes import Position
 from tools.store.dense import Entry, Index
 from tools.store.files import index_error
 from tools.store.locks import index_lock, writer
-from tools.store.store import Position, Store
+from tools.store.store import Store
 
 T = TypeVar("T")
 Progress = Callable[[str, int], None]
@@ -45,6 +46,7 @@ class Upkeep:
     def __init__(self, store: Store, folder: Path, index: Index) -> None:
         self.name = index.name
         self._store = store
+        self._changes = store.changes
         self._index = index
         self._lock = folder / f"{index.name}.lock"
         self._mark = folder / f"{index.name}.opening"
@@ -65,7 +67,7 @@ class Upkeep:
                             raise _hopeless(exc) from exc
                         failed = position, exc
             with self.locked(until) as tell:
-                if failed and self._store.position(self.name) == failed[0]:
+                if failed and self._changes.position(self.name) == failed[0]:
                     self._make_again(str(failed[1].__cause__ or failed[1]), tell)
                 self.bring_up_to_date(tell)
 
@@ -80,7 +82,7 @@ class Upkeep:
 
     def bring_up_to_date(self, tell: Tell, progress: Progress = lambda *_: None) -> None:
         """Has the index hold what the store does, under the lock that is held."""
-        if self._store.position(self.name) is None:
+        if self._changes.position(self.name) is None:
             self.begin_again()
         elif why := self._doubt():
             self._make_again(why, tell)
@@ -95,7 +97,7 @@ class Upkeep:
 
     def begin_again(self) -> None:
         """Empties the index, to be filled by `bring_up_to_date`, now or by whoever comes next."""
-        _, _, removal = self._store.size()
+        _, _, removal = self._changes.size()
         with self._marked():
             self._opened = None
             self._index.clear()
@@ -109,7 +111,7 @@ class Upkeep:
         """What is not as it should be, in words; a glance, which opens and waits for nothing."""
         try:
             with self.locked(0.0, exclusive=False):
-                why = self._doubt() if self._store.position(self.name) else ""
+                why = self._doubt() if self._changes.position(self.name) else ""
         except StoreBusyError:
             who = writer(self._lock)
             return f"The {self.name} index is locked by {who}." if "which is" in who else ""
@@ -119,10 +121,10 @@ class Upkeep:
 
     def _in_order(self) -> Position | None:
         """Where the index is, if it is up to date and this process has it open as it is now."""
-        position = self._store.position(self.name)
+        position = self._changes.position(self.name)
         if position is None or position != self._opened or self._doubt():
             return None
-        return position if (position.passage, position.removal) == self._store.last_change() else None
+        return position if (position.passage, position.removal) == self._changes.last() else None
 
     def _doubt(self) -> str:
         """Why the index may not be used; empty where it may, as far as a glance tells."""
@@ -130,7 +132,7 @@ class Upkeep:
             return "a process ended while it opened it or wrote to it"
         if not (number := self._index.number()):
             return "it is missing"
-        return "" if number == str(self._store.position(self.name)) else "it is not the one that the store knows"
+        return "" if number == str(self._changes.position(self.name)) else "it is not the one that the store knows"
 
     @contextmanager
     def _marked(self) -> Iterator[None]:
@@ -152,9 +154,9 @@ class Upkeep:
     def _follow(self, progress: Progress) -> None:
         """Opens the index where it was changed elsewhere, puts in and takes out what the store did since, and compares
         the two. Raises IndexDamagedError."""
-        position = self._store.position(self.name)
+        position = self._changes.position(self.name)
         assert position is not None  # made by now
-        if position == self._opened and (position.passage, position.removal) == self._store.last_change():
+        if position == self._opened and (position.passage, position.removal) == self._changes.last():
             return
         with self._marked():
             if opening := position != self._opened:
@@ -171,7 +173,7 @@ class Upkeep:
             self._follow(progress)
 
     def _add(self, position: Position, progress: Progress) -> Position:
-        _, last, _ = self._store.size()
+        _, last, _ = self._changes.size()
         taken = 0
         while batch := self._store.scan(position.passage, BATCH):
             vectors = self._store.vectors(p.id for _, p in batch)
@@ -186,7 +188,7 @@ class Upkeep:
         return position
 
     def _remove(self, position: Position, progress: Progress) -> Position:
-        while removals := self._store.removals(position.removal, BATCH):
+        while removals := self._changes.removals(position.removal, BATCH):
             self._index.apply([], [(r.collection_id, r.passage_id) for r in removals])
             position = self._reach(Position(position.making, position.passage, removals[-1].number))
             progress(self.name, len(removals))
@@ -194,13 +196,13 @@ class Upkeep:
 
     def _reach(self, position: Position) -> Position:
         self._index.set_number(str(position))
-        self._store.set_position(self.name, position)
+        self._changes.set_position(self.name, position)
         return position
 
     def _compare(self, position: Position, *, opening: bool) -> None:
         """Raises IndexDamagedError where the index holds more or fewer passages than the store, or, when it was opened,
         does not find what it holds."""
-        passages, *last = self._store.size()
+        passages, *last = self._changes.size()
         trouble = ""
         if [position.passage, position.removal] == last and (count := self._index.count()) != passages:
             trouble = f"it holds {count} passages instead of {passages}"
