@@ -9,6 +9,7 @@ from golden_answers import COMMAND, FOLDER, asked, differences, golden, golden_a
 from agent.runs.open import open_runs
 from agent.runs.service import Runs
 
+pytestmark = pytest.mark.timeout(600)  # the samples are indexed first
 QUICK = (
     *("phones", "death-penalty", "remote-work", "housing", "flat-earth"),
     *("reworded-zoos", "choice", "fact", "follow-up", "refusal"),
