@@ -1,4 +1,7 @@
-"""The golden answers: forty questions are answered from the samples as they were when the answers were written."""
+"""The golden answers: forty questions are answered from the samples as they were when the answers were written.
+
+`pytest tests/test_golden.py -m golden` compares ten of them, as `make test` does.
+"""
 
 from collections.abc import AsyncIterator
 
@@ -23,7 +26,8 @@ async def runs(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Runs]:
 
 
 @pytest.mark.asyncio(loop_scope="module")
-@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in asked()])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.golden if n in QUICK else ()) for n in asked()])
 async def test_the_answer_is_the_one_that_was_written(runs: Runs, name: str) -> None:
     changed = differences(golden(name), await golden_answer(runs, asked()[name]))
     assert not changed, "\n".join([f"tests/golden/{name}.json:", *changed, f"If so it shall be: {COMMAND}"])
