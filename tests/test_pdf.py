@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pypdf
 import pytest
-from pdf_files import BODY, PICTURE, drawn, lines, pdf_of
+from written_files import BODY, PICTURE, drawn, lines, pdf_of
 
 from tools.errors import SourceError
 from tools.ingest.line_ends import Vocabulary
@@ -147,7 +147,7 @@ def test_a_page_that_lies_on_its_side_is_read(tmp_path: Path, rotated: int) -> N
             f"BT /F1 10 Tf {matrix} {800 - y if turned else x} {x if turned else y} Tm ({text}) Tj ET"
             for x, y, text in BODY
         ]
-        found = read(tmp_path / "a.pdf", pdf_of([drawn(*pieces)], page=f"/Rotate {rotated}"))
+        found = read(tmp_path / "a.pdf", pdf_of([drawn(*pieces)], page=b"/Rotate %d" % rotated))
         assert forms(found) == [("paragraph", TEXT)]
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from office_files import epub, odt, one, paragraph, word
-from pdf_files import BODY, drawn, pdf_of
+from written_files import BODY, drawn, pdf_of
 
 from tools.ingest.html import html_document
 from tools.ingest.raised import raised_as
