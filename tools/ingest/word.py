@@ -12,13 +12,13 @@ from tools.ingest.html_tree import parse
 from tools.ingest.markup import blocks_of
 from tools.ingest.packed import Package, attr, local, opened
 from tools.ingest.raised import write_raised
+from tools.ingest.tables import repeat_merged
 from tools.ingest.tidy import tidied
 from tools.ingest.word_parts import NOTES, Styles, prepare
 from tools.passages import Block, SourceDocument
 
 _MAP = [f"p.h{level} => h{level}:fresh" for level in range(1, 7)]
 _MAP += ["p.item => ul > li:fresh", "p.caption => figcaption:fresh"]
-_LONGEST_REPEATED = 200  # characters: a longer cell that is merged over many rows stands in the first of them only
 
 
 def read_docx(path: Path, name: str) -> Iterator[SourceDocument]:
@@ -68,23 +68,5 @@ def _blocks(html: str, left_out: Counter[str]) -> list[Block]:
     left_out.update(tidied(body))
     left_out["note marks"] += write_raised(body)
     for table in body.iter("table"):
-        _repeat_merged(table)
+        repeat_merged(table)
     return list(blocks_of(body))
-
-
-def _repeat_merged(table: Any) -> None:
-    """A cell that is merged over several rows stands in each of them, so that each row says all that it says."""
-    from copy import deepcopy
-
-    rows = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
-    for at, row in enumerate(rows):
-        column = 0
-        for cell in row:
-            for below in rows[at + 1 : at + int(cell.attrib.pop("rowspan", "1"))]:
-                copy = deepcopy(cell)
-                if len("".join(copy.itertext())) > _LONGEST_REPEATED:
-                    copy[:] = []
-                widths = [int(each.get("colspan", "1")) for each in below]
-                place = next((i for i in range(len(widths)) if sum(widths[:i]) >= column), len(widths))
-                below.insert(place, copy)
-            column += int(cell.get("colspan", "1"))

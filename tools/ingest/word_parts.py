@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from tools.ingest.packed import attr, child, local, number
+from tools.ingest.packed import attr, child, local, newest, number
 from tools.ingest.styles import form_of_name, is_contents
 from tools.ingest.tidy import drop
 
@@ -105,7 +105,7 @@ class _Prepared:
         if name == "sdt" and properties is not None and _is_on(child(properties, "showingPlcHdr")):
             return self._without(each, "prompts to fill in")
         if name == "AlternateContent":
-            self._become(each, "smartTag", _newest(each))
+            self._become(each, "smartTag", newest(each))
         elif name in _DRAWN:
             return self._drawn(each)
         elif name == "oMath":
@@ -163,10 +163,3 @@ class _Prepared:
             self._left_out[counted] += 1
         drop(each)
         return False
-
-
-def _newest(element: Any) -> list[Any]:
-    """Of the ways in which one thing is written down for newer and older programs, the newest that has text."""
-    ways = [each for each in element if local(each) in ("Choice", "Fallback")]
-    texts = [each for each in ways if any(local(inner) == "t" for inner in each.iter())]
-    return [inner for way in [*texts, *ways][:1] for inner in way]
