@@ -18,7 +18,8 @@ from tools.passages import SourceDocument
 _TAGS = {"p": "p", "list": "ul", "list-item": "li", "list-header": "li", "table": "table", "table-row": "tr"}
 _TAGS |= {"line-break": "br", "body": "body"}
 _DROPPED = {
-    **dict.fromkeys(("image", "object", "object-ole"), "images and embedded objects"),
+    "image": "images",
+    **dict.fromkeys(("object", "object-ole"), "embedded objects"),
     **dict.fromkeys(("hidden-text", "hidden-paragraph"), "hidden texts"),
     **dict.fromkeys(("note-citation", "forms", "sequence-decls", "ruby-text", "title", "desc"), ""),
     **dict.fromkeys(("variable-decls", "user-field-decls", "covered-table-cell", "bookmark"), ""),

@@ -63,13 +63,16 @@ def _codepage(data: bytes) -> str:
 def _plain(text: str) -> str:
     from striprtf.striprtf import rtf_to_text
 
-    found = str(rtf_to_text(text, errors="replace"))
+    found = str(rtf_to_text(text, errors="replace"))  # type: ignore[no-untyped-call]
     return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # halves of signs that come as two
 
 
 def _signed(text: str) -> str:
     """The document with signs for its headings, items, notes and raised texts, and without hidden and deleted text."""
-    signs = {number: _sign(name, words) for number, words, name in _STYLE.findall(text)}
+    signs: dict[str, str] = {}
+    for number, words, name in _STYLE.findall(text):
+        base = re.search(r"\\sbasedon(\d+)", words)
+        signs[number] = _sign(name, words) or signs.get(base[1] if base else "", "")
 
     def styled(match: re.Match[str]) -> str:
         sign = (chr(ord(_HEADING) + min(int(match[2]), 8) + 1)) if match[1] else signs.get(match[2])
@@ -85,8 +88,9 @@ def _signed(text: str) -> str:
 
 def _sign(style: str, words: str) -> str:
     outline = re.search(r"\\outlinelevel([0-8])", words)
-    form, level = ("heading", int(outline[1]) + 1) if outline else form_of_name(style) or ("paragraph", 0)
-    return _CONTENTS if is_contents(style) else _FORMS.get(form, "") + (chr(ord(_HEADING) + level) if level else "")
+    form, level = form_of_name(style) or ("paragraph", 0)
+    level = int(outline[1]) + 1 if outline else level
+    return _CONTENTS if is_contents(style) else chr(ord(_HEADING) + level) if level else _FORMS.get(form, "")
 
 
 def _asides_last(text: str) -> str:
@@ -102,7 +106,9 @@ def _asides_last(text: str) -> str:
             break
         pieces.append(text[place : start.start()])
         inside = re.sub(r"\\par(?![a-z])", " ", text[start.end() : brace.start()]) if start[1] == "footnote" else ""
-        asides.append(f"\\par\\pard {{{_FORMS['note']}{inside}}}" if inside else f"\\par {{{text[start.end() : brace.end()]}")
+        asides.append(
+            f"\\par\\pard {{{_FORMS['note']}{inside}}}" if inside else f"\\par {{{text[start.end() : brace.end()]}"
+        )
         place = brace.end()
     whole = "".join(pieces) + text[place:]
     end = whole.rfind("}")
@@ -125,7 +131,7 @@ def _blocks(text: str, left_out: Counter[str]) -> Iterator[Block]:
             left_out["lines of contents"] += 1
         elif shown := " ".join(_unsigned(said).split()):
             level = max((ord(c) - ord(_HEADING) for c in said if _HEADING < c <= "\ue029"), default=0)
-            told = next((form for form, sign in _FORMS.items() if sign in said), "paragraph")
+            told: BlockForm = next((form for form, sign in _FORMS.items() if sign in said), "paragraph")
             form: BlockForm = "heading" if level else "item" if shown.startswith("• ") else told
             yield Block(shown.removeprefix("• "), form, level)
 

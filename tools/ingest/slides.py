@@ -110,7 +110,9 @@ def _chart(chart: Any) -> Iterator[Block]:
 
 def _points(series: Any, *names: str) -> dict[str, str]:
     found = next((each for each in series if local(each) in names), None)
-    return {point.get("idx", ""): _rounded(each.text or "") for point in _named(found, "pt") for each in _named(point, "v")}
+    return {
+        point.get("idx", ""): _rounded(each.text or "") for point in _named(found, "pt") for each in _named(point, "v")
+    }
 
 
 def _rounded(value: str) -> str:

@@ -28,7 +28,9 @@ def read_docx(path: Path, name: str) -> Iterator[SourceDocument]:
         root = package.xml(main)
         if local(root) != "document":
             raise ValueError("its main part is something else")
-        parts = {each.kind: package.xml(each.part) for each in package.relations(main) if each.kind in ("styles", *NOTES)}
+        parts = {
+            each.kind: package.xml(each.part) for each in package.relations(main) if each.kind in ("styles", *NOTES)
+        }
         _count_running(package, main, left_out)
         try:
             html = _html(root, Styles(parts.pop("styles", ())), parts, left_out)

@@ -112,13 +112,17 @@ class _Prepared:
             self._become(each, "r", [self._made("t", text="".join(each.itertext()))])
         elif name in _THROUGH:
             self._become(each, "smartTag", list(each))
-        elif name.endswith("noteReference") and attr(each, "id") + name.replace("Reference", "s") not in self._notes:
-            return self._without(each)
-        elif name in _DROPPED or (name == "gridSpan" and number(attr(each, "val")) < 1):
+        elif name in _DROPPED or self._is_broken(each, name):
             return self._without(each)
         elif name in _COUNTED:
             return self._without(each, _COUNTED[name]) if local(each.getparent()) != "trPr" else True
         return True
+
+    def _is_broken(self, each: Any, name: str) -> bool:
+        """Whether it refers to no note that there is, or is no width of a cell."""
+        if name.endswith("noteReference"):
+            return attr(each, "id") + name.replace("Reference", "s") not in self._notes
+        return name == "gridSpan" and number(attr(each, "val")) < 1
 
     def _paragraph(self, each: Any, properties: Any) -> bool:
         if properties is None:
