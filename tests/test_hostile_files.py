@@ -52,7 +52,10 @@ def merged_odt(path: Path) -> Path:
 
 def merged_pptx(path: Path) -> Path:
     inside = f'<a:tc gridSpan="{MANY}" rowSpan="{MANY}"><a:txBody><a:p><a:r><a:t>a</a:t></a:r></a:p></a:txBody></a:tc>'
-    return slides(path, shape("b") + f"<p:graphicFrame><a:tbl><a:tr>{inside * 2}</a:tr></a:tbl></p:graphicFrame>")
+    uri = "http://schemas.openxmlformats.org/drawingml/2006/table"
+    grid = f"<a:tbl><a:tblGrid/><a:tr>{inside * 2}</a:tr></a:tbl>"
+    frame = f'<a:graphic><a:graphicData uri="{uri}">{grid}</a:graphicData></a:graphic>'
+    return slides(path, shape("b") + f"<p:graphicFrame>{frame}</p:graphicFrame>")
 
 
 def merged_html(path: Path) -> Path:
