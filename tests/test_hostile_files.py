@@ -90,7 +90,7 @@ def looping_pdf(levels: int = 9) -> bytes:
     """A page of a few bytes whose forms draw each other ten times each, down to a word."""
     forms = b"".join(
         b"%d 0 obj\n<< /Type /XObject /Subtype /Form /BBox [0 0 600 800] /Resources << /XObject << /F %d 0 R >> "
-        b"/Font << /F1 5 0 R >> >> /Length %d >>\nstream\n%b\nendstream\nendobj\n" % (n, n + 1, len(drawn), drawn)
+        b"/Font << /F1 3 0 R >> >> /Length %d >>\nstream\n%b\nendstream\nendobj\n" % (n, n + 1, len(drawn), drawn)
         for n in range(10, 10 + levels)
         for drawn in [b"/F Do " * 10 if n < 9 + levels else b"BT /F1 12 Tf 72 700 Td (word) Tj ET"]
     )
