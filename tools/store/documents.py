@@ -1,8 +1,8 @@
-"""The rows of a document: its own, its passages', their vectors', and the lines that tell the indexes of them."""
+"""The rows of a document: its own, its passages', their vectors', and what tells the indexes of those that go."""
 
 import hashlib
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import cast
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.passages import PassageText, SourceDocument
+from tools.store.changes import removed
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def remove_document(db: sqlite3.Connection, collection_id: int, external_id: str
     if row is None:
         return 0
     ids = [r[0] for r in db.execute("SELECT id FROM passages WHERE document_id = ?", (row["id"],))]
-    journal(db, collection_id, ids, "remove")
+    removed(db, collection_id, ids)
     db.execute("DELETE FROM documents WHERE id = ?", (row["id"],))
     return len(ids)
 
@@ -102,7 +103,6 @@ def insert_document(db: sqlite3.Connection, collection_id: int, document: Prepar
     if document.sentences:
         rows = [(i, len(v), to_half(v)) for i, v in zip(ids, document.sentences, strict=True)]
         db.executemany("INSERT INTO sentence_vectors VALUES (?, ?, ?)", rows)
-    journal(db, collection_id, ids, "add")
     return len(ids)
 
 
@@ -112,12 +112,6 @@ def origins_of(db: sqlite3.Connection, collection_id: int, paths: Collection[str
     starts = tuple(p.rstrip("/") + "/" for p in paths)
     rows = db.execute(query, (collection_id,)).fetchall()
     return {key: origin for key, origin in rows if origin in paths or origin.startswith(starts)}
-
-
-def journal(db: sqlite3.Connection, collection_id: int, ids: Sequence[int], op: str) -> None:
-    """Tells the indexes of passages that they have to add or to remove."""
-    rows = [(collection_id, i, op) for i in ids]
-    db.executemany("INSERT INTO journal (collection_id, passage_id, op) VALUES (?, ?, ?)", rows)
 
 
 def to_half(vectors: NDArray[np.float32]) -> bytes:
