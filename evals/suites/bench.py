@@ -35,9 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one object")
     parser.add_argument("--judge", choices=JUDGES, default="both", help="of the part ask: one of the models alone")
     parser.add_argument("--passages", type=int, default=PASSAGES, help="of the part scale (default: %(default)s)")
-    parser.add_argument(
-        "--data", type=Path, help="folder where the part scale builds its store, and goes on if stopped"
-    )
+    parser.add_argument("--data", type=Path, help="folder where the part scale builds its store, or finds it built")
 
 
 def run(args: argparse.Namespace) -> int:
