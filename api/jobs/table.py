@@ -146,8 +146,8 @@ class JobTable:
 
 def _held(db: sqlite3.Connection) -> str:
     """The jobs that somebody works on, or has yet to let go of, as a list in JSON."""
-    owned = db.execute("SELECT id, owner, heartbeat FROM jobs WHERE owner IS NOT NULL")
-    return json.dumps([r["id"] for r in owned if is_alive(r["owner"], r["heartbeat"], STALE_SECONDS)])
+    owned = db.execute("SELECT id, heartbeat FROM jobs WHERE owner IS NOT NULL")
+    return json.dumps([r["id"] for r in owned if is_alive(r["heartbeat"], STALE_SECONDS)])
 
 
 def _job(row: sqlite3.Row) -> JobRow:

@@ -52,7 +52,6 @@ class KillReport:
     """Runs that read as interrupted after a kill."""
     resumed: int = 0
     """Of those, the ones that had an answer in the end."""
-    set_aside: int = 0
     """Runs of the file that were killed three times in one stage."""
     violations: list[str] = field(default_factory=list)
 
@@ -62,7 +61,6 @@ class KillReport:
             "kills": self.killed.total(),
             "interrupted": self.interrupted,
             "resumed": self.resumed,
-            "set aside": self.set_aside,
         }
 
 
@@ -177,15 +175,9 @@ class _Killer:
                 self._expect(f"run {row.id} ended once: {kinds}", whole and row.answer is not None)
 
     def _end_batch(self) -> None:
-        """The file gets each answer once, and no question was begun twice. What was killed three times in one stage is
-        gone on with by hand first, as its line says."""
+        """The file gets each answer once, and no question was begun twice."""
         command = ("batch", str(self._questions), "--out", str(self._answers))
         done = self._call(*command)
-        for row in [r for r in self._rows() if r.status == "set_aside"]:
-            self._report.set_aside += 1
-            by_hand = self._call("ask", "--resume", row.id).returncode
-            self._expect(f"run {row.id} goes on by hand ({by_hand})", by_hand in _ANSWERED)
-            done = self._call(*command)
         self._expect(f"the batch ends: {done.stderr[-300:]}", done.returncode == 0)
         lines = self._answers.read_text().splitlines() if self._answers.exists() else []
         counts = Counter(json.loads(line)["question"] for line in lines)

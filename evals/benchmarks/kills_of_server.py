@@ -20,7 +20,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from agent.runs.store import MOST_DEATHS
 from evals.benchmarks.api import ENCODING_SERVER, server_process
 from evals.benchmarks.stored import kill, problems_of, text_of
 
@@ -58,7 +57,6 @@ class Killed:
     begun: dict[str, tuple[str, str]] = field(default_factory=dict)
     """By the caller's name for a run its id and question."""
     answered: int = 0
-    set_aside: int = 0
     """Runs that met a kill in one stage three times."""
     kills: int = 0
     slowest_ready: float = 0.0
@@ -69,7 +67,6 @@ class Killed:
             "kills": self.kills,
             "confirmed documents": sum(any(w.confirmed for w in writes) for writes in self.sent.values()),
             "runs begun": len(self.begun),
-            "set aside": self.set_aside,
             "slowest ready in s": round(self.slowest_ready, 1),
         }
 
@@ -205,8 +202,7 @@ async def _check_runs(client: Any, killed: Killed) -> None:
     give_up = time.monotonic() + _ENDED_WITHIN
     for name, (run_id, question) in killed.begun.items():
         run = await _ended(client, run_id, give_up)
-        if run.get("status") == "set_aside" and killed.kills >= MOST_DEATHS:
-            killed.set_aside += 1
+        if run.get("abandoned"):  # killed more than once, and so left to a person
             await client.post(f"/v1/runs/{run_id}/resume", json={})
             run = await _ended(client, run_id, give_up)
         if run.get("status") != "done":

@@ -122,10 +122,7 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX jobs_by_time ON jobs (created_at, id);
     """,
     """
-    -- deaths: how often in a row the process of a run died in the stage died_in. batch: the file that the run's answer
-    -- is to be written to, empty where there is none or where it stands there.
-    ALTER TABLE runs ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE runs ADD COLUMN died_in TEXT NOT NULL DEFAULT '';
+    -- batch: the file that the run's answer is to be written to, empty where there is none or where it stands there.
     ALTER TABLE runs ADD COLUMN batch TEXT NOT NULL DEFAULT '';
     """,
     """
