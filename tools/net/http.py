@@ -34,6 +34,7 @@ LARGEST_REPLY = 20_000_000
 CONNECT_SECONDS = 5.0
 """The longest wait for a connection."""
 _ANSWERED = "steelman.answered"  # marks a request of which the head of a reply has come
+_SPENT = "steelman.spent"  # marks a 429 of an account that is empty, which no waiting helps
 _TRIES = 3
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
@@ -75,7 +76,7 @@ def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
                     response = await inner.handle_async_request(request)
                     response = await _readable(response, request)
                     request.extensions[_ANSWERED] = True
-                    if response.status_code not in RETRYABLE:
+                    if response.status_code not in RETRYABLE or _SPENT in response.extensions:
                         return response
                     pause = _retry_after(response.headers.get("retry-after", ""), pause)
                     if not _worth_waiting(pause, again):
@@ -103,11 +104,15 @@ async def _readable(response: "httpx.Response", request: "httpx.Request") -> "ht
         await response.aclose()
         raise httpx.DecodingError(f"what it sent {exc}", request=request) from exc
     response.stream = _bounded(response.stream, unpack)
-    if response.status_code != 400 or request.url.scheme != "http":
+    if response.status_code not in (400, 429):
         return response
-    if WANTS_TLS.search(said := await response.aread()):
+    said, found = await response.aread(), dict(response.extensions)
+    if response.status_code == 400 and request.url.scheme == "http" and WANTS_TLS.search(said):
         raise httpx.UnsupportedProtocol(SPEAKS_TLS, request=request)
-    return httpx.Response(400, headers=response.headers, stream=httpx.ByteStream(said), extensions=response.extensions)
+    if response.status_code == 429 and b"insufficient_quota" in said:
+        found[_SPENT] = True
+    body = httpx.ByteStream(said)
+    return httpx.Response(response.status_code, headers=response.headers, stream=body, extensions=found)
 
 
 def _bounded(stream: Any, unpack: Callable[[bytes], Iterator[bytes]]) -> "httpx.AsyncByteStream":

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 
 from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, PromptTooLongError, ProviderDownError, ProviderError, ProviderReplyError
+from tools.inference.chat import turns
 from tools.inference.chat.compatible import MARK, as_marked
 from tools.inference.chat.failures import (
     Refusal,
@@ -69,8 +70,6 @@ _BROKEN = (ValueError, TypeError, KeyError, AttributeError, IndexError)
 _OF_THE_REQUEST = (400, 413, 415, 422, 501)  # statuses of refusals of one request, which say nothing of the next
 _FORMS: dict[tuple[str, str], Form] = {}
 """What each model was found to take, by its address and name, for as long as the process lives."""
-_ALONE: set[tuple[str, str]] = set()
-"""Models whose server breaks one reply off when it is asked for another: they are asked one thing at a time."""
 
 
 class _RefusedError(ProviderReplyError):
@@ -121,8 +120,6 @@ class ChatModel:
         self.first_form = replace(vendor.form, lengths=lengths, temperature=temperature is not None)
         self._known = self.address, model
         self._learning = asyncio.Lock()  # one call at a time finds out what the model takes
-        self._turn = asyncio.Lock()
-        self._begun = self._ended = 0  # calls
         self._clients: dict[bool, BaseChatModel] = {}  # with and without the temperature
         self._http: Any = None
 
@@ -154,19 +151,14 @@ class ChatModel:
 
     async def _answer(self, system: str, user: str, shape: type[S]) -> S:
         """One reply, read; asked for alone where it was broken off by another call, and from then on."""
-        if self._known in _ALONE:
-            async with self._turn:
-                return self._read(await self._reply(system, user, shape), shape)
-        self._begun += 1
-        others, begun = self._begun - self._ended > 1, self._begun
+        here = turns.turns_at(self.address)
         try:
-            return self._read(await self._reply(system, user, shape), shape)
+            async with here.taken() as shared:
+                return self._read(await self._reply(system, user, shape), shape)
         except _BrokenOffError:
-            if not others and self._begun == begun:
+            if not shared():
                 raise
-            _ALONE.add(self._known)
-        finally:
-            self._ended += 1
+            here.alone = True
         return await self._answer(system, user, shape)
 
     def _read(self, reply: Reply, shape: type[S]) -> S:
