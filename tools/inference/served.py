@@ -57,14 +57,15 @@ async def post(client: "AsyncOpenAI", url: str, body: dict[str, Any], name: str)
         said = without_key(exc.response.text, {"authorization": client.api_key})
         raise RefusedError(status_error(name, exc.status_code, said), exc.status_code, said) from exc
     except openai.OpenAIError as exc:
-        if own := own_error(exc):
-            raise own from exc
-        failure = connection_failure(exc)
-        if isinstance(failure, httpx.TimeoutException):
-            raise ProviderDownError(f"{name} did not answer in time.") from failure
-        raise ProviderDownError(f"{name} cannot be reached ({cause(failure or exc, url)}).") from (failure or exc)
+        failure: Exception = connection_failure(exc) or exc
+        own = own_error(exc)
     except (ValueError, RecursionError) as exc:
         raise ProviderReplyError(f"{name} answered with something that is no JSON.") from exc
+    if own:  # outside of what was caught, which came from it
+        raise own
+    if isinstance(failure, httpx.TimeoutException):
+        raise ProviderDownError(f"{name} did not answer in time.") from failure
+    raise ProviderDownError(f"{name} cannot be reached ({cause(failure, url)}).") from failure
 
 
 class RefusedError(ProviderDownError):
