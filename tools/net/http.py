@@ -12,7 +12,7 @@ import json
 import random
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Set
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -35,6 +35,7 @@ CONNECT_SECONDS = 5.0
 """The longest wait for a connection."""
 _ANSWERED = "steelman.answered"  # marks a request of which the head of a reply has come
 _SPENT = "steelman.spent"  # marks a 429 of an account that is empty, which no waiting helps
+_USUAL = frozenset("host accept accept-encoding connection content-type content-length transfer-encoding".split())
 _TRIES = 3
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
@@ -61,6 +62,13 @@ def open_client(
         timeout=httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
         trust_env=False,
     )
+
+
+def strip_headers(request: "httpx.Request", kept: Set[str]) -> None:
+    """Takes out the headers that a client adds of itself: what it knows of this machine, and whatever the environment
+    names. kept: those that are sent beside the usual."""
+    for name in [n for n in request.headers if n.lower() not in _USUAL | kept]:
+        del request.headers[name]
 
 
 def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":

@@ -56,12 +56,13 @@ def fetch(source: str) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError
 
-    raised = tuple(kind for kind in HfHubHTTPError.__bases__ if issubclass(kind, Exception))  # of its HTTP client
+    of_its_client = tuple(kind for kind in HfHubHTTPError.__bases__ if issubclass(kind, Exception))
+    raised: tuple[type[Exception], ...] = (OSError, ValueError, *of_its_client)
     try:
         folder = Path(snapshot_download(source, allow_patterns=list(_READ), ignore_patterns=list(_UNREAD)))
         if not any(folder.glob("*.safetensors")):
             snapshot_download(source, allow_patterns=["pytorch_model*"])
-    except (OSError, ValueError, *raised) as exc:
+    except raised as exc:
         raise ModelError(
             f"{source} could not be downloaded ({cause(exc)}). Check name and connection, and try again: it goes on "
             "where it was."

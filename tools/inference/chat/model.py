@@ -45,6 +45,7 @@ from tools.net.http import (
     is_local,
     open_client,
     status_error,
+    strip_headers,
     without_login,
 )
 
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import BaseMessage
 
-_SENT = frozenset("host accept accept-encoding connection content-type content-length transfer-encoding".split())
 _ACCOUNT = frozenset({"openai-organization", "openai-project"})
 LARGEST_TEXT = 100_000
 """Characters of one reply at most."""
@@ -269,14 +269,11 @@ class ChatModel:
         return self._clients[temperature]
 
     async def _only_ours(self, request: "httpx.Request") -> None:
-        """Takes out the headers that the client adds of itself: what it knows of this machine, and whatever the
-        environment names; and the times that it would wait. OpenAI itself is told the organisation and project that
-        its own variables name."""
+        """Takes out the headers that the client adds of itself, and the times that it would wait. OpenAI itself is told
+        the organisation and project that its own variables name."""
         login = {"authorization"} if "@" in urlsplit(self._url).netloc else frozenset()  # of the address
-        kept = _SENT | self._vendor.headers | login | (_ACCOUNT if self._url == OPENAI else frozenset())
         request.extensions[MARK] = MARK in request.headers
-        for name in [n for n in request.headers if n.lower() not in kept]:
-            del request.headers[name]
+        strip_headers(request, self._vendor.headers | login | (_ACCOUNT if self._url == OPENAI else frozenset()))
         left = current_budget().seconds_left()
         silence = max(self._silence, left) if math.isfinite(left) else self._silence
         request.extensions["timeout"] = self._http.timeout.as_dict() | {"read": silence}
