@@ -42,20 +42,30 @@ class IndexFolder:
             self.folder.mkdir(parents=True)
 
 
-def index_error(name: str, where: object, exc: BaseException) -> StoreError:
+def index_error(name: str, folder: Path, exc: BaseException) -> StoreError:
     """An index's own words for a failure, as IndexDamagedError where its files may be at fault, else as an error that
     says what is."""
     text = str(exc)
-    if isinstance(where, Path) and any(words in text for words in _FULL):
-        return full_error(where)
-    if any(words in text for words in (*_FULL, *_OUTSIDE)):
-        return StoreError(f"the {name} index in {where} cannot be used now ({text}). Put that right, then try again.")
+    if any(words in text for words in _FULL):
+        return full_error(folder)
+    if is_outside(text):
+        return StoreError(f"the {name} index in {folder} cannot be used now ({text}). Put that right, then try again.")
+    return damaged(name, f"in {folder}", exc)
+
+
+def damaged(name: str, where: str, exc: BaseException) -> IndexDamagedError:
+    """That the index is at fault, which has it made again."""
     hint = "Make it again: `python -m agent rebuild`."
     error = IndexDamagedError(
-        f"the {name} index in {where} cannot be used ({text}). {hint} Your documents are safe in the store.", hint=hint
+        f"the {name} index {where} cannot be used ({exc}). {hint} Your documents are safe in the store.", hint=hint
     )
     error.index = name
     return error
+
+
+def is_outside(text: str) -> bool:
+    """Whether an error's words blame something else than the index."""
+    return any(words in text for words in (*_FULL, *_OUTSIDE))
 
 
 def is_panic(exc: BaseException) -> bool:
