@@ -1,32 +1,27 @@
-"""Documents, passages and vectors in SQLite, with a journal from which the indexes are brought up to date."""
+"""Documents, passages and vectors in SQLite."""
 
 import sqlite3
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tools.errors import AmbiguousDocumentError, EncoderMismatchError, UnknownCollectionError
-from tools.passages import Passage, SourceDocument
+from tools.passages import Passage
 from tools.shell import command
+from tools.store.changes import EVERYTHING, Changes, removed
 from tools.store.database import Database
 from tools.store.documents import (
     KnownDocument,
     PreparedDocument,
-    adopt_document,
-    documents_before,
     find_document,
     from_half,
     insert_document,
-    journal,
     origins_of,
     remove_document,
-    texts_of,
     to_half,
 )
 from tools.store.kept_passages import KeptPassages
@@ -34,9 +29,6 @@ from tools.store.web_passages import WebPassages
 
 SAMPLES = "samples"
 """The collection that holds the starter corpus; what comes from it is marked as a sample wherever it is cited."""
-
-EVERYTHING = 0
-"""Stands for all passages of a collection where the journal removes them: a line for each would take minutes."""
 
 _NAMED = 3
 
@@ -60,23 +52,14 @@ class CollectionInfo:
     passages: int
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One line of the journal: a passage that an index has to add or to remove, or `EVERYTHING` of a collection."""
-
-    seq: int
-    collection_id: int
-    passage_id: int
-    op: Literal["add", "remove"]
-
-
 class Store:
-    """What was ingested. Every change and its journal lines are one transaction."""
+    """What was ingested. Every change and what tells the indexes of it are one transaction."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
         self.web = WebPassages(database)
         self.kept = KeptPassages(database)
+        self.changes = Changes(database)
 
     # Collections
 
@@ -135,7 +118,7 @@ class Store:
         with self._db.write() as db:
             query = "SELECT COUNT(*) FROM passages p JOIN documents d ON d.id = p.document_id WHERE d.collection_id = ?"
             count = int(db.execute(query, (collection_id,)).fetchone()[0])
-            journal(db, collection_id, [EVERYTHING], "remove")
+            removed(db, collection_id, [EVERYTHING])
             db.execute("DELETE FROM collections WHERE id = ?", (collection_id,))
         return count
 
@@ -143,15 +126,9 @@ class Store:
 
     def known_documents(self, collection_id: int) -> dict[str, KnownDocument]:
         """What is stored, by identity, for telling what an ingest need not do again."""
-        columns = "external_id, content_hash, origin, reading, language, shown_id"
+        columns = "external_id, content_hash, origin, language, shown_id"
         query = f"SELECT {columns} FROM documents WHERE collection_id = ?"
         return {key: KnownDocument(*known) for key, *known in self._db.rows(query, (collection_id,))}
-
-    def adopt(self, collection_id: int, documents: Sequence[tuple[str, SourceDocument]]) -> None:
-        """Gives stored documents of the same content, each by its identity so far, that which they are known by now."""
-        with self._db.write() as db:
-            for known_as, source in documents:
-                adopt_document(db, collection_id, known_as, source)
 
     def read_from(self, name: str, paths: Sequence[str]) -> dict[str, str]:
         """Identities of the documents that were read from these files or below these folders (whole paths), with the
@@ -160,31 +137,12 @@ class Store:
         with self._db.read() as db:
             return origins_of(db, collection_id, paths)
 
-    def read_before(self, name: str, endings: Sequence[str]) -> int:
-        """How many files with these endings were read by earlier versions of the readers."""
-        collection_id, _ = self.collection(name)
-        with self._db.read() as db:
-            return sum(key.lower().endswith(tuple(endings)) for key in documents_before(db, collection_id))
-
-    def from_before(self, name: str) -> list[str]:
-        """Identities of the documents that were stored before files were known by their whole paths, and that no file
-        has been found for since; web pages are known by their addresses and are not among them."""
-        collection_id, _ = self.collection(name)
-        with self._db.read() as db:
-            return [key for key, origin in documents_before(db, collection_id).items() if not origin]
-
-    def texts(self, collection_id: int, identity: str) -> list[str]:
-        """The texts of a document's passages, in order; none where there is no such document."""
-        with self._db.read() as db:
-            return texts_of(db, collection_id, identity)
-
     def put(self, collection_id: int, documents: Sequence[PreparedDocument]) -> int:
         """Stores the documents, each replacing an older one of the same id; returns the passages stored."""
         stored = 0
         with self._db.write() as db:
             for document in documents:
-                for older in {document.replaces or document.source.identity, document.source.identity}:
-                    remove_document(db, collection_id, older)
+                remove_document(db, collection_id, document.source.identity)
                 stored += insert_document(db, collection_id, document)
         return stored
 
@@ -268,6 +226,14 @@ class Store:
         query = f"{columns} WHERE p.id > ? ORDER BY p.id LIMIT ?"
         return [(collection, Passage(*row)) for collection, *row in self._db.rows(query, (after, limit))]
 
+    def sample(self, count: int, up_to: int) -> list[tuple[int, Passage, NDArray[np.float32]]]:
+        """(Collection id, passage, vector) of about so many passages from all over, none with an id above `up_to`."""
+        step = max(1, up_to // count)
+        batches = [self.scan(after, 1) for after in range(0, up_to, step)]
+        found = {p.id: (c, p) for batch in batches for c, p in batch if p.id <= up_to}
+        vectors = self.vectors(found)
+        return [(c, p, vectors[i]) for i, (c, p) in found.items() if i in vectors]
+
     def replace_vectors(self, vectors: dict[int, NDArray[np.float32]]) -> None:
         """Other vectors for stored passages; one that was deleted in the meantime stays deleted."""
         with self._db.write() as db:
@@ -298,44 +264,6 @@ class Store:
                 db.execute("INSERT OR IGNORE INTO meta VALUES ('store_id', ?)", (uuid.uuid4().hex,))
             known = self.note("store_id")
         return known
-
-    # The journal
-
-    @property
-    def path(self) -> Path:
-        """The file that it lies in."""
-        return self._db.path
-
-    def size(self) -> tuple[int, int]:
-        """The count of all passages, and the last line of the journal at the same moment."""
-        query = """
-            SELECT (SELECT COUNT(*) FROM passages) AS passages,
-                COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'journal'), 0) AS seq
-        """
-        [row] = self._db.rows(query)
-        return row["passages"], row["seq"]
-
-    def entries(self, collections: dict[int, int]) -> list[tuple[int, Passage, NDArray[np.float32]]]:
-        """(Collection id, passage, vector) of what is still there of these passages, each with its collection's id."""
-        passages, vectors = self.passages(collections), self.vectors(collections)
-        return [(collections[i], p, vectors[i]) for i, p in sorted(passages.items()) if i in vectors]
-
-    def last_seq(self) -> int:
-        return sum(row["seq"] for row in self._db.rows("SELECT seq FROM sqlite_sequence WHERE name = 'journal'"))
-
-    def changes(self, after: int, limit: int) -> list[Change]:
-        query = "SELECT seq, collection_id, passage_id, op FROM journal WHERE seq > ? ORDER BY seq LIMIT ?"
-        return [Change(*row) for row in self._db.rows(query, (after, limit))]
-
-    def projection(self, name: str) -> sqlite3.Row | None:
-        """The row of stamp, applied_seq and rebuilt_to of an index, or None before it was first made."""
-        return next(iter(self._db.rows("SELECT * FROM projections WHERE name = ?", (name,))), None)
-
-    def set_projection(self, name: str, stamp: str, applied_seq: int, rebuilt_to: int | None) -> None:
-        """Records how far an index is; lines of the journal that every index has applied are dropped."""
-        with self._db.write() as db:
-            db.execute("INSERT OR REPLACE INTO projections VALUES (?, ?, ?, ?)", (name, stamp, applied_seq, rebuilt_to))
-            db.execute("DELETE FROM journal WHERE seq <= (SELECT MIN(applied_seq) FROM projections)")
 
 
 def check_encoder(collection: str, made_by: str, encoder: str) -> None:
