@@ -1,7 +1,6 @@
 """The paths and links that documents name are there."""
 
 import re
-from pathlib import Path
 
 from conftest import ROOT
 
