@@ -6,23 +6,20 @@ request ─▶ guard (api/guard/) ─▶ routes (api/routes/) ─▶ service ─
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import cast
 
 from fastapi import FastAPI
 
 from agent.settings import Settings
-from api.callers import Caller
 from api.completions.problems import OpenAIProblems
 from api.guard.guard import Guard
 from api.guard.outside import Outside
 from api.handlers import add_handlers
 from api.mcp import mounted
-from api.mcp.server import Opened, build_server
 from api.observing.metrics import Metrics
 from api.openapi import openapi_of
 from api.problems import responses
 from api.routes import asking, completions, documents, jobs, judging, runs, server
-from api.service import OpenRuns, Service, open_service
+from api.service import OpenRuns, open_service
 from tools.memory import given_back
 
 _ABOUT = "Every side's strongest sourced case for a contentious question. Failures are problem documents (RFC 9457)."
@@ -34,17 +31,8 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
     figures = Metrics()
 
     @asynccontextmanager
-    async def opened() -> AsyncIterator[Opened]:
-        async def service() -> Service:
-            return cast(Service, app.state.service)
-
-        yield service
-
-    assistants = build_server(opened, Caller())
-
-    @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with given_back(), open_service(settings, opening) as service, assistants.session_manager.run():
+        async with given_back(), open_service(settings, opening) as service, app.state.mcp.run():
             app.state.service = service
             service.on_end = figures.run_ended
             figures.watch_runs(lambda: len(service.runs.at_work), settings.api_runs)
@@ -70,7 +58,7 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
         for router in (getattr(family, "listing", None), family.router):
             if router:
                 app.include_router(router)
-    app.router.routes.extend(mounted.routes(assistants, settings))
+    app.state.mcp = mounted.mount(app, settings)
     app.mount(server.ASSETS, server.assets())
     app.openapi = partial(openapi_of, app)  # type: ignore[method-assign]  # as its documentation says
     app.add_middleware(Guard, settings=settings, metrics=figures)
