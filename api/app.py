@@ -61,8 +61,12 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
     app.state.mcp = mounted.mount(app, settings)
     app.mount(server.ASSETS, server.assets())
     app.openapi = partial(openapi_of, app)  # type: ignore[method-assign]  # as its documentation says
+    _guard(app, settings, figures)
+    return app
+
+
+def _guard(app: FastAPI, settings: Settings, figures: Metrics) -> None:
     app.add_middleware(Guard, settings=settings, metrics=figures)
     app.add_middleware(OpenAIProblems)  # the outer one, since the guard's problems are told so too
     app.add_middleware(Outside, settings=settings)  # the outermost: all others see the path as it is here
     add_handlers(app)
-    return app
