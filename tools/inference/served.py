@@ -55,7 +55,9 @@ async def post(client: "AsyncOpenAI", url: str, body: dict[str, Any], name: str)
         return json.loads(response.content)
     except openai.APIStatusError as exc:
         said = without_key(exc.response.text, {"authorization": client.api_key})
-        raise RefusedError(status_error(name, exc.status_code, said), exc.status_code, said) from exc
+        refusal = RefusedError(str(status_error(name, exc.status_code, said)))
+        refusal.status, refusal.said = exc.status_code, " ".join(said.split())[:200]
+        raise refusal from exc
     except openai.OpenAIError as exc:
         failure: Exception = connection_failure(exc) or exc
         own = own_error(exc)
@@ -71,7 +73,4 @@ async def post(client: "AsyncOpenAI", url: str, body: dict[str, Any], name: str)
 class RefusedError(ProviderDownError):
     """A refusal, in words that say what to do. said: the server's own."""
 
-    def __init__(self, told: ProviderDownError, status: int, said: str) -> None:
-        super().__init__(str(told))
-        self.status = status
-        self.said = " ".join(said.split())[:200]
+    said = ""
