@@ -31,7 +31,7 @@ _SENTENCE = re.compile(r"[^.!?]+[.!?]")
 
 QUESTION = "Should voting be compulsory?"
 STAGES = {
-    "frame": "- neutral: one short question",
+    "frame": "- question: what is asked",
     "expand": "List the perspectives",
     "again": "new queries that could find",
     "write": "take its strongest point",
@@ -41,11 +41,8 @@ FOLLOW_UP: dict[str, Any] = {"question": "Should it be compulsory?", "earlier": 
 """What a run is given that asks it."""
 FRAMED = {
     "form": "polar",
-    "neutral": "Should voting be compulsory?",
-    "claim": "Voting should be compulsory.",
-    "negation": "Voting should not be compulsory.",
+    "question": "Should voting be compulsory?",
     "alternatives": [],
-    "topic": "compulsory voting",
     "focus": "",
 }
 SIDES = {

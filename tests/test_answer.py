@@ -16,9 +16,7 @@ from agent.answer.summary import THOUGH, is_settled, summarise
 from agent.state import Claim, Coverage, CoverageStatus, Failure, FramingState, RunState, StageName, Tier
 from tools.passages import Passage
 
-FRAMING = FramingState(
-    form="polar", neutral="Should towns build bridges?", claim="", negation="", alternatives=[], topic="", focus=""
-)
+FRAMING = FramingState(form="polar", question="Should towns build bridges?", alternatives=[], focus="")
 
 
 def coverage(passages: int, sources: int, status: Any = None) -> Coverage:

@@ -349,9 +349,7 @@ async def test_the_next_queries_are_about_the_claim() -> None:
 
 
 def counter_framing(point: str, form: Form = "counter") -> FramingState:
-    return FramingState(
-        form=form, neutral=BRIDGES, claim=PRO.statement, negation="", alternatives=[], topic="bridges", focus=point
-    )
+    return FramingState(form=form, question=BRIDGES, alternatives=[], focus=point)
 
 
 SAID = [

@@ -19,7 +19,7 @@ from agent.evidence.aspects import speaking_of
 from agent.evidence.followups import counter_rank
 from agent.inference import Models, RunJudge
 from agent.seams import Brief, Reading
-from agent.state import Perspective, asked_as
+from agent.state import Perspective, form_of
 from tools.inference.judges.judge import UNJUDGED, Pair, side_score
 from tools.inference.judges.quoting import AGAINST_ITSELF, GROUNDS, context, grounds_of, leanings, sureness, tiers
 from tools.language.quotable import Unit, units
@@ -117,8 +117,8 @@ async def stances_to(
         perspective["stance"] == "other" and perspective["contrary"] < perspective["id"]
     )
     first, second = (contrary, perspective["statement"]) if turned else (perspective["statement"], contrary)
-    first = asked_as(first)
-    pairs, end = [Pair(first, text, second) for text in texts], time.monotonic() + seconds
+    pairs = [Pair(first, text, second, form=form_of(perspective)) for text in texts]
+    end = time.monotonic() + seconds
     found = await (judge.closely if closely else judge.stances)(pairs, seconds)
     late = np.flatnonzero(np.isnan(found).any(axis=1))
     if closely and len(late):
@@ -195,8 +195,8 @@ class _Dispute:
 
 
 async def _view(models: Models, brief: Brief, found: list[Unit], vectors: NDArray[np.float32]) -> _View:
-    statement, focus, neutral = brief.perspective["statement"], brief.framing["focus"], brief.framing["neutral"]
-    known = await models.encode([statement, focus or statement, neutral])
+    statement, focus, question = brief.perspective["statement"], brief.framing["focus"], brief.framing["question"]
+    known = await models.encode([statement, focus or statement, question])
     nearness = vectors @ known.T
     near = np.maximum(nearness[:, 0], nearness[:, 2])
     best = _best(found, near)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.inference import Models
+from agent.providers.embedded.expanding import planned
 from agent.providers.embedded.framing import EmbeddedFramer
 from agent.providers.embedded.requerying import EmbeddedRequerier
 from agent.seams import Brief, Providers
@@ -56,13 +57,7 @@ class InstantExpander:
     """Two sides."""
 
     async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
-        first = Perspective(
-            id="p1", name="For", statement=framing["claim"], stance="supports", contrary="p2", origin="question"
-        )
-        second = Perspective(
-            id="p2", name="Against", statement=framing["negation"], stance="opposes", contrary="p1", origin="question"
-        )
-        return [first, second]
+        return planned(framing)
 
 
 def _first_sentence(text: str) -> str:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from agent.providers.embedded.expanding import planned
 from agent.providers.embedded.framing import EmbeddedFramer
-from agent.state import STAND_INS
 from evals.datasets.rows import json_rows
 from evals.reports.records import Record
 from evals.suite import GOLD
@@ -17,19 +16,15 @@ TYPED = GOLD / "typed.jsonl"
 def line_rows(path: Path) -> Iterator[Record]:
     """A row a line: the question as it would be asked and the statements of its sides. It has none where the sources
     have to give them, where a fact is looked up, and where the line is refused (its question is then empty).
-
-    `stated`: the sides are statements, and not Yes and No to the question or alternatives by their names. Raises
-    InputError with file, line and field.
+    Raises InputError with file, line and field.
     """
     for row in json_rows(path):
         question = row.text("question")
         framing = asyncio.run(EmbeddedFramer().frame(question, []))
         sides = [] if framing["form"] == "none" else planned(framing)
-        named = any(side["name"] in STAND_INS or side["statement"].endswith("?") for side in sides)
         yield {
             "kind": "line",
             "question": question,
-            "asked": "" if framing["form"] == "none" else framing["neutral"],
+            "asked": "" if framing["form"] == "none" else framing["question"],
             "sides": [side["statement"] for side in sides],
-            "stated": bool(sides) and not named,
         }

@@ -19,7 +19,7 @@ from tools.errors import InputError, SourceError, SteelmanError
 from tools.ingest.apart import read_apart
 from tools.ingest.limits import Limits
 from tools.ingest.readers import READERS
-from tools.language.grammar import frame
+from tools.language.question import read_question
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -93,7 +93,7 @@ def texts() -> "SearchStrategy[str]":
 
 def _questions(inputs: int, seed: int) -> Findings:
     def take(text: str) -> str:
-        return frame(check_question(text)).form
+        return read_question(check_question(text)).kind
 
     return drawn(texts(), inputs, seed, take)
 

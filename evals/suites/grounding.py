@@ -31,7 +31,6 @@ from tools.errors import InputError
 from tools.inference.encoders.encoder import Encoder, load_encoder
 from tools.inference.judges.embedded import load_judge
 from tools.inference.judges.judge import Judge, Pair
-from tools.language.grammar import negate
 from tools.language.grounding import grounding
 from tools.language.grounding.wording import objections
 from tools.language.sentences import split_sentences
@@ -124,7 +123,7 @@ def observe(items: Sequence[Item], encoder: Encoder, judge: Judge) -> Signals:
         wording.append(not objections(item.claim, item.passage, evidence))
         nearness.append(max(near))
         overlap.append(grounding.content_overlap(item.claim, item.passage))
-        contrary = negate(item.claim)
+        contrary = f"No: {item.claim}"
         asked["passage"].append([Pair(item.claim, item.passage)])
         asked["best"].append([Pair(item.claim, evidence[0])])
         asked["mean of 2"].append([Pair(item.claim, s) for s in evidence])

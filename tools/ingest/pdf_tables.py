@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import median
 
 from tools.ingest.pdf_pages import Piece
-from tools.language.grammar import is_word
+from tools.language.lexicon import is_word
 
 _Row = list[Piece]
 
