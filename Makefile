@@ -128,7 +128,7 @@ bench: $(DEV)
 	$(BIN)/python -m evals bench
 
 screenshots: $(DEV) browser
-	$(BIN)/python -m evals screenshots docs/screenshots
+	$(BIN)/python -m evals.screenshots docs/screenshots
 
 # Each keeps the versions that it has; to raise one: `make lock RAISE="--upgrade-package NAME"`. What is in requirements.lock
 # stands in no other but langgraph's, which is whole, and supply's, which shares nothing.
@@ -148,7 +148,7 @@ sbom: $(SUPPLY) $(FRESH)
 	  --output-reproducible --output-format JSON --output-file out/sbom.json
 
 licences: $(RUNTIME)
-	$(BIN)/python -m evals licences
+	$(BIN)/python -m evals.licences
 
 # Asks PyPI for known vulnerabilities of what is in the locks; needs a network, so that no test does.
 audit: $(SUPPLY)

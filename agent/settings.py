@@ -169,9 +169,6 @@ class Settings(Network):
         default="600/minute", description="Requests of one key: 600/minute, or several rates: 20/second; 600/minute."
     )
     api_upload: int = Field(default=25, ge=1, le=1000, description="Megabytes of one upload at most.")
-    api_patience: float = Field(
-        default=30.0, gt=0, description="Seconds in which a request has to arrive, and a reader has to read on."
-    )
     api_log_questions: bool = Field(default=False, description="Whether questions stand in the logs.")
 
     @field_validator("data_dir", mode="after")

@@ -147,7 +147,6 @@ _TITLES = {
     403: "The page or the name that the request comes from is not let in",
     404: "There is no such thing",
     406: "Nothing that the caller accepts can be sent",
-    408: "The request did not arrive in time",
     409: "Not in the state that things are in",
     413: "The body is too large",
     415: "The body is of another type",

@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Annotated, Any
@@ -28,12 +29,13 @@ from api.observing.notes import note
 from api.pages import Page
 from api.patterns import Cursor
 from api.problems import ProblemError, failed_run
-from api.room import Room
 from api.schemas import RetrieveRequest, RunDetails, RunList, RunSummary, Side
 from tools.errors import RunAbandonedError, RunBusyError, SteelmanError, UnknownRunError
 
 OpenRuns = Callable[[], AbstractAsyncContextManager[Runs]]
 _LOOK_AGAIN = 0.5
+_MOST_BESIDE = 4
+_COME_AGAIN = 10  # seconds: about what the runs at work need until one of them ends
 
 
 class Service:
@@ -45,10 +47,10 @@ class Service:
         self.settings = settings
         self._in_thread = in_thread
         self._caller_runs = CallerRuns(runs.database)
-        self._room = Room(settings, lambda: runs.at_work)
-        self.beside = self._room.beside
         self.jobs = Jobs(runs, settings, in_thread)
-        self._beginning = asyncio.Lock()
+        self._beginning = asyncio.Lock()  # so that limits hold for requests that come together
+        self._begun_by: dict[str, str] = {}  # run at work: the key that began it
+        self._beside: Counter[str] = Counter()  # requests of a key that judge or store
         self._followed: set[asyncio.Task[None]] = set()
         self._left: set[str] = set()  # runs of a server before this one that are still to be taken up
         self.on_end: Callable[[str], object] = lambda _: None
@@ -77,19 +79,19 @@ class Service:
 
         Raises ProblemError past a limit, and what `Runs.start` raises.
         """
-        if idempotency_key is None:
-            return await self._begin(caller, question, options, thread, None)
         async with self._beginning:
-            if known := await self._in_thread(self._caller_runs.begun, caller.key_id, idempotency_key):
-                return await self._same(known, question, options, thread)
+            if idempotency_key is not None:
+                known = await self._in_thread(self._caller_runs.begun, caller.key_id, idempotency_key)
+                if known:
+                    return await self._same(known, question, options, thread)
             return await self._begin(caller, question, options, thread, idempotency_key)
 
     async def _begin(
         self, caller: Caller, question: str, options: RunOptions, thread: str | None, idempotency_key: str | None
     ) -> str:
-        with self._room.for_a_run(caller):
-            run_id = await self.runs.start(question, options, thread)
-            self._room.begun(run_id, caller)
+        self._check_room(caller)
+        run_id = await self.runs.start(question, options, thread)
+        self._begun_by[run_id] = caller.key_id
         if not await self._in_thread(self._caller_runs.record, run_id, caller.key_id, idempotency_key):
             await self.runs.cancel(run_id)  # another process was quicker with the same idempotency key
             await self.runs.delete(run_id)
@@ -98,6 +100,27 @@ class Service:
         self._follow(run_id)
         note(run=run_id, question=question)
         return run_id
+
+    def _check_room(self, caller: Caller) -> None:
+        """Raises ProblemError (429) while too many runs are at work or wait, in all or of the caller's key."""
+        self._begun_by = {run: key for run, key in self._begun_by.items() if run in self.runs.at_work}
+        everybody, most = len(self.runs.at_work), self.settings.api_runs + self.settings.api_waiting
+        if everybody >= most:
+            raise _too_many(f"{everybody} runs are at work or wait their turn, and {most} is the most.")
+        own = list(self._begun_by.values()).count(caller.key_id)
+        if own >= self.settings.api_key_runs:
+            raise _too_many(f"{own} runs of this key are at work, and {self.settings.api_key_runs} is the most.")
+
+    @contextlib.contextmanager
+    def beside(self, caller: Caller) -> Iterator[None]:
+        """Room for work of the caller's that is no run: judging, storing. Raises ProblemError (429) past the most."""
+        if self._beside[caller.key_id] >= _MOST_BESIDE:
+            raise _too_many(f"{_MOST_BESIDE} requests of this key to judge or to store are at work, which is the most.")
+        self._beside[caller.key_id] += 1
+        try:
+            yield
+        finally:
+            self._beside[caller.key_id] -= 1
 
     async def run(self, caller: Caller, run_id: str) -> RunRow:
         """The caller's run of exactly this id; raises UnknownRunError for one that is not its own."""
@@ -207,9 +230,10 @@ class Service:
         if sides is None and row.status == "waiting":
             detail = f"Run {run_id} waits for its sides: send them as 'sides'. Its event 'waiting' has those planned."
             raise ProblemError(409, "run-waits", "The run waits for its sides", detail)
-        with self._room.for_a_run(caller):
+        async with self._beginning:
+            self._check_room(caller)
             await self._resume(run_id, None if sides is None else [side.model_dump() for side in sides])
-            self._room.begun(run_id, caller)
+            self._begun_by[run_id] = caller.key_id
 
     async def _resume(self, run_id: str, sides: list[dict[str, Any]] | None = None, *, by_hand: bool = True) -> None:
         """Goes on with the run, and follows it unless it was at work already or is done: it would be counted twice."""
@@ -280,6 +304,12 @@ class Service:
         except SteelmanError as exc:  # deleted meanwhile, waiting for a person, or set aside
             SERVER.warning("run %s is not taken up: %s", run_id, type(exc).__name__)
         return True
+
+
+def _too_many(detail: str) -> ProblemError:
+    headers = {"Retry-After": str(_COME_AGAIN)}
+    detail = f"{detail} Come again in {_COME_AGAIN} seconds."
+    return ProblemError(429, "too-many-runs", "Too many runs at once", detail, headers=headers)
 
 
 @asynccontextmanager

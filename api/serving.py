@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
+import threading
 from collections.abc import Generator
 from types import FrameType
 
@@ -13,8 +15,7 @@ from fastapi import FastAPI
 from agent.runs.open import open_runs
 from agent.settings import Settings
 from api.app import create_app
-from api.connections import patient
-from api.ending import Ending
+from api.connections import Connection
 from api.keys import Keys
 from api.loopback import is_loopback, listen
 from api.observing.logs import SERVER, configure, told_by_loop
@@ -25,17 +26,23 @@ from tools.memory import use_few_heaps
 from tools.store.database import Database
 
 _CLOSING_SECONDS = 3
+_CUT_SECONDS = 9.0
 
 
 class _Server(uvicorn.Server):
-    """Says where it listens once it does, and ends quietly on a signal, which uvicorn would send itself once more."""
+    """Says where it listens once it does; ends quietly on a signal, which uvicorn would send itself once more.
 
-    def __init__(self, config: uvicorn.Config, ending: Ending) -> None:
-        super().__init__(config)
-        self._ending = ending
+    A model that still computes cannot be interrupted: the process ends without it. What is cut off loses nothing, since
+    a change of the store is one transaction, and runs that nobody lets go of are free once their heartbeat is stale.
+    """
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self._ending.begin(sig, frame)
+        """The first signal gives the process some seconds, the second none."""
+        if self.should_exit:
+            os._exit(128 + sig)
+        cut = threading.Timer(_CUT_SECONDS, os._exit, (0,))
+        cut.daemon = True
+        cut.start()
         super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -50,7 +57,7 @@ class _Server(uvicorn.Server):
         try:
             yield
         finally:
-            if not self._ending.begun:  # else a second signal has to be heard to the very end
+            if not self.should_exit:  # else a second signal has to be heard to the very end
                 for sig, handler in before.items():
                     signal.signal(sig, handler)
 
@@ -74,14 +81,12 @@ def serve(settings: Settings, opening: OpenRuns | None = None) -> int:
 async def _serve(settings: Settings, sockets: list[socket.socket], opening: OpenRuns | None) -> None:
     asyncio.get_running_loop().set_exception_handler(told_by_loop)
     opened = opening() if opening else open_runs(settings, max_concurrent=settings.api_runs, warm=True)
-    ending = Ending()
     async with opened as runs:  # opened here, so that what it raises reaches the terminal
         app = create_app(settings, lambda: contextlib.nullcontext(runs))
         try:
-            await _Server(config_of(app, settings), ending).serve(sockets)
+            await _Server(config_of(app, settings)).serve(sockets)
         finally:
             end_readers()  # whose files nobody waits for any more
-    ending.put_away()
 
 
 def _check_locked(settings: Settings) -> None:
@@ -102,7 +107,7 @@ def config_of(app: FastAPI, settings: Settings) -> uvicorn.Config:
         app,
         host=settings.api_host,
         port=settings.api_port,
-        http=patient(settings.api_patience),
+        http=Connection,
         ws="none",
         proxy_headers=False,
         log_config=None,

@@ -9,49 +9,50 @@ import sys
 from evals.suite import check_common
 from tools.errors import SteelmanError
 
-SUITES = {
-    "answers": "the whole answer on questions whose passages have known sides",
-    "architecture": "no measure: the picture of the code in docs/architecture.svg, drawn again",
-    "bench": "speed: start-up, ask, encoder, batch, ingest, the agent's own time, the chat page, a large store",
-    "claims": "are a model's true claims kept and its bad ones refused, whoever judges",
-    "copies": "are passages that say the same in other words found, and different arguments left apart",
-    "expand": "claim and negation against gold pairs of perspectives",
-    "hostile": "is text that speaks to whoever writes the answer refused, and ordinary argument taken",
-    "hostile-answers": "what words that are planted in passages do to answers: shown, counted, a side lost",
-    "hostile-fit": "fit what tells words to the writer of the answer from ordinary sentences",
-    "faults": "robustness: every outside part fails in every way at every stage; hostile inputs; killed processes",
-    "ingest": "what readers get out of files that stand beside their expected text",
-    "grounding": "is a written claim in its passage: the check of written claims on gold items",
-    "judge": "does a passage support a perspective: any judge on labelled pairs",
-    "judge-export": "the embedded judge as a folder that vLLM serves on /score",
-    "judge-label": "label pairs with a chat model, or write them out for people to read",
-    "judge-mean": "the mean of the weights of several runs of judge-train",
-    "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",
-    "judge-train": "train the embedded judge, or tune an instruct model with LoRA (extra 'models')",
-    "licences": "no measure: what the locked packages declare, in docs/licences.md, written again",
-    "model": "whole runs with a scripted chat model: claims kept and refused, sources, calls; --live: with yours",
-    "news": "how relevant and how diverse the paragraphs found for a news event are (NEWSCOPE)",
-    "pir": "do queries that add a perspective find its passages: PAP and the like (PIR)",
-    "readers": "a sheet of what answers show or typed lines become, to be read by people, and what they say",
-    "report": "results side by side: a table, Markdown with figures, two of them compared",
-    "responses": "theses of documents, stances of texts and evidence, against labelled data",
-    "quotes": "how surely a quotation has to argue for a side before it is shown",
-    "retrieval": "how well retrievers cover the perspectives on a question",
-    "select-fit": "fit what tells the passages that speak to a question, for the agent's selection",
-    "stances": "which side a text is on, where its form is against it: eleven hard kinds, any judge",
-    "screenshots": "pictures of the chat page, for the documents",
-    "walls-fit": "fit what tells walls from articles among short pages of the web",
+GROUPS = {
+    "Measure": {
+        "answers": "whole answers to questions whose documents have known sides; a sheet for people to read",
+        "judge": "does a passage support a perspective: any judge on labelled pairs",
+        "retrieval": "how well retrievers cover the perspectives on a question",
+        "pir": "do queries that add a perspective find its passages: PAP and the like (PIR)",
+        "news": "how relevant and how diverse the paragraphs found for a news event are (NEWSCOPE)",
+        "responses": "theses of documents, stances of texts and evidence, against labelled data",
+        "expand": "claim and negation against gold pairs of perspectives; a model's perspectives",
+        "model": "a chat model's claims: kept or refused, sources, calls; --live: your own model",
+        "ingest": "what readers get out of files that stand beside their expected text",
+        "report": "results side by side: a table, Markdown with figures, two of them compared",
+    },
+    "Speed": {
+        "bench": "start-up, answers, encoder, judge, batch, ingest, the chat page, the API, a large store",
+    },
+    "Train": {
+        "judge-train": "train the embedded judge, or tune an instruct model with LoRA (extra 'models')",
+        "judge-mean": "the mean of the weights of several runs of judge-train",
+        "judge-label": "label pairs with a chat model, or write them out for people to read",
+        "judge-pack": "put a trained judge into the repository: int8, calibration, thresholds",
+        "judge-export": "the embedded judge as a folder that vLLM serves on /score",
+        "quotes": "how surely a quotation has to argue for a side before it is shown: curves, and their fit",
+        "select-fit": "fit what tells the passages that speak to a question, for the agent's selection",
+        "walls-fit": "fit what tells walls from articles among short pages of the web",
+    },
 }
+SUITES = {name: text for group in GROUPS.values() for name, text in group.items()}
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs one suite; an error that is meant for the user becomes one line and exit status 1."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    parser = argparse.ArgumentParser(prog="python -m evals", description="Measure the parts and the whole.")
-    suites = parser.add_subparsers(dest="suite", required=True, metavar="SUITE")
+    parser = argparse.ArgumentParser(
+        prog="python -m evals",
+        description="Measure the parts and the whole.",
+        epilog=_listed() + "\nSUITE --help tells what each measures and its options.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="%(prog)s SUITE …",
+    )
+    suites = parser.add_subparsers(dest="suite", required=True, metavar="SUITE", help="one of those below")
     chosen = arguments[0] if arguments and arguments[0] in SUITES else None
     for name, text in SUITES.items():
-        suite = suites.add_parser(name, help=text, description=text)
+        suite = suites.add_parser(name, prog=f"python -m evals {name}", description=text)
         if name == chosen:
             _module(name).add_arguments(suite)
     args = parser.parse_args(arguments)
@@ -72,10 +73,18 @@ def main(arguments: list[str] | None = None) -> int:
         return 128 + signal.SIGPIPE
 
 
+def _listed() -> str:
+    groups = (
+        "\n".join([f"{group}:", *(f"  {name:<13} {text}" for name, text in suites.items())])
+        for group, suites in GROUPS.items()
+    )
+    return "\n\n".join(groups) + "\n"
+
+
 def _module(name: str):  # type: ignore[no-untyped-def]  # whichever module the suite is
-    training = name.removeprefix("judge-")
-    own = f"evals.suites.{name.replace('-', '_')}"
-    return importlib.import_module(own if training == name else f"evals.training.{training}")
+    if name in GROUPS["Train"]:
+        return importlib.import_module(f"evals.training.{name.removeprefix('judge-').replace('-', '_')}")
+    return importlib.import_module(f"evals.suites.{name}")
 
 
 if __name__ == "__main__":

@@ -373,7 +373,7 @@ async def test_a_key_judges_and_stores_a_few_requests_at_once(settings: Settings
 def test_past_that_judging_and_storing_are_told_to_come_again(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.room._MOST_BESIDE", 0)
+    monkeypatch.setattr("api.service._MOST_BESIDE", 0)
     pairs = [{"statement": "Bridges help.", "passage": "A bridge helps."}]
     with api(settings) as address, httpx.Client(base_url=address) as client:
         for reply in (

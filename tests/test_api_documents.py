@@ -1,10 +1,8 @@
 """Collections and documents over HTTP: upload, list, ask, delete."""
 
 import asyncio
-import contextlib
 import json
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +15,6 @@ from agent_fixtures import QUESTION
 from api_on_loopback import api, followed
 from conftest import ROOT
 from providers import build
-from raw_http import connected, head, wait_until
 from written_files import pdf, word
 
 from agent.seams import Brief
@@ -392,28 +389,3 @@ def test_a_file_that_ends_its_reader_is_one_problem(client: httpx.Client, monkey
     assert [problem.partition(": ")[0] for problem in told["problems"]] == ["segfault.txt", "allocate.txt"]
     assert "2,048 MB" in told["problems"][1]
     assert not any("STEELMAN_" in problem for problem in told["problems"])
-
-
-def test_uploads_that_are_slow_to_read_stall_nobody_and_end_with_their_clients(
-    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
-    monkeypatch.setattr("api.room._MOST_BESIDE", 100)  # as many keys may send
-    readers = Readers("planted_readers", at_once=1)
-    monkeypatch.setattr("tools.ingest.apart.FILES", readers)
-    body = b'--x\r\nContent-Disposition: form-data; name="files"; filename="sleep.txt"\r\n\r\nsleep\r\n--x--\r\n'
-    kind = ["Content-Type: multipart/form-data; boundary=x", f"Content-Length: {len(body)}"]
-    with contextlib.ExitStack() as waiting:
-        for _ in range(40):
-            leaving = waiting.enter_context(connected(str(client.base_url)))
-            leaving.sendall(head("POST", "/v1/collections/slow/files", *kind) + body)
-        wait_until(lambda: len(readers._all) == 1)
-        time.sleep(0.3)
-        began = time.monotonic()
-        assert client.get("/v1/collections").status_code == 200
-        assert time.monotonic() - began < 2.0
-    began = time.monotonic()
-    reply = upload(client, "slow", ("plain.txt", b"plain"))
-    assert reply.json().get("stored") == 2, reply.text
-    assert time.monotonic() - began < 10.0
-    readers.close()

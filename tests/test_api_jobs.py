@@ -18,7 +18,7 @@ from api_on_loopback import api
 from conftest import ROOT
 from numpy.typing import NDArray
 from providers import Build, build
-from raw_http import connected, head, problem_of, wait_until
+from raw_http import problem_of, wait_until
 
 from agent.seams import Providers
 from agent.settings import Settings
@@ -381,22 +381,6 @@ def test_one_that_was_taken_up_again_and_again_waits_for_a_resume(settings: Sett
         assert [j["id"] for j in client.get("/v1/jobs", params={"status": "interrupted"}).json()["jobs"]]
         client.post(f"{path}/resume")
         assert ended(client, path)["status"] == "done"
-
-
-def test_an_upload_whose_client_left_ends_with_its_batch(settings: Settings) -> None:
-    with gated(settings, 3) as (client, gate):
-        body = json.dumps(texts()).encode()
-        kind = ["Content-Type: application/json", f"Content-Length: {len(body)}"]
-        with connected(str(client.base_url)) as leaving:
-            leaving.sendall(head("POST", "/v1/collections/mine/documents", *kind) + body)
-            wait_until(lambda: stored(client, "mine") == 2 * BATCH)
-        time.sleep(0.2)  # until the server has seen it
-        gate.open()
-        counted = 'route="/v1/collections/{name}/documents",status="499"} 1.0'
-        wait_until(lambda: counted in client.get("/metrics").text)
-        assert stored(client, "mine") in (3 * BATCH, 4 * BATCH)
-        again = client.post("/v1/collections/mine/documents", json=texts()).json()
-        assert again["stored"] + again["unchanged"] == MANY == stored(client, "mine")
 
 
 # From Python

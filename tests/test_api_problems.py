@@ -48,8 +48,6 @@ BODIES = {
     "Latin-1": ("{'question': 'Ist Bücherverbot gut?'}".encode("latin-1"), "no UTF-8 text: byte 20 of it"),
     "half a character": (b'{"question": "\xf0\x9f"}', "no UTF-8 text: byte 15 of it"),
     "deep": (b"[" * 100_000, "too deep to be read"),
-    "NaN": (b'{"question": "Should towns build bridges?", "deadline_seconds": NaN}', "NaN is no number of JSON"),
-    "UTF-16": ('{"question": "Should towns build bridges?"}'.encode("utf-16"), "no UTF-8 text: byte 1 of it"),
     "long number": (b'{"question": ' + b"9" * 5000 + b"}", "4300 digits"),
 }
 

@@ -154,7 +154,6 @@ def test_localhost_is_every_address_of_it_on_one_port() -> None:
         ("STEELMAN_API_ORIGINS", "https://app.example.org/"),
         ("STEELMAN_API_HOSTS", "https://api.example.org"),
         ("STEELMAN_API_HOSTS", "*"),
-        ("STEELMAN_API_PATIENCE", "0"),
         ("STEELMAN_API_UPLOAD", "many"),
         ("STEELMAN_API_PORT", "70000"),
     ],

@@ -11,6 +11,8 @@ import pytest
 from model_server import ModelServer, Reply
 from pydantic import BaseModel, Field
 
+from agent.providers.chats import build_chat
+from agent.settings import load_settings
 from tools.budget import Budget, StageLog, using
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
 from tools.inference.chat.listing import models_at
@@ -80,6 +82,25 @@ async def test_the_schema_is_strict_and_closed_and_the_prompt_is_sent_as_it_is(s
     assert list(shelf["properties"]) == ["default", "items"]
     assert shelf["properties"]["items"].keys() == {"type", "items"}  # no lengths, which some vendors refuse
     assert item["properties"]["title"] == {"type": "string"}
+
+
+@pytest.mark.parametrize("name", ["m", "ollama:m", "anthropic:m", "google_genai:m"])
+def test_lengths_are_for_local_servers_of_open_models(name: str) -> None:
+    here, away = "http://127.0.0.1:9", "https://models.example"
+    for address, expected in ((here, name in ("m", "ollama:m")), (away, False)):
+        names = ("openai_base_url", "ollama_host", "anthropic_base_url", "google_gemini_base_url")
+        settings = load_settings(model=name, **dict.fromkeys(names, address))
+        made = build_chat(settings, "write")
+        assert ("maxLength" in json.dumps(made.first_form.schema(Shelf))) == expected
+
+
+async def test_a_local_server_that_refuses_lengths_is_asked_without(server: ModelServer) -> None:
+    server.on(lambda body: "maxItems" in json.dumps(body), Reply("'maxItems' is not permitted", status=400), times=1)
+    server.on("", GOOD)
+    async with model(server.url, lengths=True) as chat:
+        for _ in range(2):
+            assert await chat.ask("", "Which items?", Shelf) == Shelf.model_validate(GOOD)
+    assert asked_as(server) == ["json_schema"] * 3
 
 
 async def test_a_temperature_is_sent_where_it_is_set_and_no_system_turn_where_there_is_none(

@@ -8,19 +8,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from evals.suites.grounding import (
-    GROUNDING,
-    Item,
-    Signals,
-    default,
-    fit,
-    fit_both,
-    measure,
-    observe,
-    read_items,
-    table,
-    with_intervals,
-)
+from evals.answering.grounding import GROUNDING, Item, measure_grounding, read_items, table, with_intervals
 from tools.errors import InputError
 from tools.inference.encoders.encoder import MiniLM
 from tools.language.grounding import grounding
@@ -284,35 +272,6 @@ def test_a_line_that_is_no_item_is_named(tmp_path: Path) -> None:
         list(read_items(tmp_path / "none.jsonl"))
 
 
-def items() -> list[Item]:
-    """Two claims a topic, one of them grounded; the topics' digests put some in each half."""
-    topics = [t for t in ("cash", "zoos", "space", "phones", "tourism", "uniforms") for _ in range(2)]
-    return [
-        Item(f"{t}-{n}", t, "", "", "", n % 2 == 0, "close" if n % 2 == 0 else "negated") for n, t in enumerate(topics)
-    ]
-
-
-def signals(good: list[bool]) -> Signals:
-    truth = np.array(good)
-    score = np.where(truth, 0.9, 0.1)
-    return Signals(np.ones(len(good), bool), np.ones(len(good), bool), score, score, {"mean of 2": score})
-
-
-def test_the_lowest_threshold_under_the_bound() -> None:
-    # Wrong claims score 0.2 and 0.6; half of them may pass, so the threshold may fall to just above 0.2.
-    truth = np.array([True, False, True, False])
-    score = np.array([0.9, 0.2, 0.4, 0.6])
-    gate = np.ones(4, bool)
-    assert fit(truth, score, gate, worst=0.5) == 0.4
-    assert fit(truth, score, gate, worst=0.0) == 0.9
-    assert fit(truth, score, np.array([True, True, True, False]), worst=0.0) == 0.4
-
-
-def test_both_thresholds_are_the_strictest_that_lose_nothing() -> None:
-    truth = [True, False] * 5
-    assert fit_both(np.array(truth), signals(truth)) == (0.89, 0.3)
-
-
 def test_rates_by_hand() -> None:
     # Accepted: two grounded of three, one wrong of two. Precision 2/3, recall 2/3, false accepts 1/2, balanced 7/12.
     truth = np.array([True, True, True, False, False])
@@ -320,32 +279,22 @@ def test_rates_by_hand() -> None:
     rates = with_intervals(truth, accepted, ["a"] * 5, seed=1)
     assert rates["precision"] == [0.667, 0.667, 0.667]  # one topic: every resample is the same
     assert rates["recall"][0] == 0.667
-    assert rates["false_accept"][0] == 0.5
+    assert rates["false accept"][0] == 0.5
     assert rates["balanced"][0] == 0.583
     again = [with_intervals(truth, accepted, list("abcde"), seed=1) for _ in range(2)]
     assert again[0] == again[1]
 
 
-def test_the_report_of_a_perfect_check() -> None:
-    given = items()
-    seen = signals([i.grounded for i in given])
-    report = measure(given, seen, seed=1)
-    assert report["methods"]["all, default"]["balanced"][0] == 1.0
-    assert default(seen).tolist() == [i.grounded for i in given]
-    taken, total = report["accepted_by_kind"]["close"]
-    assert taken == total > 0
-    assert report["accepted_by_kind"]["negated"][0] == 0
-    assert "all, default" in table(report)
-    with pytest.raises(InputError, match="each half"):
-        measure(given[:2], signals([True, False]), seed=1)
+def test_a_half_of_one_kind_tells_nothing(encoder: MiniLM) -> None:
+    given = [Item(f"{t}", t, "", "It is so.", "It is so.", True, "close") for t in ("cash", "zoos", "space", "phones")]
+    with pytest.raises(InputError, match="claims that are not"):
+        measure_grounding(given, encoder, seed=1)
 
 
 @pytest.mark.slow
-def test_few_wrong_claims_pass_on_the_test_half(models_dir: Path, encoder: MiniLM) -> None:
-    from tools.inference.judges.embedded import load_judge
-
-    gold = [item for item in read_items(GROUNDING) if item.half == "test"]
-    accepted = default(observe(gold, encoder, load_judge(models_dir)))
-    truth = np.array([item.grounded for item in gold])
-    assert np.mean(accepted[~truth]) <= 0.12
-    assert np.mean(accepted[truth]) >= 0.6
+def test_few_wrong_claims_pass_on_the_test_half(encoder: MiniLM) -> None:
+    report = measure_grounding(list(read_items(GROUNDING)), encoder, seed=1)
+    rates = report["methods"]["all"]
+    assert rates["false accept"][0] <= 0.12
+    assert rates["recall"][0] >= 0.6
+    assert "false accept" in table(report)

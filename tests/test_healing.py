@@ -20,7 +20,6 @@ import pytest
 from conftest import Spawn
 from toys import House, text
 
-from evals.benchmarks.kills_of_indexes import kill_while_replacing
 from tools.budget import Budget, StageLog, using
 from tools.errors import IndexDamagedError, StoreBusyError, StoreDamagedError, StoreError
 from tools.store import probe as probing
@@ -365,14 +364,3 @@ def test_so_are_the_indexes_also_of_an_earlier_version(folder: Path) -> None:
         opened.chmod(0o755)
     House(folder).search.refresh()
     assert (mode(folder), mode(folder / "index")) == (0o755, 0o700)
-
-
-# Kills
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_kills_while_documents_are_replaced(tmp_path: Path) -> None:
-    report = kill_while_replacing(6, tmp_path / "killed", seed=1)
-    assert report.violations == []
-    assert report.kills == 6

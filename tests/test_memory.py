@@ -1,15 +1,18 @@
 """Freed memory goes back to the machine."""
 
 import os
+import statistics
 import sys
 import threading
+from pathlib import Path
 
+import httpx
 import pytest
 from api_on_loopback import api
 from conftest import Spawn
 
 from agent.settings import Settings
-from evals.benchmarks.load import memory_of
+from evals.benchmarks.api import server_process
 from evals.benchmarks.timing import resident_memory
 
 glibc = pytest.mark.skipif(
@@ -55,12 +58,24 @@ def test_a_server_gives_back_now_and_then(settings: Settings, monkeypatch: pytes
         assert given.wait(20)
 
 
-def test_memory_settles_or_does_not() -> None:
-    flat = [(5.0 * i, 500.0) for i in range(1, 121)]
-    assert memory_of(flat)["settles"] is True
-    assert memory_of([(at, mb + at / 5) for at, mb in flat])["settles"] is False
-    assert memory_of(flat[:60])["settles"] is None
-    assert memory_of([]) == {"settles": None}
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.usefixtures("built_models")
+def test_a_server_does_not_grow_over_two_hundred_questions(tmp_path: Path) -> None:
+    """Each is another one, so that nothing is answered from what was kept; the second hundred adds next to nothing."""
+    held = []
+    body = {"depth": "quick", "web": False}
+    with (
+        server_process(["-m", "api", "--port", "0"], str(tmp_path / "data")) as (address, process),
+        httpx.Client(base_url=address, timeout=300) as client,
+    ):
+        for number in range(200):
+            question = f"Should schools in district {number} ban smartphones?"
+            client.post("/v1/ask", json=body | {"question": question}).raise_for_status()
+            held.append(resident_memory(process.pid))
+    first, second = statistics.median(held[80:100]), statistics.median(held[180:])
+    assert first > 100
+    assert second < 1.05 * first
 
 
 def test_no_memory_of_a_process_that_is_gone() -> None:

@@ -28,7 +28,7 @@ from evals.metrics.quoting import (
     measures,
     operating_points,
 )
-from evals.suites import quotes
+from evals.training import quotes
 from tools.inference.judges.judge import Pair
 from tools.inference.judges.quoting import GROUNDS, Quoting, load_quoting
 from tools.store.database import Database

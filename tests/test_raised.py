@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from office_files import epub, odt, one, paragraph, word
 from test_pdf import BODY, drawn
+from written_files import pdf_of, width
 
-from evals.benchmarks.typeset import pdf_of, width
 from tools.ingest.html import html_document
 from tools.ingest.raised import raised_as
 

@@ -1,6 +1,5 @@
 """Passages that say the same in other words count once."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import cast
 
@@ -12,8 +11,6 @@ from agent.answer.summary import is_settled
 from agent.evidence.coverage import coverage_by_judge, with_cited
 from agent.evidence.rewordings import same_as
 from agent.inference import Models
-from evals.datasets.rows import json_rows
-from evals.suites.copies import COPIES
 from tools.inference.encoders.encoder import MiniLM
 from tools.language.copies import copy_groups
 from tools.language.rewordings import NEAR, same_groups
@@ -25,16 +22,29 @@ def passages(number: int) -> dict[int, Passage]:
     return {i: Passage(i, f"{i}.txt", "c", f"Text {i}.", publisher=f"Press {i}") for i in range(1, number + 1)}
 
 
+ARGUMENTS = (
+    (
+        "A street with trees is five degrees cooler in August than one without. Old people die in heat waves, and they "
+        "die in streets where there is only asphalt.",
+        "A road with trees is five degrees colder in August than a road without. Elderly persons perish in heat waves, "
+        "and they perish in roads where there is just tarmac.",
+        "A lane having trees is five degrees fresher in August than a lane lacking them. Aged people die during heat "
+        "waves, and they die on streets with nothing but asphalt.",
+    ),
+    (
+        "Shops on streets with trees sell more, because people walk slowly in the shade and stop. Houses beside them "
+        "fetch higher prices, and so the town earns back in property tax what it spent on planting.",
+        "Stores on roads with trees sell more, since folk stroll leisurely in the shade and pause. Homes next to them "
+        "obtain higher prices, and thus the city recovers through property tax what it paid for planting.",
+    ),
+)
+
+
 def test_rewritten_arguments_fall_together_and_different_ones_stay_apart(encoder: MiniLM) -> None:
-    rows = [r for r in json_rows(COPIES) if r.text("topic") in ("plastic bags", "street trees")]
-    texts, arguments = [r.text("text") for r in rows], [r.text("argument") for r in rows]
-    assert copy_groups(texts) == list(range(len(texts)))  # word for word they are none
-    groups = same_groups([encoder.encode(split_sentences(t)) for t in texts])
-    assert all(arguments[i] == arguments[first] for i, first in enumerate(groups))
-    largest = [
-        max(Counter(g for g, a in zip(groups, arguments, strict=True) if a == own).values()) for own in set(arguments)
-    ]
-    assert min(largest) >= 3
+    texts = [(text, number) for number, wordings in enumerate(ARGUMENTS) for text in wordings]
+    assert copy_groups([text for text, _ in texts]) == list(range(len(texts)))  # word for word they are none
+    groups = same_groups([encoder.encode(split_sentences(text)) for text, _ in texts])
+    assert groups == [0, 0, 0, 3, 3]
 
 
 def test_single_sentences_have_to_be_nearer_than_passages() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from evals.suites.select_fit import Labelled, fit, fitted_report
+from evals.training.select_fit import Labelled, fit, fitted_report
 from tools.diversity.clusters import Clustered
 from tools.diversity.coverage import Candidates, select
 from tools.diversity.mining import mined_points

@@ -39,12 +39,6 @@ def quotes(citation: Citation) -> list[tuple[int, str]]:
     return [(citation.passage_id, citation.quote), *((q.passage_id, q.quote) for q in citation.more)]
 
 
-def served_or_told(answer: Answer, model: str) -> bool:
-    """Whether the model did a stage, or a note says why not: random weights end no text that has no length to keep."""
-    did = {who for stage, who in answer.providers.items() if stage != "judge"}
-    return any(model in who for who in did) or any(model in n.text for n in answer.notes if n.kind == "degraded")
-
-
 def settings_over(models_dir: Path, data: Path, **changes: object) -> Settings:
     data.mkdir(exist_ok=True)
     (data / "cache").symlink_to(models_dir, target_is_directory=True)
@@ -71,7 +65,7 @@ async def test_the_agent_answers_through_a_chat_model_and_a_scorer_and_shows_no_
     assert answer.usage.pairs_judged > 10
     assert answer.usage.cost_usd == 0.0
     assert answer.providers["judge"].startswith("score-judge-")
-    assert served_or_told(answer, vllm_chat.model)
+    assert vllm_chat.model in answer.providers.values()  # at least one stage was the model's
     for side in answer.perspectives:
         for claim in side.claims:
             cited = [q for c in answer.citations if c.number in claim.citations for q in quotes(c)]
@@ -80,7 +74,7 @@ async def test_the_agent_answers_through_a_chat_model_and_a_scorer_and_shows_no_
             assert not claim.quoted or any(verbatim(claim.text, texts[i]) for i, _ in cited)
     said_by_model = [c.text for s in answer.perspectives for c in s.claims if not c.quoted]
     assert said_by_model == []  # nothing that random weights write is said by a passage …
-    assert [n for n in answer.notes if n.kind in ("dropped", "degraded")]  # … and they did write, or without an end
+    assert [n for n in answer.notes if n.kind == "dropped"]  # … and they did write
 
 
 async def test_one_local_model_speaks_and_judges_by_the_lines_that_its_command_prints(
@@ -95,12 +89,12 @@ async def test_one_local_model_speaks_and_judges_by_the_lines_that_its_command_p
         answer, _ = await answer_of(settings)
         asked = requests_by_length(printed["OPENAI_BASE_URL"].removesuffix("/v1"))
     assert asked["5"] >= answer.usage.pairs_judged > 10  # a verdict has four tokens at most …
-    assert asked["+Inf"] - asked["5"] > 1  # … and what a stage writes has no such limit
+    assert asked["+Inf"] - asked["5"] > 3  # … and what a stage writes has no such limit
     assert answer.outcome == "answered"
     assert answer.providers["judge"].startswith("chat-judge-tiny-")
-    assert served_or_told(answer, "tiny")
+    assert "tiny" in {who for stage, who in answer.providers.items() if stage != "judge"}
     told = [n for n in answer.notes if n.kind in ("failed", "degraded", "dropped")]
-    assert [n for n in told if n.kind in ("dropped", "degraded")]  # what random weights write is said by no passage
+    assert [n for n in told if n.kind == "dropped"]  # what random weights write is said by no passage
     assert not [n for n in told if "judge" in n.text]
 
 

@@ -6,7 +6,7 @@ from tools.errors import SettingsError
 from tools.inference.chat.model import ChatModel
 from tools.inference.chat.prices import price_of
 from tools.inference.chat.vendors import COMPATIBLE, NOT_OFFERED, Vendor, vendor_of
-from tools.net.http import is_address, without_login
+from tools.net.http import is_address, is_local, without_login
 
 DEFAULT_MODEL = "gpt-5.4-mini"
 STAGES = ("frame", "expand", "queries", "write")
@@ -38,9 +38,16 @@ def chat_model(settings: Settings, own: str, variable: str) -> ChatModel:
     """
     vendor, model, url, key = server_of(settings, own, variable)
     vendor.check()
-    name = vendor.named(model)
-    price = price_of(name, settings.prices)
-    return ChatModel(model, vendor=vendor, url=url, key=key, price=price, temperature=settings.temperature)
+    return open_model(settings, vendor, model, url, key)
+
+
+def open_model(settings: Settings, vendor: Vendor, model: str, url: str, key: str) -> ChatModel:
+    """The model of that vendor at that address. One on this machine is asked by schemas with lengths, since vLLM,
+    llama.cpp and Ollama know them; strict schemas of the vendors have none."""
+    price = price_of(vendor.named(model), settings.prices)
+    lengths = is_local(url) and vendor.prefix in ("", "ollama")
+    heat = settings.temperature
+    return ChatModel(model, vendor=vendor, url=url, key=key, price=price, temperature=heat, lengths=lengths)
 
 
 def server_of(settings: Settings, own: str, variable: str) -> tuple[Vendor, str, str, str]:

@@ -1,11 +1,12 @@
 """Builds the judges that the settings turn on: that of this process, and the one behind an address."""
 
 from agent.inference import RemoteJudge
-from agent.providers.chats import chat_model, server_of, uses_chat
+from agent.providers.chats import chat_model, open_model, server_of, uses_chat
 from agent.settings import Settings
 from tools.errors import SettingsError
 from tools.inference.chat.model import ChatModel
 from tools.inference.chat.prices import price_of
+from tools.inference.chat.vendors import COMPATIBLE
 from tools.inference.judges import embedded
 from tools.inference.judges.batch import BatchJudge
 from tools.inference.judges.chat import ChatJudge, read_judge_prompt
@@ -78,8 +79,7 @@ def _batch_model(settings: Settings) -> ChatModel:
     """The chat model that judges many passages a call: behind the judge's address, else as the stages' are."""
     if settings.judge_url:
         url, model, key = _judge_server(settings)
-        price = price_of(model, settings.prices)
-        return ChatModel(model, url=url, key=key, price=price, temperature=settings.temperature)
+        return open_model(settings, COMPATIBLE, model, url, key)
     if settings.judge_model or settings.model:
         return chat_model(settings, settings.judge_model, "STEELMAN_JUDGE_MODEL")
     return chat_model(settings, settings.model_write, "STEELMAN_MODEL_WRITE")  # each stage has its own

@@ -18,7 +18,7 @@ _PATHS = ("/v1/chat/", "/v1/models", "/v1/completions", "/v1/responses", "/v1/em
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 _CODES = {"unknown-model": "model_not_found"}
 _STATUS_CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
-_WORTH_RETRYING = (408, 429, 503, 504)
+_WORTH_RETRYING = (429, 503, 504)
 
 
 def error_of(problem: Problem) -> dict[str, Any]:

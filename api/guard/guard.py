@@ -1,6 +1,6 @@
 """What every request passes, whatever answers it:
 
-observed (id, log line, crash) ─▶ places (host, page) ─▶ bearer (key, rate) ─▶ bodies (size, time) ─▶ routes
+observed (id, log line, crash) ─▶ places (host, page) ─▶ bearer (key, rate) ─▶ bodies (size) ─▶ routes
 """
 
 from starlette.types import ASGIApp, Receive, Scope, Send

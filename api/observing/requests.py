@@ -12,7 +12,6 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.disconnects import GONE
 from api.observing.logs import REQUESTS, SERVER
 from api.observing.metrics import Metrics
 from api.observing.notes import noting
@@ -23,6 +22,8 @@ _RUN_ID = re.compile(r"[0-9a-f]{12}")
 _JOB_ID = re.compile(r"j[0-9a-f]{12}")
 _METHODS = frozenset("GET HEAD POST PUT PATCH DELETE OPTIONS".split())
 _NO_ROUTE = "(none)"
+_GONE = 499
+"""The status of a reply that nobody is there to get, as other servers note it."""
 _STOPPING = ProblemError(
     503,
     "server-stopping",
@@ -57,7 +58,7 @@ class Observed:
                 self._tell(exchange, notes)
 
     def _tell(self, exchange: "_Exchange", notes: dict[str, str]) -> None:
-        seconds, route, status = time.perf_counter() - exchange.began, _route(exchange.scope), exchange.status or GONE
+        seconds, route, status = time.perf_counter() - exchange.began, _route(exchange.scope), exchange.status or _GONE
         method = exchange.scope["method"] if exchange.scope["method"] in _METHODS else "OTHER"
         self._metrics.request(method, route, status, seconds)
         if exchange.first_event is not None:

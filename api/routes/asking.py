@@ -11,14 +11,13 @@ from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved
 from api.callers import Caller, TheCaller
 from api.events import EVENTS, event_stream, wants_events
-from api.json_bodies import StrictRoute
 from api.openapi import LOCATED, run_links
 from api.patterns import IDEMPOTENCY_KEY
 from api.problems import responses
 from api.schemas import AskRequest, RetrieveRequest, RunDetails
 from api.service import Service, TheService
 
-router = APIRouter(tags=["questions"], route_class=StrictRoute)
+router = APIRouter(tags=["questions"])
 IdempotencyKey = Annotated[
     str | None,
     Header(

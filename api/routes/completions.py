@@ -28,13 +28,12 @@ from api.completions.stream import chunks, chunks_of, completion_id, created
 from api.completions.tasks import task_of
 from api.events import EVENT_STREAM, STREAM_HEADERS
 from api.guard.outside import address_of
-from api.json_bodies import StrictRoute
 from api.problems import responses
 from api.routes.asking import IdempotencyKey
 from api.service import Service, TheService
 from tools.errors import SteelmanError
 
-router = APIRouter(prefix="/v1", tags=["OpenAI-compatible"], route_class=StrictRoute)
+router = APIRouter(prefix="/v1", tags=["OpenAI-compatible"])
 _CHUNK = {
     "type": "object",
     "description": "Each of the server-sent events: `data` is a chunk in JSON, or `[DONE]` at the end.",

@@ -2,20 +2,19 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, File, Form, Header, Query, Request, UploadFile
+from fastapi import APIRouter, Depends, File, Form, Header, Query, UploadFile
 from fastapi import Path as PathParameter
 from pydantic import WithJsonSchema
 from starlette.responses import Response
 
 from agent.runs.parts import reading_limits
 from api.callers import Caller, TheCaller
-from api.disconnects import GONE, while_there
-from api.json_bodies import StrictRoute
 from api.openapi import JOB_LOCATED
 from api.patterns import AnyCollection, CollectionName, InDigits
 from api.problems import FieldProblem, ProblemError, responses
@@ -32,9 +31,10 @@ from api.schemas import (
     Stored,
 )
 from api.service import Service, TheService
-from api.uploads import NothingStoredError, StoppedError, Storing, Upload, ending_of
+from api.uploads import NothingStoredError, Storing, Upload, ending_of
 from tools.disk import disk_errors
 from tools.errors import AmbiguousDocumentError
+from tools.inference.worker import lower_priority
 from tools.ingest.columns import Columns
 from tools.ingest.documents import printable
 from tools.ingest.readers import READERS
@@ -42,11 +42,13 @@ from tools.language.sentences import clean
 from tools.passages import SourceDocument
 from tools.store.store import SAMPLES
 
-router = APIRouter(prefix="/v1/collections", tags=["collections"], route_class=StrictRoute)
+router = APIRouter(prefix="/v1/collections", tags=["collections"])
 _PAGE = 100
 _LATER = "respond-async"
 _Documents = Callable[[Storing], Iterable[SourceDocument]]
 """Reads what was sent; what cannot be read goes into the report."""
+_THREADS = ThreadPoolExecutor(8, "steelman-uploads", lower_priority)
+"""Of their own: an upload that waits for a slow file must not hold a thread that everybody else needs."""
 LARGE_BYTES, LARGE_COUNT = 4_000_000, 1_000
 """What is sent, or the documents in it, past which an upload is a job."""
 _NAMED: dict[str, Any] = {
@@ -142,7 +144,6 @@ _STORED: dict[int | str, dict[str, Any]] = {
 async def store_documents(
     name: CollectionName,
     documents: NewDocuments,
-    request: Request,
     service: TheService,
     caller: TheCaller,
     prefer: Prefer = None,
@@ -156,7 +157,7 @@ async def store_documents(
     large = len(given) > LARGE_COUNT or sum(len(d.text) for d in given) > LARGE_BYTES
     with service.beside(caller):
         if not large and not _prefers_job(prefer):
-            reply = await _at_once(request, service, name, lambda _: map(_source, given))
+            reply = await _at_once(service, name, lambda _: map(_source, given))
             if reply is not None:
                 return reply
         async with service.jobs.folder() as folder:
@@ -172,7 +173,6 @@ async def store_documents(
 )
 async def store_files(
     name: CollectionName,
-    request: Request,
     service: TheService,
     caller: TheCaller,
     files: Annotated[
@@ -197,7 +197,7 @@ async def store_files(
                 def read(storing: Storing) -> Iterator[SourceDocument]:
                     return upload.documents(storing.report, limits, storing.stop.is_set)
 
-                reply = await _at_once(request, service, name, read, most=LARGE_COUNT)
+                reply = await _at_once(service, name, read, most=LARGE_COUNT)
                 if reply is not None:
                     return reply
             return await _later(service, caller, name, upload, prefer)
@@ -237,10 +237,8 @@ async def delete_document(
     return Deleted(passages=removed)
 
 
-async def _at_once(
-    request: Request, service: Service, name: str, documents: _Documents, most: int | None = None
-) -> Response | None:
-    """The reply to a small upload, for as long as its client is there; None where it is a large one."""
+async def _at_once(service: Service, name: str, documents: _Documents, most: int | None = None) -> Response | None:
+    """The reply to a small upload; None where it is a large one."""
     storing = Storing(service.runs)
 
     def store() -> Stored | None:
@@ -251,9 +249,7 @@ async def _at_once(
         return None if most is not None and len(given) > most else storing.store(given, name)
 
     try:
-        stored = await while_there(request, storing.stop, store)
-    except StoppedError:
-        return Response(status_code=GONE)
+        stored = await asyncio.get_running_loop().run_in_executor(_THREADS, store)
     except NothingStoredError as exc:
         fields = [FieldProblem(field="body", message=problem) for problem in exc.problems]
         detail = exc.told("errors")

@@ -5,14 +5,13 @@ import math
 from fastapi import APIRouter
 
 from api.callers import Caller, TheCaller
-from api.json_bodies import StrictRoute
 from api.problems import responses
 from api.schemas import Judged, JudgeRequest
 from api.service import Service, TheService
 from tools.errors import JudgeError, ended
 from tools.inference.judges.judge import Pair
 
-router = APIRouter(tags=["judge"], route_class=StrictRoute)
+router = APIRouter(tags=["judge"])
 _SECONDS = 60.0
 
 

@@ -11,7 +11,6 @@ from agent.answer.retrieved import Retrieved
 from agent.runs.store import RunStatus
 from api.callers import TheCaller
 from api.events import EVENTS, event_stream
-from api.json_bodies import StrictRoute
 from api.openapi import LOCATED, run_links
 from api.patterns import Cursor, InDigits, RunId
 from api.problems import ProblemError, responses
@@ -24,7 +23,7 @@ LastEventId = Annotated[
 ]
 
 listing = APIRouter(prefix="/v1/runs", tags=["runs"])
-router = APIRouter(prefix="/v1/runs/{run_id}", tags=["runs"], responses=responses(404, 422), route_class=StrictRoute)
+router = APIRouter(prefix="/v1/runs/{run_id}", tags=["runs"], responses=responses(404, 422))
 _PAGE = 20
 _LINKED: dict[int | str, dict[str, Any]] = {200: {"links": run_links("$response.body#/runs/0/id")}}
 

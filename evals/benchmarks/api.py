@@ -30,8 +30,6 @@ from evals.benchmarks.instant import instant_providers
 settings = load_settings(api_port=0, api_rate="100000/minute")
 serve(settings, lambda: Runs(settings, instant_providers, max_concurrent=settings.api_runs))
 """
-ENCODING_SERVER = INSTANT_SERVER.replace("instant_providers", "encoding_providers")
-"""The same, whose documents the embedded encoder encodes."""
 
 
 @dataclass(frozen=True)

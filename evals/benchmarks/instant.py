@@ -15,7 +15,7 @@ from agent.seams import Brief, Providers
 from agent.settings import Settings
 from agent.state import Claim, FramingState, Perspective
 from tools.inference.cache import VectorCache
-from tools.inference.encoders.encoder import Encoder, load_encoder
+from tools.inference.encoders.encoder import Encoder
 from tools.inference.judges.judge import Pair
 from tools.inference.worker import Worker
 from tools.ingest.ingest import Ingester
@@ -81,11 +81,6 @@ class InstantWriter:
             for p in brief.passages
         ]
         return claims[: brief.limit], claims[brief.limit :]
-
-
-def encoding_providers(settings: Settings, store: Store) -> Providers:
-    """The same with the embedded encoder, for what documents are stored and found with."""
-    return instant_providers(settings, store, load_encoder(settings.cache_dir))
 
 
 def instant_providers(settings: Settings, store: Store, encoder: Encoder | None = None) -> Providers:

@@ -19,6 +19,7 @@ Gold = dict[Side, frozenset[str]]
 SAMPLES_SET = "samples"
 _WORDINGS_GOLD = GOLD / "wordings.jsonl"
 _ELSEWHERE_GOLD = GOLD / "elsewhere.jsonl"
+_LINES = ".jsonl"
 _WORDINGS, _ELSEWHERE = "wordings-", "elsewhere-"
 """Before the name of a part: the samples' questions as others would ask them, and questions that they do not answer."""
 
@@ -56,13 +57,16 @@ class CaseSet:
 
 
 def load_cases(folder: Path | None, name: str) -> CaseSet:
-    """The samples, their questions in other words, or the set of that name in the folder. Raises InputError."""
+    """The samples, their questions in other words, a file of questions, or the set of that name in the folder. Raises
+    InputError."""
     if name == SAMPLES_SET:
         return load_samples()
     if name.startswith(_WORDINGS):
         return load_wordings(name.removeprefix(_WORDINGS))
     if name.startswith(_ELSEWHERE):
         return load_elsewhere(name.removeprefix(_ELSEWHERE))
+    if name.endswith(_LINES):
+        return load_lines(Path(name))
     if folder is None:
         raise InputError(f"where is the set '{name}'? Give its folder as --data.")
     return load_set(folder, name)
@@ -91,7 +95,7 @@ def load_samples() -> CaseSet:
 
 def is_own(name: str) -> bool:
     """Whether a set of that name comes with the project."""
-    return name == SAMPLES_SET or name.startswith((_WORDINGS, _ELSEWHERE))
+    return name == SAMPLES_SET or name.startswith((_WORDINGS, _ELSEWHERE)) or name.endswith(_LINES)
 
 
 def refuse_either_way(chosen: CaseSet) -> None:
@@ -116,6 +120,14 @@ def load_elsewhere(part: str) -> CaseSet:
     samples: nothing found is right. Raises InputError where there is no such part."""
     nothing: Gold = {side: frozenset() for side in SIDES}
     return _part(f"{_ELSEWHERE}{part}", _ELSEWHERE_GOLD, load_samples().documents, lambda _: nothing)
+
+
+def load_lines(file: Path) -> CaseSet:
+    """Questions of a file, {"question": …} a line, asked over the samples; which documents answer them is not known.
+    Raises InputError with file, line and field."""
+    nothing: Gold = {side: frozenset() for side in SIDES}
+    cases = [Case(str(number), row.text("question"), nothing) for number, row in enumerate(json_rows(file), start=1)]
+    return CaseSet(file.stem, cases, load_samples().documents)
 
 
 def _part(

@@ -3,10 +3,17 @@
 Each question is asked as it is, and with `--missing` once more without one side's gold documents. Answers are kept as
 they come, and a run that was stopped goes on; scoring reads them and never asks the agent again. `evals/metrics/` says
 how each measure is made.
+
+    python -m evals answers --set NAME --data DIR --out ANSWERS.jsonl --sheet SHEET.jsonl
+    python -m evals answers --sheet SHEET.jsonl --labels FIRST.jsonl SECOND.jsonl
+
+The first also writes what the answers show as a sheet for people to read, the second counts what its readers say
+(`evals/answering/sheet.py` tells how they write it).
 """
 
 import argparse
 import asyncio
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +28,7 @@ from agent.settings import Settings, load_settings
 from evals.answering.asking import Build, ask_all, fingerprint, in_force, providers_of
 from evals.answering.checks import check_claims, judge_claims
 from evals.answering.plan import MISSING, PLAIN, plan
+from evals.answering.sheet import key_of, read_sheet, refuse_sheet, rows_of, write_sheet
 from evals.answering.verdicts import with_gold_verdicts
 from evals.datasets.cases import SAMPLES_SET, Case, CaseSet, is_own, load_cases, refuse_either_way
 from evals.metrics.answers import (
@@ -37,7 +45,16 @@ from evals.metrics.answers import (
 from evals.metrics.ratio import Ratio
 from evals.metrics.stance_alignment import Correlation, judged_alignment, stance_alignment
 from evals.reports.records import Record, Records, Shape, read_records
-from evals.suite import common_options, number, refuse_existing, show, write_new
+from evals.suite import (
+    common_options,
+    interval_table,
+    number,
+    refuse_existing,
+    show,
+    show_docstring,
+    with_intervals,
+    write_new,
+)
 from tools.errors import InputError
 
 Measures = dict[str, Ratio | Correlation]
@@ -49,18 +66,23 @@ _SHAPE = Shape(
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The suite's options."""
+    show_docstring(parser, __doc__)
     add = parser.add_argument
     add("--data", type=Path, metavar="DIR", help="folder of NAME.queries.jsonl and CORPUS.corpus.jsonl[.gz]")
     add(
         "--set", default=SAMPLES_SET, metavar="NAME",
         help="which queries (default: samples, which need no --data; nor do wordings-dev, -last and -later, the "
-        "samples' questions in other people's words, and elsewhere-dev and -last, which the samples do not answer)",
+        "samples' questions in other people's words, and elsewhere-dev and -last, which the samples do not answer); or "
+        "a file of questions to ask over the samples, {\"question\": …} a line",
     )  # fmt: skip
-    add("--out", type=Path, required=True, metavar="FILE", help="where the answers are kept, a line each")
+    add("--out", type=Path, metavar="FILE", help="where the answers are kept, a line each")
     add("--missing", action="store_true", help="ask again without one side's gold documents, the sides in turn")
     add("--gold", action="store_true", help="ask a judge that knows the documents' sides instead of the one in force")
     add("--score-only", action="store_true", help="measure the answers that are there, and ask nothing")
     add("--read", type=Path, metavar="FILE", help="also write the answers as Markdown, for reading")
+    add("--sheet", type=Path, metavar="FILE", help="also write a sheet for people to read, its key beside it")
+    add("--each", type=int, metavar="N", help="rows of a kind in the sheet at most (default: all)")
+    add("--labels", type=Path, nargs="+", metavar="FILE", help="count what readers of the sheet say, a file each")
     common_options(
         parser,
         limit="only the first N questions of a seeded shuffle",
@@ -71,10 +93,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Asks what is not answered yet, then scores all of it. Raises InputError."""
+    if args.labels:
+        return _count_labels(args)
+    if not args.out:
+        raise InputError("--out is missing: the file in which the answers are kept.")
     if args.data and is_own(args.set):
         raise InputError(f"the set '{args.set}' is the project's own. Leave out --data, or name a set of it as --set.")
     refuse_existing(args.read, "--read")
+    if args.sheet:
+        refuse_sheet(args.sheet)
     return asyncio.run(evaluate(args, load_settings()))
+
+
+def _count_labels(args: argparse.Namespace) -> int:
+    if not args.sheet:
+        raise InputError("--sheet is missing: the sheet that was read.")
+    measures = read_sheet(args.sheet, args.labels)
+    result = {"suite": "answers", "part": "sheet", "metrics": with_intervals(measures, args.seed)}
+    show(args.json, result, lambda: interval_table(measures, args.seed, 20))
+    return 0
 
 
 async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = build_providers) -> int:
@@ -103,6 +140,10 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
     result = report(measures, counts, head, records, limits, args.seed)
     if args.read:
         _write_reading(args.read, replies)
+    if args.sheet:
+        rows = [row for r in replies if r.variant == PLAIN and r.answer for row in rows_of(r.answer, r.passages)]
+        written = write_sheet(args.sheet, rows, args.each, args.seed)
+        print(f"Written: {args.sheet} ({written} rows), {key_of(args.sheet)}", file=sys.stderr)
     show(args.json, result, lambda: table(result, measures))
     return 0
 

@@ -21,9 +21,7 @@ from typing import Any
 
 from evals.benchmarks.api import bench_api
 from evals.benchmarks.ask import JUDGES, bench_ask, process
-from evals.benchmarks.load import ASKERS, INGESTERS, bench_load
 from evals.benchmarks.page import bench_page
-from evals.benchmarks.pdf import bench_pdf
 from evals.benchmarks.scale import PASSAGES, bench_scale
 from evals.benchmarks.timing import seconds_of
 
@@ -37,9 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one object")
     parser.add_argument("--judge", choices=JUDGES, default="both", help="of the part ask: one of the models alone")
     parser.add_argument("--passages", type=int, default=PASSAGES, help="of the part scale (default: %(default)s)")
-    parser.add_argument("--minutes", type=float, default=1.0, help="of the part load (default: %(default)s; 30 tells)")
-    parser.add_argument("--askers", type=int, default=ASKERS, help="of the part load (default: %(default)s)")
-    parser.add_argument("--ingesters", type=int, default=INGESTERS, help="of the part load (default: %(default)s)")
     parser.add_argument(
         "--data", type=Path, help="folder where the part scale builds its store, and goes on if stopped"
     )
@@ -51,7 +46,6 @@ def run(args: argparse.Namespace) -> int:
     benches: dict[str, Callable[[], dict[str, Any]]] = {
         **PARTS,
         "ask": partial(bench_ask, args.judge),
-        "load": partial(bench_load, args.minutes, args.askers, args.ingesters),
         "scale": partial(bench_scale, args.passages, args.data),
     }
     for part in args.parts or PARTS:
@@ -200,9 +194,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "batch": bench_batch,
     "agent": bench_agent,
     "page": bench_page,
-    "pdf": bench_pdf,
     "api": bench_api,
-    "load": bench_load,
     "scale": bench_scale,
 }
 

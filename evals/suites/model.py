@@ -2,7 +2,8 @@
 
 A scripted model answers over real HTTP on this machine (`evals/scripted`), in whole runs over the pages of
 `evals/gold/claims`: three topics with 24 pages of known sides. It writes the gold's claims, half of them true, half
-wrong in one of nine ways (`python -m evals claims --help`), and judges
+wrong in one of nine ways (a number altered, invented on a real page, a page that is none, another page's claim, a
+clause added, a negation, an address, markup, words to the reader), and judges
 
 right     by the gold
 all       passages by the gold, and finds every claim said and fit
@@ -19,6 +20,8 @@ calls, tokens  of the first run of a topic: the model's calls, tokens given to i
 chain, slowest of these runs once more, with a model that is right and takes a second a call: the longest sequence of
           calls of which each waited for the one before, and the run's time over that of the sequence
 The half 'last' is kept for the end of any work on the checks. Intervals: 95 %, bootstrapped by topic and run.
+
+--grounding measures the check of written claims by itself (`evals/answering/grounding.py`).
 
 --live asks ten questions on your own model and key instead, and prints what can be counted without gold. It tells what
 that may cost at most before it asks.
@@ -40,18 +43,20 @@ from agent.answer.model import Answer
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
+from evals.answering import grounding
 from evals.answering.asking import data_folder, elsewhere
 from evals.datasets.rows import json_rows
 from evals.metrics.ratio import Ratio
 from evals.scripted.live import ask_live
 from evals.scripted.player import MANNERS, Manner, Page, Player, Written
 from evals.scripted.server import Call, ChatServer, longest_chain
-from evals.suite import HALVES, common_options, show, show_docstring, with_intervals
-from evals.suites.claims import CLAIMS, TRUE
+from evals.suite import GOLD, HALVES, common_options, show, show_docstring, with_intervals
 from tools.errors import InputError
 from tools.ingest.ingest import Ingester
 from tools.passages import SourceDocument
 
+CLAIMS = GOLD / "claims"
+TRUE = "true"
 EMBEDDED = "embedded"
 COLUMNS = (*MANNERS, EMBEDDED)
 _SOURCES = 3  # of a side
@@ -97,6 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--judges", default=",".join(COLUMNS), metavar="NAME[,NAME…]", help="which judges (default: all)")
     add("--data", type=Path, default=CLAIMS, metavar="DIR", help="folder of topics, pages and claims (.jsonl)")
     add("--misses", action="store_true", help="print the true claims that are lost and the bad ones let through")
+    add("--grounding", action="store_true", help="the check of written claims by itself, on gold claims")
     common_options(parser, seed="of the random tenth and the intervals")
     add("--live", action="store_true", help="ask ten questions on your own model and key instead")
     add("--yes", action="store_true", help="with --live: do not wait for a word after the price is told")
@@ -106,6 +112,8 @@ def run(args: argparse.Namespace) -> int:
     """Asks and prints. Raises InputError."""
     if args.live:
         return asyncio.run(ask_live(load_settings(), yes=args.yes, as_json=args.json))
+    if args.grounding:
+        return grounding.run(args)
     names = args.judges.split(",")
     if unknown := [n for n in names if n not in COLUMNS]:
         raise InputError(f"there is no judge '{unknown[0]}'. There are: {', '.join(COLUMNS)}.")

@@ -3,8 +3,7 @@
 Two passages on one matter share a point or two; one that was rewritten says all of the other, sentence by sentence. How
 near a sentence has to be depends on how many there are: single sentences that make one point are nearer to each other
 than passages ever are that differ. Where both are one sentence that gives a reason, the reasons are compared: by their
-common thesis different arguments are near, and by synonyms in it the same one is far. `python -m evals copies` measures
-it.
+common thesis different arguments are near, and by synonyms in it the same one is far.
 """
 
 from collections.abc import Sequence

@@ -6,14 +6,22 @@ logistic regression, fitted by `python -m evals walls-fit` on walls and articles
 in quotation marks is what somebody else says, and does not count.
 """
 
+import json
+import math
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
-from tools.language.planted import load_planted
+from tools.errors import ModelError
 
 FILE = Path(__file__).parents[1] / "weights" / "walls.json"
 _READ = 20_000  # characters: whoever asks for something does so at the beginning
 _LONGEST = 400  # words of a wall; what is longer has a text of its own, or is a list of a site's partners
+_FEWEST_TOLD = 5  # words: fewer tell too little to be scored
+_TOKEN = re.compile(r"\w+|[\[\]{}<>:#]")
 _FEWEST = 20  # words, of which less than that score anyhow
 _TEASER = 250  # words; more of an article is worth reading although it breaks off
 _END = 150  # characters at the end of a teaser
@@ -48,6 +56,43 @@ _ASKED = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class WallWeights:
+    """`terms`: weights of words and of pairs of neighbours. A page whose score is above `threshold` is a wall."""
+
+    offset: float
+    threshold: float
+    terms: Mapping[str, float] = field(repr=False)
+
+    def score(self, text: str) -> float:
+        """The logit of being a wall, up to the class weights of the fit; minus infinity for fewer than five words."""
+        found = features(text)
+        if not found:
+            return -math.inf
+        return self.offset + sum(value * self.terms.get(term, 0.0) for term, value in found.items())
+
+
+def features(text: str) -> dict[str, float]:
+    """The text's words and pairs of neighbours, each with the same value, of unit length together; a number is '0'.
+    Empty for fewer than five words."""
+    words = ["0" if word.isdigit() else word for word in _TOKEN.findall(text.lower())]
+    if len(words) < _FEWEST_TOLD:
+        return {}
+    terms = {*words, *(f"{first} {second}" for first, second in pairwise(words))}
+    return dict.fromkeys(sorted(terms), 1 / math.sqrt(len(terms)))  # sorted: sums come out alike in every process
+
+
+@cache
+def load_weights(path: Path = FILE) -> WallWeights:
+    """The stored weights. Raises ModelError when they cannot be read."""
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        terms = {str(term): float(weight) for term, weight in stored["terms"].items()}
+        return WallWeights(float(stored["offset"]), float(stored["threshold"]), terms)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as exc:
+        raise ModelError(f"{path} cannot be read ({exc}). Restore it from the project.") from exc
+
+
 def wall(text: str, title: str = "") -> str:
     """What a page asks for or refuses, in words; empty for one that shows a text. title: what its head calls it.
 
@@ -55,7 +100,7 @@ def wall(text: str, title: str = "") -> str:
     """
     said = unquoted(text[:_READ], title)
     words = len(said.split())
-    weights = load_planted(FILE)
+    weights = load_weights()
     if words < _FEWEST:  # what it asks for is all that it says
         return reason(said, "")
     if words <= _LONGEST and weights.score(said) > weights.threshold:

@@ -15,6 +15,8 @@ _LADDER: tuple[Mode, ...] = ("json_schema", "json_object", "text")
 _KEYWORDS = frozenset(("type", "enum", "items", "anyOf", "$ref", "$defs"))
 """The keywords that the strict modes of OpenAI, Anthropic, Gemini, vLLM, Ollama and llama.cpp all document, beside
 those of objects; each vendor's table stands in `tests/vendor_tables`. Lengths are checked when the reply is read."""
+_LENGTHS = frozenset(("minLength", "maxLength", "minItems", "maxItems"))
+"""Of vLLM, Ollama and llama.cpp only: they hold small models to an end, which some do not find by themselves."""
 _ABOUT_FORM = frozenset((400, 415, 422, 501))
 """Statuses of refusals that may be about how it was asked, even where nothing in them says so."""
 _NOT_ABOUT_FORM = frozenset((401, 403, 429))
@@ -46,11 +48,12 @@ _PARTS = (
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a request is put. mode: the kind of its reply. counted: the server is asked to count the stream's tokens.
-    streamed, system, temperature: whether it is asked for a stream, with a system turn, with the temperature that is
-    set. ladder: the modes that there are to fall back on."""
+    """How a request is put. mode: the kind of its reply. lengths: the schema has those of texts and lists. counted: the
+    server is asked to count the stream's tokens. streamed, system, temperature: whether it is asked for a stream, with
+    a system turn, with the temperature that is set. ladder: the modes that there are to fall back on."""
 
     mode: Mode = "json_schema"
+    lengths: bool = False
     counted: bool = True
     streamed: bool = True
     system: bool = True
@@ -74,14 +77,16 @@ class Form:
         if _OTHER.search(refusal.words) and not _FORM.search(named):
             return None
         unsaid = refusal.status in _ABOUT_FORM and not refusal.param
+        if not (unsaid or _FORM.search(named)):
+            return None
+        if self.lengths:
+            return replace(self, lengths=False)
         lower = self.ladder.index(self.mode) + 1
-        if lower < len(self.ladder) and (unsaid or _FORM.search(named)):
-            return replace(self, mode=self.ladder[lower])
-        return None
+        return replace(self, mode=self.ladder[lower]) if lower < len(self.ladder) else None
 
     def schema(self, shape: type[BaseModel]) -> dict[str, Any] | None:
         """The JSON schema that this form asks by; None for forms without one."""
-        return strict_schema(shape) if self.mode == "json_schema" else None
+        return strict_schema(shape, self.lengths) if self.mode == "json_schema" else None
 
     def options(self, shape: type[BaseModel]) -> dict[str, Any]:
         """The options of an OpenAI-compatible client for this form.
@@ -109,9 +114,10 @@ def is_of_content(refusal: Refusal) -> bool:
     return bool(re.search(r"moderation|content|guideline|flagged", refusal.words, re.IGNORECASE))
 
 
-def strict_schema(shape: type[BaseModel]) -> dict[str, Any]:
-    """The shape's schema as the strict modes want it: every object closed, every field required, no other keywords."""
-    schema: dict[str, Any] = _strict(shape.model_json_schema())
+def strict_schema(shape: type[BaseModel], lengths: bool = False) -> dict[str, Any]:
+    """The shape's schema as the strict modes want it: every object closed, every field required, no other keywords but,
+    if asked for, those of lengths."""
+    schema: dict[str, Any] = _strict(shape.model_json_schema(), _KEYWORDS | _LENGTHS if lengths else _KEYWORDS)
     return schema
 
 
@@ -135,15 +141,15 @@ def _example(schema: dict[str, Any], named: dict[str, Any]) -> Any:
     return 1 if schema.get("type") == "integer" else "…"
 
 
-def _strict(schema: Any) -> Any:
+def _strict(schema: Any, keywords: frozenset[str]) -> Any:
     if isinstance(schema, list):
-        return [_strict(s) for s in schema]
+        return [_strict(s, keywords) for s in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {k: _strict(v) for k, v in schema.items() if k in _KEYWORDS and k != "$defs"}
+    made = {k: _strict(v, keywords) for k, v in schema.items() if k in keywords and k != "$defs"}
     if "$defs" in schema:  # names of ours, none of which is the schema's own word
-        made["$defs"] = {name: _strict(part) for name, part in schema["$defs"].items()}
+        made["$defs"] = {name: _strict(part, keywords) for name, part in schema["$defs"].items()}
     if "properties" in schema:
-        fields = {name: _strict(field) for name, field in schema["properties"].items()}
+        fields = {name: _strict(field, keywords) for name, field in schema["properties"].items()}
         made |= {"properties": fields, "additionalProperties": False, "required": list(fields)}
     return made

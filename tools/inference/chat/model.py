@@ -102,9 +102,11 @@ class ChatModel:
         price: Price | None = None,
         temperature: float | None = None,
         silence: float = 120.0,
+        lengths: bool = False,
     ) -> None:
         """`silence` is the time in seconds that the server may always send nothing; where the stage has more than that,
-        it may take all of it. A model on this machine costs nothing; the price of another one may be unknown (None)."""
+        it may take all of it. `lengths`: it is asked first by a schema with the lengths of texts and lists. A model on
+        this machine costs nothing; the price of another one may be unknown (None)."""
         url = url or vendor.url
         self.name = vendor.named(model)
         self.address = without_login(url)
@@ -116,6 +118,7 @@ class ChatModel:
         self._price: Price | None = (0.0, 0.0) if self.local else price
         self._temperature = temperature
         self._silence = silence
+        self.first_form = replace(vendor.form, lengths=lengths, temperature=temperature is not None)
         self._known = self.address, model
         self._learning = asyncio.Lock()  # one call at a time finds out what the model takes
         self._turn = asyncio.Lock()
@@ -199,8 +202,7 @@ class ChatModel:
         if known not in _FORMS:
             async with self._learning:
                 if known not in _FORMS:
-                    first = replace(self._vendor.form, temperature=self._temperature is not None)
-                    reply, _FORMS[known] = await self._in_some_form(first, system, user, shape)
+                    reply, _FORMS[known] = await self._in_some_form(self.first_form, system, user, shape)
                     return reply
         begun = _FORMS[known]
         reply, form = await self._in_some_form(begun, system, user, shape)

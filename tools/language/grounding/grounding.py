@@ -4,8 +4,8 @@ Whatever a judge says, every fact that can be looked up has to be there (`missin
 claim that has no place in one (`intrusions`), and no clause may be added of which the passages know nothing
 (`added_clauses`). Beyond that a judge that checks claims decides, about those that are somewhat like their passages.
 Where there is none, the claim has to be near a sentence and nothing in its wording may go beyond the passage
-(`wording.objections`). `python -m evals grounding` measures it with the embedded encoder; others want thresholds of
-their own.
+(`wording.objections`). `python -m evals model --grounding` measures it with the embedded encoder; others want
+thresholds of their own.
 """
 
 import re

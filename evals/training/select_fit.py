@@ -37,7 +37,7 @@ class Labelled:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The suite's options."""
+    """Its options."""
     add = parser.add_argument
     add("--data", type=Path, required=True, metavar="DIR", help="folder of the queries and their corpora")
     add("--set", required=True, metavar="NAME[,NAME…]", help="which queries; of at least two corpora")

@@ -47,7 +47,7 @@ from tools.store.store import Store
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The suite's options."""
+    """Its options."""
     add = parser.add_argument
     add("--data", type=Path, metavar="DIR", help="folder of NAME.queries.jsonl and CORPUS.corpus.jsonl[.gz]")
     add("--set", default=SAMPLES_SET, metavar="NAME[,NAME…]", help="which queries (default: samples)")

@@ -8,16 +8,23 @@ Each is scored by a fit that had not seen it.
 import argparse
 import json
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 
 from agent.samples import sample_documents
 from evals.datasets.rows import json_rows
 from evals.suite import GOLD, common_options, show, show_docstring
-from evals.suites.hostile_fit import cross_validated, exceeded, fit
-from tools.web.walls import unquoted
+from tools.errors import InputError
+from tools.web.walls import WallWeights, features, unquoted
 
 WALLS = GOLD / "walls.jsonl"
+_FEWEST = 2  # texts that a term has to stand in
+_STRENGTH = 30.0  # scikit-learn's C
+_LEAST = 0.5  # a term of less weight changes next to nothing
+_PARTS = 5  # of the cross-validation
 _BEGINNING = 150  # words of a sample document
 
 
@@ -59,3 +66,36 @@ def run(args: argparse.Namespace) -> int:
         lambda: "".join(f"{what:<10}{value:>10}\n" for what, value in figures.items()),
     )
     return 0
+
+
+def fit(walls: Sequence[str], articles: Sequence[str]) -> WallWeights:
+    """A logistic regression in which both classes weigh the same; its threshold is yet to be set."""
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    labelled = [(found, kind) for kind, texts in ((1, walls), (0, articles)) for t in texts if (found := features(t))]
+    count = Counter(chain.from_iterable(found for found, _ in labelled))
+    vectorizer = DictVectorizer()
+    x = vectorizer.fit_transform([{t: v for t, v in found.items() if count[t] >= _FEWEST} for found, _ in labelled])
+    model = LogisticRegression(C=_STRENGTH, class_weight="balanced", max_iter=3000)
+    model.fit(x, [kind for _, kind in labelled])
+    weighed = zip(vectorizer.get_feature_names_out(), model.coef_[0], strict=True)
+    terms = {str(term): round(float(weight), 2) for term, weight in weighed if abs(weight) >= _LEAST}
+    return WallWeights(round(float(model.intercept_[0]), 3), math.inf, terms)
+
+
+def cross_validated(one: Sequence[str], hard: Sequence[str], easy: Sequence[str]) -> list[float]:
+    """The scores of `hard` as walls are told from articles, where `one` is the other class and `easy` of its own; each
+    by a fit that had not seen it."""
+    scores: list[float] = []
+    for part in range(_PARTS):
+        others = [text for n, text in enumerate(hard) if n % _PARTS != part]
+        scores += map(fit(one, [*others, *easy]).score, hard[part::_PARTS])
+    return scores
+
+
+def exceeded(scores: Sequence[float], share: float) -> float:
+    """The score that so large a share exceeds. Raises InputError where there are too few to tell."""
+    if not 0 < share < 1 or len(scores) * share < 1:
+        raise InputError(f"{len(scores)} texts held out are too few to tell a share of {share}. Give more (--pages).")
+    return round(sorted(scores, reverse=True)[int(share * len(scores))], 3)
