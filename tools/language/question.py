@@ -41,7 +41,7 @@ _ASKS = re.compile(
 _ANY = re.compile(
     r"(?:any(?:one|body)? (?:point|use|sense|reason|good)|ever (?:ok|right|wrong)|true that|worth)\b", re.I
 )
-_TAG = re.compile(
+_TAG = re.compile(  # what only asks what one thinks of the words before it
     r"(?:,|–|-|\.|\?)?\s*(?:right|correct|true(?: or (?:not|false))?|agreed?|am i wrong|or (?:not|no|what)|no|yes|eh|"
     r"(?:is|are|was|were|do|does|did|should|would|could|can|will|has|have)(?:n't|nt| not)? "
     r"(?:it|they|we|he|she|there|you|i)|good idea|thoughts|what do (?:you|u|people) think|any thoughts|discuss|"
@@ -50,7 +50,6 @@ _TAG = re.compile(
     r"\W*$",
     re.I,
 )
-"""What only asks what one thinks of the words before it."""
 _BOTH = re.compile(
     r"\b(?:pros? (?:and|&|or|n|vs\.?|/) cons?|both sides|(?:for|pro) (?:and|or|&|vs\.?) (?:against|con(?:tra)?)|"
     r"arguments? (?:for|against|in favou?r|on|about)|reasons? (?:for|against|to|not to|why)|"
@@ -61,7 +60,7 @@ _BOTH = re.compile(
     r"speaks (?:for|against)|convince me|change my mind|defend|justify|the perspective on|yes or no)\b",
     re.I,
 )
-_LEADING = re.compile(
+_LEADING = re.compile(  # a question for the reasons of what is at issue
     r"why (?:should|must|ought|shouldn't|shouldnt|do (?:we|you|they) (?:still )?(?:need|have to|let|allow)|"
     r"(?:[\w'’-]+ )*?\b(?:acceptable|bad|beneficial|dangerous|"
     r"effective|ethical|fair|good|bad|harmful|healthy|illegal|immoral|ineffective|just|justified|moral|necessary|right|"
@@ -70,7 +69,6 @@ _LEADING = re.compile(
     r"underrated|legal|a mistake|a threat|important|essential)\b)",
     re.I,
 )
-"""A question for the reasons of what is at issue."""
 _WEIGHING = re.compile(
     r"\b(?:best|better|worst|should|ought|ideal|right|wrong|fair|good|bad|most (?:effective|important|just)|too|"
     r"effective|responsible|to blame|justif\w+|solve|fix|improve|reduce|make|deal with|handle|address|tackle|prevent|"
@@ -107,13 +105,11 @@ _HEADING = re.compile(
     rf"^[^?]{{1,80}}?\s*(?::|–|—| -) (?=(?:what|which|who|why|how|{'|'.join(sorted(AUXILIARIES))})\b)", re.I
 )
 _GREETS = re.compile(
-    r"(?:hi|hello|hey|yo|thanks?|thank you|cheers|bye|good (?:morning|afternoon|evening|night|day)|ok(?:ay)?|test(?:ing)?|lol)"
+    r"(?:hi|hello|hey|yo|thanks?|thank you|cheers|bye|good (?:morning|afternoon|evening|night|day)|okay|test|lol)"
     r"(?: (?:there|you|all|everyone|again))?\W*",
     re.I,
 )
-_POLICIES = frozenset(
-    "ban end stop tax cap limit cut raise fund scrap axe close open free boycott start let abolish lower legalise legalize".split()
-)
+_POLICIES = frozenset("ban end stop tax cap limit cut raise fund scrap axe close open start let abolish lower".split())
 _EITHER = re.compile(r",? (?:or|vs\.?|versus)(?: (?:rather|just))? ", re.I)
 _POLES = re.compile(r"\s*(?:,|–|-|:)?\s*or (?:not|no|what|nah|is it not)\b.*$", re.I)
 
@@ -158,7 +154,6 @@ def _asked(parts: list[str]) -> tuple[str, bool]:
 
 def _kind(asked: str, text: str, verdict: bool) -> tuple[Kind, tuple[str, ...]]:
     plain = _POLITE.sub("", _HEADING.sub("", asked)).rstrip(" ?.!")
-    words = plain.split() or asked.split()
     asks = asked.endswith("?")
     if _BOTH.search(text) or re.match(r"(?:what|how) about\b", plain, re.I):
         return "topic", ()
@@ -169,11 +164,12 @@ def _kind(asked: str, text: str, verdict: bool) -> tuple[Kind, tuple[str, ...]]:
     if re.match(r"why (?!not\b)", plain, re.I) and not _inverted(plain.split()[1]) and not _LEADING.match(plain):
         return ("open" if wanted else "topic"), ()
     if _WH.match(plain):
-        if (options := _after_comma(plain)) or (options := _named_by_which(plain)):
+        if options := _after_comma(plain):
             return "choice", options
         if _LEADING.match(plain):
             return "claim", ()
         return ("fact" if _FACT.fullmatch(plain) and not _WEIGHING.search(plain) else "open"), ()
+    words = plain.split() or asked.split()
     opens = _inverted(words[0]) or bool(_ASKS.match(plain) or _ANY.match(plain))
     untailed = _TAG.sub("", plain) if not opens else plain
     if _POLES.search(plain):
@@ -186,25 +182,21 @@ def _kind(asked: str, text: str, verdict: bool) -> tuple[Kind, tuple[str, ...]]:
         return ("claim" if finite_verb(untailed.split()) is not None else "topic"), ()
     if asks:
         return ("polar" if finite_verb(words) is not None else "topic"), ()
-    if finite_verb(words) is not None or _is_imperative(words):
-        return "claim", ()
-    return "topic", ()
+    orders = len(words) > 1 and (tag_of(words[0]) in ("VB", "VBP") or core_of(words[0]) in _POLICIES)
+    return ("claim" if orders or finite_verb(words) is not None else "topic"), ()
 
 
 def _inverted(word: str) -> bool:
     """Whether the word opens a question of yes or no: 'should', "shouldn't", 'isnt'."""
     core = core_of(word)
-    return core in AUXILIARIES or (re.fullmatch(r"(?:\w+n'?t|ca|r|wud|shud)", core) is not None and core != "want")
+    negated = core.removesuffix("n't") if core.endswith("n't") else core.removesuffix("nt")
+    return bool({core, negated} & (AUXILIARIES | {"ca", "wo", "ai", "r", "wud", "shud"}))
 
 
 def _names_things(plain: str) -> bool:
     """'Rent or buy in your thirties': a few words and no clause before the 'or'."""
     left = _EITHER.split(plain)[0].split()
     return len(left) <= _LONGEST_OPTION // 2 and finite_verb(left) is None
-
-
-def _is_imperative(words: list[str]) -> bool:
-    return len(words) > 1 and (tag_of(words[0]) in ("VB", "VBP") or core_of(words[0]) in _POLICIES)
 
 
 def _is_nothing(text: str) -> bool:
@@ -230,14 +222,6 @@ def _is_known(word: str) -> bool:
 def _after_comma(plain: str) -> tuple[str, ...]:
     """Of 'Which is worse, vaping or smoking' the two that it names."""
     match = re.search(r"(?:[,:–—]| - )([^,:–—]*\b(?:or|vs\.?|versus)\b.*)", plain, re.I)
-    return _listed(match[1]) if match else ()
-
-
-def _named_by_which(plain: str) -> tuple[str, ...]:
-    """The same without a comma: 'Who was better Messi or Ronaldo'."""
-    match = re.match(
-        r"(?:which|who|what)\b.*?\b(?:better|worse|best|worst|safer|cheaper|greater|prefer)\b,? (.+ or .+)", plain, re.I
-    )
     return _listed(match[1]) if match else ()
 
 
