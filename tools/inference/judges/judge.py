@@ -7,6 +7,7 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+PairForm = Literal["statement", "answer"]
 AFFIRMING = ("Yes", "Agree", "For")
 """The words that affirm what is asked, of those that answer a question; any other denies it."""
 
@@ -24,7 +25,7 @@ class Pair:
     text: str
     contrary: str = ""
     question: str = field(default="", compare=False)
-    form: Literal["statement", "answer"] = "statement"
+    form: PairForm = "statement"
 
     @property
     def asked(self) -> str:
