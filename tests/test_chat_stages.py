@@ -146,7 +146,7 @@ async def test_near_duplicates_are_one(server: ModelServer, model: ChatModel, mo
     again = side("Voting should be made compulsory.", "supports", "Again")
     same = side("voting should be compulsory", "other", "The same")
     server.on("", sides(THREE[0], again, same, THREE[1], side("Voting shouldn't be compulsory.", "opposes")))
-    assert [p["statement"] for p in await expanded(model, models)] == [YES, NO]
+    assert [p["statement"] for p in await expanded(model, models, form="open")] == [YES, NO]
 
 
 async def test_a_statement_and_its_denial_are_never_one(server: ModelServer, model: ChatModel, models: Models) -> None:

@@ -20,8 +20,9 @@ from agent.evidence.followups import counter_rank
 from agent.inference import Models, RunJudge
 from agent.seams import Brief, Reading
 from agent.state import Perspective, form_of
-from tools.inference.judges.judge import UNJUDGED, Pair, side_score
+from tools.inference.judges.judge import AFFIRMING, UNJUDGED, Pair, side_score
 from tools.inference.judges.quoting import AGAINST_ITSELF, GROUNDS, context, grounds_of, leanings, sureness, tiers
+from tools.language.polarity import plain_answer
 from tools.language.quotable import Unit, units
 from tools.passages import Sentence
 
@@ -213,13 +214,21 @@ def _reading(view: _View, stances: NDArray[np.float64], closely: NDArray[np.bool
         features = _as_judged(features, brief, found)
     stances = stances[:, ::-1] if turned else stances
     sure = sureness(features, view.grounds, quoting) if brief.contrary else stances[:, 0]
-    fit = view.about & closely & (serves(stances) if brief.contrary else True)
+    fit = view.about & closely & (serves(stances) if brief.contrary else True) & ~_contradicting(brief, found)
     shown = tiers(sure, fit, features[:, 0], quoting) if brief.contrary else _by_statement(brief, sure)
     case, leaning = fit & shown["case"], fit & shown["leaning"]
     rank = _ranked(brief, found, sure, view.nearness)
     return Reading(
         found, features, view.grounds, sure, view.about, closely, case, leaning, rank, view.vectors, view.question
     )
+
+
+def _contradicting(brief: Brief, found: Sequence[Unit]) -> NDArray[np.bool_]:
+    """The parts that say the opposite of an answer in the question's own words, whatever the judge takes them for."""
+    if form_of(brief.perspective) != "answer":
+        return np.zeros(len(found), bool)
+    word, _, question = brief.perspective["statement"].partition(": ")
+    return np.array([plain_answer(u.text, question) == ("no" if word in AFFIRMING else "yes") for u in found], bool)
 
 
 def _grounds(

@@ -1,12 +1,17 @@
 """Whether two statements about one thing say the same of it."""
 
 import re
+from typing import Literal
 
-from tools.language.word_lists import NEGATORS
+from tools.language.word_lists import KEYWORD_STOP_WORDS, NEGATORS
 
 _WORD = re.compile(r"\w+(?:['’]\w+)?")
 _NEGATORS = NEGATORS | {"without", "hardly"}
 _HARMLESS = ("only", "just", "merely", "doubt", "matter")
+_ENDS = re.compile(r"[,;:–—]| (?:because|since|so that|unless|although|though|while|whereas|if) ", re.I)
+_DOUBTS = re.compile(r"\b(?:whether|if|says?|said|argues?|claims?|believes?|thinks?|who|should we)\b|\?", re.I)
+_STEM = 5  # letters by which forms of a word are one
+_BEYOND = 5  # words that a clause may have beyond those of the question that it answers
 _PREFIX = re.compile(r"(?:un|in|im|ir|il|dis|non)(?=[a-z]{4})")
 
 
@@ -32,3 +37,15 @@ def _prefixed(words: list[str], other: list[str]) -> int:
     """Words of the first text that are the second's with a negating prefix."""
     stems = (_PREFIX.sub("", w, count=1) for w in words if w not in other and _PREFIX.match(w))
     return sum(stem in other for stem in stems)
+
+
+def plain_answer(text: str, question: str) -> Literal["yes", "no", ""]:
+    """What a text answers where its main clause is the question in other order: 'Zoos should not be closed.' is no to
+    'Should zoos be closed?'. Empty for any other text."""
+    clause = _ENDS.split(text.strip(), maxsplit=1)[0]
+    asked, said = _words(question), _words(clause)
+    content = {w[:_STEM] for w in asked if w not in KEYWORD_STOP_WORDS and w not in _NEGATORS}
+    own_words = content <= {w[:_STEM] for w in said} and len(said) <= len(asked) + _BEYOND
+    if len(content) < 2 or not own_words or _DOUBTS.search(clause):
+        return ""
+    return "yes" if same_polarity(clause, question) else "no"
