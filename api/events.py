@@ -1,13 +1,11 @@
 """A run's events as server-sent events, whose ids are the events' numbers: a client that reconnects misses nothing."""
 
-import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncIterator
 from typing import Any
 
-from starlette.responses import StreamingResponse
+from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from agent.runs.failure import RunFailure
 from agent.runs.store import Event
@@ -42,10 +40,7 @@ EVENTS: dict[str, Any] = {
 """For OpenAPI."""
 _JSON_RANGES = ("application/json", "application/*", "*/*")
 QUIET_SECONDS = 10.0
-"""After so long without an event a comment is sent, so that nobody between takes the connection for dead."""
-
-STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-"""A stream is kept by nobody, and sent on as it comes."""
+"""So often a comment is sent, so that nobody between takes the connection for dead."""
 
 
 def wants_events(accept: str) -> bool:
@@ -64,47 +59,36 @@ def _weighed(media_range: str) -> tuple[str, float]:
     return media, 0.0
 
 
-def event_stream(service: Service, run_id: str, after: int = 0) -> StreamingResponse:
+def event_stream(service: Service, run_id: str, after: int = 0) -> EventSourceResponse:
     """The events with numbers above `after`, as they come, until the run ends or waits for its sides.
 
     The last event of a run that is done carries the whole answer, that of one that failed the problem document. A
     client that goes away costs the run nothing.
     """
-    headers = STREAM_HEADERS | {"Content-Location": f"/v1/runs/{run_id}"}
-    return StreamingResponse(_lines(service, run_id, after), headers=headers, media_type=EVENT_STREAM)
+    return sent(_events(service, run_id, after), run_id, ServerSentEvent(comment="waiting", sep="\n"))
 
 
-async def followed(service: Service, run_id: str, after: int = 0) -> AsyncGenerator[Event | None]:
-    """The run's events as they come, and None each time that nothing happened for QUIET_SECONDS."""
-    events = aiter(service.events(run_id, after))
-    coming = asyncio.ensure_future(anext(events, None))
+def sent(
+    events: AsyncIterator[dict[str, str]], run_id: str = "", quiet: ServerSentEvent | None = None
+) -> EventSourceResponse:
+    """Server-sent events; `quiet` is sent every QUIET_SECONDS, `run_id` is the run that they are of."""
+    headers = {"Content-Location": f"/v1/runs/{run_id}"} if run_id else {}
+    alive = quiet or ServerSentEvent(comment="waiting", sep="\n")
+    return EventSourceResponse(
+        events, headers=headers, ping=QUIET_SECONDS, ping_message_factory=lambda: alive, sep="\n"
+    )
+
+
+async def _events(service: Service, run_id: str, after: int) -> AsyncIterator[dict[str, str]]:
+    yield {"comment": "following"}
     try:
-        while True:
-            done, _ = await asyncio.wait([coming], timeout=QUIET_SECONDS)
-            if not done:
-                yield None
-                continue
-            if (event := coming.result()) is None:
-                return
-            yield event
-            coming = asyncio.ensure_future(anext(events, None))
-    finally:
-        coming.cancel()
-        with contextlib.suppress(asyncio.CancelledError, SteelmanError):
-            await coming
-
-
-async def _lines(service: Service, run_id: str, after: int) -> AsyncIterator[str]:
-    yield ": following\n\n"
-    try:
-        async with aclosing(followed(service, run_id, after)) as events:
-            async for event in events:
-                yield await _message(service, run_id, event) if event else ": waiting\n\n"
+        async for event in service.events(run_id, after):
+            yield await _message(service, run_id, event)
     except SteelmanError as exc:
-        yield f"event: problem\ndata: {problem_of(exc).json()}\n\n"
+        yield {"event": "problem", "data": problem_of(exc).json()}
 
 
-async def _message(service: Service, run_id: str, event: Event) -> str:
+async def _message(service: Service, run_id: str, event: Event) -> dict[str, str]:
     """The event for a caller: the last one brings the answer, or what failed as its request would have got it."""
     data = {"at": event.at, **event.data}
     if event.kind == "done":
@@ -114,4 +98,4 @@ async def _message(service: Service, run_id: str, event: Event) -> str:
         failure = RunFailure.read(event.data)
         problem = failed_run(run_id, failure).problem.model_dump(exclude_none=True)
         data = {"at": event.at, "error": failure.remote_text, "problem": problem}
-    return f"id: {event.number}\nevent: {event.kind}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+    return {"id": str(event.number), "event": event.kind, "data": json.dumps(data, ensure_ascii=False)}

@@ -86,27 +86,26 @@ def table(*rows: str) -> str:
 
 
 def slides(path: Path, *pages: str, notes: str = "") -> Path:
-    """A presentation of these slides, which lie in its package the other way round; the notes are the first one's."""
-    names = [f"slide{len(pages) - place}" for place in range(len(pages))]
-    listed = "".join(f'<p:sldId id="{256 + place}" r:id="slide__{name}"/>' for place, name in enumerate(names))
-    parts = {
-        "_rels/.rels": relations(officeDocument="ppt/presentation.xml"),
-        "ppt/presentation.xml": f"<p:presentation {_NAMES}><p:sldIdLst>{listed}</p:sldIdLst></p:presentation>",
-        "ppt/_rels/presentation.xml.rels": relations(**{f"slide__{name}": f"slides/{name}.xml" for name in names}),
-    }
-    for name, page in zip(names, pages, strict=True):
-        tree = page if page.startswith("<p:sld") else f"<p:sld><p:cSld><p:spTree>{page}</p:spTree></p:cSld></p:sld>"
-        parts[f"ppt/slides/{name}.xml"] = tree.replace("<p:sld", f"<p:sld {_NAMES}", 1)
-    parts[f"ppt/slides/_rels/{names[0]}.xml.rels"] = relations(notesSlide="../notes1.xml")
-    parts["ppt/notes1.xml"] = f"<p:notes {_NAMES}>{notes}</p:notes>"
-    return packed(path, parts)
+    """A presentation of these slides, whose shapes are written as marking; the notes are the first one's."""
+    from pptx import Presentation
+    from pptx.oxml import parse_xml
+
+    made = Presentation()
+    for page in pages:
+        slide = made.slides.add_slide(made.slide_layouts[6])
+        for element in parse_xml(f"<p:x {_NAMES}>{page}</p:x>"):
+            slide.shapes._spTree.append(element)
+    if notes:
+        made.slides[0].notes_slide.notes_text_frame.text = notes
+    made.save(str(path))
+    return path
 
 
 def shape(*texts: str, place: str = "") -> str:
     """A box of a slide; `place` is the attributes of the layout's place that it fills."""
     lines = "".join(f"<a:p><a:r><a:t>{text}</a:t></a:r></a:p>" for text in texts)
     filled = f"<p:ph {place}/>" if place else ""
-    return f"<p:sp><p:nvSpPr><p:nvPr>{filled}</p:nvPr></p:nvSpPr><p:txBody>{lines}</p:txBody></p:sp>"
+    return f"<p:sp><p:nvSpPr><p:nvPr>{filled}</p:nvPr></p:nvSpPr><p:spPr/><p:txBody>{lines}</p:txBody></p:sp>"
 
 
 def odt(path: Path, body: str, styles: str = "", meta: str = "", headers: str = "") -> Path:

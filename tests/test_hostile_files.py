@@ -52,7 +52,10 @@ def merged_odt(path: Path) -> Path:
 
 def merged_pptx(path: Path) -> Path:
     inside = f'<a:tc gridSpan="{MANY}" rowSpan="{MANY}"><a:txBody><a:p><a:r><a:t>a</a:t></a:r></a:p></a:txBody></a:tc>'
-    return slides(path, shape("b") + f"<p:graphicFrame><a:tbl><a:tr>{inside * 2}</a:tr></a:tbl></p:graphicFrame>")
+    uri = "http://schemas.openxmlformats.org/drawingml/2006/table"
+    grid = f"<a:tbl><a:tblGrid/><a:tr>{inside * 2}</a:tr></a:tbl>"
+    frame = f'<a:graphic><a:graphicData uri="{uri}">{grid}</a:graphicData></a:graphic>'
+    return slides(path, shape("b") + f"<p:graphicFrame>{frame}</p:graphicFrame>")
 
 
 def merged_html(path: Path) -> Path:
@@ -87,7 +90,7 @@ def looping_pdf(levels: int = 9) -> bytes:
     """A page of a few bytes whose forms draw each other ten times each, down to a word."""
     forms = b"".join(
         b"%d 0 obj\n<< /Type /XObject /Subtype /Form /BBox [0 0 600 800] /Resources << /XObject << /F %d 0 R >> "
-        b"/Font << /F1 5 0 R >> >> /Length %d >>\nstream\n%b\nendstream\nendobj\n" % (n, n + 1, len(drawn), drawn)
+        b"/Font << /F1 3 0 R >> >> /Length %d >>\nstream\n%b\nendstream\nendobj\n" % (n, n + 1, len(drawn), drawn)
         for n in range(10, 10 + levels)
         for drawn in [b"/F Do " * 10 if n < 9 + levels else b"BT /F1 12 Tf 72 700 Td (word) Tj ET"]
     )

@@ -1,19 +1,20 @@
 """PDF as people have it: columns, broken words, headers, notes, tables, scans; the pages are made here."""
 
-import random
+import io
 import threading
+import time
 from pathlib import Path
 
+import pypdf
 import pytest
-from written_files import pdf_of, width
+from written_files import BODY, PICTURE, drawn, lines, pdf_of
 
 from tools.errors import SourceError
 from tools.ingest.line_ends import Vocabulary
 from tools.ingest.pdf import is_junk_title, pdf_document, read_pdf
-from tools.ingest.pdf_columns import Row, strip_of
-from tools.ingest.pdf_layout import regions
-from tools.ingest.pdf_pages import Piece
 from tools.passages import Block, SourceDocument
+
+TEXT = " ".join(text for _, _, text in BODY)
 
 
 def read(path: Path, data: bytes) -> SourceDocument:
@@ -22,50 +23,11 @@ def read(path: Path, data: bytes) -> SourceDocument:
     return found
 
 
-def drawn(*pieces: tuple[float, float, str] | tuple[float, float, str, float] | str) -> bytes:
-    """Drawing operations: text at a place from the lower left corner, in a size (10), bold where that is negative."""
-    made = []
-    for piece in pieces:
-        if isinstance(piece, str):
-            made.append(piece)
-            continue
-        x, y, text, size = (*piece, 10.0)[:4]
-        font = "F2" if float(size) < 0 else "F1"
-        made.append(f"BT /{font} {abs(float(size))} Tf {x} {y} Td ({text}) Tj ET")
-    return "\n".join(made).encode("cp1252")
-
-
-def lines(*texts: str, x: float = 72, y: float = 700) -> list[tuple[float, float, str]]:
-    return [(x, y - 12 * i, text) for i, text in enumerate(texts)]
-
-
-PICTURE = "q 500 0 0 700 50 50 cm BI /W 1 /H 1 /BPC 8 /CS /G ID x EI Q"
-
-BODY = lines(
-    "The harbour was closed in May, and nobody had asked the fishermen what they",
-    "thought about it. The council spoke of walls that had to be mended, and of the",
-    "money that was there for that year only. It opened again in June of that year.",
-)
-
-
 def forms(found: SourceDocument) -> list[tuple[str, str]]:
     return [(block.form, block.text) for block in found.blocks]
 
 
-# Words and lines
-
-
-def test_a_broken_word_in_a_narrow_cell(tmp_path: Path) -> None:
-    rows = [
-        ("Yea", "Nay", "What was asked"),
-        ("201", "877", "Should the water be"),
-        ("2020", "902", "Should it stand?"),
-    ]
-    cells = [(72 + 40 * j, 600 - 26 * i, cell) for i, row in enumerate(rows) for j, cell in enumerate(row)]
-    cells += [(72, 589, "r"), (72, 563, "9"), (152, 563, "treated?")]
-    found = read(tmp_path / "a.pdf", pdf_of([drawn(*BODY, *cells)]))
-    text = "Year | Nay | What was asked\n2019 | 877 | Should the water be treated?\n2020 | 902 | Should it stand?"
-    assert forms(found)[1] == ("table", text)
+# Words
 
 
 @pytest.mark.parametrize(
@@ -89,14 +51,14 @@ def test_hyphens_at_line_ends(before: str, broken: list[str], whole: str) -> Non
 # What stands on a page
 
 
-def test_headings_by_size_weight_and_outline(tmp_path: Path) -> None:
+def test_headings_by_size_and_weight(tmp_path: Path) -> None:
     page = drawn((72, 750, "The old harbour", 20), (72, 725, "What happened", -10), *BODY)
     found = read(tmp_path / "a.pdf", pdf_of([page]))
     assert [(b.form, b.level, b.text) for b in found.blocks[:2]] == [
         ("heading", 1, "The old harbour"),
         ("heading", 2, "What happened"),
     ]
-    assert found.blocks[2] == Block(" ".join(text for _, _, text in BODY), page=1, last_page=1)
+    assert found.blocks[2] == Block(TEXT, page=1, last_page=1)
     assert found.title == "The old harbour"
 
 
@@ -108,8 +70,7 @@ def test_items_captions_and_notes(tmp_path: Path) -> None:
         *lines("they were", x=84, y=638),
         (72, 626, "\u2022 the boats"),
         (72, 600, "Figure 2: Boats in the harbour, by month.", 9),
-        (72, 570, "What was said then is not known.", 10),
-        (72 + width("What was said then is not known.", 10), 574, "3", 6),
+        "BT /F1 10 Tf 72 570 Td (What was said then is not known.) Tj /F1 6 Tf 4 Ts (3) Tj ET",
         (72, 90, "3", 5),
         (76, 87, "The minutes of the council are lost.", 8),
     )
@@ -128,7 +89,7 @@ def test_a_table(tmp_path: Path) -> None:
     rows = [("Year", "Boats", "Catch"), ("1990", "40", "210 t"), ("1991", "38", ""), ("1992", "35", "190 t")]
     cells = [(72 + 90 * j, 600 - 14 * i, cell) for i, row in enumerate(rows) for j, cell in enumerate(row) if cell]
     found = read(tmp_path / "a.pdf", pdf_of([drawn(*BODY, *cells)]))
-    assert forms(found)[1] == ("table", "Year | Boats | Catch\n1990 | 40 | 210 t\n1991 | 38 | \n1992 | 35 | 190 t")
+    assert forms(found)[1] == ("table", "Year | Boats | Catch\n1990 | 40 | 210 t\n1991 | 38\n1992 | 35 | 190 t")
 
 
 def test_a_paragraph_over_a_page_is_one(tmp_path: Path) -> None:
@@ -162,10 +123,32 @@ def test_turned_lines_and_images_are_counted(tmp_path: Path) -> None:
     assert found.left_out == {"turned lines": 1, "images": 1}
 
 
-def test_a_page_that_lies_on_its_side_is_read(tmp_path: Path) -> None:
-    page = [f"BT /F1 10 Tf 0 1 -1 0 {800 - y} {x} Tm ({text}) Tj ET" for x, y, text in BODY]
-    found = read(tmp_path / "a.pdf", pdf_of([drawn(*page)]))
-    assert forms(found) == [("paragraph", " ".join(text for _, _, text in BODY))]
+def test_columns_with_words_that_their_lines_divide(tmp_path: Path) -> None:
+    left = lines(
+        "The harbour was closed in May, and no-",
+        "body had asked the fishermen what they",
+        "thought of it. The council spoke of",
+    )
+    right = lines("walls that had to be mended, and of the", "money that was there for that year only.", x=320)
+    found = read(tmp_path / "a.pdf", pdf_of([drawn(*left, *right)]))
+    assert forms(found) == [
+        (
+            "paragraph",
+            "The harbour was closed in May, and nobody had asked the fishermen what they thought of it. The council "
+            "spoke of walls that had to be mended, and of the money that was there for that year only.",
+        )
+    ]
+
+
+@pytest.mark.parametrize("rotated", [0, 90, 180, 270])
+def test_a_page_that_lies_on_its_side_is_read(tmp_path: Path, rotated: int) -> None:
+    for turned, matrix in ((False, "1 0 0 1"), (True, "0 1 -1 0")):
+        pieces = [
+            f"BT /F1 10 Tf {matrix} {800 - y if turned else x} {x if turned else y} Tm ({text}) Tj ET"
+            for x, y, text in BODY
+        ]
+        found = read(tmp_path / "a.pdf", pdf_of([drawn(*pieces)], page=b"/Rotate %d" % rotated))
+        assert forms(found) == [("paragraph", TEXT)]
 
 
 @pytest.mark.parametrize(
@@ -255,7 +238,7 @@ def test_pages_after_the_last_are_counted(tmp_path: Path) -> None:
 
 
 def test_files_are_read_by_several_threads_at_once(tmp_path: Path) -> None:
-    (tmp_path / "a.pdf").write_bytes(pdf_of([drawn(*BODY)] * 9))
+    (tmp_path / "a.pdf").write_bytes(pdf_of([drawn(*BODY)] * 5))
     texts: list[str] = []
     threads = [
         threading.Thread(target=lambda: texts.append(pdf_document(tmp_path / "a.pdf", "a.pdf").text)) for _ in range(4)
@@ -268,22 +251,23 @@ def test_files_are_read_by_several_threads_at_once(tmp_path: Path) -> None:
     assert len(set(texts)) == 1
 
 
-def test_columns_of_words_without_half_their_letters_are_parted_to_an_end() -> None:
-    chance = random.Random(149)  # of 3,000 seeds, one of three whose best gutter parts no rows
-    rows: list[Row] = [[] for _ in range(10)]
-    for number, row in enumerate(rows):
-        for left in (57.0, 222.0, 387.0):
-            x = left
-            while x < left + 140:
-                letters = chance.randint(1, 10)
-                end = x + 4.0 * letters
-                if end > left + 152:
-                    break
-                row.append(Piece("a" * letters, x, end, 66 + 12.0 * number, 9.5, False, ((x, end),)))
-                x = end + chance.choice((4.0, 9.0, 9.0, 15.0))
-    strip = strip_of(rows)
-    assert strip is None or strip.bands
-    words = [piece.text for row in rows for piece in row]
-    assert len(regions(rows, {}, strip)) > 0
-    found = " ".join(line.text for region in regions(rows, {}, strip) for line in region.lines)
-    assert sum(map(len, words)) == found.count("a")
+@pytest.mark.parametrize("text", ["abcdefgh ", "a", ". ", "- ", "1"])
+def test_a_line_without_end_is_read_in_time(tmp_path: Path, text: str) -> None:
+    began = time.process_time()
+    read(tmp_path / "a.pdf", pdf_of([drawn((72, 700, text * (400_000 // len(text)))), drawn(*BODY)]))
+    assert time.process_time() - began < 10
+
+
+def test_files_that_cannot_be_read_say_why(tmp_path: Path) -> None:
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(pdf_of([drawn(*BODY)])))
+    writer.encrypt("secret")
+    writer.write(tmp_path / "locked.pdf")
+    whole = pdf_of([drawn(*BODY)])
+    for name, data, told in (
+        ("locked.pdf", (tmp_path / "locked.pdf").read_bytes(), "encrypted. Save a copy without a password"),
+        ("half.pdf", whole[: len(whole) // 2].replace(b"obj", b"job"), "damaged and cannot be read"),
+        ("none.pdf", b"hello", "this is not a PDF, whatever its name says"),
+        ("empty.pdf", pdf_of([b""]), "this PDF holds no text"),
+    ):
+        with pytest.raises(SourceError, match=rf"{name}: .*{told}"):
+            read(tmp_path / name, data)

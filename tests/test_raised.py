@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 from office_files import epub, odt, one, paragraph, word
-from test_pdf import BODY, drawn
-from written_files import pdf_of, width
+from written_files import BODY, drawn, pdf_of
 
 from tools.ingest.html import html_document
 from tools.ingest.raised import raised_as
@@ -61,12 +60,8 @@ def test_raised_in_html_and_markdown(tmp_path: Path) -> None:
 
 
 def test_raised_in_pdf(tmp_path: Path) -> None:
-    x, pieces = 72.0, []
-    for text, up in RUNS:
-        size = 6.0 if up else 10.0
-        pieces.append((x, 640 + {1: 4, 0: 0, -1: -2}[up], text, size))
-        x += width(text, size)
-    (tmp_path / "a.pdf").write_bytes(pdf_of([drawn(*BODY, *pieces)]))
+    shown = (f"/F1 {6 if up else 10} Tf { ({1: 4, 0: 0, -1: -2}[up]) } Ts ({text}) Tj" for text, up in RUNS)
+    (tmp_path / "a.pdf").write_bytes(pdf_of([drawn(*BODY, f"BT 72 640 Td {' '.join(shown)} ET")]))
     found = one(tmp_path / "a.pdf")
     assert (found.blocks[-1].text, found.left_out["note marks"]) == (SAID, 1)
 

@@ -46,6 +46,7 @@ class Observed:
         with noting() as notes:
             try:
                 await self._app(scope, exchange.receive, exchange.send)
+                await exchange.finish()
             except asyncio.CancelledError:
                 # Only a server that stops cancels what it has not finished, and it looks at nothing but the reply.
                 await exchange.end_early(_STOPPING)
@@ -122,14 +123,17 @@ class _Exchange:
             if self._streams and self.first_event is None and b"data:" in body:
                 self.first_event = time.perf_counter() - self.began
         await self._send(message)
-        if message.get("more_body"):  # else a stream that always has more never hears that its reader has gone
-            await asyncio.sleep(0)
 
     async def end_early(self, problem: ProblemError, cut: bool = False) -> None:
         """Replies with the problem; a reply that had begun ends here, or stays incomplete where it is `cut`."""
         if self.status is None:
             await problem.response()(self.scope, self.receive, self.send)
-        elif not (self._over or self._whole or cut):
+        elif not cut:
+            await self.finish()
+
+    async def finish(self) -> None:
+        """Ends a reply that is still open, as a stream of events is when the server stops: its reader comes again."""
+        if self.status is not None and not (self._over or self._whole):
             with contextlib.suppress(OSError):
                 await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 

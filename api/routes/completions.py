@@ -5,7 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 from fastapi import APIRouter, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from agent.runs.admission import usual_options
 from agent.runs.store import RunRow
@@ -24,9 +24,9 @@ from api.completions.schemas import (
     ModelList,
     TokenUsage,
 )
-from api.completions.stream import chunks, chunks_of, completion_id, created
+from api.completions.stream import completion_id, created, stream, stream_of
 from api.completions.tasks import task_of
-from api.events import EVENT_STREAM, STREAM_HEADERS
+from api.events import EVENT_STREAM
 from api.guard.outside import address_of
 from api.problems import responses
 from api.routes.asking import IdempotencyKey
@@ -74,12 +74,12 @@ async def chat_completion(
     run_id = await service.begin(caller, asked.question, options, asked.thread, idempotency_key)
     run = await service.run(caller, run_id)
     base = address_of(request)
-    where = {"Content-Location": f"/v1/runs/{run_id}"}
     if conversation.stream:
-        lines = chunks(service, run, conversation.model, base, include_usage, asked.aside)
-        return StreamingResponse(lines, headers=STREAM_HEADERS | where, media_type=EVENT_STREAM)
+        return stream(service, run, conversation.model, base, include_usage, asked.aside)
     reply = await _completion(service, run, conversation.model, base, asked.aside)
-    return Response(reply.model_dump_json(), headers=where, media_type="application/json")
+    return Response(
+        reply.model_dump_json(), headers={"Content-Location": f"/v1/runs/{run_id}"}, media_type="application/json"
+    )
 
 
 @router.get("/models", response_model=ModelList)
@@ -106,7 +106,7 @@ def _at_once(content: str, conversation: CompletionRequest, include_usage: bool)
         steelman=None,
     )
     if conversation.stream:
-        return StreamingResponse(chunks_of(reply, include_usage), headers=STREAM_HEADERS, media_type=EVENT_STREAM)
+        return stream_of(reply, include_usage)
     return Response(reply.model_dump_json(), media_type="application/json")
 
 

@@ -1,9 +1,7 @@
 """Reads books (.epub): the chapters in the order of the book, without its navigation."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator
-from html.entities import html5
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -11,17 +9,15 @@ from tools.ingest.documents import document_of_file
 from tools.ingest.encodings import decoded
 from tools.ingest.html_tree import parse
 from tools.ingest.markup import blocks_of
-from tools.ingest.packed import Package, attr, child, local, opened, own_title, parsed, resolved
+from tools.ingest.packed import Package, attr, child, local, opened, own_title, resolved
 from tools.ingest.raised import write_raised
-from tools.ingest.tidy import drop_mark, is_mark
+from tools.ingest.tidy import drop, drop_mark, is_mark, tidied
 from tools.passages import Block, SourceDocument
 
 _MIMETYPES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
-_ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]{1,30});")
-_XML_ENTITIES = (b"amp", b"lt", b"gt", b"quot", b"apos")
 _LEFT_OUT = {"noteref": "note marks", "pagebreak": "page numbers", "toc": "navigation lists", "index": "indexes"}
 _LEFT_OUT |= {"landmarks": "navigation lists", "page-list": "navigation lists", "loi": "navigation lists"}
-_COUNTED = {"img": "images", "image": "images", "audio": "recordings", "video": "recordings"}
+_NOTES = frozenset("footnote endnote rearnote".split())
 
 
 def read_epub(path: Path, name: str) -> Iterator[SourceDocument]:
@@ -71,52 +67,22 @@ def _chapters(root: Any, folder: str, package: Package, left_out: Counter[str]) 
 
 
 def _chapter(data: bytes, left_out: Counter[str]) -> Iterator[Block]:
-    root = _tree(data)
+    root = parse(decoded(data, markup=True).text)
+    if root is None:
+        return
     for element in list(root.iter()):
-        kinds = attr(element, "type").split() if any("}type" in key for key in element.keys()) else []  # noqa: SIM118
-        kinds += attr(element, "role").removeprefix("doc-").split()
+        kinds = f"{element.get('epub:type') or ''} {element.get('role') or ''}".replace("doc-", "").split()
         if left := next((_LEFT_OUT[kind] for kind in kinds if kind in _LEFT_OUT), ""):
             left_out[left] += 1
-            _remove(element)
-        elif local(element) in _COUNTED:
-            left_out[_COUNTED[local(element)]] += 1
-        elif local(element) == "a" and "#" in attr(element, "href") and is_mark(element):
+            drop(element)
+        elif element.tag == "a" and "#" in (element.get("href") or "") and is_mark(element):
             left_out["note marks"] += 1
             drop_mark(element)
+        elif not _NOTES.isdisjoint(kinds):
+            element.set("role", "doc-footnote")
     left_out["note marks"] += write_raised(root)
-    return blocks_of(root)
-
-
-def _tree(data: bytes) -> Any:
-    """A chapter as XML, with the entities that only HTML knows; read as HTML where it is no XML."""
-    try:
-        root = parsed(_ENTITY.sub(_character, data))
-    except SyntaxError as exc:
-        tree = parse(decoded(data, markup=True).text)
-        if tree is None:
-            raise ValueError("a chapter is empty or no text") from exc
-        return tree
-    for element in root.iter():
-        element.tag = local(element) or element.tag  # as in HTML, where elements have no namespace
-    return root
-
-
-def _character(entity: re.Match[bytes]) -> bytes:
-    found = html5.get(f"{entity[1].decode()};") if entity[1] not in _XML_ENTITIES else None
-    return "".join(f"&#{ord(sign)};" for sign in found).encode() if found else entity[0]
-
-
-def _remove(element: Any) -> None:
-    """Takes an element out of its tree, and leaves the text after it there."""
-    parent = element.getparent()
-    if parent is None:
-        return
-    before = element.getprevious()
-    if before is not None:
-        before.tail = (before.tail or "") + (element.tail or "")
-    else:
-        parent.text = (parent.text or "") + (element.tail or "")
-    parent.remove(element)
+    left_out.update(tidied(root))
+    yield from blocks_of(root)
 
 
 def _said(root: Any, field: str) -> str:

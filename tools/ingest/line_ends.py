@@ -10,6 +10,7 @@ _LIGATURES = dict(zip(range(0xFB00, 0xFB07), "ff fi fl ffi ffl st st".split(), s
 _WORD = re.compile(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")
 _BROKEN = re.compile(r"([^\W\d_]{1,100})[-‐\u00ad]$")  # bounded: a line of letters would take the square of its length
 _NEXT = re.compile(r"[^\W\d_]+")
+_TAIL = 102  # characters of a text that the end of its last line is looked for in
 _LONG_ENOUGH = 3  # letters of either part of a compound
 
 
@@ -31,7 +32,7 @@ class Vocabulary:
         """The lines as one. A word that a line's end divides is put together, unless the hyphen is its own."""
         text = ""
         for line in lines:
-            broken, rest = _BROKEN.search(text), _NEXT.match(line)
+            broken, rest = _BROKEN.search(text[-_TAIL:]), _NEXT.match(line)
             if text.endswith("\u00ad") or (broken and rest and not self._keeps(broken[1], rest[0])):
                 text = text[:-1] + line
             elif text.endswith(("-", "‐", "/")) and rest and (broken or text.endswith("/")):

@@ -1,28 +1,32 @@
-"""Reads OpenDocument texts (.odt), as LibreOffice writes them."""
+"""Reads OpenDocument texts (.odt), as LibreOffice writes them: their marking is renamed to that of HTML."""
 
 import re
 from collections import Counter
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from tools.ingest.documents import document_of_file
+from tools.ingest.markup import blocks_of
 from tools.ingest.packed import Package, attr, child, local, number, opened, own_title
-from tools.ingest.raised import raised, written
-from tools.ingest.tables import TableLines
-from tools.passages import Block, BlockForm, SourceDocument
+from tools.ingest.raised import write_raised
+from tools.ingest.tables import repeat_merged
+from tools.ingest.tidy import drop
+from tools.passages import SourceDocument
 
-_COUNTED = {
+_TAGS = {"p": "p", "list": "ul", "list-item": "li", "list-header": "li", "table": "table", "table-row": "tr"}
+_TAGS |= {"line-break": "br", "body": "body"}
+_DROPPED = {
     "image": "images",
-    "object": "embedded objects",
-    "object-ole": "embedded objects",
+    **dict.fromkeys(("object", "object-ole"), "embedded objects"),
+    **dict.fromkeys(("hidden-text", "hidden-paragraph"), "hidden texts"),
+    **dict.fromkeys(("note-citation", "forms", "sequence-decls", "ruby-text", "title", "desc"), ""),
+    **dict.fromkeys(("variable-decls", "user-field-decls", "covered-table-cell", "bookmark"), ""),
+    **dict.fromkeys(("table-of-content", "illustration-index", "table-index", "object-index"), "lists of contents"),
+    **dict.fromkeys(("user-index", "alphabetical-index"), "lists of contents"),
     "annotation": "comments",
-    "changed-region": "deleted changes",
-    "hidden-text": "hidden texts",
-    "hidden-paragraph": "hidden texts",
 }
-_LISTS = frozenset("table-of-content illustration-index table-index object-index user-index alphabetical-index".split())
-_SILENT = frozenset("note-citation forms sequence-decls variable-decls user-field-decls ruby-text title desc".split())
 _MOST_REPEATED, _LONGEST_REPEATED = 50, 200  # times, and characters, of a cell that stands for several
 _ABOVE = re.compile(r"super|\+?[1-9]\d*%")  # a text's position
 
@@ -37,15 +41,14 @@ def read_odt(path: Path, name: str) -> Iterator[SourceDocument]:
         body = child(root, "body", "text")
         if body is None:
             raise ValueError("it holds something else than a text")
-        styles = [root, package.xml("styles.xml")] if package.has("styles.xml") else [root]
-        text = _OdtText(_styles(styles))
-        blocks = [*text.blocks(body), *text.endnotes]
-        for kind, what in (("header", "running headers"), ("footer", "running footers")):
-            text.left_out[what] += sum(
-                local(e) == kind and any(inner.text for inner in e.iter()) for e in styles[-1].iter() if len(styles) > 1
-            )
+        others = package.xml("styles.xml") if package.has("styles.xml") else root
+        text = _OdtText({attr(e, "name"): e for each in (others, root) for e in each.iter() if local(e) == "style"})
+        text.rename(body)
+        for kind in ("header", "footer"):
+            shown = (each for each in others.iter() if local(each) == kind and "".join(each.itertext()).strip())
+            text.left_out[f"running {kind}s"] += sum(1 for _ in shown)
         title, date = _said(package)
-    yield document_of_file(name, blocks, title, date, text.left_out)
+    yield document_of_file(name, blocks_of(body), title, date, text.left_out)
 
 
 def _said(package: Package) -> tuple[str, str]:
@@ -53,171 +56,87 @@ def _said(package: Package) -> tuple[str, str]:
     return own_title(found.get("title", "")), found.get("date") or found.get("creation-date") or ""
 
 
-class _Style(NamedTuple):
-    """A style: its name as people see it, the style it is based on, and whether it hides or raises its text."""
-
-    shown: str
-    base: str
-    hides: bool
-    raises: bool
-
-
-def _styles(roots: list[Any]) -> dict[str, _Style]:
-    found = {}
-    for root in roots:
-        for style in (each for each in root.iter() if local(each) == "style"):
-            properties = child(style, "text-properties")
-            hides = properties is not None and attr(properties, "display") == "none"
-            raises = properties is not None and bool(_ABOVE.match(attr(properties, "text-position")))
-            shown = attr(style, "display-name") or attr(style, "name")
-            found[attr(style, "name")] = _Style(shown.lower(), attr(style, "parent-style-name"), hides, raises)
-    return found
-
-
 class _OdtText:
-    """A walk over the body; what it does not take is counted in `left_out`."""
+    """Renames the elements of a text; what is not shown is taken out and counted in `left_out`."""
 
-    def __init__(self, styles: dict[str, _Style]) -> None:
+    def __init__(self, styles: dict[str, Any]) -> None:
         self.left_out: Counter[str] = Counter()
-        self.endnotes: list[Block] = []
         self._styles = styles
-        self._after: list[Block] = []  # footnotes and text boxes, which come after the paragraph that they hang on
 
-    def blocks(self, element: Any, form: BlockForm = "paragraph") -> Iterator[Block]:
-        for each in element:
-            name = local(each)
-            if name in ("p", "h"):
-                yield from self._paragraph(each, name, form)
-                yield from self._taken()
-            elif name == "table":
-                yield from self._table(each)
-            elif name in ("list-item", "list-header"):
-                yield from self.blocks(each, "item")
-            elif name in _LISTS:
-                self.left_out["lists of contents"] += 1
-            elif name == "section" and attr(each, "display") == "none":
-                self.left_out["hidden texts"] += 1
-            elif name in _COUNTED:
-                self._count(each, name)
-            elif name not in _SILENT:
-                yield from self.blocks(each, form)
+    def rename(self, body: Any) -> None:
+        waiting = [body]
+        while waiting:
+            each = waiting.pop()
+            if self._keeps(each, local(each), body):
+                waiting += reversed(each)
+        for table in body.iter("table"):
+            repeat_merged(table)
+        self.left_out["note marks"] += write_raised(body)
 
-    def _taken(self) -> list[Block]:
-        after, self._after = self._after, []
-        return after
-
-    def _count(self, element: Any, name: str) -> None:
-        if name != "changed-region" or any(local(each) == "deletion" for each in element):
-            self.left_out[_COUNTED[name]] += 1
-
-    def _paragraph(self, paragraph: Any, name: str, form: BlockForm) -> Iterator[Block]:
-        chain = self._chain(attr(paragraph, "style-name"))
-        text = self._written(self._text(paragraph))
-        if any(style.hides for style in chain):
-            self.left_out["hidden texts"] += 1
-            return
-        names = [style.shown for style in chain]
-        if name == "h":
-            yield Block(_folded(text), "heading", max(number(attr(paragraph, "outline-level"), 1), 1))
-        elif "title" in names:
-            yield Block(_folded(text), "heading", 1)
+    def _keeps(self, each: Any, name: str, body: Any) -> bool:
+        """Renames an element; whether it stays with what is in it."""
+        chain = list(self._chain(attr(each, "style-name")))
+        if name == "tracked-changes":
+            self.left_out["deleted changes"] += sum(local(inner) == "deletion" for inner in each.iter())
+            return self._without(each)
+        if name in _DROPPED:
+            return self._without(each, _DROPPED[name])
+        if attr(each, "display") == "none" or any(_property(style, "display") == "none" for style in chain):
+            return self._without(each, "hidden texts")
+        if name in ("note", "text-box"):
+            self._aside(each, name, body)
+        elif name == "table-cell":
+            self._cell(each)
+        elif name in ("s", "tab"):
+            each.tag, each.text = "span", " "
+        elif name == "span" and any(_ABOVE.match(_property(style, "text-position")) for style in chain):
+            each.tag = "sup"
+        elif name in ("p", "h"):
+            names = [(attr(style, "display-name") or attr(style, "name")).lower() for style in chain]
+            level = min(max(number(attr(each, "outline-level"), 1), 1), 6) if name == "h" else int("title" in names)
+            each.tag = f"h{level}" if level else "figcaption" if "caption" in names else "p"
         else:
-            yield Block(_folded(text), "caption" if "caption" in names else form)
+            each.tag = _TAGS.get(name, "span")
+        return True
 
-    def _written(self, text: str) -> str:
-        text, marks = written(text)
-        self.left_out["note marks"] += marks
-        return text
+    def _chain(self, name: str) -> Iterator[Any]:
+        """The style of this name and those that it is based on."""
+        seen: set[str] = set()
+        while name in self._styles and name not in seen:
+            seen.add(name)
+            yield self._styles[name]
+            name = attr(self._styles[name], "parent-style-name")
 
-    def _chain(self, name: str) -> list[_Style]:
-        found: dict[str, _Style] = {}
-        while name in self._styles and name not in found:
-            found[name] = self._styles[name]
-            name = self._styles[name].base
-        return list(found.values())
+    def _aside(self, each: Any, name: str, body: Any) -> None:
+        """Notes and boxes come after the paragraph or table that they hang on, endnotes after the text."""
+        outer = [up for up in each.iterancestors() if up.tag in ("p", "h1", "figcaption", "table")]
+        drop(each)
+        each.tag = "div"
+        if name == "note":
+            each.set("role", "doc-footnote")
+        if attr(each, "note-class") == "endnote" or not outer:
+            body.append(each)
+        else:
+            outer[-1].addnext(each)
 
-    def _text(self, element: Any) -> str:
-        pieces = [element.text or ""]
-        for each in element:
-            name = local(each)
-            if name in ("s", "tab", "line-break"):
-                pieces.append(" ")
-            elif name == "note":
-                self._note(each)
-            elif name == "text-box":
-                self._after += self._apart(each)
-            elif name in _COUNTED:
-                self._count(each, name)
-            elif name not in _SILENT:
-                pieces.append(self._span(each))
-            pieces.append(each.tail or "")
-        return "".join(pieces)
+    def _cell(self, each: Any) -> None:
+        each.tag = "td"
+        times = number(attr(each, "number-columns-repeated"), 1)
+        each.set("rowspan", str(number(attr(each, "number-rows-spanned"), 1)))
+        each.set("colspan", str(max(number(attr(each, "number-columns-spanned"), 1), 1)))
+        for key in [key for key in each.keys() if key.endswith("repeated")]:  # noqa: SIM118
+            del each.attrib[key]
+        if 0 < len("".join(each.itertext())) <= _LONGEST_REPEATED:
+            for _ in range(min(times, _MOST_REPEATED) - 1):
+                each.addnext(deepcopy(each))
 
-    def _span(self, element: Any) -> str:
-        text = self._text(element)
-        chain = self._chain(attr(element, "style-name"))
-        if text.strip() and any(style.hides for style in chain):
-            self.left_out["hidden texts"] += 1
-            return ""
-        return raised(text) if any(style.raises for style in chain) else text
-
-    def _note(self, note: Any) -> None:
-        body = child(note, "note-body")
-        text = " ".join(block.text for block in self._apart(body)) if body is not None else ""
-        if text.strip():
-            (self.endnotes if attr(note, "note-class") == "endnote" else self._after).append(Block(text, "note"))
-
-    def _apart(self, element: Any) -> list[Block]:
-        """The blocks of what stands beside the text."""
-        outer, self._after = self._after, []
-        found = list(self.blocks(element))
-        self._after = outer
-        return found
-
-    def _table(self, table: Any) -> Iterator[Block]:
-        lines, after = TableLines(), []
-        rows = list(_inside(table, "table-row"))
-        if sum(1 for row in rows for cell in row if local(cell) == "table-cell") == 1:
-            yield from self.blocks(next(cell for row in rows for cell in row if local(cell) == "table-cell"))
-            return
-        spans: dict[int, int] = {}  # by column: how many rows below still belong to the cell above
-        for row in rows:
-            after += self._row(row, lines, spans)
-            lines.end_row()
-        yield from lines.blocks()
-        yield from after
-
-    def _row(self, row: Any, lines: TableLines, spans: dict[int, int]) -> list[Block]:
-        after: list[Block] = []
-        column = 0
-        for cell in row:
-            times = max(number(attr(cell, "number-columns-repeated"), 1), 1)
-            if local(cell) == "table-cell":
-                blocks = self._apart(cell)
-                text = " ".join(block.text for block in blocks if block.form not in ("table", "note"))
-                after += (block for block in blocks if block.form in ("table", "note"))
-                spans[column] = number(attr(cell, "number-rows-spanned"), 1) - 1
-                said = min(times, _MOST_REPEATED) if 0 < len(text) <= _LONGEST_REPEATED else 1
-                for _ in range(said):
-                    lines.cell(text)
-                lines.skip(times - said)
-            elif spans.get(column, 0) > 0:
-                spans[column] -= 1
-                lines.cell("", times, goes_on=True)
-            else:
-                lines.skip(times)
-            column += times
-        return after
+    def _without(self, each: Any, counted: str = "") -> bool:
+        if counted:
+            self.left_out[counted] += 1
+        drop(each)
+        return False
 
 
-def _inside(table: Any, name: str) -> Iterator[Any]:
-    """The rows of a table, through the groups around them."""
-    for each in table:
-        if local(each) == name:
-            yield each
-        elif local(each) in ("table-header-rows", "table-rows", "table-row-group"):
-            yield from _inside(each, name)
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.split())
+def _property(style: Any, name: str) -> str:
+    found = child(style, "text-properties")
+    return attr(found, name) if found is not None else ""

@@ -26,7 +26,7 @@ _PLACEHOLDERS = re.compile(
     r"pr[eé]sentat?\w{1,4}(?: de)? powerpoint)?",
     re.IGNORECASE,
 )
-_TEMPLATE_DATES = ("2013-12-23T23:15:00Z", "2013-01-27T09:14:16Z")
+_TEMPLATE_DATES = ("2013-12-23T23:15:00Z", "2013-01-27T09:14:16Z", "2013-01-27T09:15:58Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +158,13 @@ def child(element: Any, *path: str) -> Any:
         if element is None:
             return None
     return element
+
+
+def newest(element: Any) -> list[Any]:
+    """Of the ways in which one thing is written down for newer and older programs, the newest that has text."""
+    ways = [each for each in element if local(each) in ("Choice", "Fallback")]
+    texts = [each for each in ways if any(local(inner) == "t" for inner in each.iter())]
+    return [inner for way in [*texts, *ways][:1] for inner in way]
 
 
 def number(text: str, otherwise: int = 0) -> int:

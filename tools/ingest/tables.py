@@ -1,40 +1,30 @@
-"""The rows of a table as its cells come, for formats that tell which cells are merged."""
+"""Merged cells of tables in a tree of HTML, for formats that tell which cells are merged."""
 
-from tools.passages import Block
+from copy import deepcopy
+from typing import Any
 
-_MOST_REPEATED = 200  # characters: a longer cell that is merged over many rows stands in the first of them only
+_LONGEST_REPEATED = 200  # characters: a longer cell that is merged over many rows stands in the first of them only
 
 
-class TableLines:
-    """Builds a table block; a merged cell stands once in each row that it covers, so that each row says all it says."""
+def repeat_merged(table: Any) -> None:
+    """A cell that is merged over several rows stands in each of them, so that each row says all that it says."""
+    rows = [row for row in table.iter("tr") if next(row.iterancestors("table")) is table]
+    for at, row in enumerate(rows):
+        column = 0
+        for cell in row.iterchildren("td", "th"):
+            for below in rows[at + 1 : at + int(cell.attrib.pop("rowspan", "1"))]:
+                _put(deepcopy(cell), column, below)
+            column += int(cell.get("colspan", "1"))
 
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-        self._cells: list[str] = []
-        self._above: dict[int, str] = {}
-        self._column = 0
 
-    def skip(self, columns: int) -> None:
-        """Columns that this row has no cell in."""
-        self._column += max(columns, 0)
-
-    def cell(self, text: str, columns: int = 1, goes_on: bool = False) -> None:
-        """The next cell of the row; `goes_on`: it belongs to the cell above it."""
-        folded = " ".join(text.split())
-        if goes_on:
-            folded = folded or self._above.get(self._column, "")
-        else:
-            self._above[self._column] = folded if len(folded) <= _MOST_REPEATED else ""
-        self._cells.append(folded)
-        self._column += max(columns, 1)
-
-    def end_row(self) -> None:
-        if any(self._cells):
-            self._lines.append(" | ".join(self._cells))
-        self._cells, self._column = [], 0
-
-    def blocks(self) -> list[Block]:
-        """The table, or nothing where no cell has text."""
-        if self._cells:
-            self.end_row()
-        return [Block("\n".join(self._lines), "table")] if self._lines else []
+def _put(cell: Any, column: int, row: Any) -> None:
+    """Inserts the copy of a cell into a row, where as many columns stand before it."""
+    cell.tail = None
+    if len("".join(cell.itertext())) > _LONGEST_REPEATED:
+        cell[:], cell.text = [], None
+    for other in row.iterchildren("td", "th"):
+        if column <= 0:
+            other.addprevious(cell)
+            return
+        column -= int(other.get("colspan", "1"))
+    row.append(cell)

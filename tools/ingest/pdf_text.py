@@ -1,0 +1,221 @@
+"""From the lines of a PDF's pages to blocks: paragraphs whole, headings told, no running heads and page numbers."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tools.ingest.line_ends import Vocabulary, unligated
+from tools.ingest.pdf_pages import CELL, Line, Sheet
+from tools.passages import Block, BlockForm
+
+_EDGE, _PLACES = 0.14, 100  # of the height of a page: its margins; parts of it that a running head stays in
+_LONGEST_MARGIN, _LONGEST_HEADING = 120, 200  # characters
+_PAGE = re.compile(
+    r"(?:page |p\. ?|slide |[-–—|•(] ?)*(?:\d{1,4}|[ivxlc]{1,7})(?: ?(?:of|/) ?\d{1,4})?(?: ?[-–—|•)])*", re.I
+)
+_LEADERS = re.compile(r"(?:\.\s?){5,}\s*\w{0,6}$")
+_BULLET = re.compile(r"(?:[•◦▪‣●○■□∙·▶►✓✔➢❖]|[–—*-](?=\s))\s*(?=\S)")
+_NUMBER = re.compile(r"(?:\(?(?:\d{1,2}|[a-z]|[ivx]{2,4})[.)]|\[\w{1,8}\])\s+(?=\S)")
+_SECTION = re.compile(r"(?:\d{1,2}(?:\.\d{1,2})*\.?|[IVX]{1,5}\.|[A-Z]\.)\s+(?=\S)")
+_CAPTION = re.compile(
+    r"(?:Figure|Fig\.|Table|Chart|Map|Photo|Graph|Diagram)\s+[A-Z]?[-.\dIVX]{1,9}[a-z]?\s?[:.|–—)]", re.I
+)
+_NOTE = re.compile(r"(?:\d{1,3}[.)]?|[*†‡§¶∗]{1,3})\s*(?=\S)")
+_SENTENCE_END = re.compile(r"[.!?:…][\"'”’)\]]*$")
+_LARGER, _SMALLER, _ALIKE = 1.12, 0.93, 0.08  # of the size of the text; sizes that are the same
+_INDENT = 0.8  # of the size
+
+
+@dataclass(slots=True)
+class _Part:
+    """Lines that belong together, and the pages that they stand on."""
+
+    lines: list[Line]
+    page: int
+    last_page: int
+    table: bool
+
+    @property
+    def size(self) -> float:
+        return self.lines[0].size
+
+
+def blocks_of(sheets: Sequence[Sheet]) -> tuple[list[Block], Counter[str]]:
+    """The blocks of the pages, and how much of what only the pages brought was left out."""
+    left_out: Counter[str] = Counter()
+    sizes: Counter[float] = Counter()
+    for line in (line for sheet in sheets for line in sheet.lines):
+        sizes[round(line.size)] += len(line.text)
+    body = max(sizes, key=sizes.__getitem__, default=0.0)
+    parts = _parts(_without_margins(sheets, body, left_out), body)
+    words = Vocabulary(line.text for part in parts for line in part.lines)
+    larger = sorted({round(part.size) for part in parts if part.size >= _LARGER * body}, reverse=True)
+    blocks = []
+    for part in parts:
+        text = words.join(unligated(" ".join(line.text.split())) for line in part.lines)
+        if not any(c.isalnum() for c in text):
+            left_out["lines without words"] += len(part.lines)
+            continue
+        left_out["note marks"] += sum(line.marks for line in part.lines)
+        blocks.append(_block(part, text, body, larger))
+    return blocks, left_out
+
+
+def _without_margins(sheets: Sequence[Sheet], body: float, left_out: Counter[str]) -> Iterator[tuple[int, list[Line]]]:
+    """The number of each page, and its lines without running heads, page numbers and lines of contents.
+
+    A page keeps its lines where nothing else would be left of it.
+    """
+    margins = _margins(sheets, body)
+    for sheet in sheets:
+        dotted = {
+            id(line): "lines of contents" for line in sheet.lines if _LEADERS.search(line.text[-_LONGEST_MARGIN:])
+        }
+        named = margins | (dotted if len(dotted) > 1 else {})
+        inner = [line for line in sheet.lines if id(line) not in named]
+        if inner:
+            left_out.update(named[id(line)] for line in sheet.lines if id(line) in named)
+        yield sheet.number, inner or sheet.lines
+
+
+def _margins(sheets: Sequence[Sheet], body: float) -> dict[int, str]:
+    """What stands at the pages' edges again and again, by the identity of the line: what it is called."""
+    seen: defaultdict[tuple[str, int], set[int]] = defaultdict(set)  # pages, by the line's words and its place
+    near: list[tuple[Line, str, float]] = []
+    named: dict[int, str] = {}
+    for sheet in sheets:
+        bases = sorted({line.base for line in sheet.lines})
+        apart = {bases[0]: bases[1] - bases[0], bases[-1]: bases[-1] - bases[-2]} if len(bases) > 1 else {}
+        for line in sheet.lines:
+            depth = (line.base - sheet.top) / (sheet.bottom - sheet.top)
+            # 'Chapter 2' in large letters is a heading.
+            if _EDGE < depth < 1 - _EDGE or line.size > _LARGER * body or len(line.text) > _LONGEST_MARGIN:
+                continue
+            shape = re.sub(r"\d+", "#", " ".join(line.text.casefold().split())).strip("# ")
+            seen[shape, round(_PLACES * depth)].add(sheet.number)
+            near.append((line, shape, depth))
+            if _PAGE.fullmatch(line.text) and apart.get(line.base, 0.0) > 1.5 * line.size:
+                named[id(line)] = "page numbers"
+    fewest = 2 if len(sheets) <= 4 else 3
+    for line, shape, depth in near:
+        place = round(_PLACES * depth)
+        if len(set().union(*(seen.get((shape, at), ()) for at in (place - 1, place, place + 1)))) >= fewest:
+            what = "running headers" if depth < 0.5 else "running footers"
+            named[id(line)] = "page numbers" if _PAGE.fullmatch(line.text) else what
+    return named
+
+
+def _parts(pages: Iterator[tuple[int, list[Line]]], body: float) -> list[_Part]:
+    """Paragraphs, headings and tables; a paragraph goes on over a column's or a page's end.
+
+    What floats there (notes, tables, captions) comes after the paragraph that it interrupts.
+    """
+    made: list[_Part] = []
+    text: _Part | None = None
+    for page, lines in pages:
+        part: _Part | None = None  # of the line before, on this page
+        steps = sorted(b.base - a.base for a, b in pairwise(lines) if b.base - a.base > a.size)
+        step = steps[len(steps) // 4] if steps else 0.0
+        for i, line in enumerate(lines):
+            table = _is_row(lines, i)
+            parted = line.base < lines[i - 1].base if table else i > 0 and _begins(lines, i, part, step, body)
+            if part and part.table == table and not parted:
+                part.lines.append(line)
+                continue
+            floats = table or line.size < _SMALLER * body or bool(_CAPTION.match(line.text))
+            if text and not floats and _goes_on(text, line, page):
+                part = text
+                part.lines.append(line)
+                part.last_page = page
+            else:
+                part = _Part([line], page, page, table)
+                made.append(part)
+                text = text if floats else part
+    return made
+
+
+def _is_row(lines: Sequence[Line], i: int) -> bool:
+    """Whether a line is a row of a table: it has cells, and so has a neighbour."""
+    return _has_cells(lines[i]) and any(map(_has_cells, (*lines[max(0, i - 1) : i], *lines[i + 1 : i + 2])))
+
+
+def _has_cells(line: Line) -> bool:
+    first, cell, _ = line.text.partition(CELL)
+    return bool(cell) and not _marker(f"{first} x") and not _SECTION.match(f"{first} x")
+
+
+def _marker(text: str) -> "re.Match[str] | None":
+    return _BULLET.match(text) or _NUMBER.match(text)
+
+
+def _begins(lines: Sequence[Line], i: int, part: _Part | None, step: float, body: float) -> bool:
+    """Whether a paragraph or another column begins with this line."""
+    last, line = lines[i - 1], lines[i]
+    size, down, shift = max(last.size, line.size), line.base - last.base, (line.left - last.left) / line.size
+    if line.size == last.size >= _LARGER * body and not _SECTION.match(line.text):
+        return not 0 < down < 1.6 * size  # a further line of a heading
+    room, small = _room(lines, i - 1), line.text[:1].islower()
+    ended = room or bool(_SENTENCE_END.search(last.text))
+    # A line may be of another size for a word in another font; where the text goes on, it is the same paragraph.
+    if abs(line.size - last.size) > (_ALIKE if ended else 0.25) * size:
+        return True
+    if line.bold != last.bold and (room or (ended and not small)):
+        return True
+    if not -size < down < 1.3 * max(step, size) or line.note:
+        return True
+    if _BULLET.match(line.text) or (_NUMBER.match(line.text) and ended):
+        return True
+    if small and last.text.endswith("-"):
+        return False
+    if part and _marker(part.lines[0].text):
+        if _NUMBER.match(line.text) and abs(line.left - part.lines[0].left) < _INDENT * size:
+            return True
+        return (room and not small) or (len(part.lines) > 1 and shift < -_INDENT)
+    return (room and not small) or (abs(shift) > _INDENT and (room or (ended and shift > 0)))
+
+
+def _room(lines: Sequence[Line], i: int) -> bool:
+    """Whether the next line's first word would have had room on the line: then the author ended it."""
+    line, following = lines[i], lines[i + 1]
+    near = (other for other in lines[max(0, i - 2) : i + 4] if abs(other.size - line.size) <= _ALIKE * line.size)
+    edge = max(other.right for other in near if other.left < line.right and line.left < other.right)
+    width = (following.right - following.left) / len(following.text)
+    return line.right + (len(following.text.split(maxsplit=1)[0]) + 1.5) * width < edge
+
+
+def _goes_on(part: _Part, line: Line, page: int) -> bool:
+    """Whether a paragraph goes on with the first line of another column or page."""
+    last = part.lines[-1]
+    if abs(last.size - line.size) > _ALIKE * last.size or last.bold != line.bold or _SENTENCE_END.search(last.text):
+        return False
+    below = line.base > last.base and part.last_page == page and line.left < last.right
+    if below or _marker(line.text):
+        return False
+    full = len(part.lines) > 1 and last.right > part.lines[-2].right - 2 * last.size
+    return full or line.text[:1].islower()
+
+
+def _block(part: _Part, text: str, body: float, larger: Sequence[int]) -> Block:
+    """What a part is, by its size, its weight and its beginning."""
+
+    def made(form: BlockForm, text: str, level: int = 0) -> Block:
+        return Block(text, form, level, part.page, part.last_page)
+
+    if part.table:
+        return made("table", "\n".join(unligated(line.text).replace(CELL, " | ") for line in part.lines))
+    if _CAPTION.match(text):
+        return made("caption", text)
+    small, short = part.size < _SMALLER * body, len(text) <= _LONGEST_HEADING and any(map(str.isalpha, text))
+    if short and part.size >= _LARGER * body:
+        return made("heading", text, min(larger.index(round(part.size)) + 1, 6))
+    ends = _SENTENCE_END.search(text) and not text.endswith((":", "?"))
+    if short and not (small or ends) and len(text) <= _LONGEST_HEADING // 2 and all(line.bold for line in part.lines):
+        return made("heading", text, min(len(larger) + 1, 6))
+    if small and (part.lines[0].note or _NOTE.match(text)):
+        return made("note", text if part.lines[0].note else _NOTE.sub("", text, 1))
+    if marker := _marker(text):
+        # A clause is cited by what stands in brackets before it: '(2)', '(a)'.
+        return made("item", text if text.startswith("(") else text[marker.end() :])
+    return made("paragraph", text)
