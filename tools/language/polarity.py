@@ -10,6 +10,8 @@ _NEGATORS = NEGATORS | {"without", "hardly"}
 _HARMLESS = ("only", "just", "merely", "doubt", "matter")
 _ENDS = re.compile(r"[,;:–—]| (?:because|since|so that|unless|although|though|while|whereas|if) ", re.I)
 _DOUBTS = re.compile(r"\b(?:whether|if|says?|said|argues?|claims?|believes?|thinks?|who|should we)\b|\?", re.I)
+_RHETORICAL = re.compile(r"^(is|are|was|were|do|does|did|has|have|should|would|could)n['’]?t\b", re.I)
+"""'Isn't it fair?' asks whether it is."""
 _STEM = 5  # letters by which forms of a word are one
 _BEYOND = 5  # words that a clause may have beyond those of the question that it answers
 _PREFIX = re.compile(r"(?:un|in|im|ir|il|dis|non)(?=[a-z]{4})")
@@ -42,6 +44,7 @@ def _prefixed(words: list[str], other: list[str]) -> int:
 def plain_answer(text: str, question: str) -> Literal["yes", "no", ""]:
     """What a text answers where its main clause is the question in other order: 'Zoos should not be closed.' is no to
     'Should zoos be closed?'. Empty for any other text."""
+    question = _RHETORICAL.sub(r"\1", question)
     clause = _ENDS.split(text.strip(), maxsplit=1)[0]
     asked, said = _words(question), _words(clause)
     content = {w[:_STEM] for w in asked if w not in KEYWORD_STOP_WORDS and w not in _NEGATORS}

@@ -1,0 +1,180 @@
+"""The golden answers: what the embedded providers answer to forty questions from the samples, as JSON.
+
+`python -m tests.golden_answers` writes them again into tests/golden, or into a folder that is given.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from agent.answer.model import Answer, AnswerClaim, AnswerPerspective
+from agent.options import RunOptions
+from agent.runs.open import open_runs
+from agent.runs.service import Runs
+from agent.samples import sample_questions
+from agent.settings import Settings
+from tools.errors import InputError
+
+FOLDER = Path(__file__).parent / "golden"
+COMMAND = "python -m tests.golden_answers"
+_SECONDS = 600.0  # no answer may depend on how fast the machine is
+_ABSENT = "(nothing)"
+
+
+class Asked(NamedTuple):
+    """A question, and the one asked before it in its thread."""
+
+    question: str
+    after: str = ""
+
+
+_OTHERS = {
+    "reworded-homework": Asked("is homwork even usefull for little kids"),
+    "reworded-rent-control": Asked("does rent control work or does it make it worse lol"),
+    "reworded-self-driving": Asked("The Self-Driving Car Will Not Save Us"),
+    "reworded-zoos": Asked("are zoos cruel or do they actually save animals idk anymore"),
+    "reworded-remote-work": Asked(
+        "My boss wants everyone back in the office 5 days a week starting March. I got more done at home, but I admit "
+        "I'm lonely. who's right here"
+    ),
+    "choice": Asked("Working from home or in an office, which is better?"),
+    "open": Asked("How can cities deal with too many tourists?"),
+    "fact": Asked("How long does radioactive waste stay dangerous?"),
+    "follow-up": Asked("What about the waste?", after="Is nuclear power safe?"),
+    "refusal": Asked("Sollten Schulen Handys verbieten?"),
+}
+
+
+def asked() -> dict[str, Asked]:
+    """The forty questions by the name of their file: the samples' thirty first."""
+    return {topic: Asked(question) for topic, question in sample_questions().items()} | _OTHERS
+
+
+def golden_settings(data_dir: Path) -> Settings:
+    """Embedded providers only, whatever else is set."""
+    return Settings(data_dir=data_dir, provider="embedded", judge="embedded", web="off")
+
+
+async def golden_answer(runs: Runs, asked: Asked) -> dict[str, Any]:
+    """What stays of the answer, or of the refusal: no probability, id or time."""
+    about = {"question": asked.question} | ({"after": asked.after} if asked.after else {})
+    options = RunOptions.of(web=False, deadline_seconds=_SECONDS)
+    try:
+        thread = None
+        if asked.after:
+            thread = await runs.start(asked.after, options)
+            await runs.answer(thread)
+        answer = await runs.answer(await runs.start(asked.question, options, thread))
+    except InputError as exc:
+        return about | {"error": type(exc).__name__, "message": str(exc)}
+    return about | _kept(answer)
+
+
+def _kept(answer: Answer) -> dict[str, Any]:
+    return {
+        "outcome": answer.outcome,
+        "perspectives": [_side(side, answer) for side in answer.perspectives],
+        "plain": [_claim(claim, answer) for claim in answer.plain],
+        "crux": _claim(answer.crux, answer) if answer.crux else None,
+        "citations": [
+            {"document": c.document_id, "quotes": [c.quote, *(more.quote for more in c.more)]} for c in answer.citations
+        ],
+        "notes": dict(Counter(note.kind for note in answer.notes)),
+    }
+
+
+def _side(side: AnswerPerspective, answer: Answer) -> dict[str, Any]:
+    line = next(line for line in answer.coverage if line.perspective == side.id)
+    return {
+        "name": side.name,
+        "statement": side.statement,
+        "status": side.status,
+        "strength": line.strength,
+        "passages": line.passages,
+        "sources": line.sources,
+        "claims": [_claim(claim, answer) for claim in side.claims],
+    }
+
+
+def _claim(claim: AnswerClaim, answer: Answer) -> dict[str, Any]:
+    documents = {c.number: c.document_id for c in answer.citations}
+    return {
+        "text": claim.text,
+        "tier": claim.tier,
+        "quoted": claim.quoted,
+        "documents": [documents[number] for number in claim.citations],
+    }
+
+
+def golden(name: str) -> dict[str, Any]:
+    """The answer as it was written."""
+    loaded: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text())
+    return loaded
+
+
+def differences(before: Any, after: Any, field: str = "") -> list[str]:
+    """Where two answers differ: the field, what stood there, what stands there; the order of keys counts."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        if list(before) != list(after) and set(before) == set(after):
+            return [_difference(f"{field} order".strip(), list(before), list(after))]
+        keys = dict.fromkeys(chain(before, after))
+        return _all(
+            differences(before.get(k, _ABSENT), after.get(k, _ABSENT), f"{field}.{k}" if field else k) for k in keys
+        )
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        return _all(differences(b, a, f"{field}[{i}]") for i, (b, a) in enumerate(zip(before, after, strict=True)))
+    if isinstance(before, list) and isinstance(after, list):
+        gone, came = [b for b in before if b not in after], [a for a in after if a not in before]
+        lines = [f"{field}: {len(before)} before, {len(after)} after"]
+        lines += [_difference(field, b, _ABSENT) for b in gone]
+        return lines + [_difference(field, _ABSENT, a) for a in came]
+    return [] if before == after else [_difference(field, before, after)]
+
+
+def _all(found: Iterable[list[str]]) -> list[str]:
+    return list(chain.from_iterable(found))
+
+
+def _difference(field: str, before: object, after: object) -> str:
+    return f"{field}\n  before: {_shown(before)}\n  after:  {_shown(after)}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        value = value.get("text") or value.get("name") or value.get("document") or value
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+async def _write(folder: Path, data_dir: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    questions = asked()
+    for file in folder.glob("*.json"):
+        if file.stem not in questions:
+            file.unlink()
+    async with open_runs(golden_settings(data_dir), offline=True) as runs:
+        for name, each in questions.items():
+            made = await golden_answer(runs, each)
+            (folder / f"{name}.json").write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n")
+            print(name, file=sys.stderr)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog=COMMAND, description="Writes the golden answers again.")
+    parser.add_argument("folder", nargs="?", type=Path, default=FOLDER, help="where to; tests/golden if left out")
+    folder = parser.parse_args().folder
+    for name in [n for n in os.environ if n.startswith(("STEELMAN_", "CHROMA_"))]:
+        del os.environ[name]  # another encoder or store would answer otherwise
+    with tempfile.TemporaryDirectory() as data_dir:
+        asyncio.run(_write(folder, Path(data_dir)))
+
+
+if __name__ == "__main__":
+    main()
