@@ -105,7 +105,7 @@ check: $(DEV)
 test test-all: export PYTHONDONTWRITEBYTECODE =
 
 test: check
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow or golden"
 
 # Where that is allowed; where it is not, the tests that need a browser say how to get one.
 browser: $(DEV)

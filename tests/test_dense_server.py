@@ -63,7 +63,7 @@ class Served(House):
 
     def mine(self) -> list[int]:
         wanted = self.store.store_id()
-        return [n for name, n in self.entries().items() if wanted in name and not name.endswith("stamp")]
+        return [n for name, n in self.entries().items() if wanted in name and not name.endswith("number")]
 
 
 @pytest.fixture
@@ -321,7 +321,7 @@ def test_a_server_that_drips_is_not_waited_for(at_once: str, deadline: float | N
         began = time.monotonic()
         budget = Budget() if deadline is None else Budget(deadline_at=time.time() + deadline)
         with using(budget), pytest.raises(ProviderDownError, match="the Chroma server at"):
-            DenseServer(url, "x", seconds=0.3 if deadline is None else 5.0).stamp()
+            DenseServer(url, "x", seconds=0.3 if deadline is None else 5.0).number()
         assert time.monotonic() - began < 4.0  # the whole reply takes 12 seconds
 
 
@@ -363,7 +363,7 @@ def test_what_is_no_chroma_server(status: int, body: bytes, says: str) -> None:
     with answering(status, body) as (url, _):
         server = DenseServer(url, "x", seconds=5)
         with pytest.raises(ProviderDownError, match=says):
-            server.stamp()
+            server.number()
         server.close()
 
 
@@ -371,7 +371,7 @@ def test_the_token_is_sent() -> None:
     with answering(401, b"") as (url, heard):
         for token in ("", "abc"):
             with pytest.raises(ProviderDownError):
-                DenseServer(url, "x", token).stamp()
+                DenseServer(url, "x", token).number()
     assert "authorization" not in heard[0]
     assert "x-chroma-token" not in heard[0]
     assert heard[1]["authorization"] == "Bearer abc"
@@ -380,12 +380,12 @@ def test_the_token_is_sent() -> None:
 
 def test_an_offline_run_asks_only_this_machine() -> None:
     with using(Budget(offline=True)), pytest.raises(ProviderDownError, match="stays offline"):
-        DenseServer("http://chroma.example:8000", "x").stamp()
+        DenseServer("http://chroma.example:8000", "x").number()
 
 
 def test_nothing_there() -> None:
     with pytest.raises(ProviderDownError, match="cannot be reached"):
-        DenseServer(f"127.0.0.1:{free_port()}", "x").stamp()
+        DenseServer(f"127.0.0.1:{free_port()}", "x").number()
 
 
 @pytest.mark.parametrize("url", ["", "http://", "ftp://h:1", "http://h:port", "postgres://h", "http://[::1"])

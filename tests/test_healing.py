@@ -1,19 +1,19 @@
-"""Indexes that are lost, torn or damaged are made again by themselves; real Chroma and real tantivy, really damaged.
+"""Indexes that are lost, torn, damaged or worn are made again by themselves, and nothing else removes them; real Chroma
+and real tantivy, really damaged, and processes that are really killed.
 
 What may end a process by a signal is done in processes of their own.
 """
 
-import json
 import os
 import random
 import shutil
 import signal
-import sqlite3
 import stat
+import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,18 +21,15 @@ from conftest import Spawn
 from toys import House, text
 
 from tools.budget import Budget, StageLog, using
-from tools.errors import IndexDamagedError, StoreBusyError, StoreDamagedError, StoreError
-from tools.store import probe as probing
+from tools.errors import IndexDamagedError, StoreBusyError, StoreDamagedError, StoreError, StoreFullError
 from tools.store import upkeep
 from tools.store.database import Database
-from tools.store.lexical import LexicalIndex
-from tools.store.locks import Hold, holders, index_lock, left_behind
-from tools.store.manifest import Manifest
-from tools.store.store import Store
+from tools.store.dense import DenseIndex
+from tools.store.files import index_error
+from tools.store.locks import index_lock
 
 MANY = 1100  # passages: enough for Chroma to write its vector files
-CHROMA = "data_level0.bin header.bin length.bin link_lists.bin index_metadata.pickle chroma.sqlite3".split()
-TANTIVY = ["*.store", "*.term", "*.idx", "*.fast", "*.fieldnorm", "meta.json"]
+INDEXES = ("dense", "lexical")
 
 
 @pytest.fixture(scope="module")
@@ -42,29 +39,18 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     house = House(folder)
     house.put("c", **{f"d{i}": text(i) for i in range(MANY)})
     house.search.refresh()
-    house.search.close()
-    house.database.close()
+    close(house)
     return folder
 
 
 @pytest.fixture
 def folder(filled: Path, tmp_path: Path) -> Path:
-    """A copy of it, with the times of its files."""
     return Path(shutil.copytree(filled, tmp_path / "copy"))
 
 
-def cut_off(file: Path) -> None:
-    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-
-
-def flip(file: Path) -> None:
-    data, chance = bytearray(file.read_bytes()), random.Random(7)
-    for _ in range(max(3, len(data) // 50)):
-        data[chance.randrange(len(data))] ^= 0xFF
-    file.write_bytes(data)
-
-
-DAMAGE: dict[str, Callable[[Path], None]] = {"deleted": Path.unlink, "cut off": cut_off, "flipped": flip}
+def close(house: House) -> None:
+    house.search.close()
+    house.database.close()
 
 
 def assert_whole(folder: Path) -> None:
@@ -75,248 +61,316 @@ def assert_whole(folder: Path) -> None:
         assert house.find(text(number))[0] == f"d{number}"
         vector = house.encoder.encode([text(number)])[0]
         assert house.search.dense.search(vector, [collection], 1)[0][1] > 0.99
-    assert house.search.dense.count() == house.search.lexical.count() == MANY  # type: ignore[attr-defined]
+    assert house.search.dense.count() == house.search.lexical.count() == MANY
     assert house.search.condition() == []
-    house.search.close()
-    house.database.close()
+    assert not list((folder / "index").glob("*.opening"))
+    close(house)
 
 
+def makings(folder: Path) -> list[str]:
+    """Names the making of each index, which is another when it was made again."""
+    return [(folder / "index" / name / "NUMBER").read_text().split()[0] for name in INDEXES]
+
+
+def asked(house: House, number: int, seconds: float = 60) -> tuple[str, list[str]]:
+    """The document found first, and what was noted of the search."""
+    log = StageLog()
+    with using(Budget(deadline_at=time.time() + seconds), log):
+        found = house.find(text(number))
+    return found[0], [told for _, told in log.notes]
+
+
+# Damage
+
+
+def cut_off(file: Path) -> int:
+    return file.write_bytes(file.read_bytes()[: file.stat().st_size // 8])  # of the vectors half are spare room
+
+
+def overwrite(file: Path) -> int:
+    return file.write_bytes(random.Random(7).randbytes(file.stat().st_size))
+
+
+def words(index: Path) -> Path:
+    return index / "lexical" / "tantivy"
+
+
+def vector_files(index: Path) -> Path:
+    return next(f for f in (index / "dense" / "chroma").iterdir() if f.is_dir())
+
+
+Damage = Callable[[Path], object]
+DAMAGE: dict[str, tuple[Damage, str]] = {
+    "everything lost": (shutil.rmtree, "dense lexical"),
+    "the vectors overwritten": (lambda index: overwrite(vector_files(index) / "data_level0.bin"), "dense"),
+    "Chroma's database cut off": (lambda index: cut_off(index / "dense" / "chroma" / "chroma.sqlite3"), "dense"),
+    "the words overwritten": (lambda index: [overwrite(f) for f in words(index).glob("*.*")], "lexical"),
+    "the number overwritten": (lambda index: overwrite(index / "dense" / "NUMBER"), "dense"),
+}
+MORE: dict[str, tuple[Damage, str]] = {
+    "Chroma's folder lost": (lambda index: shutil.rmtree(index / "dense" / "chroma"), "dense"),
+    "Chroma's database overwritten": (lambda index: overwrite(index / "dense" / "chroma" / "chroma.sqlite3"), "dense"),
+    "the vectors lost": (lambda index: shutil.rmtree(vector_files(index)), "dense"),
+    "the vectors cut off": (lambda index: cut_off(vector_files(index) / "data_level0.bin"), "dense"),
+    "the graph's head overwritten": (lambda index: overwrite(vector_files(index) / "header.bin"), "dense"),
+    "the words' list lost": (lambda index: (words(index) / "meta.json").unlink(), "lexical"),
+    "the words cut off": (lambda index: [cut_off(f) for f in words(index).glob("*.*")], "lexical"),
+    "the number lost": (lambda index: (index / "lexical" / "NUMBER").unlink(), "lexical"),
+}
 SEARCH = """
 import sys
 from pathlib import Path
-sys.path[:0] = ["tests"]
-from test_healing import assert_whole
+from toys import House
+from test_healing import asked, assert_whole
+house = House(Path(sys.argv[1]))
+print(*asked(house, 5)[1], sep="\\n")
+house.search.close()
 assert_whole(Path(sys.argv[1]))
-print("whole")
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("how", DAMAGE)
-@pytest.mark.parametrize("name", [*CHROMA, *TANTIVY])
-def test_a_damaged_file_is_noticed_and_nobody_types_anything(folder: Path, spawn: Spawn, name: str, how: str) -> None:
-    file = next((folder / "index").rglob(name))
-    DAMAGE[how](file)
-    process = spawn(SEARCH, folder)
-    said, trouble = process.communicate(timeout=120)
-    assert (process.returncode, said) == (0, "whole\n"), trouble
+@pytest.mark.parametrize("how", [*DAMAGE, *(pytest.param(how, marks=pytest.mark.slow) for how in MORE)])
+def test_damage_is_noticed_told_and_mended(folder: Path, spawn: Spawn, how: str) -> None:
+    damage, damaged = (DAMAGE | MORE)[how]
+    damage(folder / "index")
+    for _ in range(3):  # a process may die of it, which the next one learns from
+        process = spawn(SEARCH, folder)
+        said, trouble = process.communicate(timeout=120)
+        if process.returncode >= 0:
+            break
+    assert process.returncode == 0, trouble
+    assert " ".join(line.split()[1] for line in said.splitlines() if "made again from the store" in line) == damaged
 
 
-@pytest.mark.parametrize("lost", ["the vectors' folder", "Chroma's folder", "the index", "all"])
-def test_a_lost_folder_is_noticed(folder: Path, lost: str, caplog: pytest.LogCaptureFixture) -> None:
-    dense = folder / "index" / "dense"
-    if lost == "the vectors' folder":
-        shutil.rmtree(next(f for f in (dense / "chroma").iterdir() if f.is_dir()))
-    else:
-        shutil.rmtree({"Chroma's folder": dense / "chroma", "the index": dense, "all": folder / "index"}[lost])
-    assert_whole(folder)
-    assert "The dense index is damaged" in caplog.text
-
-
-def test_a_folder_that_is_lost_while_it_is_searched_is_noticed(folder: Path) -> None:
+def test_a_lost_index_is_noticed_by_who_has_it_open(folder: Path) -> None:
     house = House(folder)
-    assert house.find(text(5))[0] == "d5"
-    shutil.rmtree(next(f for f in (folder / "index" / "dense" / "chroma").iterdir() if f.is_dir()))
-    [said] = house.search.condition()
-    assert "dense index is suspect" in said
-    log = StageLog()
-    with using(Budget(), log):
-        assert house.find(text(5))[0] == "d5"
-    [(kind, told)] = log.notes
-    assert kind == "scope"
-    assert "was made again from the store" in told
-    house.search.close()
+    assert asked(house, 5) == ("d5", [])
+    shutil.rmtree(folder / "index" / "dense")
+    assert house.search.condition() == ["The dense index is in doubt (it is missing); the next search makes it again."]
+    assert asked(house, 5) == ("d5", ["The dense index was damaged (it is missing) and was made again from the store."])
+    close(house)
     assert_whole(folder)
 
 
-def test_a_clean_index_is_not_looked_into(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(*_: object) -> str:
-        raise AssertionError
-
-    monkeypatch.setattr(upkeep, "probe", never)
-    monkeypatch.setattr(Manifest, "write", never)
-    for _ in range(3):
-        assert_whole(folder)
-
-
-def test_a_copy_with_other_times_is_the_same_index(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for file in (folder / "index").rglob("*"):
-        os.utime(file)
-    test_a_clean_index_is_not_looked_into(folder, monkeypatch)
-
-
-def test_an_index_without_a_manifest_is_looked_into_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As an earlier version left it."""
-    for manifest in (folder / "index").glob("*/MANIFEST"):
-        manifest.unlink()
-    asked: list[str] = []
-
-    def whole(_: Store, __: Path, name: str, ___: Hold) -> str:
-        asked.append(name)
-        return ""
-
-    monkeypatch.setattr(upkeep, "probe", whole)
-    assert_whole(folder)
-    assert_whole(folder)
-    assert asked == ["dense", "lexical"]
-
-
-def test_an_index_of_another_time_is_looked_into_and_goes_on(folder: Path, tmp_path: Path) -> None:
-    """The index of a backup beside a newer store: it lacks what came since."""
-    shutil.copytree(folder / "index", tmp_path / "backup")
+def test_an_index_of_another_time_is_made_again(folder: Path, tmp_path: Path) -> None:
+    """That of a backup beside a newer store, and a newer one beside the store of a backup."""
+    backup = Path(shutil.copytree(folder, tmp_path / "backup"))
     house = House(folder)
     house.put("c", late="The late hornet came.")
     assert "late" in house.find("late hornet")
-    house.search.close()
     house.store.delete_document("c", "late")
     house.search.refresh()
-    house.search.close()
-    house.database.close()
-    shutil.rmtree(folder / "index")
-    shutil.move(tmp_path / "backup", folder / "index")
-    assert_whole(folder)
+    close(house)
+    for data, index in ((folder, backup), (backup, folder)):
+        copied = Path(shutil.copytree(data, tmp_path / f"{data.name} of {index.name}"))
+        shutil.rmtree(copied / "index")
+        shutil.copytree(index / "index", copied / "index")
+        assert_whole(copied)
+        assert all(new != old for new, old in zip(makings(copied), makings(folder), strict=True))
 
 
-DIES = """
-import os, signal, sys
-from pathlib import Path
-from toys import House
-house = House(Path(sys.argv[1]))
-if sys.argv[2] == "reading":
-    house.search.lexical.search = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-    house.find("number")
-else:
-    house.put("c", late="The late hornet came.")
-    house.store.delete_document("c", "late")
-    house.search.lexical.apply = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-    house.search.refresh()
-"""
-
-
-@pytest.mark.parametrize("at", ["reading", "writing"])
-def test_whoever_comes_after_a_death_looks_into_the_indexes(
-    folder: Path, spawn: Spawn, at: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert spawn(DIES, folder, at).wait(60) == -signal.SIGKILL
-    assert [h.exclusive for h in left_behind(folder / "index" / "lock").values()] == [at == "writing"]
-    asked: list[str] = []
-
-    def asking(store: Store, index: Path, name: str, hold: Hold) -> str:
-        asked.append(name)
-        return probing.probe(store, index, name, hold)
-
-    monkeypatch.setattr(upkeep, "probe", asking)
-    assert_whole(folder)
-    assert asked == ["dense", "lexical"]
-    assert left_behind(folder / "index" / "lock") == {}
-
-
-PROBES = """
-import sys
-from pathlib import Path
-from toys import House
-from tools.store.locks import index_lock
-from tools.store.probe import probe
-house, index = House(Path(sys.argv[1])), Path(sys.argv[1]) / "index"
-house.put("c", late="The late hornet came.")
-with index_lock(index / "lock", exclusive=True, timeout=5) as hold:
-    probe(house.store, index, "lexical", hold)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="children are looked up in /proc")
-def test_a_probe_holds_the_lock_and_ends_with_the_process_that_asked(folder: Path, spawn: Spawn) -> None:
-    asking, lock = spawn(PROBES, folder), folder / "index" / "lock"
-    children = Path(f"/proc/{asking.pid}/task/{asking.pid}/children")
-    while not (found := children.read_text().split()):
-        assert asking.poll() is None
-        time.sleep(0.002)
-    os.kill(probing_one := int(found[0]), signal.SIGSTOP)
-    asking.kill()
-    asking.wait()
-    try:
-        with pytest.raises(StoreBusyError), index_lock(lock, exclusive=True, timeout=0.3):
-            pass
-    finally:
-        os.kill(probing_one, signal.SIGCONT)
-    with index_lock(lock, exclusive=True, timeout=20):
-        assert LexicalIndex(folder / "index" / "lexical").count() == MANY  # the journal's is not put in any more
-
-
-def test_a_store_that_fails_condemns_no_index(folder: Path) -> None:
-    house = House(folder)
-    stamps = {name: (folder / "index" / name / "STAMP").read_text() for name in ("dense", "lexical")}
-    for manifest in (folder / "index").glob("*/MANIFEST"):
-        manifest.unlink()
-    with house.database.connection() as db:
-        [version] = db.execute("PRAGMA user_version").fetchone()
-        db.execute("PRAGMA user_version = 999")
-    with pytest.raises(StoreError, match="written by a newer version of Steelman"):
-        house.find(text(5))
-    with house.database.connection() as db:
-        db.execute(f"PRAGMA user_version = {version}")
-    house.search.close()
-    house.database.close()
-    assert_whole(folder)
-    assert stamps == {name: (folder / "index" / name / "STAMP").read_text() for name in stamps}
-
-
-def test_a_probe_that_finds_the_store_busy_says_so(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("tools.store.database.BUSY_SECONDS", 0.1)
-    monkeypatch.setattr(probing, "_end_with_the_caller", lambda: None)  # this process's own input may be at its end
-    with closing(sqlite3.connect(folder / "steelman.db", isolation_level=None)) as other:
-        other.execute("PRAGMA locking_mode = EXCLUSIVE")
-        other.execute("BEGIN EXCLUSIVE")
-        status = probing._main(str(folder / "steelman.db"), str(folder / "index"), "lexical")
-    assert (status, json.loads(capsys.readouterr().out)[0]) == (3, "StoreBusyError")
-
-
-def test_a_second_death_in_what_was_found_whole_has_it_made_again(
-    folder: Path, spawn: Spawn, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(upkeep, "probe", lambda *_: "")
+def test_an_index_that_is_whole_is_left_alone(folder: Path) -> None:
+    before = makings(folder)
     for _ in range(2):
-        assert "is damaged" not in caplog.text
-        assert spawn(DIES, folder, "reading").wait(60) == -signal.SIGKILL
         assert_whole(folder)
-    assert "for the second time" in caplog.text
+    assert makings(folder) == before
 
 
 def test_an_index_that_cannot_be_made_again_says_what_to_do(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     house = House(folder)
 
     def fails(*_: object) -> None:
-        from tools.store.dense import index_error
-
         cause = ValueError("bad sector")
         raise index_error("lexical", folder, cause) from cause
 
-    (folder / "index" / "lexical" / "tantivy" / "meta.json").unlink()
+    (folder / "index" / "lexical" / "NUMBER").unlink()
     monkeypatch.setattr(house.search.lexical, "apply", fails)
     with pytest.raises(IndexDamagedError, match=r"made again it failed too \(bad sector\).*Check the disk.*rebuild"):
         house.find("number")
+    monkeypatch.undo()
+    close(house)
+    assert_whole(folder)
 
 
-# A lock that is held
+# What removes nothing
 
 
-def test_who_holds_the_lock_is_named(folder: Path) -> None:
-    house = House(folder)
-    with index_lock(folder / "index" / "lock", exclusive=True, timeout=1) as hold:
-        hold.doing("making the dense index again")
-        [holder] = holders(folder / "index" / "lock")
-        assert (holder.pid, holder.exclusive) == (os.getpid(), True)
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ("No space left on device (os error 28)", StoreFullError),
+        ("(code: 13) database or disk is full", StoreFullError),
+        ("Permission denied (os error 13)", StoreError),
+        ("attempt to write a readonly database", StoreError),
+        ("Too many open files (os error 24)", StoreError),
+        ("database is locked", StoreError),
+        ("Failed to acquire Lockfile: LockBusy.", StoreError),
+    ],
+)
+@pytest.mark.parametrize("at", ["apply", "search"])
+def test_what_is_not_the_indexes_fault_removes_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, words: str, error: type[StoreError], at: str
+) -> None:
+    house, before = House(folder), makings(folder)
+    house.find(text(5))
+
+    def fails(*_: object) -> None:
+        raise index_error("dense", folder, RuntimeError(words))
+
+    house.put("c", late="The late hornet came.")
+    monkeypatch.setattr(house.search.dense, at, fails)
+    with pytest.raises(error) as caught:
+        house.find(text(5))
+    assert not isinstance(caught.value, StoreDamagedError)
+    monkeypatch.undo()
+    assert house.find("The late hornet came.")[0] == "late"
+    house.store.delete_document("c", "late")
+    house.search.refresh()
+    close(house)
+    assert makings(folder) == before
+    assert_whole(folder)
+
+
+def test_a_lock_that_is_not_had_removes_nothing(folder: Path) -> None:
+    house, before = House(folder), makings(folder)
+    with (
+        index_lock(folder / "index" / "dense.lock", exclusive=True, timeout=1) as tell,
+        index_lock(folder / "index" / "lexical.lock", exclusive=True, timeout=1),
+    ):
+        tell("making the dense index again")
         assert "which is making the dense index again" in house.search.condition()[0]
         begun = time.monotonic()
-        with (
-            using(Budget(deadline_at=time.time() + 1.0)),
-            pytest.raises(StoreBusyError, match=rf"locked by process {os.getpid()} \(.*\) for \d+ s, which is making"),
-        ):
-            house.find("number")
+        with pytest.raises(StoreBusyError, match=rf"locked by process {os.getpid()} \(.*\) for \d+ s. Wait for it"):
+            asked(house, 5, seconds=1.0)
         assert time.monotonic() - begun < 5
-    assert holders(folder / "index" / "lock") == []
+    assert asked(house, 5) == ("d5", [])
+    assert makings(folder) == before
+    close(house)
+
+
+# Kills
+
+DIES = """
+import os, signal, sys
+from pathlib import Path
+from toys import House
+from tools.store.upkeep import Upkeep
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+house, at = House(Path(sys.argv[1])), sys.argv[2]
+if at == "opening":
+    house.search.dense.reopen = die
+elif at == "emptying":
+    house.search.dense.set_number = die
+elif at == "counting":
+    Upkeep._reach = die
+else:
+    getattr(house.search, at).apply = die
+if at == "emptying":
+    house.search.rebuild()
+house.put("c", late="The late hornet came.")
+house.store.delete_document("c", "late")
+house.search.refresh()
+"""
+
+
+@pytest.mark.parametrize("at", ["opening", "dense", "lexical", "counting", "emptying"])
+def test_a_death_in_an_index_has_it_made_again(
+    folder: Path, spawn: Spawn, at: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert spawn(DIES, folder, at).wait(60) == -signal.SIGKILL
+    name = "lexical" if at == "lexical" else "dense"
+    assert (folder / "index" / f"{name}.opening").exists()
+    assert_whole(folder)
+    assert [r.getMessage() for r in caplog.records if r.levelname == "WARNING"] == [
+        f"The {name} index is damaged (a process ended while it opened it or wrote to it). "
+        "It is made again from the store."
+    ]
+
+
+# Worn
+
+
+def test_what_was_removed_leaves_the_index_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.store.dense._DEAD", 200)
+    house, worn = House(tmp_path), list[bool]()
+    dense = house.search.dense
+    assert isinstance(dense, DenseIndex)
+    for written in range(16):
+        house.put("c", keep="The owl stays.", **{f"d{i}": f"{text(i)} Written in{written}." for i in range(200)})
+        house.search.refresh()
+        worn.append(dense.is_worn())
+    assert worn == [False] * 16
+    [collection] = dense._mine()
+    assert dense._places(collection) <= 2 * 201 + 200
+    assert house.find(f"{text(7)} Written in15.")[0] == "d7"
+    close(house)
+    assert {file.name for file in (tmp_path / "index").glob("*.opening")} == set()
+
+
+# While one index is made again
+
+MAKES = """
+import sys
+from pathlib import Path
+from toys import House
+house, name = House(Path(sys.argv[1])), sys.argv[2]
+index = getattr(house.search, name)
+apply = index.apply
+def slowly(adds, removes):
+    print("making", flush=True)
+    sys.stdin.readline()
+    apply(adds, removes)
+index.apply = slowly
+house.search.refresh()
+print("made", flush=True)
+"""
+
+
+def say(process: "subprocess.Popen[str]") -> None:
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def hear(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+@contextmanager
+def being_made(folder: Path, spawn: Spawn, name: str) -> Iterator["subprocess.Popen[str]"]:
+    """A process that is in the middle of making the lost index of that name again."""
+    shutil.rmtree(folder / "index" / name)
+    process = spawn(MAKES, folder, name)
+    assert hear(process) == "making"
+    yield process
+    while (said := hear(process)) == "making":
+        say(process)
+    assert said == "made"
+
+
+@pytest.mark.parametrize("name", INDEXES)
+def test_the_other_serves_alone_and_it_is_told(
+    folder: Path, spawn: Spawn, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "_WAITED", 0.5)
+    house = House(folder)
+    with being_made(folder, spawn, name) as maker:
+        told = [f"The {name} index was being written: some searches went without it."]
+        assert asked(house, 7) == ("d7", told)
+        begun = time.monotonic()
+        assert asked(house, 8) == ("d8", told)
+        assert time.monotonic() - begun < 0.5 + 2  # the next one waits for a moment only
+        assert bool(house.search.word_scores("number7 harbour7", ["c"])) == (name == "dense")
+        house.put("c", late="The late hornet came.")
+        house.store.delete_document("c", "d8")
+        assert "d8" not in house.find(text(8))
+        say(maker)
+    assert asked(house, 7) == ("d7", [])
+    assert house.find("The late hornet came.")[0] == "late"
+    assert house.search.dense.count() == house.search.lexical.count() == MANY
+    close(house)
 
 
 # A store that is lost, and who may read it
@@ -346,7 +400,7 @@ def mode(path: Path) -> int:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="its files have no such modes")
-def test_the_store_is_its_owners_alone(tmp_path: Path) -> None:
+def test_the_store_and_its_indexes_are_their_owners_alone(tmp_path: Path) -> None:
     path = tmp_path / "data" / "steelman.db"
     database = Database(path)
     assert mode(path.parent) == 0o700
@@ -354,13 +408,7 @@ def test_the_store_is_its_owners_alone(tmp_path: Path) -> None:
     database.close()
     path.chmod(0o644)
     path.parent.chmod(0o755)
-    Database(path).close()
-    assert (mode(path), mode(path.parent)) == (0o600, 0o755)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="its files have no such modes")
-def test_so_are_the_indexes_also_of_an_earlier_version(folder: Path) -> None:
-    for opened in (folder, folder / "index"):
-        opened.chmod(0o755)
-    House(folder).search.refresh()
-    assert (mode(folder), mode(folder / "index")) == (0o755, 0o700)
+    house = House(path.parent)
+    house.search.refresh()
+    assert (mode(path), mode(path.parent), mode(path.parent / "index")) == (0o600, 0o755, 0o700)
+    close(house)

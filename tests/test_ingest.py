@@ -44,8 +44,8 @@ def test_a_folder(house: House, folder: Path) -> None:
     assert (report.stored, report.unchanged, report.passages, report.problems) == (4, 0, 4, [])
     assert set(stored(house)) == {f"{folder}/bees.txt", f"{folder}/deep/ants.md", "owls", "moths"}
     assert house.find("bees dance")[0] == f"{folder}/bees.txt"
-    assert house.store.last_seq() > 0
-    assert house.store.changes(0, 10) == []  # both indexes are up to date
+    assert house.store.changes.last() > (0, 0)
+    assert house.store.changes.removals(0, 10) == []  # both indexes are up to date
 
 
 def test_json_is_read_where_it_is_named_and_not_out_of_a_folder(house: House, folder: Path) -> None:
@@ -377,7 +377,7 @@ def test_rows_whose_ids_changed_are_stored_once(house: House, tmp_path: Path) ->
     assert (report.stored, report.replaced, report.moved) == (2, 2, 1)
     assert sorted(stored(house).values()) == [ANTS, "Wasps build with paper."]
     assert house.find("bees dance") != []
-    assert house.store.changes(0, 10) == []
+    assert house.store.changes.removals(0, 10) == []  # both indexes are up to date
 
 
 def test_rows_that_are_gone_are_kept_and_so_are_those_of_a_broken_file(house: House, tmp_path: Path) -> None:

@@ -78,8 +78,8 @@ def test_samples_follow_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     first = indexed()
     assert len(first) == len(list((folder / "zoos").glob("*.md")))
-    changes = house.store.last_seq()
-    assert (indexed(), house.store.last_seq()) == (first, changes)  # nothing changed, nothing done
+    changes = house.store.changes.last()
+    assert (indexed(), house.store.changes.last()) == (first, changes)  # nothing changed, nothing done
     (folder / "zoos" / "01.md").unlink()
     assert indexed() == first[1:]
     assert "samples/zoos/01.md" not in house.find("zoos", SAMPLES, k=50)

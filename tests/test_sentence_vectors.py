@@ -59,7 +59,6 @@ def put_as_then(house: House, **texts: str) -> None:
             passage = db.execute("INSERT INTO passages VALUES (NULL, ?, 0, ?)", (document, text)).lastrowid
             vector = house.encoder.encode([text])[0].astype(np.float16).tobytes()
             db.execute("INSERT INTO vectors VALUES (?, ?)", (passage, vector))
-            db.execute("INSERT INTO journal VALUES (NULL, ?, ?, 'add')", (collection, passage))
 
 
 def stored(house: House) -> dict[str, NDArray[np.float32]]:

@@ -9,6 +9,7 @@ from toys import House, ToyEncoder
 
 from tools.errors import EncoderMismatchError, StoreError, UnknownCollectionError
 from tools.passages import PassageText, SourceDocument
+from tools.store.changes import Position
 from tools.store.documents import PreparedDocument, content_hash
 
 TABLES = ("documents", "passages", "vectors")
@@ -68,7 +69,7 @@ def test_replacing_leaves_no_orphans_and_uses_no_id_again(house: House) -> None:
     assert counts(house) == {"documents": 2, "passages": 2, "vectors": 2}
     assert orphans(house) == 0
     assert {i for i, d in after.items() if d == "a"}.isdisjoint(before)
-    removed = {c.passage_id for c in house.store.changes(0, 1000) if c.op == "remove"}
+    removed = {r.passage_id for r in house.store.changes.removals(0, 1000)}
     assert removed == before - set(after)
 
 
@@ -121,11 +122,11 @@ def test_a_failed_put_changes_nothing(house: House) -> None:
     bad = PreparedDocument(
         SourceDocument("b", "x"), (PassageText("one"), PassageText("two")), ToyEncoder().encode(["one"])
     )
-    last = house.store.last_seq()
+    last = house.store.changes.last()
     with pytest.raises(ValueError, match="zip"):
         house.store.put(collection, [good, bad])
     assert [p.text for _, p in house.store.scan(0, 10)] == ["Bees dance."]
-    assert house.store.last_seq() == last
+    assert house.store.changes.last() == last
 
 
 def test_putting_into_a_collection_that_was_deleted_says_so(house: House) -> None:
@@ -167,17 +168,19 @@ def test_notes(house: House) -> None:
     assert house.store.note("samples") == "2"
 
 
-def test_the_journal_drops_only_what_every_index_has_applied(house: House) -> None:
+def test_only_removals_that_every_index_has_applied_are_dropped(house: House) -> None:
     house.put("c", a="Bees dance.", b="Ants march.")
-    house.store.set_projection("dense", "s", 2, None)
-    house.store.set_projection("lexical", "s", 0, None)
-    house.put("c", d="Owls wait.")
-    assert [c.seq for c in house.store.changes(0, 10)] == [3]  # dense alone had applied the first two
-    house.store.set_projection("dense", "s", 3, None)
-    assert [c.seq for c in house.store.changes(0, 10)] == [3]
-    house.store.set_projection("lexical", "s", 3, None)
-    assert house.store.changes(0, 10) == []
-    assert house.store.last_seq() == 3
+    for name in ("dense", "lexical"):
+        house.store.changes.set_position(name, Position("one", 2, 0))
+    for document in ("a", "b"):
+        house.store.delete_document("c", document)
+    house.store.changes.set_position("dense", Position("one", 2, 2))
+    assert [(r.number, r.passage_id) for r in house.store.changes.removals(0, 10)] == [(1, 1), (2, 2)]
+    house.store.changes.set_position("lexical", Position("one", 2, 1))
+    assert [r.number for r in house.store.changes.removals(0, 10)] == [2]
+    assert house.store.changes.position("lexical") == Position("one", 2, 1)
+    assert house.store.changes.last() == (2, 2)
+    assert house.store.changes.size() == (0, 2, 2)
 
 
 def test_several_threads_write_and_read(house: House) -> None:

@@ -82,9 +82,9 @@ async def test_web_passages_are_judged_cited_and_told_apart(
 async def test_the_web_enters_no_collection(settings: Settings, engine: SearchServer, site: WebServer) -> None:
     engine.otherwise(lambda _: two_sides(site))
     async with door(settings, with_web(engine)) as runs:
-        before = (runs.store.collections(), runs.store.last_seq())
+        before = (runs.store.collections(), runs.store.changes.last())
         found = await run(runs)
-        assert (runs.store.collections(), runs.store.last_seq()) == before
+        assert (runs.store.collections(), runs.store.changes.last()) == before
         assert len(list(runs.store.scan(0, 1000))) == sum(c.passages for c in before[0])
         later = await run(runs, web=False)
     async with door(settings) as runs:

@@ -14,7 +14,7 @@ from tools.ingest.ingest import Ingester, IngestReport, read_all
 from tools.language.sentences import split_sentences
 from tools.passages import SourceDocument
 from tools.store.database import Database
-from tools.store.dense import DenseProjection
+from tools.store.dense import VectorIndex
 from tools.store.documents import PreparedDocument
 from tools.store.hybrid import HybridSearch
 from tools.store.store import Store
@@ -51,7 +51,7 @@ class House:
         self,
         folder: Path,
         encoder: ToyEncoder | None = None,
-        dense: Callable[[Store], DenseProjection] | None = None,
+        dense: Callable[[Store], VectorIndex] | None = None,
     ) -> None:
         self.encoder = encoder or ToyEncoder()
         self.database = Database(folder / "steelman.db")

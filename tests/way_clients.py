@@ -58,7 +58,7 @@ embeddings = client("embeddings", lambda url: asyncio.to_thread(EndpointEncoder(
 serper = client("serper", lambda url: Serper("a-key", url).search("bridges", 5))
 tavily = client("tavily", lambda url: Tavily("a-key", url).search("bridges", 5))
 ddgs = client("ddgs", lambda url: DuckDuckGo(url).search("bridges", 5))
-chroma = client("chroma", lambda url: asyncio.to_thread(DenseServer(url, "x", seconds=5).stamp))
+chroma = client("chroma", lambda url: asyncio.to_thread(DenseServer(url, "x", seconds=5).number))
 
 
 async def page(given: Place, bench: Any) -> str:

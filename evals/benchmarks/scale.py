@@ -36,7 +36,6 @@ _CHANGED = 1_000
 _QUERIES, _WARMING, _EXACT = 200, 20, 100
 _FOUND = 24  # hits of one search, as a run of normal depth asks for
 _FIGURES = "figures.json"
-_KILLED_AFTER = 0.3  # of the passages that a rebuild takes in
 
 Spent = tuple[float, float]
 """That passed, and that the processor worked in this process."""
@@ -95,13 +94,10 @@ def _stored_figures(folder: Path, passages: int) -> dict[str, Any]:
     return figures
 
 
-def _command(step: str, folder: Path, passages: int) -> list[str]:
-    return [sys.executable, "-m", "evals.benchmarks.scale", step, str(folder), str(passages)]
-
-
 def _in_a_process(step: str, folder: Path, passages: int) -> dict[str, Any]:
     """Raises StoreError when the process did not come to its end."""
-    child = subprocess.run(_command(step, folder, passages), check=False, stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-m", "evals.benchmarks.scale", step, str(folder), str(passages)]
+    child = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
     if child.returncode:
         raise StoreError(
             f"'{step}' ended early, with status {child.returncode}. Run the same command again; it goes on."
@@ -193,35 +189,15 @@ def change(folder: Path, passages: int) -> dict[str, Any]:
 
 
 def rebuild(folder: Path, passages: int) -> dict[str, Any]:
-    """A rebuild killed on the way, and the process that comes after it: how much each took in."""
-    began, first = time.perf_counter(), 0
-    child = subprocess.Popen(_command("rebuilding", folder, passages), stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None  # it is a pipe
-    for line in child.stdout:
-        first += json.loads(line)["taken"]
-        if first >= _KILLED_AFTER * 2 * passages:
-            child.kill()
-    child.wait()
-    taken: dict[str, int] = {}
-
-    def count(name: str, count: int) -> None:
-        taken[name] = taken.get(name, 0) + count
-
-    OpenStore(folder).search.refresh(count)
-    seconds = time.perf_counter() - began
+    """Both indexes removed and filled again from the vectors in the store, as after damage: seconds of each."""
+    opened, began, ended = OpenStore(folder), time.perf_counter(), dict[str, float]()
+    opened.search.rebuild(lambda name, _: ended.update({name: time.perf_counter()}))
     return {
-        "before_the_kill": first,
-        "after_it": taken,
-        "both_over_all": round((first + sum(taken.values())) / (2 * passages), 4),
-        "passages_per_second": round(passages / seconds, 1),
+        "dense_seconds": round(ended["dense"] - began, 1),
+        "lexical_seconds": round(ended["lexical"] - ended["dense"], 1),
+        "passages_per_second": round(passages / (time.perf_counter() - began), 1),
         "peak_mb": round(peak_memory()),
     }
-
-
-def rebuilding(folder: Path, passages: int) -> dict[str, Any]:
-    """What `rebuild` kills."""
-    OpenStore(folder).search.rebuild(lambda name, count: print(json.dumps({"taken": count}), flush=True))
-    return {"taken": 0}
 
 
 STEPS: dict[str, Callable[[Path, int], dict[str, Any]]] = {
@@ -328,6 +304,6 @@ def _size(folder: Path) -> int:
 if __name__ == "__main__":
     step, folder, passages = sys.argv[1:]
     try:
-        print(json.dumps({**STEPS, "rebuilding": rebuilding}[step](Path(folder), int(passages))))
+        print(json.dumps(STEPS[step](Path(folder), int(passages))))
     except SteelmanError as exc:
         sys.exit(f"\n{exc}")

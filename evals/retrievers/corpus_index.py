@@ -83,7 +83,7 @@ class CorpusIndex:
         """The agent's BM25; a passage's id is its position."""
         with self._timed():
             index = LexicalIndex(Path(self._folder.name))
-            index.clear("once")
+            index.clear()
             nowhere = np.zeros(0, np.float32)
             passages = (Passage(i, p.external_id, "", p.text, title=p.title) for i, p in enumerate(self.corpus))
             index.apply([(_COLLECTION, p, nowhere) for p in passages], [])

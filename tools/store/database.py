@@ -24,7 +24,7 @@ MIGRATIONS: tuple[str, ...] = (
     """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
     CREATE TABLE collections (
-        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, encoder TEXT NOT NULL, created_at TEXT NOT NULL
+        id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, encoder TEXT NOT NULL, created_at TEXT NOT NULL
     );
     CREATE TABLE documents (
         id INTEGER PRIMARY KEY,
@@ -42,12 +42,12 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX passages_by_document ON passages (document_id);
     CREATE TABLE vectors (passage_id INTEGER PRIMARY KEY REFERENCES passages ON DELETE CASCADE, vector BLOB NOT NULL);
-    CREATE TABLE journal (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT, collection_id INTEGER NOT NULL, passage_id INTEGER NOT NULL,
-        op TEXT NOT NULL CHECK (op IN ('add', 'remove'))
+    -- What the indexes have to remove, and how far each of them is: `Removal`, `Position`.
+    CREATE TABLE removals (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, collection_id INTEGER NOT NULL, passage_id INTEGER NOT NULL
     );
-    CREATE TABLE projections (
-        name TEXT PRIMARY KEY, stamp TEXT NOT NULL, applied_seq INTEGER NOT NULL, rebuilt_to INTEGER
+    CREATE TABLE indexes (
+        name TEXT PRIMARY KEY, making TEXT NOT NULL, passage INTEGER NOT NULL, removal INTEGER NOT NULL
     );
     CREATE TABLE runs (
         id TEXT PRIMARY KEY, thread TEXT NOT NULL, question TEXT NOT NULL, options TEXT NOT NULL,
@@ -277,7 +277,7 @@ def _check_not_lost(path: Path) -> None:
     """Raises StoreDamagedError where the file is missing or empty, and what lies beside it was made from one."""
     if path.exists() and path.stat().st_size:
         return
-    made = [path.parent / "index" / name / "STAMP" for name in ("dense", "lexical")]
+    made = [path.parent / "index" / name / "NUMBER" for name in ("dense", "lexical")]
     found = ["the indexes in index/"] if any(file.exists() for file in made) else []
     checkpoints = path.parent / "checkpoints.db"
     if checkpoints.exists() and checkpoints.stat().st_size:

@@ -1,10 +1,11 @@
-"""The dense index: Chroma, a projection of the stored vectors that can be made again at any time."""
+"""The dense index: Chroma, made from the stored vectors, and made again from them at any time."""
 
 import contextlib
 import itertools
 import logging
 import shutil
 import sqlite3
+import struct
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -15,69 +16,70 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.disk import full_error
-from tools.errors import IndexDamagedError, StoreError
+from tools.errors import StoreError
 from tools.inference.batching import parts
 from tools.passages import Passage
-from tools.store.manifest import places_in
-from tools.store.stamps import empty, read_stamp, write_stamp
-from tools.store.store import EVERYTHING
+from tools.store.changes import EVERYTHING
+from tools.store.files import IndexFolder, index_error, is_panic
 
 # Chroma keeps one client for all that name the same path, with what it holds in memory, and keeps it even when it could
 # not be opened; a spelling of its own ('x//', 'x/.', 'x/.//', …) gives every opening a client of its own.
 _SPELLINGS = ("".join("/." if bit == "1" else "//" for bit in f"{n:b}") for n in itertools.count())
-_ROUNDING = 1e-3  # of a component of a vector
 _PART = 2000  # Chroma refuses larger batches than its SQLite build allows
 _GRAPH = {"hnsw": {"space": "cosine"}}
 _DEAD = 1000  # vectors that were removed and may stand in a graph beside as many as are alive
+_HEADER = struct.Struct("<iQQQ")  # how a graph's file begins: version, offset, room for, and number of vectors
+_NEAR = 0.99  # cosine of a stored vector to what it finds first
+_FOUND = 0.8  # of vectors that find themselves, or a copy: the graph of the nearest may miss one
+
+Entry = tuple[int, Passage, NDArray[np.float32]]
+"""Collection id, passage, vector."""
 
 
-class Projection(Protocol):
-    """An index made from the store. All its methods are called under the lock of the data directory."""
+class Index(Protocol):
+    """An index made from the store. All its methods are called under its lock, those that change it under the lock of
+    one writer. They raise IndexDamagedError where it may be at fault."""
 
     name: str
+    survives: bool
+    """Whether a process that ends while it opens the index, or writes to it, does it no harm."""
 
-    @property
-    def files(self) -> Path | None:
-        """The folder of its files; None where they are not on this machine."""
+    def number(self) -> str:
+        """What `set_number` kept last; empty where there is no index."""
         ...
 
-    def stamp(self) -> str | None:
-        """What `clear` wrote last; None when there is no index on disk."""
+    def set_number(self, number: str) -> None: ...
+
+    def clear(self) -> None:
+        """Removes all of it; the number goes first."""
         ...
 
-    def clear(self, stamp: str) -> None: ...
+    def reopen(self) -> None:
+        """Forgets what is held in memory, after another process changed the index."""
+        ...
 
-    def apply(self, adds: Sequence["Entry"], removes: Sequence[tuple[int, int]]) -> None:
+    def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
         """Removes (collection id, passage id) pairs, of which `EVERYTHING` may be one, then adds entries.
 
         Doing so twice changes nothing.
         """
         ...
 
-    def reopen(self) -> None:
-        """Forgets what is held in memory, after another process changed the files."""
-        ...
-
-
-class EmbeddedProjection(Projection, Protocol):
-    """A projection in files of this machine, which can be looked into."""
-
     def count(self) -> int:
         """How many passages it holds."""
         ...
 
-    def holds(self, entries: Sequence["Entry"]) -> bool:
-        """Whether all of these are there, as they were given."""
+    def finds(self, entries: Sequence[Entry]) -> bool:
+        """Whether what is there is found."""
         ...
 
-    def trouble(self) -> str:
-        """What is wrong with the files, by their own sums; empty where nothing is."""
+    def is_worn(self) -> bool:
+        """Whether it holds more that was removed than what is alive."""
         ...
 
 
-class DenseProjection(Projection, Protocol):
-    """A projection that finds passages by their vectors."""
+class VectorIndex(Index, Protocol):
+    """An index that finds passages by their vectors."""
 
     def search(self, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int) -> list[tuple[int, float]]:
         """Up to k (passage id, cosine), best first; `vector` has shape (dimensions,) and unit length."""
@@ -86,10 +88,6 @@ class DenseProjection(Projection, Protocol):
     def close(self) -> None:
         """Releases files and connections; the next use opens them again."""
         ...
-
-
-Entry = tuple[int, Passage, NDArray[np.float32]]
-"""Collection id, passage, vector."""
 
 
 class ChromaIndex(ABC):
@@ -135,6 +133,14 @@ class ChromaIndex(ABC):
     def _part(self, width: int) -> int:
         """Entries of one request at most, for vectors of this width."""
 
+    @abstractmethod
+    def _mine(self) -> list[Any]:
+        """Chroma's collections that are this store's."""
+
+    def count(self) -> int:
+        with self._errors():
+            return sum(c.count() for c in self._mine())
+
     def _drop(self, name: str) -> None:
         self._open().delete_collection(name)
 
@@ -165,26 +171,23 @@ class ChromaIndex(ABC):
 class DenseIndex(ChromaIndex):
     """The embedded index, in files of the data directory."""
 
+    survives = False
+
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder = IndexFolder(folder)
         self._files = folder / "chroma"
         self._client: Any = None
         self._opening = threading.Lock()
-        self._thinned: set[str] = set()  # collections of which something was removed, by Chroma's names
 
-    def stamp(self) -> str | None:
-        return read_stamp(self._folder, self._files / "chroma.sqlite3")
+    def number(self) -> str:
+        return self._folder.number()
 
-    def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
-        super().apply(adds, removes)
-        self._thinned |= {self._name(c) for c, _ in removes}
+    def set_number(self, number: str) -> None:
+        self._folder.set_number(number)
 
-    def clear(self, stamp: str) -> None:
+    def clear(self) -> None:
         self.reopen()
-        empty(self._folder)
-        with self._errors():
-            self._open()
-        write_stamp(self._folder, stamp)
+        self._folder.empty()
 
     def reopen(self) -> None:
         with self._opening:
@@ -196,32 +199,18 @@ class DenseIndex(ChromaIndex):
         """As `reopen`: there is nothing else to release."""
         self.reopen()
 
-    @property
-    def files(self) -> Path:
-        return self._folder
+    def finds(self, entries: Sequence[Entry]) -> bool:
+        found = [self.search(vector, [collection], 1) for collection, _, vector in entries]
+        return sum(bool(hits) and hits[0][1] >= _NEAR for hits in found) >= _FOUND * len(entries)
 
-    def count(self) -> int:
+    def is_worn(self) -> bool:
+        """A graph keeps the place of every vector that was ever in it, on disk and in memory, and grows with each
+        document that is replaced."""
         with self._errors():
-            return sum(c.count() for c in self._open().list_collections())
+            return any(self._places(c) > 2 * c.count() + _DEAD for c in self._mine())
 
-    def holds(self, entries: Sequence[Entry]) -> bool:
-        with self._errors():
-            for collection_id in {c for c, _, _ in entries}:
-                given = {str(p.id): v for c, p, v in entries if c == collection_id}
-                if (collection := self._existing(self._name(collection_id))) is None:
-                    return False
-                found = collection.get(ids=list(given), include=["embeddings"])
-                if len(found["ids"]) < len(given):
-                    return False
-                expected = np.stack([given[i] for i in found["ids"]])
-                if not np.allclose(np.asarray(found["embeddings"]), expected, atol=_ROUNDING):
-                    return False
-        return True
-
-    def trouble(self) -> str:
-        with self._errors(), contextlib.closing(sqlite3.connect(self._files / "chroma.sqlite3")) as db:
-            said = str(db.execute("PRAGMA integrity_check(1)").fetchone()[0])
-        return "" if said == "ok" else said
+    def _mine(self) -> list[Any]:
+        return list(self._open().list_collections())
 
     def _open(self) -> Any:
         with self._opening:
@@ -235,7 +224,7 @@ class DenseIndex(ChromaIndex):
             return self._client
 
     def _errors(self) -> AbstractContextManager[None]:
-        return _chroma_errors(self._folder)
+        return _chroma_errors(self._folder.folder)
 
     def _name(self, collection_id: int) -> str:
         return f"collection-{collection_id}"
@@ -243,58 +232,26 @@ class DenseIndex(ChromaIndex):
     def _part(self, width: int) -> int:
         return _PART
 
-    def is_worn(self) -> bool:
-        """Whether a graph from which something was removed holds more that is dead than what is alive: a graph keeps
-        the place of every vector that was ever in it, on disk and in memory, and grows with each document that is
-        replaced."""
-        with self._errors():
-            self._thinned = {name for name in self._thinned if self._is_worn(name)}
-        return bool(self._thinned)
-
-    def renew(self) -> None:
-        """Copies what is alive in worn graphs into others, which take their places. A process that ends on the way
-        leaves an index that does not hold what the store does."""
-        with self._errors():
-            for name in sorted(self._thinned):
-                self._renew(name)
-            self._thinned.clear()
-            self.reopen()  # for Chroma has the old graphs in memory
-
-    def _is_worn(self, name: str) -> bool:
-        collection = self._existing(name)
-        return collection is not None and self._places(collection) > 2 * collection.count() + _DEAD
-
-    def _renew(self, name: str) -> None:
-        old, anew = self._existing(name), f"{name}-anew"
-        if self._existing(anew) is not None:
-            self._drop(anew)
-        fresh = self._open().create_collection(anew, configuration=_GRAPH, embedding_function=None)
-        for ids in parts(old.get(include=[])["ids"], _PART):
-            found = old.get(ids=list(ids), include=["embeddings"])  # in an order of its own
-            fresh.add(ids=found["ids"], embeddings=found["embeddings"])
-        if fresh.count() != old.count():
-            raise ValueError(f"of {old.count()} vectors {fresh.count()} could be copied")
-        self._drop(name)
-        fresh.modify(name=name)
-
     def _places(self, collection: Any) -> int:
-        """Vectors, dead ones too, in the graph of a collection as it was last written."""
-        with contextlib.closing(sqlite3.connect(self._files / "chroma.sqlite3")) as db:
-            query = "SELECT id FROM segments WHERE collection = ? AND scope = 'VECTOR'"
-            segments = [row[0] for row in db.execute(query, (str(collection.id),))]
-        return sum(places_in(self._files / segment) or 0 for segment in segments)
+        """Vectors, dead ones too, in the graph of a collection as it was last written; 0 where it was not yet."""
+        places = 0
+        for segment in self._segments("WHERE collection = ? AND scope = 'VECTOR'", str(collection.id)):
+            with contextlib.suppress(OSError, struct.error):
+                places += _HEADER.unpack_from((self._files / segment / "header.bin").read_bytes())[3]
+        return places
 
     def _drop(self, name: str) -> None:
-        super()._drop(name)
-        self._sweep()
-
-    def _sweep(self) -> None:
         """Chroma leaves the vector files of a deleted collection behind."""
-        with contextlib.closing(sqlite3.connect(self._files / "chroma.sqlite3")) as db:
-            alive = {row[0] for row in db.execute("SELECT id FROM segments")}
+        super()._drop(name)
+        alive = self._segments("")
         for folder in self._files.iterdir():
             if folder.is_dir() and folder.name not in alive:
                 shutil.rmtree(folder)
+
+    def _segments(self, which: str, *values: str) -> set[str]:
+        """The folders of vector files that Chroma knows."""
+        with contextlib.closing(sqlite3.connect(self._files / "chroma.sqlite3")) as db:
+            return {row[0] for row in db.execute(f"SELECT id FROM segments {which}", values)}
 
 
 def silence_telemetry() -> None:
@@ -316,21 +273,3 @@ def _chroma_errors(folder: Path) -> Iterator[None]:
         if isinstance(exc, known) or is_panic(exc):
             raise index_error("dense", folder, exc) from exc
         raise
-
-
-def is_panic(exc: BaseException) -> bool:
-    """Whether a library in Rust gave up, as on files that are not what it wrote; it's no `Exception`."""
-    return type(exc).__name__ == "PanicException"
-
-
-def index_error(name: str, folder: Path, exc: BaseException) -> StoreError:
-    """An index's own words for a failure as an error that says what to do next."""
-    text = str(exc)
-    if "No space left" in text or "disk is full" in text or "Disk quota" in text:
-        return full_error(folder)
-    hint = "Make it again: `python -m agent rebuild`."
-    error = IndexDamagedError(
-        f"the {name} index in {folder} cannot be used ({text}). {hint} Your documents are safe in the store.", hint=hint
-    )
-    error.index = name
-    return error

@@ -1,9 +1,9 @@
-"""The dense index on a Chroma server: the same projection of the store, held by a process of its own.
+"""The dense index on a Chroma server, held by a process of its own.
 
 The lock file orders the processes that share a data directory, and they are the only ones that write this store's
 collections: whoever works elsewhere has a data directory, so a store and so a namespace of their own. Nothing on the
-server has to be safe between machines but the server itself. The stamp is kept there, beside what it vouches for: a
-server that was emptied, or replaced, has no stamp or another one, and is filled again from the store.
+server has to be safe between machines but the server itself. The number of the last change is kept there, in the
+metadata of a collection: a server that was emptied, or replaced, has none or another one, and is filled again.
 
 Two things stay with the person who runs it. All processes of one data directory name the same server, or none: those
 that differ would each make their index again after the other. And a copy of a data directory carries the same id, so
@@ -12,7 +12,7 @@ two copies may not use one server at once; one that was put back from a backup n
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,7 +21,7 @@ from tools.budget import current_budget
 from tools.errors import ProviderDownError, SettingsError, SteelmanError
 from tools.net.causes import cause
 from tools.net.http import is_local, status_error, without_login
-from tools.store.dense import ChromaIndex, silence_telemetry
+from tools.store.dense import ChromaIndex, Entry, silence_telemetry
 
 _FLOATS = 1_000_000  # of one request: servers refuse bodies of some tens of megabytes
 _PAGE = 100
@@ -39,33 +39,44 @@ class DenseServer(ChromaIndex):
     All methods raise ProviderDownError when the server cannot be reached, refuses the token or fails.
     """
 
+    survives = True
+
     def __init__(self, url: str, namespace: str, token: str = "", seconds: float = 10.0) -> None:
         self.address = _address(url)
         self._shown = without_login(self.address)
         self._prefix = f"steelman-{namespace}"
-        self._stamp_name = f"{self._prefix}-stamp"
+        self._number_name = f"{self._prefix}-number"
         self._headers = {"x-chroma-token": token, "authorization": f"Bearer {token}"} if token else {}
         self._seconds = seconds
         self._client: Any = None
         self._opening = threading.Lock()
 
-    @property
-    def files(self) -> None:
-        """They are the server's."""
-
-    def stamp(self) -> str | None:
+    def number(self) -> str:
         with self._errors():
-            kept = self._existing(self._stamp_name)
-            return None if kept is None else str((kept.metadata or {}).get("stamp", "")) or None
+            kept = self._existing(self._number_name)
+            return "" if kept is None else str((kept.metadata or {}).get("number", ""))
 
-    def clear(self, stamp: str) -> None:
+    def set_number(self, number: str) -> None:
         with self._errors():
-            # The stamp goes first and comes last, so that an index with a stamp is a whole one.
-            if self._existing(self._stamp_name) is not None:
-                self._drop(self._stamp_name)
-            for name in list(self._mine()):
-                self._drop(name)
-            self._open().create_collection(self._stamp_name, metadata={"stamp": stamp}, embedding_function=None)
+            if (kept := self._existing(self._number_name)) is not None:
+                kept.modify(metadata={"number": number})
+            else:
+                self._open().create_collection(self._number_name, metadata={"number": number}, embedding_function=None)
+
+    def clear(self) -> None:
+        with self._errors():
+            if self._existing(self._number_name) is not None:
+                self._drop(self._number_name)
+            for collection in self._mine():
+                self._drop(collection.name)
+
+    def finds(self, entries: Sequence[Entry]) -> bool:
+        """Taken for granted: the server opens its files, and answers for them."""
+        return True
+
+    def is_worn(self) -> bool:
+        """Never: what the server's graphs hold is not seen from here."""
+        return False
 
     def reopen(self) -> None:
         """Nothing of the index is held here; the server knows what another process wrote."""
@@ -77,11 +88,13 @@ class DenseServer(ChromaIndex):
                 self._client.close()
                 self._client = None
 
-    def _mine(self) -> Iterator[str]:
-        pattern, start = re.compile(rf"{re.escape(self._prefix)}-\d+"), 0
+    def _mine(self) -> list[Any]:
+        pattern, found = re.compile(rf"{re.escape(self._prefix)}-\d+"), list[Any]()
+        start = 0
         while page := self._open().list_collections(limit=_PAGE, offset=start):
-            yield from (c.name for c in page if pattern.fullmatch(c.name))
+            found += (c for c in page if pattern.fullmatch(c.name))
             start += len(page)
+        return found
 
     def _open(self) -> Any:
         if current_budget().offline and not is_local(self.address):

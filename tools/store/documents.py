@@ -1,8 +1,8 @@
-"""The rows of a document: its own, its passages', their vectors', and the lines that tell the indexes of them."""
+"""The rows of a document: its own, its passages', their vectors', and what tells the indexes of those that go."""
 
 import hashlib
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import cast
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.passages import PassageText, SourceDocument
+from tools.store.changes import removed
 
 READING = 1
 """The version of the readers: raised when they get so much more out of files that reading these again is worth it."""
@@ -63,7 +64,7 @@ def remove_document(db: sqlite3.Connection, collection_id: int, external_id: str
     if row is None:
         return 0
     ids = [r[0] for r in db.execute("SELECT id FROM passages WHERE document_id = ?", (row["id"],))]
-    journal(db, collection_id, ids, "remove")
+    removed(db, collection_id, ids)
     db.execute("DELETE FROM documents WHERE id = ?", (row["id"],))
     return len(ids)
 
@@ -108,7 +109,6 @@ def insert_document(db: sqlite3.Connection, collection_id: int, document: Prepar
     if document.sentences:
         rows = [(i, len(v), to_half(v)) for i, v in zip(ids, document.sentences, strict=True)]
         db.executemany("INSERT INTO sentence_vectors VALUES (?, ?, ?)", rows)
-    journal(db, collection_id, ids, "add")
     return len(ids)
 
 
@@ -149,12 +149,6 @@ def texts_of(db: sqlite3.Connection, collection_id: int, identity: str) -> list[
         WHERE d.collection_id = ? AND d.external_id = ? ORDER BY p.position
     """
     return [text for (text,) in db.execute(query, (collection_id, identity))]
-
-
-def journal(db: sqlite3.Connection, collection_id: int, ids: Sequence[int], op: str) -> None:
-    """Tells the indexes of passages that they have to add or to remove."""
-    rows = [(collection_id, i, op) for i in ids]
-    db.executemany("INSERT INTO journal (collection_id, passage_id, op) VALUES (?, ?, ?)", rows)
 
 
 def to_half(vectors: NDArray[np.float32]) -> bytes:

@@ -1,5 +1,6 @@
 """Search over the store: the dense and the lexical index, kept up to date with it, and their fusion."""
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +13,10 @@ from tools.errors import EncoderMismatchError
 from tools.inference.encoders.encoder import Encoder
 from tools.inference.encoders.sentences import encode_with_sentences
 from tools.language.sentences import split_sentences
-from tools.store.dense import DenseIndex, DenseProjection
-from tools.store.filling import BATCH, Progress
+from tools.store.dense import DenseIndex, VectorIndex
 from tools.store.lexical import LexicalIndex
 from tools.store.store import Store, check_encoder
-from tools.store.upkeep import Upkeep
+from tools.store.upkeep import BATCH, Progress, Upkeep, patience, read_all
 
 _RRF_K = 60
 _MOST_WORD_SCORES = 500
@@ -59,16 +59,16 @@ class HybridSearch:
         store: Store,
         folder: Path,
         encoder: Encoder,
-        dense: DenseProjection | None = None,
+        dense: VectorIndex | None = None,
         *,
         keeps_sentences: bool = True,
     ) -> None:
         self._store = store
         self.keeps_sentences = keeps_sentences
         self.encoder = encoder
-        self.dense: DenseProjection = DenseIndex(folder / "dense") if dense is None else dense
+        self.dense: VectorIndex = DenseIndex(folder / "dense") if dense is None else dense
         self.lexical = LexicalIndex(folder / "lexical")
-        self._upkeep = Upkeep(store, folder, (self.dense, self.lexical))
+        self._upkeeps = Upkeep(store, folder, self.dense), Upkeep(store, folder, self.lexical)
 
     def search(self, text: str, vector: NDArray[np.float32], collections: Sequence[str], k: int) -> list[Hit]:
         """Up to k hits, best first, from both indexes by reciprocal rank fusion; of one text three at most.
@@ -95,12 +95,11 @@ class HybridSearch:
             )
 
     def _found(self, text: str, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int) -> list[Hit]:
-        found = self._upkeep.read(
-            {
-                self.dense.name: lambda: self.dense.search(vector, collection_ids, k),
-                self.lexical.name: lambda: self.lexical.search(text, collection_ids, k),
-            }
-        )
+        searches = {
+            self.dense.name: lambda: self.dense.search(vector, collection_ids, k),
+            self.lexical.name: lambda: self.lexical.search(text, collection_ids, k),
+        }
+        found = read_all(self._upkeeps, searches)
         fused = fuse([[i for i, _ in ranking] for ranking in found.values()])[:k]
         stored = self._store.vectors(i for i, _ in fused)
         # A passage that was deleted since the indexes were read has no vector any more and is no hit.
@@ -119,35 +118,40 @@ class HybridSearch:
         return kept
 
     def word_scores(self, text: str, collections: Sequence[str], k: int = _MOST_WORD_SCORES) -> dict[int, float]:
-        """BM25 scores of the k passages that a text's words fit best, by id. Raises as `search`, but for the dense
-        index."""
+        """BM25 scores of the k passages that a text's words fit best, by id; none, and it is told, where others work on
+        that index for seconds. Raises as `search`, but for the dense index."""
         ids = self._collection_ids(collections)
-        found = self._upkeep.read({self.lexical.name: lambda: self.lexical.search(text, ids, k)})
+        searches = {self.lexical.name: lambda: self.lexical.search(text, ids, k)}
+        found = read_all(self._upkeeps, searches, needed=False)
         return dict(found.get(self.lexical.name, ()))
 
     def close(self) -> None:
         """Releases the dense index's files or connections; the next use opens them again."""
+        self._upkeeps[0].forget()
         self.dense.close()
 
     def refresh(self, progress: Progress = lambda *_: None) -> None:
         """Brings both indexes up to date with the store; makes them where they are missing or damaged."""
-        self._upkeep.refresh(progress)
+        for upkeep in self._upkeeps:
+            with upkeep.locked(time.monotonic() + patience()) as tell:
+                upkeep.bring_up_to_date(tell, progress)
 
     def condition(self) -> list[str]:
         """What is not as it should be with the indexes, in words; a glance, which opens and waits for nothing."""
-        return self._upkeep.condition()
+        return [said for upkeep in self._upkeeps if (said := upkeep.condition())]
 
     def rebuild(self, progress: Progress = lambda *_: None) -> None:
         """Makes both indexes again from the store; vectors of another encoder are computed again first.
 
         Passages that have no vectors of their sentences get them at last, when the indexes can be searched again.
         """
-        with self._upkeep.changing() as hold:
-            hold.doing("making both indexes again")
-            # Begun first: were the process to end on the way, no index would still hold the old vectors.
-            self._upkeep.begin_again()
-            self._reencode(progress)
-            self._upkeep.bring_up_to_date(progress, hold)
+        for upkeep in self._upkeeps:
+            with upkeep.locked(time.monotonic() + patience()) as tell:
+                tell(f"making the {upkeep.name} index again")
+                upkeep.begin_again()  # were the process to end on the way, it would not hold the old vectors
+                if upkeep.name == self.dense.name:
+                    self._reencode(progress)
+                upkeep.bring_up_to_date(tell, progress)
         if self.keeps_sentences:
             self._encode_sentences(progress)
 

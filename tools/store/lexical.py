@@ -1,8 +1,5 @@
 """The lexical index: BM25 over stemmed words by tantivy, updated in place and read without loading the corpus."""
 
-import json
-import struct
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -11,15 +8,14 @@ from typing import TYPE_CHECKING
 
 from tools.errors import StoreError
 from tools.language.analysis import analyzer
-from tools.store.dense import Entry, index_error, is_panic
-from tools.store.stamps import empty, read_stamp, write_stamp
-from tools.store.store import EVERYTHING
+from tools.store.changes import EVERYTHING
+from tools.store.dense import Entry
+from tools.store.files import IndexFolder, index_error, is_panic
 
 if TYPE_CHECKING:
     from tantivy import Index, Query, Schema, Searcher
 
 _ANALYZER = "english"
-_MAGIC = 1337
 _WRITER_BYTES = 30_000_000
 _LONGEST_QUERY = 64  # words; a longer text as a query only costs time
 
@@ -28,33 +24,31 @@ class LexicalIndex:
     """Passages by BM25 over title and text (Robertson et al. 1994; tantivy's k1 = 1.2, b = 0.75)."""
 
     name = "lexical"
+    survives = False
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder = IndexFolder(folder)
         self._files = folder / "tantivy"
         self._index: Index | None = None
 
-    def stamp(self) -> str | None:
-        return read_stamp(self._folder, self._files / "meta.json")
+    def number(self) -> str:
+        return self._folder.number()
 
-    def clear(self, stamp: str) -> None:
+    def set_number(self, number: str) -> None:
+        self._folder.set_number(number)
+
+    def clear(self) -> None:
         self.reopen()
-        empty(self._files)
-        self._open()
-        write_stamp(self._folder, stamp)
+        self._folder.empty()
 
     def reopen(self) -> None:
         self._index = None
-
-    @property
-    def files(self) -> Path:
-        return self._folder
 
     def count(self) -> int:
         with self._errors():
             return int(self._searcher().num_docs)
 
-    def holds(self, entries: Sequence[Entry]) -> bool:
+    def finds(self, entries: Sequence[Entry]) -> bool:
         from tantivy import Query
 
         with self._errors():
@@ -62,15 +56,9 @@ class LexicalIndex:
             hits = searcher.search(Query.term_set_query(_schema(), "id", ids), len(ids) + 1).hits
             return sorted(int(searcher.doc(address)["id"][0]) for _, address in hits) == sorted(ids)
 
-    def trouble(self) -> str:
-        """Each file that the index names ends with a sum of what is before."""
-        with self._errors():
-            meta = json.loads((self._files / "meta.json").read_text())
-            segments = {s["segment_id"].replace("-", "") for s in meta["segments"]}
-            for file in sorted(self._files.iterdir()):
-                if file.name.partition(".")[0] in segments and not _sum_agrees(file.read_bytes()):
-                    return f"{file.name} is not as it was written"
-        return ""
+    def is_worn(self) -> bool:
+        """Never: merging leaves behind what was removed."""
+        return False
 
     def _searcher(self) -> "Searcher":
         index = self._open()
@@ -86,7 +74,7 @@ class LexicalIndex:
             raise
         except BaseException as exc:
             if isinstance(exc, ValueError | OSError | KeyError | TypeError) or is_panic(exc):
-                raise index_error("lexical", self._folder, exc) from exc
+                raise index_error("lexical", self._folder.folder, exc) from exc
             raise
 
     def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
@@ -134,19 +122,10 @@ class LexicalIndex:
             from tantivy import Index
 
             with self._errors():
+                self._files.mkdir(parents=True, exist_ok=True)
                 self._index = Index(_schema(), path=str(self._files))
             self._index.register_tokenizer(_ANALYZER, analyzer())
         return self._index
-
-
-def _sum_agrees(data: bytes) -> bool:
-    """Whether a file of tantivy ends as it should: the CRC-32 of what is before as JSON, the JSON's length, a magic
-    number."""
-    length, magic = struct.unpack("<II", data[-8:]) if len(data) >= 8 else (0, 0)
-    if magic != _MAGIC or not 0 < length <= len(data) - 8:
-        return False
-    body, footer = data[: -8 - length], data[-8 - length : -8]
-    return bool(json.loads(footer)["crc"] == zlib.crc32(body))
 
 
 @cache

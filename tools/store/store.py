@@ -1,12 +1,10 @@
-"""Documents, passages and vectors in SQLite, with a journal from which the indexes are brought up to date."""
+"""Documents, passages and vectors in SQLite."""
 
 import sqlite3
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +12,7 @@ from numpy.typing import NDArray
 from tools.errors import AmbiguousDocumentError, EncoderMismatchError, UnknownCollectionError
 from tools.passages import Passage, SourceDocument
 from tools.shell import command
+from tools.store.changes import EVERYTHING, Changes, removed
 from tools.store.database import Database
 from tools.store.documents import (
     KnownDocument,
@@ -23,7 +22,6 @@ from tools.store.documents import (
     find_document,
     from_half,
     insert_document,
-    journal,
     origins_of,
     remove_document,
     texts_of,
@@ -34,9 +32,6 @@ from tools.store.web_passages import WebPassages
 
 SAMPLES = "samples"
 """The collection that holds the starter corpus; what comes from it is marked as a sample wherever it is cited."""
-
-EVERYTHING = 0
-"""Stands for all passages of a collection where the journal removes them: a line for each would take minutes."""
 
 _NAMED = 3
 
@@ -60,23 +55,14 @@ class CollectionInfo:
     passages: int
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One line of the journal: a passage that an index has to add or to remove, or `EVERYTHING` of a collection."""
-
-    seq: int
-    collection_id: int
-    passage_id: int
-    op: Literal["add", "remove"]
-
-
 class Store:
-    """What was ingested. Every change and its journal lines are one transaction."""
+    """What was ingested. Every change and what tells the indexes of it are one transaction."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
         self.web = WebPassages(database)
         self.kept = KeptPassages(database)
+        self.changes = Changes(database)
 
     # Collections
 
@@ -135,7 +121,7 @@ class Store:
         with self._db.write() as db:
             query = "SELECT COUNT(*) FROM passages p JOIN documents d ON d.id = p.document_id WHERE d.collection_id = ?"
             count = int(db.execute(query, (collection_id,)).fetchone()[0])
-            journal(db, collection_id, [EVERYTHING], "remove")
+            removed(db, collection_id, [EVERYTHING])
             db.execute("DELETE FROM collections WHERE id = ?", (collection_id,))
         return count
 
@@ -268,6 +254,14 @@ class Store:
         query = f"{columns} WHERE p.id > ? ORDER BY p.id LIMIT ?"
         return [(collection, Passage(*row)) for collection, *row in self._db.rows(query, (after, limit))]
 
+    def sample(self, count: int, up_to: int) -> list[tuple[int, Passage, NDArray[np.float32]]]:
+        """(Collection id, passage, vector) of about so many passages from all over, none with an id above `up_to`."""
+        step = max(1, up_to // count)
+        batches = [self.scan(after, 1) for after in range(0, up_to, step)]
+        found = {p.id: (c, p) for batch in batches for c, p in batch if p.id <= up_to}
+        vectors = self.vectors(found)
+        return [(c, p, vectors[i]) for i, (c, p) in found.items() if i in vectors]
+
     def replace_vectors(self, vectors: dict[int, NDArray[np.float32]]) -> None:
         """Other vectors for stored passages; one that was deleted in the meantime stays deleted."""
         with self._db.write() as db:
@@ -298,44 +292,6 @@ class Store:
                 db.execute("INSERT OR IGNORE INTO meta VALUES ('store_id', ?)", (uuid.uuid4().hex,))
             known = self.note("store_id")
         return known
-
-    # The journal
-
-    @property
-    def path(self) -> Path:
-        """The file that it lies in."""
-        return self._db.path
-
-    def size(self) -> tuple[int, int]:
-        """The count of all passages, and the last line of the journal at the same moment."""
-        query = """
-            SELECT (SELECT COUNT(*) FROM passages) AS passages,
-                COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'journal'), 0) AS seq
-        """
-        [row] = self._db.rows(query)
-        return row["passages"], row["seq"]
-
-    def entries(self, collections: dict[int, int]) -> list[tuple[int, Passage, NDArray[np.float32]]]:
-        """(Collection id, passage, vector) of what is still there of these passages, each with its collection's id."""
-        passages, vectors = self.passages(collections), self.vectors(collections)
-        return [(collections[i], p, vectors[i]) for i, p in sorted(passages.items()) if i in vectors]
-
-    def last_seq(self) -> int:
-        return sum(row["seq"] for row in self._db.rows("SELECT seq FROM sqlite_sequence WHERE name = 'journal'"))
-
-    def changes(self, after: int, limit: int) -> list[Change]:
-        query = "SELECT seq, collection_id, passage_id, op FROM journal WHERE seq > ? ORDER BY seq LIMIT ?"
-        return [Change(*row) for row in self._db.rows(query, (after, limit))]
-
-    def projection(self, name: str) -> sqlite3.Row | None:
-        """The row of stamp, applied_seq and rebuilt_to of an index, or None before it was first made."""
-        return next(iter(self._db.rows("SELECT * FROM projections WHERE name = ?", (name,))), None)
-
-    def set_projection(self, name: str, stamp: str, applied_seq: int, rebuilt_to: int | None) -> None:
-        """Records how far an index is; lines of the journal that every index has applied are dropped."""
-        with self._db.write() as db:
-            db.execute("INSERT OR REPLACE INTO projections VALUES (?, ?, ?, ?)", (name, stamp, applied_seq, rebuilt_to))
-            db.execute("DELETE FROM journal WHERE seq <= (SELECT MIN(applied_seq) FROM projections)")
 
 
 def check_encoder(collection: str, made_by: str, encoder: str) -> None:

@@ -1,339 +1,254 @@
-"""Keeps the indexes true to the store: brings them up to date, notices what is suspect, makes again what is damaged.
+"""Keeps an index true to the store: brings it up to date, and makes it again from there wherever it is in doubt.
 
-An index is suspect when a process died with the lock in its hands, when its files are not what its manifest says, or
-when the two do not hold the same number of passages. A suspect index is looked into by a process of its own, since a
-damaged one can end whoever opens it; what does not hold is made again from the store, once, and told.
+An index carries the number of the last change that it holds, and a mark lies beside it while it is opened or written.
+It is removed and filled again from the vectors in the store, under its lock, and told, where a mark was left behind,
+the number is not the store's, the passages are another count or are not found, or the index itself raises an error. A
+full disk, a lock that is not had, a server that cannot be reached and a deadline remove nothing.
 """
 
 import logging
-import sqlite3
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 from tools.budget import current_budget, current_log
-from tools.disk import disk_errors, keep_folder_private
+from tools.disk import disk_errors, keep_folder_private, sync_folder
 from tools.errors import IndexDamagedError, StoreBusyError
-from tools.store.dense import DenseIndex, Projection, index_error
-from tools.store.filling import Progress, fill
-from tools.store.lexical import LexicalIndex
-from tools.store.locks import Hold, Holder, beside, busy_error, holders, index_lock, left_behind
-from tools.store.manifest import Manifest
-from tools.store.probe import probe
+from tools.store.changes import Position
+from tools.store.dense import Entry, Index
+from tools.store.files import index_error
+from tools.store.locks import index_lock, writer
 from tools.store.store import Store
 
 T = TypeVar("T")
+Progress = Callable[[str, int], None]
+"""Called with an index's name and the number of passages that it has just taken in."""
+Tell = Callable[[str], None]
+"""Tells those who wait for the lock what takes so long."""
 
+BATCH = 1000
 _LOG = logging.getLogger("steelman.store")
+_TOLD_EVERY = 20_000  # passages
 _LOCK_SECONDS = 60.0
-_LOOK_AGAIN = 2.0  # seconds between two looks of a search that waits for the lock
-_WAITED = 5.0  # seconds after which it does without an index that is being made again
+_WAITED = 5.0  # seconds after which a search does without an index that another process works on
+_STILL = 60.0  # seconds within which the next search waits no longer than for a moment
+_MOMENT = 0.3
 _MARGIN = 0.5  # seconds of a run's time that are left to say whom it waited for
-_AGAIN = 86400.0  # seconds within which a second death in an index that was looked into has it made again
+_ASKED = 20  # passages that an index has to find when it is opened
 
 
 class Upkeep:
-    """The indexes of one store, in the folder that has their lock."""
+    """One index of the store, with its lock and the mark beside it."""
 
-    def __init__(self, store: Store, folder: Path, projections: Sequence[Projection]) -> None:
+    def __init__(self, store: Store, folder: Path, index: Index) -> None:
+        self.name = index.name
         self._store = store
-        self._lock = folder / "lock"
-        self._projections = tuple(projections)
-        self._seen: dict[str, tuple[object, ...]] = {}
-        self._noticing = threading.Lock()
-        self._without = "", ""  # the index, and its stamp, that a search went without
+        self._changes = store.changes
+        self._index = index
+        self._lock = folder / f"{index.name}.lock"
+        self._mark = folder / f"{index.name}.opening"
+        self._opened: Position | None = None  # as what it is in this process's memory
+        self.missed_at = -_STILL  # when a search last went without it
 
-    def read(self, searches: Mapping[str, Callable[[], T]]) -> dict[str, T]:
-        """What each search reads of the index that it is named for, when all are up to date; one that fails is made
-        again, once. Where another process or thread makes one again for seconds, the others serve alone, and it is
-        told."""
-        seen: dict[str, object] = {}
-        try:
-            return self._searched(searches, seen)
-        except IndexDamagedError as exc:
-            if exc.index not in seen:
-                raise
-            self._mend(exc, seen[exc.index])
-        try:
-            return self._searched(searches, {})
-        except IndexDamagedError as exc:
-            raise _hopeless(exc) from exc
+    def read(self, search: Callable[[], T], until: float) -> T:
+        """What the search gives when the index is up to date; made again, once, where it fails. until: as
+        `time.monotonic` has it; raises StoreBusyError then."""
+        failed: tuple[Position, IndexDamagedError] | None = None
+        while True:
+            with self.locked(until, exclusive=False):
+                if (position := self._in_order()) is not None:
+                    try:
+                        return search()
+                    except IndexDamagedError as exc:
+                        if failed:
+                            raise _hopeless(exc) from exc
+                        failed = position, exc
+            with self.locked(until) as tell:
+                if failed and self._changes.position(self.name) == failed[0]:
+                    self._make_again(str(failed[1].__cause__ or failed[1]), tell)
+                self.bring_up_to_date(tell)
 
     @contextmanager
-    def changing(self) -> Iterator[Hold]:
-        """The lock as the only one who has it."""
-        with self._locked(exclusive=True, patience=_patience()) as hold:
-            yield hold
-
-    def refresh(self, progress: Progress = lambda *_: None) -> None:
-        """Brings the indexes up to date with the store; makes them where they are missing or damaged."""
-        with self.changing() as hold:
-            self.bring_up_to_date(progress, hold)
-
-    def bring_up_to_date(self, progress: Progress, hold: Hold) -> None:
-        """The same, under the lock that is held."""
-        gone = left_behind(self._lock)
-        for projection in self._projections:
-            row = self._store.projection(projection.name)
-            if row is None:
-                self._begin(projection)
-            elif projection.stamp() != row["stamp"]:
-                self._make_again(projection, "it is missing, or another one", hold)
-            elif why := self._suspicion(projection, row, gone, opening=self._is_news(projection, row)):
-                self._settle(projection, row, why, gone, hold)
-            else:
-                self._notice(projection, row)
-        whole = [p for p in self._projections if not self._is_being_made(p)]
-        for projection in whole:
-            self._catch_up(projection, progress, hold)
-        for record in gone:
-            record.unlink(missing_ok=True)
-        made = [p for p in self._projections if p not in whole]
-        alone = bool(whole) and len(made) == 1
-        for projection in made:
-            with hold.changing_only(projection.name) if alone else nullcontext():
-                self._catch_up(projection, progress, hold)
-        if not made:
-            self._renew_worn(hold)
-
-    def _renew_worn(self, hold: Hold) -> None:
-        """Renews the index that holds more that is dead than what is alive; one that fails then is made again."""
-        for projection in self._projections:
-            if isinstance(projection, DenseIndex) and projection.is_worn():
-                hold.doing("leaving behind what was removed from the dense index")
-                with hold.changing_only(projection.name):
-                    try:
-                        projection.renew()
-                        self._vouch(projection)
-                    except IndexDamagedError as exc:
-                        self._make_again(projection, str(exc.__cause__ or exc), hold)
-                        self._catch_up(projection, lambda *_: None, hold)
-
-    def begin_again(self) -> None:
-        """Empties all indexes, to be filled by `bring_up_to_date`, now or by whoever comes next."""
-        for record in left_behind(self._lock):
-            record.unlink(missing_ok=True)
-        for projection in self._projections:
-            self._begin(projection)
-
-    def condition(self) -> list[str]:
-        """What is not as it should be, in words; a glance, without a lock."""
-        busy = [f"The index is locked by {h}." for h in holders(self._lock) if h.doing]
-        if busy:
-            return busy
-        rows = [(p, row) for p in self._projections if (row := self._store.projection(p.name)) is not None]
-        gone = left_behind(self._lock)
-        found = []
-        for projection, row in rows:
-            lost = "it is missing" if projection.stamp() != row["stamp"] else ""
-            if why := lost or self._suspicion(projection, row, gone, opening=False):
-                found.append(f"The {projection.name} index is suspect ({why}); the next search looks into it.")
-        return found
-
-    # Noticing
-
-    def _locked(self, *, exclusive: bool, patience: float) -> AbstractContextManager[Hold]:
+    def locked(self, until: float, *, exclusive: bool = True) -> Iterator[Tell]:
+        """The index's lock, as its only writer unless `exclusive` is off."""
         with disk_errors(self._lock):
             keep_folder_private(self._lock.parent)
-        return index_lock(self._lock, exclusive=exclusive, timeout=patience)
+        patience = max(0.0, until - time.monotonic())
+        with index_lock(self._lock, exclusive=exclusive, timeout=patience) as tell:
+            yield tell
 
-    def _searched(self, searches: Mapping[str, Callable[[], T]], seen: dict[str, object]) -> dict[str, T]:
-        """The same as `read`, without mending; `seen` gets the stamps of the indexes that were searched."""
-        patience = _patience()
-        give_up = time.monotonic() + patience
-        alone_from = give_up - (patience if self._is_still_made() else max(patience - _WAITED, patience / 2))
-        while (now := time.monotonic()) < give_up:
-            if now >= alone_from and (found := self._searched_beside(searches, seen)) is not None:
-                return found
-            with self._tried(exclusive=False, until=alone_from if now < alone_from else give_up) as hold:
-                if hold and not left_behind(self._lock) and all(self._is_current(p) for p in self._projections):
-                    seen.update((name, row[1]) for name, row in self._seen.items())
-                    return {name: search() for name, search in searches.items()}
-            if hold:
-                with self._tried(exclusive=True, until=give_up) as changing:
-                    if changing:
-                        self.bring_up_to_date(lambda *_: None, changing)
-        if holders(self._lock):
-            raise busy_error(self._lock, patience)
-        raise StoreBusyError("other processes keep changing the store. Wait for them to end, then try again.")
-
-    @contextmanager
-    def _tried(self, *, exclusive: bool, until: float) -> Iterator[Hold | None]:
-        """The lock; None where it cannot be had for some seconds, or until then."""
-        with ExitStack() as held:
-            patience = min(_LOOK_AGAIN, max(0.0, until - time.monotonic()))
-            try:
-                hold = held.enter_context(self._locked(exclusive=exclusive, patience=patience))
-            except StoreBusyError:
-                hold = None
-            yield hold
-
-    def _searched_beside(self, searches: Mapping[str, Callable[[], T]], seen: dict[str, object]) -> dict[str, T] | None:
-        """What the other indexes give while one is made again; None where none is, or another one has to wait too."""
-        with beside(self._lock) as made:
-            others = [p for p in self._projections if p.name != made]
-            if not made or left_behind(self._lock) or not all(self._is_current(p, behind=True) for p in others):
-                return None
-            if made in searches:
-                told = f"The {made} index was being made again: some searches went without it."
-                current_log().note("degraded", told)
-            row = self._store.projection(made)
-            self._without = made, row["stamp"] if row is not None else ""
-            seen.update((p.name, self._seen[p.name][1]) for p in others)
-            return {name: search() for name, search in searches.items() if name != made}
-
-    def _is_still_made(self) -> bool:
-        """Whether the index that a search did without is still being made: the next one need not wait for it."""
-        name, stamp = self._without
-        row = self._store.projection(name) if name else None
-        return row is not None and row["stamp"] == stamp and row["rebuilt_to"] is not None
-
-    def _is_being_made(self, projection: Projection) -> bool:
-        row = self._store.projection(projection.name)
-        return row is None or row["rebuilt_to"] is not None
-
-    def _is_current(self, projection: Projection, *, behind: bool = False) -> bool:
-        """behind: also where the store has changed since."""
-        row = self._store.projection(projection.name)
-        if row is None or row["rebuilt_to"] is not None or projection.stamp() != row["stamp"]:
-            return False
-        if not behind and row["applied_seq"] < self._store.last_seq():
-            return False
-        with self._noticing:  # of the threads that come in together one looks and opens, before any of them searches
-            if self._suspicion(projection, row, {}, opening=self._is_news(projection, row)):
-                return False
-            self._notice(projection, row)
-        return True
-
-    def _is_news(self, projection: Projection, row: sqlite3.Row) -> bool:
-        return self._seen.get(projection.name) != tuple(row)
-
-    def _notice(self, projection: Projection, row: sqlite3.Row) -> None:
-        """What another process wrote is not in this one's memory: read it again."""
-        if projection.name in self._seen and self._is_news(projection, row):
-            projection.reopen()
-        self._seen[projection.name] = tuple(row)
-
-    def _suspicion(
-        self, projection: Projection, row: sqlite3.Row, gone: Mapping[Path, Holder], *, opening: bool
-    ) -> str:
-        """Why the index may not be used as it is; empty where it may. opening: this process has not opened it yet."""
-        if projection.files is None:
-            return ""
-        if gone:
-            died = next(iter(gone.values()))
-            return f"process {died.pid} ({died.command}) died while it worked on it"
-        if row["rebuilt_to"] is not None:
-            return ""  # stopped on the way, with everything recorded
-        known = Manifest.read(projection.files)
-        if known is None:
-            return "it has no manifest"
-        if (known.stamp, known.seq) != (row["stamp"], row["applied_seq"]):
-            return "it was written at another time than the store"
-        passages, seq = self._store.size() if opening else (known.passages, known.seq)
-        if seq == known.seq and known.passages not in (passages, -1):
-            return f"it holds {known.passages} passages instead of {passages}"
-        return known.changed(projection.files, opening=opening)
-
-    # Mending
-
-    def _settle(
-        self, projection: Projection, row: sqlite3.Row, why: str, gone: Mapping[Path, Holder], hold: Hold
-    ) -> None:
-        """Has a process look into a suspect index; makes it again where that fails."""
-        noted = f"looked into {projection.name}"
-        read_only = bool(gone) and not any(h.exclusive for h in gone.values())
-        stamp, _, at = self._store.note(noted).partition(" ")
-        if read_only and stamp == row["stamp"] and time.time() - float(at or 0) < _AGAIN:
-            return self._make_again(projection, f"{why}, for the second time", hold)
-        hold.doing(f"looking into the {projection.name} index")
-        projection.reopen()
-        assert projection.files is not None  # nothing else is suspected
-        if trouble := probe(self._store, projection.files.parent, projection.name, hold):
-            return self._make_again(projection, f"{why}; {trouble}", hold)
-        if read_only:
-            self._store.set_note(noted, f"{row['stamp']} {time.time()}")
-        _LOG.info("The %s index was suspect (%s); it was looked into, and it is whole.", projection.name, why)
-        self._seen[projection.name] = tuple(row)
-        return None
-
-    def _mend(self, exc: IndexDamagedError, stamp: object) -> None:
-        """Makes the index again that failed a search, unless somebody did so since."""
-        with self.changing() as hold:
-            projection = next(p for p in self._projections if p.name == exc.index)
-            row = self._store.projection(exc.index)
-            if row is not None and row["stamp"] == stamp:
-                self._make_again(projection, str(exc.__cause__), hold)
-            self.bring_up_to_date(lambda *_: None, hold)
-
-    def _make_again(self, projection: Projection, why: str, hold: Hold) -> None:
-        """Begins the index anew and tells so; `_catch_up` fills it."""
-        told = f"The {projection.name} index was damaged ({why}) and was made again from the store."
-        _LOG.warning("The %s index is damaged (%s). It is made again from the store.", projection.name, why)
-        current_log().note("scope", told)
-        hold.doing(f"making the {projection.name} index again")
-        self._begin(projection)
-
-    def _begin(self, projection: Projection) -> None:
-        stamp = uuid.uuid4().hex
-        # Recorded first: were the process to end between the two, the stamps differ and the rebuild starts over.
-        self._store.set_projection(projection.name, stamp, self._store.last_seq(), rebuilt_to=0)
-        projection.clear(stamp)
-
-    def _catch_up(self, projection: Projection, progress: Progress, hold: Hold) -> None:
-        """Fills the index with what it lacks; one that fails on the way is made again, once."""
+    def bring_up_to_date(self, tell: Tell, progress: Progress = lambda *_: None) -> None:
+        """Has the index hold what the store does, under the lock that is held."""
+        if self._changes.position(self.name) is None:
+            self.begin_again()
+        elif why := self._doubt():
+            self._make_again(why, tell)
         try:
-            self._fill(projection, progress)
-            self._compare(projection)
+            self._follow(progress)
         except IndexDamagedError as exc:
-            self._make_again(projection, str(exc.__cause__ or exc), hold)
+            self._make_again(str(exc.__cause__ or exc), tell)
             try:
-                self._fill(projection, progress)
+                self._follow(progress)
             except IndexDamagedError as again:
                 raise _hopeless(again) from again
-        self._vouch(projection)
 
-    def _fill(self, projection: Projection, progress: Progress) -> None:
-        fill(self._store, projection, progress)
-        row = self._store.projection(projection.name)
-        assert row is not None  # made by now
-        self._seen[projection.name] = tuple(row)  # what was written is in this process's memory too
+    def begin_again(self) -> None:
+        """Empties the index, to be filled by `bring_up_to_date`, now or by whoever comes next."""
+        _, _, removal = self._changes.size()
+        with self._marked():
+            self._opened = None
+            self._index.clear()
+            self._reach(Position(uuid.uuid4().hex, 0, removal))
 
-    def _compare(self, projection: Projection) -> None:
-        """Raises IndexDamagedError where an index that was changed holds more or fewer passages than the store."""
-        if not isinstance(projection, DenseIndex | LexicalIndex) or self._is_vouched_for(projection):
+    def forget(self) -> None:
+        """That the index was closed: its next use looks into it again."""
+        self._opened = None
+
+    def condition(self) -> str:
+        """What is not as it should be, in words; a glance, which opens and waits for nothing."""
+        try:
+            with self.locked(0.0, exclusive=False):
+                why = self._doubt() if self._changes.position(self.name) else ""
+        except StoreBusyError:
+            who = writer(self._lock)
+            return f"The {self.name} index is locked by {who}." if "which is" in who else ""
+        return f"The {self.name} index is in doubt ({why}); the next search makes it again." if why else ""
+
+    # Whether it can be used
+
+    def _in_order(self) -> Position | None:
+        """Where the index is, if it is up to date and this process has it open as it is now."""
+        position = self._changes.position(self.name)
+        if position is None or position != self._opened or self._doubt():
+            return None
+        return position if (position.passage, position.removal) == self._changes.last() else None
+
+    def _doubt(self) -> str:
+        """Why the index may not be used; empty where it may, as far as a glance tells."""
+        if self._mark.exists():
+            return "a process ended while it opened it or wrote to it"
+        if not (number := self._index.number()):
+            return "it is missing"
+        return "" if number == str(self._changes.position(self.name)) else "it is not the one that the store knows"
+
+    @contextmanager
+    def _marked(self) -> Iterator[None]:
+        """The mark, for as long as this process lives or until the block ends, however it does."""
+        if self._index.survives:
+            yield
             return
-        passages, seq = self._store.size()
-        row = self._store.projection(projection.name)
-        if row is not None and row["applied_seq"] == seq and (count := projection.count()) != passages:
-            differing = ValueError(f"it holds {count} passages instead of {passages}")
-            raise index_error(projection.name, projection.files, differing) from differing
+        with disk_errors(self._mark):
+            self._mark.touch()
+            sync_folder(self._mark.parent)
+        try:
+            yield
+        finally:
+            with disk_errors(self._mark):
+                self._mark.unlink(missing_ok=True)
 
-    def _is_vouched_for(self, projection: Projection) -> bool:
-        row = self._store.projection(projection.name)
-        if projection.files is None or row is None:
-            return True
-        known = Manifest.read(projection.files)
-        written_then = known is not None and (known.stamp, known.seq) == (row["stamp"], row["applied_seq"])
-        return known is not None and written_then and not known.changed(projection.files, opening=False)
+    # What is put in
 
-    def _vouch(self, projection: Projection) -> None:
-        """Writes the manifest of what is whole now, where it is not that already."""
-        row = self._store.projection(projection.name)
-        if projection.files is None or row is None or self._is_vouched_for(projection):
+    def _follow(self, progress: Progress) -> None:
+        """Opens the index where it was changed elsewhere, puts in and takes out what the store did since, and compares
+        the two. Raises IndexDamagedError."""
+        position = self._changes.position(self.name)
+        assert position is not None  # made by now
+        if position == self._opened and (position.passage, position.removal) == self._changes.last():
             return
-        passages, seq = self._store.size()
-        Manifest.write(
-            projection.files, row["stamp"], row["applied_seq"], passages if seq == row["applied_seq"] else -1
-        )
+        with self._marked():
+            if opening := position != self._opened:
+                self._index.reopen()
+            self._opened = None
+            at = self._remove(self._add(position, progress), progress)
+            if at.removal > position.removal and self._index.is_worn():
+                _LOG.info("The %s index holds more that was removed than what is stored: it is made again.", self.name)
+                self.begin_again()
+            else:
+                self._compare(at, opening=opening)
+                self._opened = at
+        if self._opened is None:
+            self._follow(progress)
+
+    def _add(self, position: Position, progress: Progress) -> Position:
+        _, last, _ = self._changes.size()
+        taken = 0
+        while batch := self._store.scan(position.passage, BATCH):
+            vectors = self._store.vectors(p.id for _, p in batch)
+            self._index.apply([(c, p, vectors[p.id]) for c, p in batch if p.id in vectors], [])
+            position = self._reach(Position(position.making, batch[-1][1].id, position.removal))
+            if (taken + len(batch)) // _TOLD_EVERY > taken // _TOLD_EVERY:
+                _LOG.info("The %s index has taken in %d passages.", self.name, taken + len(batch))
+            taken += len(batch)
+            progress(self.name, len(batch))
+        if last > position.passage:  # the last ones are gone again
+            position = self._reach(Position(position.making, last, position.removal))
+        return position
+
+    def _remove(self, position: Position, progress: Progress) -> Position:
+        while removals := self._changes.removals(position.removal, BATCH):
+            self._index.apply([], [(r.collection_id, r.passage_id) for r in removals])
+            position = self._reach(Position(position.making, position.passage, removals[-1].number))
+            progress(self.name, len(removals))
+        return position
+
+    def _reach(self, position: Position) -> Position:
+        self._index.set_number(str(position))
+        self._changes.set_position(self.name, position)
+        return position
+
+    def _compare(self, position: Position, *, opening: bool) -> None:
+        """Raises IndexDamagedError where the index holds more or fewer passages than the store, or, when it was opened,
+        does not find what it holds."""
+        passages, *last = self._changes.size()
+        trouble = ""
+        if [position.passage, position.removal] == last and (count := self._index.count()) != passages:
+            trouble = f"it holds {count} passages instead of {passages}"
+        elif opening and not self._index.finds(self._known(position)):
+            trouble = "a search for what it holds does not find that"
+        if trouble:
+            raise index_error(self.name, self._lock.parent, ValueError(trouble)) from ValueError(trouble)
+
+    def _known(self, position: Position) -> list[Entry]:
+        """Some passages that the index has to hold."""
+        return self._store.sample(_ASKED, position.passage)
+
+    def _make_again(self, why: str, tell: Tell) -> None:
+        """Begins the index anew and tells so; `bring_up_to_date` fills it."""
+        _LOG.warning("The %s index is damaged (%s). It is made again from the store.", self.name, why)
+        current_log().note("scope", f"The {self.name} index was damaged ({why}) and was made again from the store.")
+        tell(f"making the {self.name} index again")
+        self.begin_again()
 
 
-def _patience() -> float:
-    """Seconds to wait for the lock: less than what a run has left, so that it can say whom it waited for."""
+def read_all(
+    upkeeps: Sequence[Upkeep], searches: Mapping[str, Callable[[], T]], *, needed: bool = True
+) -> dict[str, T]:
+    """What each search reads of the index that it is named for. One that others work on for seconds is left out, and
+    it is told; where that goes for all and they are `needed`, raises StoreBusyError when the time is over."""
+    until = time.monotonic() + patience()
+    wanted = [u for u in upkeeps if u.name in searches]
+    found: dict[str, T] = {}
+    for upkeep in wanted:
+        now = time.monotonic()
+        waits = _MOMENT if now - upkeep.missed_at < _STILL else _WAITED
+        with suppress(StoreBusyError):
+            found[upkeep.name] = upkeep.read(searches[upkeep.name], min(now + waits, (now + until) / 2))
+            upkeep.missed_at = -_STILL
+    if needed and not found:
+        found[wanted[-1].name] = wanted[-1].read(searches[wanted[-1].name], until)
+    for upkeep in wanted:
+        if upkeep.name not in found:
+            upkeep.missed_at = time.monotonic()
+            told = f"The {upkeep.name} index was being written: some searches went without it."
+            current_log().note("degraded", told)
+    return found
+
+
+def patience() -> float:
+    """Seconds to wait for a lock: less than what a run has left, so that it can say whom it waited for."""
     return max(_MARGIN / 10, min(_LOCK_SECONDS, current_budget().seconds_left() - _MARGIN))
 
 

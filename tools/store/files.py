@@ -1,0 +1,63 @@
+"""The folder of an index on this machine, with the number of the last change that it holds."""
+
+import shutil
+from pathlib import Path
+
+from tools.disk import disk_errors, full_error
+from tools.errors import IndexDamagedError, StoreError
+
+NUMBER = "NUMBER"
+_FULL = ("No space left", "disk is full", "Disk quota")
+_OUTSIDE = (
+    *("Permission denied", "Read-only file system", "readonly database", "Too many open files", "LockBusy"),
+    *("Cannot allocate memory", "database is locked", "database table is locked"),
+)
+"""Words for what is wrong with the machine, or with who asks, and not with the files."""
+
+
+class IndexFolder:
+    """The files of an index, which are removed and made again as a whole."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def number(self) -> str:
+        """What `set_number` kept last; empty where there is nothing."""
+        with disk_errors(self.folder):
+            file = self.folder / NUMBER
+            return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+
+    def set_number(self, number: str) -> None:
+        with disk_errors(self.folder):
+            fresh = self.folder / f"{NUMBER}.new"
+            fresh.write_text(number)
+            fresh.replace(self.folder / NUMBER)
+
+    def empty(self) -> None:
+        """An empty folder in the place of whatever was there."""
+        with disk_errors(self.folder):
+            if self.folder.is_dir():
+                shutil.rmtree(self.folder)
+            self.folder.unlink(missing_ok=True)
+            self.folder.mkdir(parents=True)
+
+
+def index_error(name: str, where: object, exc: BaseException) -> StoreError:
+    """An index's own words for a failure, as IndexDamagedError where its files may be at fault, else as an error that
+    says what is."""
+    text = str(exc)
+    if isinstance(where, Path) and any(words in text for words in _FULL):
+        return full_error(where)
+    if any(words in text for words in (*_FULL, *_OUTSIDE)):
+        return StoreError(f"the {name} index in {where} cannot be used now ({text}). Put that right, then try again.")
+    hint = "Make it again: `python -m agent rebuild`."
+    error = IndexDamagedError(
+        f"the {name} index in {where} cannot be used ({text}). {hint} Your documents are safe in the store.", hint=hint
+    )
+    error.index = name
+    return error
+
+
+def is_panic(exc: BaseException) -> bool:
+    """Whether a library in Rust gave up, as on files that are not what it wrote; it's no `Exception`."""
+    return type(exc).__name__ == "PanicException"
