@@ -31,6 +31,13 @@ def test_polarity_counts_parity_and_prefixes(one: str, other: str, same: bool) -
         ("Each school should decide for itself whether to ban smartphones.", "Should schools ban smartphones?", ""),
         ("Critics say schools should not ban smartphones.", "Should schools ban smartphones?", ""),
         ("Should schools not ban smartphones?", "Should schools ban smartphones?", ""),
+        ("Tea is better than coffee, they say.", "Is coffee better than tea?", "no"),
+        ("Tea is not better than coffee.", "Is coffee better than tea?", "yes"),
+        (
+            "Working in an office is better than working from home because it trains.",
+            "Is working from home better than working in an office?",
+            "no",
+        ),
         ("Smartphones distract pupils.", "Should schools ban smartphones?", ""),
         ("", "Zoos?", ""),
     ],

@@ -1,6 +1,7 @@
 """Whether two statements about one thing say the same of it."""
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 from tools.language.word_lists import KEYWORD_STOP_WORDS, NEGATORS
@@ -51,4 +52,15 @@ def plain_answer(text: str, question: str) -> Literal["yes", "no", ""]:
     own_words = content <= {w[:_STEM] for w in said} and len(said) <= len(asked) + _BEYOND
     if len(content) < 2 or not own_words or _DOUBTS.search(clause):
         return ""
-    return "yes" if same_polarity(clause, question) else "no"
+    return "yes" if same_polarity(clause, question) != _turned(said, asked) else "no"
+
+
+def _turned(said: Sequence[str], asked: Sequence[str]) -> bool:
+    """Whether the two that a comparison compares have changed their places: 'tea is better than coffee'."""
+    if "than" not in said or "than" not in asked:
+        return False
+    (first, second), (one, other) = (
+        ({*words[: words.index("than")]}, {*words[words.index("than") + 1 :]}) for words in (asked, said)
+    )
+    first, second = first - second, second - first
+    return bool(second & one and first & other)
