@@ -7,8 +7,7 @@ Where two columns are equally plausible, none is: the user is asked.
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from statistics import median
 
 from tools.errors import SourceError
@@ -38,6 +37,7 @@ _LAST_WORDS = {
     "title": {"title", "headline"},
     "url": {"url", "link"},
     "date": {"date", "published", "time", "timestamp"},
+    "id": {"id", "uid", "nr"},
 }
 _PICTURE = frozenset("image img picture photo thumbnail avatar icon logo author user".split())
 _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
@@ -81,32 +81,24 @@ class Choice:
     note: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Column:
-    """What the first rows have in a column: medians of those that have something, and shares."""
+    """What the first rows have in a column: `values` of those that have something."""
 
     name: str
-    values: Sequence[str] = field(repr=False)
+    values: Sequence[str]
     rows: int
 
-    @cached_property
+    @property
     def folded(self) -> str:
         return folded(self.name)
 
-    @cached_property
-    def length(self) -> float:
-        return median(map(len, self.values)) if self.values else 0.0
-
-    @cached_property
-    def words(self) -> float:
-        return median(len(v.split()) for v in self.values) if self.values else 0.0
-
-    @cached_property
-    def different(self) -> float:
-        return len(set(self.values)) / len(self.values) if self.values else 0.0
+    def middle(self, measure: Callable[[str], int]) -> float:
+        """The median of what is measured on the values."""
+        return median(map(measure, self.values)) if self.values else 0.0
 
     def share(self, holds: Callable[[str], object]) -> float:
-        return sum(1 for v in self.values if holds(v)) / len(self.values) if self.values else 0.0
+        return sum(1 for v in self.values if holds(v)) / max(1, len(self.values))
 
 
 def choose(file: str, rows: Sequence[Mapping[str, Value]], names: Sequence[str], given: Columns = GUESSED) -> Choice:
@@ -119,16 +111,14 @@ def choose(file: str, rows: Sequence[Mapping[str, Value]], names: Sequence[str],
     text = tuple(dict.fromkeys(found for name in given.text for found in _several(file, columns, name)))
     guessed: dict[str, str] = {}
     if not text:
-        text = _in_turn([c for c in columns if c.name not in fields.values()], rows) or (
-            _text(file, columns, given, set(fields.values())),
-        )
+        text = _text(file, [c for c in columns if c.name not in fields.values()], columns, rows, given)
         guessed["text"] = "' and '".join(text)
     told = [row for row in rows if any(value_of(row.get(name)) for name in text)]  # the others need no id
     for of in FIELDS:
         free = [_column(c.name, told) if of == "id" else c for c in columns if c.name not in text]
         if of not in fields and (found := _field(of, free)):
             fields[of] = guessed[of] = found
-    note = _note(columns, text, fields, guessed)
+    note = _note(columns, {*text, *fields.values()}, fields, guessed)
     # A field that the first rows do not have may still come: it has to be called what it is then.
     return Choice(text, {of: of for of in FIELDS if of not in ("id", *names)} | fields, note)
 
@@ -170,37 +160,32 @@ def _several(file: str, columns: Sequence[_Column], name: str) -> list[str]:
 
 def _resolved(file: str, columns: Sequence[_Column], name: str) -> str:
     alike = [c.name for c in columns if c.name == name]
-    alike = alike or [c.name for c in columns if c.folded and c.folded == folded(name)]
+    alike += [c.name for c in columns if c.folded and c.folded == folded(name)]
     if not alike:
         raise SourceError(f"{file}: no column is called '{name}'. {_listed(columns)}")
     return alike[0]
 
 
-# The text
+def _text(
+    file: str, free: Sequence[_Column], every: Sequence[_Column], rows: Sequence[Mapping[str, Value]], given: Columns
+) -> tuple[str, ...]:
+    """The column that is called as texts are, or whose values are clearly the prose.
 
-
-def _in_turn(columns: Sequence[_Column], rows: Sequence[Mapping[str, Value]]) -> tuple[str, ...]:
-    """The columns called as texts are, where each row has but one of them: one field, which had several names."""
-    named = [c.name for c in columns if is_text(c.name) and c.values]
-    one = all(sum(bool(value_of(row.get(name))) for name in named) <= 1 for row in rows)
-    return tuple(named) if len(named) > 1 and one else ()
-
-
-def _text(file: str, columns: Sequence[_Column], given: Columns, taken: set[str]) -> str:
-    free = [c for c in columns if c.name not in taken and c.share(_has_words) >= 0.5]
-    named = [c for c in free if c.folded in _TEXT]
-    if len(named) == 1:
-        return named[0].name
-    scored = [(_likeness(c), c) for c in named or free if _is_prose(c) or _says_text(c)]
-    best, second, *_ = [*sorted(scored, key=lambda s: -s[0]), (0.0, None), (0.0, None)]
-    if best[1] is None:
-        hint = f" If one is the text all the same: {_hint(given, file, columns[-1].name)}" if columns else ""
-        raise SourceError(f"{file}: no column holds text. {_listed(columns)}{hint}")
-    if best[0] < _CLEARLY * second[0] and second[1] is not None:
-        said = f"{file}: is '{best[1].name}' the text, or '{second[1].name}'? {_listed(columns)} "
-        both = f" ('{best[1].name},{second[1].name}' takes both.)"
-        raise SourceError(said + _hint(given, file, best[1].name) + both)
-    return best[1].name
+    Several that are called so are one field where each row has but one of them.
+    """
+    named = [c for c in free if is_text(c.name) and c.share(_has_words) >= 0.5]
+    if (all(sum(bool(value_of(row.get(c.name))) for c in named) <= 1 for row in rows) and named) or len(named) == 1:
+        return tuple(c.name for c in named)
+    likely = [c for c in named or free if c.share(_has_words) >= 0.5 and (_says_text(c) or _is_prose(c))]
+    scored = sorted(((_likeness(c), c.name) for c in likely), key=lambda found: -found[0])
+    if not scored:
+        hint = f" If one is the text all the same: {_hint(given, file, every[-1].name)}" if every else ""
+        raise SourceError(f"{file}: no column holds text. {_listed(every)}{hint}")
+    if len(scored) > 1 and scored[0][0] < _CLEARLY * scored[1][0]:
+        one, other = scored[0][1], scored[1][1]
+        both = f"{_hint(given, file, one)} ('{one},{other}' takes both.)"
+        raise SourceError(f"{file}: is '{one}' the text, or '{other}'? {_listed(every)} {both}")
+    return (scored[0][1],)
 
 
 def _hint(given: Columns, file: str, column: str) -> str:
@@ -211,9 +196,9 @@ def _hint(given: Columns, file: str, column: str) -> str:
 
 def _likeness(column: _Column) -> float:
     """How much a column is like the text: the length of its values, and what its name says."""
-    repeated = column.rows >= 10 and column.different < 0.5
-    other = repeated or column.folded in _ASKED or _names_field("title", column) < len(_NAMES["title"])
-    return column.length * (_NAMED if _says_text(column) else 1.0) * (_OTHERWISE if other else 1.0)
+    repeated = column.rows >= 10 and len(set(column.values)) < 0.5 * len(column.values)
+    other = repeated or column.folded in _ASKED or _rank("title", column) is not None
+    return column.middle(len) * (_NAMED if _says_text(column) else 1.0) * (_OTHERWISE if other else 1.0)
 
 
 def _says_text(column: _Column) -> bool:
@@ -223,45 +208,59 @@ def _says_text(column: _Column) -> bool:
 
 
 def _is_prose(column: _Column) -> bool:
-    return column.words >= 4 and column.share(_mostly_letters) >= 0.5 and column.share(_is_address) < 0.5
+    mostly_letters = column.share(lambda v: sum(c.isalpha() or c.isspace() for c in v[:400]) >= 0.7 * len(v[:400]))
+    return column.middle(_words) >= 4 and mostly_letters >= 0.5 and column.share(_is_address) < 0.5
+
+
+def _words(value: str) -> int:
+    return len(value.split())
 
 
 def _has_words(value: str) -> bool:
     return any(c.isalpha() for c in value) and not _is_address(value)
 
 
-def _mostly_letters(value: str) -> bool:
-    return sum(c.isalpha() or c.isspace() for c in value[:400]) >= 0.7 * len(value[:400])
-
-
 def _is_address(value: str) -> bool:
     return value.startswith(("http://", "https://", "www.")) and not re.search(r"\s", value)
 
 
-# The other fields
-
-
 def _field(of: str, columns: Iterable[_Column]) -> str:
-    """The column of a field; empty where none is plain."""
-    columns = list(columns)
-    if exact := [c.name for c in columns if c.name == of and (of != "id" or _is_whole_id(c))]:
-        return exact[0]
-    known = len(_NAMES[of])
-    fitting = [(rank, c) for c in columns if (rank := _names_field(of, c)) < known + 3 and _FITS[of](c)]
-    return min(fitting, key=lambda f: f[0])[1].name if fitting else ""
+    """The column of a field, the best by its name of those whose values fit; empty where there is none."""
+    ranked = [(rank, c) for c in columns if (rank := _rank(of, c)) is not None and _fits(of, c, rank)]
+    return min(ranked, key=lambda found: found[0])[1].name if ranked else ""
 
 
-def _names_field(of: str, column: _Column) -> int:
+def _rank(of: str, column: _Column) -> int | None:
     """Rank of a column's name among those of the field: first the synonyms, then nested ones, then compounds."""
     names, words = _NAMES[of], column.folded.split("_")
     inner = folded(column.name.rpartition(".")[2])
+    if column.name == of:
+        return -1
     if column.folded in names:
         return names.index(column.folded)
     if inner in names and inner != "name":
         return len(names)
-    if words[-1] in _LAST_WORDS.get(of, ()):
+    if words[-1] in _LAST_WORDS.get(of, ()) and (of != "id" or len(words) == 2):
         return len(names) + 1
-    return len(names) + (2 if of == "id" and words[-1] in ("id", "uid", "nr") and len(words) == 2 else 9)
+    return None
+
+
+def _fits(of: str, column: _Column, rank: int) -> bool:
+    """Whether the values of a column that is called as the field is may be its values."""
+    match of:
+        case "id":
+            complete = len(column.values) == column.rows and (rank < 0 or column.middle(_words) == 1)
+            named = rank < len(_NAMES["id"])
+            apart = _tells_apart(column) if named else len(set(column.values)) == len(column.values)
+            return complete and apart and (named or not column.folded.startswith("user"))
+        case "title" | "publisher" if rank >= 0:
+            fit = column.middle(_words) >= 2 or column.folded not in ("name", "subject")
+            return column.share(_has_words) >= 0.5 and (fit if of == "title" else column.middle(_words) <= 6)
+        case "url" if rank >= 0:
+            return column.share(_is_address) >= 0.5 and not _PICTURE & set(column.folded.split("_"))
+        case "date" if rank >= 0:
+            return column.share(iso_date) >= 0.5
+    return True
 
 
 def _tells_apart(column: _Column) -> bool:
@@ -269,45 +268,21 @@ def _tells_apart(column: _Column) -> bool:
     return len(column.values) - len(set(column.values)) <= max(1, 0.05 * len(column.values))
 
 
-def _is_whole_id(column: _Column) -> bool:
-    """Whether all rows could be told apart by it: where some have no id, those would be lost."""
-    return len(column.values) == column.rows and _tells_apart(column)
-
-
-def _is_id(column: _Column) -> bool:
-    named = _names_field("id", column) < len(_NAMES["id"])
-    complete = len(column.values) == column.rows and column.words == 1
-    return complete and (_tells_apart(column) if named else column.different == 1 and column.folded[:4] != "user")
-
-
-_FITS: dict[str, Callable[[_Column], bool]] = {
-    "id": _is_id,
-    "title": lambda c: c.share(_has_words) >= 0.5 and (c.words >= 2 or c.folded not in ("name", "subject")),
-    "url": lambda c: c.share(_is_address) >= 0.5 and not _PICTURE & set(c.folded.split("_")),
-    "publisher": lambda c: c.share(_has_words) >= 0.5 and c.words <= 6,
-    "date": lambda c: c.share(iso_date) >= 0.5,
-    "kind": bool,
-}
-
-
-# What is told
-
-
-def _note(
-    columns: Sequence[_Column], text: Sequence[str], fields: Mapping[str, str], guessed: Mapping[str, str]
-) -> str:
+def _note(columns: Sequence[_Column], used: set[str], fields: Mapping[str, str], guessed: Mapping[str, str]) -> str:
     """What was guessed and what is not used; empty where all columns are called what they are."""
     said = [f"'{column}' as the {of}" for of, column in guessed.items() if column != of]
-    used = {*text, *fields.values()}
     left = [c for c in columns if c.name not in used and c.values]
-    unused = [c.name for c in left if not _PANDAS_INDEX.fullmatch(c.name)]
-    repeats = next((c for c in left if c.folded in _NAMES["id"] and not _tells_apart(c)), None)
-    parts = [f"read {', '.join(said)}" if said else ""]
-    if not fields.get("id"):
-        parts.append("ids from the row numbers" + (f" (those in '{repeats.name}' repeat)" if repeats else ""))
+    unused = [repr(_short(c.name)) for c in left if not _PANDAS_INDEX.fullmatch(c.name)]
+    repeats = next(
+        (f" (those in '{c.name}' repeat)" for c in left if c.folded in _NAMES["id"] and not _tells_apart(c)), ""
+    )
+    parts = [
+        f"read {', '.join(said)}" if said else "",
+        "" if fields.get("id") else f"ids from the row numbers{repeats}",
+    ]
     if unused:
         more = f" and {len(unused) - _WIDEST} more" if len(unused) > _WIDEST else ""
-        parts.append(f"not used: {', '.join(repr(_short(name)) for name in unused[:_WIDEST])}{more}")
+        parts.append(f"not used: {', '.join(unused[:_WIDEST])}{more}")
     return "; ".join(filter(None, parts))
 
 

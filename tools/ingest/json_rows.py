@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tools.errors import SourceError
@@ -10,6 +10,7 @@ from tools.ingest.columns import is_text
 from tools.ingest.table import Row, Table, Value
 
 _DEEPEST = 20
+_NONE = "no rows. They are the objects of an array, or one object a line."
 
 
 def json_table(text: str, name: str, lines: bool) -> Table:
@@ -21,18 +22,14 @@ def json_table(text: str, name: str, lines: bool) -> Table:
     first = next((line for line in io.StringIO(text) if line.strip()), "")
     if not first:
         raise SourceError(f"{name}: the file has no rows.")
-    alone, whole = _loaded(first), None
-    if not lines or not isinstance(alone, dict | str):
-        whole = _loaded(text)
+    by_line = isinstance(_loaded(first), dict | str)
+    whole = None if lines and by_line else _loaded(text)
     if isinstance(whole, dict | list):
-        return Table(_rows_of(_array(whole, name), name))
-    if lines or isinstance(alone, dict | str):
+        array = _array(whole, name)
+        return Table(_row(said, n, f"{name}, row {n}") for n, said in enumerate(array, start=1))
+    if lines or by_line:
         return Table(_rows_by_line(text, name))
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError) as exc:
-        raise SourceError(f"{name}: not valid JSON ({exc}).") from exc
-    raise SourceError(f"{name}: no rows. They are the objects of an array, or one object a line.")
+    raise SourceError(f"{name}: {_NONE if whole is not None else 'not valid JSON.'}")
 
 
 def _loaded(text: str) -> Any:
@@ -55,32 +52,22 @@ def _array(whole: dict[str, Any] | list[Any], name: str) -> list[Any]:
     arrays = {k: v for k, v in whole.items() if isinstance(v, list) and v and isinstance(v[0], dict)}
     if len(arrays) == 1:
         return next(iter(arrays.values()))
-    if arrays:
-        many = ", ".join(map(repr, arrays))
-        raise SourceError(f"{name}: several arrays of objects ({many}). Keep only the one that is meant.")
-    if len(whole) > 1 and all(isinstance(v, dict) for v in whole.values()):
+    if not arrays and len(whole) > 1 and all(isinstance(v, dict) for v in whole.values()):
         return [{"key": key, **row} for key, row in whole.items()]
-    raise SourceError(f"{name}: no rows. They are the objects of an array, or one object a line.")
-
-
-def _rows_of(array: list[Any], name: str) -> Iterator[Row | SourceError]:
-    for number, said in enumerate(array, start=1):
-        yield _row(said, number, f"{name}, row {number}")
+    many = ", ".join(map(repr, arrays))
+    raise SourceError(
+        f"{name}: " + (f"several arrays of objects ({many}). Keep the one that is meant." if many else _NONE)
+    )
 
 
 def _rows_by_line(text: str, name: str) -> Iterator[Row | SourceError]:
-    number = 0
-    for line_number, line in enumerate(io.StringIO(text), start=1):
-        if not line.strip():
-            continue
-        number += 1
-        where = f"{name}, line {line_number}"
+    filled = ((at, line) for at, line in enumerate(io.StringIO(text), start=1) if line.strip())
+    for number, (at, line) in enumerate(filled, start=1):
+        where = f"{name}, line {at}"
         try:
-            said = json.loads(line)
+            yield _row(json.loads(line), number, where)
         except (ValueError, RecursionError) as exc:
             yield SourceError(f"{where}: not valid JSON ({exc}). A line is one object.")
-            continue
-        yield _row(said, number, where)
 
 
 def _row(said: Any, number: int, where: str) -> Row | SourceError:
@@ -96,27 +83,25 @@ def _row(said: Any, number: int, where: str) -> Row | SourceError:
 
 def _leaves(said: Mapping[str, Any], before: str, depth: int) -> Iterator[tuple[str, Value]]:
     """The values of an object by their paths (`meta.title`); those inside a list's objects make a list."""
-    for key, value in said.items():
+    for key, value in said.items() if depth <= _DEEPEST else ():
         path = f"{before}{key}"
-        if isinstance(value, dict) and depth < _DEEPEST:
+        if isinstance(value, dict):
             yield from _leaves(value, f"{path}.", depth + 1)
-        elif isinstance(value, list) and any(isinstance(v, dict) for v in value) and depth < _DEEPEST:
-            inside: dict[str, list[Value]] = {}
-            for item in (v for v in value if isinstance(v, dict)):
-                for name, leaf in _leaves(item, f"{path}.", depth + 1):
-                    inside.setdefault(name, []).append(leaf)
-            yield from ((name, tuple(_flat(found))) for name, found in inside.items())
         elif isinstance(value, list):
-            yield path, tuple(_flat(value))
-        elif not isinstance(value, dict):
+            inside: dict[str, list[str]] = {path: []}
+            for item in _flat(value):
+                found = _leaves(item, f"{path}.", depth + 1) if isinstance(item, dict) else ((path, item),)
+                for name, leaf in found:
+                    inside.setdefault(name, []).extend([leaf] if isinstance(leaf, str) else leaf)
+            yield from ((name, tuple(texts)) for name, texts in inside.items() if texts or len(inside) == 1)
+        else:
             yield path, "" if value is None else str(value)
 
 
-def _flat(values: Iterable[Any], depth: int = 0) -> Iterator[str]:
-    """The texts of a list and of the lists in it."""
+def _flat(values: list[Any], depth: int = 0) -> Iterator[Any]:
+    """The texts and objects of a list and of the lists in it."""
     for value in values:
-        if isinstance(value, list | tuple):
-            if depth < _DEEPEST:
-                yield from _flat(value, depth + 1)
-        elif value is not None and not isinstance(value, dict):
-            yield str(value)
+        if isinstance(value, list):
+            yield from _flat(value, depth + 1) if depth < _DEEPEST else ()
+        elif value is not None:
+            yield value if isinstance(value, dict) else str(value)

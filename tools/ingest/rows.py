@@ -1,7 +1,8 @@
 """Reads tables of rows, each a document: csv with any separator, and JSON."""
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
@@ -39,61 +40,42 @@ def _documents(table: Table, name: str, given: Columns) -> Iterator[SourceDocume
     if not rows:
         yield from (row for row in first if isinstance(row, SourceError))
         return
-    names = table.names or list(dict.fromkeys(column for row in rows for column in row))
-    choice = choose(name, rows, names, given)
-    if told := "; ".join(filter(None, [*table.notes, choice.note])):
-        yield Note(f"{name}: {told}.")
-    reading = _Reading(name, choice)
+    choice = choose(name, rows, table.names or list(dict.fromkeys(column for row in rows for column in row)), given)
+    before = [*table.notes, *filter(None, [choice.note])]
+    table.notes.clear()
+    if before:
+        yield Note(f"{name}: {'; '.join(before)}.")
+    seen: dict[str, tuple[str, int]] = {}  # id to where it stood, and the hash of its text
+    counts: Counter[str] = Counter()
     for row in chain(first, table.rows):
-        found = reading.document(row) if isinstance(row, Row) else row
+        found = _document(row, name, choice, seen, counts) if isinstance(row, Row) else row
         if found is not None:
             yield found
-    if told := "; ".join(filter(None, [*table.after(), reading.told()])):
-        yield Note(f"{name}: {told}.")
+    if after := [*table.notes, *(f"{count:,} {what}" for what, count in counts.items())]:
+        yield Note(f"{name}: {'; '.join(after)}.")
 
 
-@dataclass
-class _Reading:
-    """Makes documents of a file's rows, and keeps count of those that make none."""
-
-    name: str
-    choice: Choice
-
-    def __post_init__(self) -> None:
-        self._seen: dict[str, tuple[str, int]] = {}  # id to where it stood, and the hash of its text
-        self._silent = self._repeated = self._undated = 0
-
-    def document(self, row: Row) -> SourceDocument | SourceError | None:
-        """The row's document; None where it has no text, or says again what an earlier one of its id says."""
-        text = "\n\n".join(filter(None, (value_of(row.values.get(c)) for c in self.choice.text)))
-        if not text:
-            self._silent += 1
+def _document(
+    row: Row, name: str, choice: Choice, seen: dict[str, tuple[str, int]], counts: Counter[str]
+) -> SourceDocument | SourceError | None:
+    """The row's document; None, and counted, where it has no text, or says again what an earlier one of its id says."""
+    text = "\n\n".join(filter(None, (value_of(row.values.get(c)) for c in choice.text)))
+    if not text:
+        counts["rows without text"] += 1
+        return None
+    of = {field: value_of(row.values.get(column), ", ") for field, column in choice.fields.items()}
+    if "id" in of and not of["id"]:
+        return SourceError(f"{row.where}: the column '{choice.fields['id']}' is empty.")
+    id_ = of.get("id") or str(row.number)
+    where, said = seen.setdefault(id_, (row.where, hash(text)))
+    if where != row.where:
+        if said == hash(text):
+            counts["rows that say again what an earlier one of their id says"] += 1
             return None
-        of = {f: value_of(row.values.get(c), ", ") for f, c in self.choice.fields.items()}
-        if "id" in of and not of["id"]:
-            return SourceError(f"{row.where}: the column '{self.choice.fields['id']}' is empty.")
-        id_ = of.get("id") or str(row.number)
-        before = self._seen.setdefault(id_, (row.where, hash(text)))
-        if before[0] != row.where:
-            if before[1] == hash(text):
-                self._repeated += 1
-                return None
-            first = before[0].removeprefix(f"{self.name}, ")
-            return SourceError(f"{row.where}: the id '{id_}' stands in {first} already; only that one was taken.")
-        return self._made(id_, text, of)
-
-    def _made(self, id_: str, text: str, of: dict[str, str]) -> SourceDocument:
-        date = iso_date(of.get("date", ""))
-        self._undated += bool(of.get("date") and not date)
-        # A mere number names nothing, and every file has the same ones.
-        shown = id_ if "id" in of else f"{self.name}, row {id_}"
-        return replace(document(shown, text, of | {"date": date}), key=row_key(self.name, id_))
-
-    def told(self) -> str:
-        """What was not taken over, and how often."""
-        counts = {
-            "rows without text": self._silent,
-            "rows that say again what an earlier one of their id says": self._repeated,
-            "dates that are not plain": self._undated,
-        }
-        return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+        first = where.removeprefix(f"{name}, ")
+        return SourceError(f"{row.where}: the id '{id_}' stands in {first} already; only that one was taken.")
+    date = iso_date(of.get("date", ""))
+    counts.update(["dates that are not plain"] if of.get("date") and not date else [])
+    # A mere number names nothing, and every file has the same ones.
+    shown = id_ if "id" in of else f"{name}, row {id_}"
+    return replace(document(shown, text, of | {"date": date}), key=row_key(name, id_))

@@ -7,17 +7,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from statistics import mode
+from typing import Literal
 
 from tools.errors import SourceError
 from tools.ingest.columns import Columns, folded, is_known
-from tools.ingest.quotation import Line, Lines, width_of
 from tools.ingest.table import Row, Table
 
+Line = tuple[int, list[str]]
+"""The number of the line that a row begins on, and its cells."""
+
 _SEPARATORS = (",", ";", "\t", "|")
-_ONE_COLUMN = ("\x1f", csv.QUOTE_MINIMAL)  # a separator that does not occur
+_ONE_COLUMN = "\x1f"  # a separator that does not occur
 _TRIED = 200  # rows
 _ABOVE = 6  # lines that may stand above the names of the columns
 _STRAY = 0.05  # of the rows that have something in a last column, below which it is none: their own cells are at fault
+_MANY = 8  # lines of one cell that are rows one by one, which no text happens to be
 _SEP_LINE = re.compile(r'"?sep=(.)"?\n')  # Excel's own word for the separator
 _DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # a number, an address, a sentence
 
@@ -25,17 +29,22 @@ _DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  
 def separated_table(text: str, name: str, given: Columns) -> Table:
     """The rows of a csv file; columns that its first line does not name are called 1, 2, 3 …
 
-    Raises SourceError for a file without rows.
+    Raises SourceError for a file without rows, or that is no csv.
     """
     csv.field_size_limit(2**31 - 1)
     said = _SEP_LINE.match(text)
-    body = list(io.StringIO(text[said.end() :] if said else text))
-    form = (said[1], csv.QUOTE_MINIMAL) if said else _separator(body, name)
-    whole = Lines(body, form, name, 1 if said else 0, _usual(_cells(body, form, name))[1])
-    lines = iter(whole)
-    first = list(islice(lines, _TRIED))
-    above = _above([cells for _, cells in first])
-    notes = [f"left out what stands above the names of its columns ({above} lines)"] if above else []
+    lines = list(io.StringIO(text))
+    start = 1 if said else 0
+    separator, quoted = (said[1], True) if said else _form(lines)
+    width = _usual([cells for _, cells in islice(_lines(lines, separator, quoted, start), _TRIED)])[1]
+    notes: list[str] = []
+    rows = _lines(lines, separator, quoted, start, width, notes)
+    try:
+        first = list(islice(rows, _TRIED))
+    except csv.Error as exc:
+        raise SourceError(f"{name}: not valid csv ({exc}).") from exc
+    above = _above([cells for _, cells in first], width)
+    notes += [f"left out what stands above the names of its columns ({above} lines)"] if above else []
     first = first[above:]
     if not first:
         raise SourceError(f"{name}: the file has no rows.")
@@ -44,56 +53,112 @@ def separated_table(text: str, name: str, given: Columns) -> Table:
     else:
         names = [str(i + 1) for i in range(mode(len(cells) for _, cells in first))]
         notes.append("its first line names no columns, so they are called 1, 2, 3 …")
-    return Table(_rows(chain(first, lines), names, name), names, notes, whole.told)
+    return Table(_rows(chain(first, rows), names, name), names, notes)
 
 
-def _separator(lines: Sequence[str], name: str) -> tuple[str, int]:
-    """What stands between the cells, and how they are quoted: what gives most rows the same number of cells."""
-    best, most = _ONE_COLUMN, (0.5, 1)
-    for separator in _SEPARATORS:
-        form = (separator, csv.QUOTE_MINIMAL)
-        if separator == "\t" and any("\t" in line for line in lines[:_TRIED]) and _plain_marks(lines, name):
-            form = (separator, csv.QUOTE_NONE)
-        found = _usual(_cells(lines, form, name))
+def _form(lines: Sequence[str]) -> tuple[str, bool]:
+    """What stands between the cells, and whether quotation marks are: what gives most rows the same number of cells."""
+    best, most = (_ONE_COLUMN, True), (0.5, 1, 0)
+    for separator, quoted in ((s, q) for s in _SEPARATORS for q in ((True, False) if s == "\t" else (True,))):
+        rows = [cells for _, cells in islice(_lines(lines, separator, quoted), _TRIED)]
+        found = (*_usual(rows), len(rows))
         if found[1] > 1 and found > most:
-            best, most = form, found
-    first = next(_cells(lines, _ONE_COLUMN, name), [""])
-    return _ONE_COLUMN if is_known(first[0]) else best
+            best, most = (separator, quoted), found
+    alone = next((cells for _, cells in _lines(lines, _ONE_COLUMN, True)), [""])
+    return (_ONE_COLUMN, True) if is_known(alone[0]) else best
 
 
-def _plain_marks(lines: Sequence[str], name: str) -> bool:
-    """Whether the quotation marks between tabs are just that: taken for quotes, they would join rows for nothing."""
-    quoted, plain = (list(_cells(lines, ("\t", how), name, None)) for how in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE))
-    return (_usual(plain)[0], len(plain)) > (_usual(quoted)[0], len(quoted))
+def _lines(
+    lines: Sequence[str], separator: str, quoted: bool, start: int = 0, width: int = 0, notes: list[str] | None = None
+) -> Iterator[Line]:
+    """The rows that say something. width: the usual number of cells, or 0 where quotation marks are taken as they are.
+
+    A row over several lines whose quotation marks cannot be meant as such is mended: in its first line they are plain
+    signs, and the lines below it are rows; `notes` is told at the end. Raises csv.Error.
+    """
+    how: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    begin = at = start
+    plain: list[str] = []
+
+    def feed() -> Iterator[str]:
+        nonlocal at
+        while at < len(lines):
+            at += 1
+            yield lines[at - 1]
+
+    reader = csv.reader(feed(), delimiter=separator, quoting=how)
+    while (cells := next(reader, None)) is not None:
+        if width and quoted and at - begin > 1 and _runs_on(lines[begin:at], cells, separator, width):
+            plain.append(str(begin + 1))
+            at = begin + 1
+            [cells] = csv.reader([lines[begin]], delimiter=separator, quoting=csv.QUOTE_NONE)
+            reader = csv.reader(feed(), delimiter=separator, quoting=how)
+        elif notes is not None and at == len(lines) and at - begin > 1 and not _is_closed(lines[begin:], separator):
+            notes.append(
+                f"a quotation mark that opens in line {begin + 1} is closed nowhere: all that follows is one cell, "
+                "close the mark if it should not be"
+            )
+        if any(cell.strip() for cell in cells):
+            yield begin + 1, cells
+        begin = at
+    if notes is not None and plain:
+        shown = ", ".join(plain[:10]) + (" …" if len(plain) > 10 else "")
+        notes.append(
+            f"a quotation mark that opens a cell is not closed before the next row (line {shown}), so it was taken for "
+            "a plain sign and the lines below it for rows"
+        )
 
 
-def _cells(lines: Sequence[str], form: tuple[str, int], name: str, most: int | None = _TRIED) -> Iterator[list[str]]:
-    return (cells for _, cells in islice(Lines(lines, form, name), most))
+def _runs_on(taken: Sequence[str], cells: Sequence[str], separator: str, width: int) -> bool:
+    """Whether a row of several lines is several rows, joined by a quotation mark."""
+    own = [next(csv.reader([line], delimiter=separator), []) for line in taken[1:] if line.strip()]
+    usual = [row for row in own if _width(row, width) == width]
+    closed = _is_closed(taken, separator)
+    if not closed or (width > 1 and _width(cells, width) != width):
+        return 2 * len(usual) > len(own)
+    filled = [row for row in usual if all(map(str.strip, row[:width]))]
+    return width > 1 and len(own) >= _MANY and len(filled) == len(own)
 
 
-def _usual(rows: Iterable[Sequence[str]]) -> tuple[float, int]:
+def _is_closed(taken: Sequence[str], separator: str) -> bool:
+    """Whether each quotation ends where its cell does."""
+    try:
+        list(csv.reader(taken, delimiter=separator, strict=True))
+    except csv.Error:
+        return False
+    return True
+
+
+def _width(cells: Sequence[str], usual: int) -> int:
+    """The number of a row's cells, without empty ones at its end past the usual number: programs that write tables put
+    a separator after the last cell of some rows."""
+    width = len(cells)
+    while width > usual and not cells[width - 1].strip():
+        width -= 1
+    return width
+
+
+def _usual(rows: Sequence[Sequence[str]]) -> tuple[float, int]:
     """The share of the rows that have the usual number of cells, and that number.
 
     Empty cells at the end, past the last column that rows use, are none. Where rows only leave out cells at their end,
     the first one has all.
     """
-    rows = list(rows)
     if not rows:
         return 0.0, 0
-    reach = Counter(width_of(row, 1) for row in rows)
+    reach = Counter(_width(row, 1) for row in rows)
     used = max(reach)
     while used > 1 and sum(n for width, n in reach.items() if width >= used) < _STRAY * len(rows):
         used -= 1
-    counts = [width_of(row, used) for row in rows]
+    counts = [_width(row, used) for row in rows]
     width, count = Counter(counts).most_common(1)[0]
     if count < len(counts) and all(1 < n <= counts[0] for n in counts):
         return 0.9, counts[0]
     return count / len(counts), width
 
 
-def _above(rows: Sequence[Sequence[str]]) -> int:
+def _above(rows: Sequence[Sequence[str]], width: int) -> int:
     """How many lines stand above the names of the columns: those with too few cells, or with a title in their first."""
-    width = _usual(rows)[1]
     wide = [i for i, cells in enumerate(rows[:_ABOVE]) if len(cells) >= width]
     titles = [i for i in wide if not any(cell.strip() for cell in rows[i][1:])]
     named = next((i for i in wide if any(map(is_known, rows[i]))), None)
@@ -110,11 +175,8 @@ def _names_columns(rows: Sequence[Sequence[str]], given: Columns) -> bool:
         return False
     if first[-1] and first == [str(i) for i in range(len(first))]:
         return True  # what pandas calls columns that have no names
-    below: list[set[str]] = [set() for _ in first]
-    for row in rows[1:]:
-        if list(row) != list(rows[0]):
-            for values, cell in zip(below, row, strict=False):
-                values.add(cell.strip())
+    others = [row for row in rows[1:] if list(row) != list(rows[0])]
+    below = [{row[i].strip() for row in others if i < len(row)} for i in range(len(first))]
     if any(cell and cell in values for cell, values in zip(first, below, strict=True)):
         return False
     return any(map(is_known, first)) or not any(map(_DATUM.fullmatch, first))

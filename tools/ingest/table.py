@@ -1,6 +1,6 @@
 """What every kind of table comes to: named columns and rows."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tools.errors import SourceError
@@ -22,11 +22,10 @@ class Row:
 class Table:
     """The rows of a file, in order, an error in the place of each that is broken.
 
-    names: of the columns; empty where each row names its own. notes: what the reader has to tell of the file; after:
-    what it has to tell when all rows were taken.
+    names: of the columns; empty where each row names its own. notes: what the reader has to tell of the file, which may
+    grow until all rows were taken.
     """
 
     rows: Iterator[Row | SourceError]
     names: Sequence[str] = ()
-    notes: Sequence[str] = field(default_factory=list)
-    after: Callable[[], Sequence[str]] = list
+    notes: list[str] = field(default_factory=list)
