@@ -73,8 +73,10 @@ CHOICES = {
     "the death penalty - justice or state murder?": ("Justice", "State murder"),
     "Proportional representation vs first past the post": ("Proportional representation", "First past the post"),
     "Did the Beatles peak with Revolver or Abbey Road": ("Revolver", "Abbey Road"),
-    # Two clauses are two questions: nothing is made of them.
-    "Does rent control work or does it make it worse lol": ("Does rent control work?", "Does it make it worse lol?"),
+    "Should as many as possible go to college, or is the value of higher education exaggerated?": (
+        "Should as many as possible go to college?",
+        "Is the value of higher education exaggerated?",
+    ),
 }
 
 
@@ -105,7 +107,7 @@ def test_nothing_is_made_of_the_words_but_a_capital_and_a_mark(typed: str, text:
 @given(st.text(max_size=200) | st.text("or is it,.?!:- vs aA\"'", max_size=80))
 def test_no_text_is_too_odd(text: str) -> None:
     found = read_question(text)
-    assert found.text.casefold().startswith(" ".join(text.split()).casefold().rstrip(" .,;:?"))
+    assert " ".join(text.split()).casefold().startswith(found.text.casefold().rstrip(" .,;:?"))
     assert (found.kind == "choice") is bool(found.options)
     assert len(found.options) <= MOST_OPTIONS
     assert not set(ANSWERS) & {"choice", "open", "fact", "none"}

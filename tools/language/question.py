@@ -89,13 +89,12 @@ _FACT = re.compile(
     r"|what (?:causes|caused|happens|happened)\b.*",
     re.I,
 )
-_SHOW = re.compile(
+_SHOW = re.compile(  # a request to be shown something
     r"(?:(?:can|could|would) (?:you|u) (?:please )?|please |pls )?(?:tell (?:me|us)|explain|describe|discuss|compare|"
     r"show (?:me|us)|give (?:me|us)|outline|present|list|help (?:me|us) (?:to )?(?:understand|see)|"
     r"i (?:want|would like) to know|steelman)\b:?(?: (?:to me|like .*? why))? ",
     re.I,
 )
-"""What opens a request to be shown something."""
 _INSTRUCTS = re.compile(
     r"(?:please |can you |could you )*"
     r"(?:write|translate|compose|draw|generate|rewrite|calculate|convert|sing|summari[sz]e|tell me a)\b",
@@ -111,6 +110,8 @@ _GREETS = re.compile(
 )
 _POLICIES = frozenset("ban end stop tax cap limit cut raise fund scrap axe close open start let abolish lower".split())
 _EITHER = re.compile(r",? (?:or|vs\.?|versus)(?: (?:rather|just))? ", re.I)
+_THINGS = "it|that|this|they|those|these|we|i|u|you|he|she|there"
+_SECOND = re.compile(rf",? or (?:{'|'.join(sorted(AUXILIARIES))}|r) (?:{_THINGS})\b[^?]*\??$", re.I)
 _POLES = re.compile(r"\s*(?:,|–|-|:)?\s*or (?:not|no|what|nah|is it not)\b.*$", re.I)
 
 
@@ -134,6 +135,8 @@ def read_question(typed: str) -> Question:
     parts = [p for p in _SENTENCE.split(text) if core_of(p)]
     asked, verdict = _asked(parts)
     kind, options = _kind(asked, text, verdict)
+    if options and (second := _SECOND.search(text)):  # the other clause only asks whether the first is wrong
+        kind, options, text = "polar", (), f"{text[: second.start()]}?"
     return Question(kind, _marked(text, asking=kind in ("polar", "choice", "open", "fact")), options)
 
 
@@ -146,8 +149,9 @@ def _asked(parts: list[str]) -> tuple[str, bool]:
     if verdict:
         return parts[-1], True
     questions = [i for i, p in enumerate(parts) if p.endswith("?")]
-    last = questions[-1] if questions else 0
-    if last and re.match(r"or\b", parts[last], re.I):
+    ending = _POLITE.sub("", parts[-1])
+    last = questions[-1] if questions else -1 if _WH.match(ending) or _inverted(ending.split()[0]) else 0
+    if last > 0 and re.match(r"or\b", parts[last], re.I):
         return f"{parts[last - 1].rstrip(' ?')} {parts[last]}", False
     return parts[last], False
 
@@ -214,9 +218,6 @@ def _is_nothing(text: str) -> bool:
 
 def _is_known(word: str) -> bool:
     return is_word(word) or is_word(word.removesuffix("s")) or is_noun_by_ending(word)
-
-
-# Alternatives
 
 
 def _after_comma(plain: str) -> tuple[str, ...]:
@@ -293,7 +294,6 @@ def _distinct(names: list[str]) -> tuple[str, ...]:
 
 
 def _marked(text: str, *, asking: bool) -> str:
-    """With a capital, and a mark at its end."""
     text = text[:1].upper() + text[1:]
     if asking and not re.search(r"\?[\"'”’)]*(?: [^?]*)?$", text):
         return text.rstrip(" .,;:") + "?"
