@@ -36,8 +36,8 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
             app.state.service = service
             service.on_end = figures.run_ended
             figures.watch_runs(lambda: len(service.runs.at_work), settings.api_runs)
-            service.jobs.workshop.on_end = figures.job_ended
-            figures.watch_jobs(lambda: len(service.jobs.workshop.at_work))
+            service.jobs.on_end = figures.job_ended
+            figures.watch_jobs(lambda: len(service.jobs))
             yield
 
     app = FastAPI(

@@ -10,7 +10,7 @@ from api.problems import Problem, responses
 
 _REF = "#/components/schemas/{model}"
 _OF_A_RUN = ("read_run", "run_events", "run_passages")
-_OF_A_JOB = ("read_job", "cancel_job", "delete_job")
+_OF_A_JOB = ("read_job", "cancel_job")
 _OF_BODIES = responses(400, 413, 415)
 _NEVER_OPEN = ("401", "429")
 

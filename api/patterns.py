@@ -15,7 +15,6 @@ _NEW_COLLECTION = r"^[A-Za-z0-9]([A-Za-z0-9._ -]{0,62}[A-Za-z0-9_-])?$"
 _DOMAIN = r"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$"
 _RUN = r"^[0-9a-f]{12}$"
 _JOB = r"^j[0-9a-f]{12}$"
-_JOB_CURSOR = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z-j[0-9a-f]{12}$"
 _CURSOR = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z-[0-9a-f]{12}$"
 IDEMPOTENCY_KEY = r"^[!-~]{1,200}$"
 PATTERNS = {
@@ -28,7 +27,6 @@ PATTERNS = {
     _CURSOR: "This is no 'next' of a list of runs.",
     _RUN: "A run's id has 12 characters of 0-9 and a-f.",
     _JOB: "A job's id is a j and 12 characters of 0-9 and a-f.",
-    _JOB_CURSOR: "This is no 'next' of a list of jobs.",
     IDEMPOTENCY_KEY: "An Idempotency-Key has up to 200 letters, digits and signs, and no spaces.",
 }
 """What is told of a text that is not as its pattern."""
@@ -48,7 +46,6 @@ RunId = Annotated[str, StringConstraints(pattern=_RUN)]
 Cursor = Annotated[str, StringConstraints(pattern=_CURSOR)]
 """When a run was begun, and its id."""
 JobId = Annotated[str, StringConstraints(pattern=_JOB)]
-JobCursor = Annotated[str, StringConstraints(pattern=_JOB_CURSOR)]
 CollectionName = Annotated[str, StringConstraints(pattern=_NEW_COLLECTION)]
 """What a new collection may be called here."""
 AnyCollection = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=ONE_LINE)]

@@ -16,7 +16,6 @@ from api.patterns import (
     AnyCollection,
     Cursor,
     Domain,
-    JobCursor,
     JobId,
     RunId,
     selection_pattern,
@@ -252,12 +251,14 @@ class Stored(_Reply):
     languages: dict[str, int]
 
 
-class JobSummary(_Reply):
+class JobDetails(_Reply):
     """A large upload that goes on after its request was answered.
 
     `documents`: how many the upload holds, null while only its readers can tell. `read` of them are dealt with so far:
     `added`, `changed` (stored in place of another text that had the same id), `unchanged`, or named among the problems.
-    `interrupted`: its server was stopped; the next one goes on with it, and so does `resume`.
+    `result` is what the reply to its upload would have said, once it is done. `problems` are the first hundred,
+    `more_problems` counts the others. `interrupted`: its server was stopped; what was stored stays, and the upload is
+    sent again.
     """
 
     id: JobId
@@ -273,22 +274,9 @@ class JobSummary(_Reply):
     unchanged: int
     passages: int
     error: str | None
-
-
-class JobDetails(JobSummary):
-    """A job; `result` is what the reply to its upload would have said, once it is done. `problems` are the first
-    hundred, `more_problems` counts the others."""
-
     problems: list[str]
     more_problems: int
     result: Stored | None
-
-
-class JobList(_Reply):
-    """A page of jobs, newest first; `next` is the `after` of the next one, and null on the last one."""
-
-    jobs: list[JobSummary]
-    next: JobCursor | None
 
 
 class JobCancelled(_Reply):

@@ -23,7 +23,7 @@ from agent.settings import Settings
 from api.caller_runs import AnsweredRun, CallerRuns
 from api.callers import Caller
 from api.hints import stored_answer, without_hints
-from api.jobs.jobs import Jobs
+from api.jobs import Jobs
 from api.observing.logs import SERVER
 from api.observing.notes import note
 from api.pages import Page
@@ -47,7 +47,7 @@ class Service:
         self.settings = settings
         self._in_thread = in_thread
         self._caller_runs = CallerRuns(runs.database)
-        self.jobs = Jobs(runs, settings, in_thread)
+        self.jobs = Jobs(runs, settings.data_dir / "uploads")
         self._beginning = asyncio.Lock()  # so that limits hold for requests that come together
         self._begun_by: dict[str, str] = {}  # run at work: the key that began it
         self._beside: Counter[str] = Counter()  # requests of a key that judge or store
@@ -254,7 +254,7 @@ class Service:
         task.add_done_callback(self._followed.discard)
 
     async def close(self) -> None:
-        """Leaves the runs and the jobs at work as they are, to the next server."""
+        """Leaves the runs at work as they are, to the next server; jobs are interrupted."""
         for task in self._followed:
             task.cancel()
         await asyncio.gather(self.runs.suspend(), self.jobs.close())
@@ -272,7 +272,6 @@ class Service:
         """Goes on with the runs that a server before this one left, as far as it has let go of them."""
         self._left = set(await self._in_thread(self._caller_runs.cut_short)) - self.runs.at_work
         await self._pick_up_left()
-        await self.jobs.pick_up()
 
     async def keep_picking_up(self) -> None:
         """The same for runs of a server that was killed, which counts as alive for a while.
@@ -320,7 +319,7 @@ async def open_service(settings: Settings, opening: OpenRuns | None = None) -> A
         with ThreadPoolExecutor(1, "steelman-callers") as pool:
             service = Service(runs, settings, TableThread(pool))
             await service.pick_up()
-            picking_up = asyncio.gather(service.keep_picking_up(), service.jobs.keep_picking_up())
+            picking_up = asyncio.create_task(service.keep_picking_up())
             try:
                 yield service
             finally:

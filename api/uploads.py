@@ -1,30 +1,20 @@
-"""What was uploaded, in a folder of its own, and how it is brought into a collection: at once, or by a job."""
+"""What was uploaded, and how it is brought into a collection: at once, or by a job."""
 
-import dataclasses
-import json
-import shutil
 import threading
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from agent.runs.service import Runs
 from api.schemas import LONGEST_ID, Stored
-from tools.disk import disk_errors, keep_folder_private
 from tools.errors import SourceError
 from tools.ingest.apart import GivenUp, read_apart
 from tools.ingest.columns import Columns
-from tools.ingest.documents import document_from_json
 from tools.ingest.ingest import Ingester, IngestReport
 from tools.ingest.limits import Limits
 from tools.ingest.process import GivenUpError
 from tools.ingest.readers import READERS
 from tools.passages import SourceDocument
-
-_TEXTS = "documents.jsonl"
-_KEPT = ("external_id", "text", "title", "url", "publisher", "kind", "date")
 
 
 class StoppedError(Exception):
@@ -45,74 +35,20 @@ class NothingStoredError(Exception):
 
 
 @dataclass(frozen=True)
-class Upload:
-    """A folder with what was sent: files, each with the name that it was sent with, or texts (no `files`).
-
-    `count`: how many documents these are; None where only their readers find out.
-    """
+class UploadedFiles:
+    """A folder with the files that were sent, each with the name that it was sent with."""
 
     folder: Path
-    files: tuple[tuple[str, str], ...] = ()
-    columns: Columns = dataclasses.field(default_factory=Columns)
-    count: int | None = None
-
-    @classmethod
-    def of_texts(cls, folder: Path, documents: Iterable[SourceDocument], count: int) -> "Upload":
-        """Texts, kept in the folder. Raises StoreFullError, StoreError."""
-        with disk_errors(folder), (folder / _TEXTS).open("w", encoding="utf-8") as out:
-            out.writelines(
-                json.dumps({name: getattr(document, name) for name in _KEPT}) + "\n" for document in documents
-            )
-        return cls(folder, count=count)
-
-    @classmethod
-    def load(cls, folder: Path, described: dict[str, Any]) -> "Upload":
-        """What `described` once was."""
-        columns = described["columns"]
-        files = tuple((name, sent) for name, sent in described["files"])
-        return cls(folder, files, Columns(**{**columns, "text": tuple(columns["text"])}), described["count"])
-
-    def described(self) -> dict[str, Any]:
-        """All but the folder and what lies in it, as JSON has it."""
-        return {"files": self.files, "columns": dataclasses.asdict(self.columns), "count": self.count}
+    files: tuple[tuple[str, str], ...]
+    columns: Columns
 
     def documents(self, report: IngestReport, limits: Limits, given_up: GivenUp) -> Iterator[SourceDocument]:
         """What was sent; what cannot be read within the limits goes into the report's problems.
 
-        Raises StoreError where what was sent is gone, StoppedError within a file that is given up.
+        Raises StoppedError within a file that is given up.
         """
-        with disk_errors(self.folder):
-            if not self.files:
-                with (self.folder / _TEXTS).open(encoding="utf-8") as lines:
-                    yield from (document_from_json(json.loads(line)) for line in lines)
         for name, sent in self.files:
             yield from _read(self.folder / name, sent, report, self.columns, limits, given_up)
-
-
-class Folders:
-    """The folders of uploads, in the data directory, their owner's alone. They outlive the server."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-
-    def new(self) -> Path:
-        """An empty one; its name is the id of the job that may come of it. Raises StoreFullError, StoreError."""
-        folder = self.of(f"j{uuid.uuid4().hex[:12]}")
-        with disk_errors(self._root):
-            keep_folder_private(self._root)
-            folder.mkdir(mode=0o700)
-        return folder
-
-    def of(self, job_id: str) -> Path:
-        return self._root / job_id
-
-    def all(self) -> list[Path]:
-        return list(self._root.iterdir()) if self._root.is_dir() else []
-
-    @staticmethod
-    def remove(folder: Path) -> None:
-        """Nothing happens where there is none; what cannot be removed is left to the next start."""
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 class Storing:

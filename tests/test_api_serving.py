@@ -30,7 +30,7 @@ from tools.store.database import Database
 # patience with whoever shows none. To encode a text on culverts takes as many seconds as HANG says.
 COMMAND = """
 import functools, os, sys, time
-import agent.runs.executor, agent.runs.open, agent.runs.parts, agent.runs.store, api.events, api.jobs.table, api.service
+import agent.runs.executor, agent.runs.open, agent.runs.parts, agent.runs.store, api.events, api.service
 from agent.runs.service import Runs
 from evals.benchmarks.instant import InstantEncoder
 from providers import build
@@ -38,7 +38,7 @@ pause, stale = float(sys.argv.pop(1)), float(sys.argv.pop(1))
 made = build(before_search=lambda _: time.sleep(pause))
 agent.runs.open.Runs = functools.partial(Runs, build=made)
 agent.runs.parts.index_samples = lambda *_: None
-agent.runs.store.STALE_SECONDS = api.service.STALE_SECONDS = api.jobs.table.STALE_SECONDS = stale
+agent.runs.store.STALE_SECONDS = api.service.STALE_SECONDS = stale
 agent.runs.executor.HEARTBEAT_SECONDS = 0.2
 api.events.QUIET_SECONDS = 0.5
 encode, hang = InstantEncoder.encode, float(os.environ.get("HANG", 0))
@@ -322,12 +322,11 @@ def test_it_stops_in_seconds_whatever_it_is_doing_and_nothing_is_lost(
     assert (status, took < 10) == (0, True), took
     assert "Traceback" not in said
     with contextlib.closing(Database(settings.database_path)) as database:
-        assert [r["status"] for r in database.rows("SELECT status FROM jobs")] == ["interrupted"] * 2
         assert [r["owner"] for r in database.rows("SELECT owner FROM runs WHERE status = 'running'")] == [None] * 11
     monkeypatch.setenv("HANG", "0")
     with served(spawn) as (address, _):
-        wait_until(lambda: set(statuses(address, jobs + runs)) == {"done"}, 60)
-        assert [httpx.get(f"{address}{job}").json()["added"] for job in jobs] == [300, 300]
+        wait_until(lambda: set(statuses(address, runs)) == {"done"}, 60)
+        assert statuses(address, jobs) == ["interrupted", "interrupted"]
         assert httpx.post(f"{address}/v1/ask", json={"question": QUESTION}, timeout=30).json()["outcome"] == "answered"
 
 
@@ -346,19 +345,3 @@ def test_a_second_signal_ends_it_at_once(
         process.send_signal(sig)
         status, _ = ended(process)
         assert (status, time.monotonic() - began < 2) == (128 + sig, True)
-
-
-@pytest.mark.slow
-def test_a_job_of_a_killed_server_goes_on_in_the_next_one(
-    settings: Settings, spawn: Spawn, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HANG", "1.5")
-    with served(spawn) as (address, process):
-        job = httpx.post(f"{address}/v1/collections/a/documents", **LATER).headers["location"]
-        wait_until(lambda: httpx.get(f"{address}{job}").json()["added"] > 0, 30)
-        process.kill()
-        process.wait()
-    with served(spawn) as (address, _):
-        wait_until(lambda: statuses(address, [job]) == ["done"], 60)
-        [found] = [c for c in httpx.get(f"{address}/v1/collections").json()["collections"] if c["name"] == "a"]
-        assert found["documents"] == 300

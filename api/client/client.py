@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypedDict, TypeVar, Unpack
+from typing import Any, Self, TypedDict, Unpack
 from urllib.parse import quote
 
 import httpx
@@ -27,9 +27,6 @@ from api.schemas import (
     Documents,
     JobCancelled,
     JobDetails,
-    JobList,
-    JobStatus,
-    JobSummary,
     Judged,
     JudgePair,
     NewDocument,
@@ -40,7 +37,6 @@ from api.schemas import (
     Stored,
 )
 
-Listed = TypeVar("Listed", RunList, JobList)
 _LATER = {"Prefer": "respond-async"}
 _FIRST_LOOK, _LAST_LOOK = 0.1, 2.0  # seconds between two looks at a job
 
@@ -132,8 +128,14 @@ class Steelman:
 
     def runs(self, *, status: RunStatus | None = None, thread: str | None = None) -> Iterator[RunSummary]:
         """The caller's runs, newest first; pages are asked for as they are needed."""
-        for page in self._pages("/v1/runs", RunList, status=status, thread=thread):
+        named = {name: value for name, value in (("status", status), ("thread", thread)) if value is not None}
+        while True:
+            reply = self._server.send("GET", "/v1/runs", params={"limit": 100, **named})
+            page = RunList.model_validate_json(reply.content)
             yield from page.runs
+            if page.next is None:
+                return
+            named["after"] = page.next
 
     def cancel(self, run_id: str) -> bool:
         """Stops the run; False for one that had ended already."""
@@ -200,17 +202,13 @@ class Steelman:
 
     def stored(self, job_id: str) -> Stored:
         """Waits for the job to end and returns what its upload came to. Raises JobEndedError."""
-        patient_until, pause = time.monotonic() + self._server.patience, _FIRST_LOOK
+        pause = _FIRST_LOOK
         while True:
             job = self.job(job_id)
             if job.result is not None:
                 return job.result
-            if job.status not in ("queued", "running", "interrupted"):
+            if job.status not in ("queued", "running"):
                 raise JobEndedError(job_id, job.status, job.error or "")
-            if job.status != "interrupted":  # else the server goes on with it in a moment
-                patient_until = time.monotonic() + self._server.patience
-            elif time.monotonic() > patient_until:
-                raise JobEndedError(job_id, job.status, "")
             time.sleep(pause)
             pause = min(2 * pause, _LAST_LOOK)
 
@@ -220,35 +218,12 @@ class Steelman:
             self._server.send_until_answered("GET", _job_at(job_id), arrived=True).content
         )
 
-    def jobs(self, *, status: JobStatus | None = None, collection: str | None = None) -> Iterator[JobSummary]:
-        """The caller's jobs, newest first; pages are asked for as they are needed."""
-        for page in self._pages("/v1/jobs", JobList, status=status, collection=collection):
-            yield from page.jobs
-
     def cancel_job(self, job_id: str) -> bool:
         """Stops the job, and keeps what it stored; False for one that had ended already."""
         reply = self._server.send("POST", f"{_job_at(job_id)}/cancel")
         return JobCancelled.model_validate_json(reply.content).stopped
 
-    def resume_job(self, job_id: str) -> None:
-        """Goes on with a job that was stopped, interrupted, or has failed."""
-        self._server.send("POST", f"{_job_at(job_id)}/resume")
-
-    def delete_job(self, job_id: str) -> None:
-        """Removes the job and what is kept of its upload; the documents that it stored stay."""
-        self._server.send("DELETE", _job_at(job_id))
-
     # Inside
-
-    def _pages(self, path: str, kind: type[Listed], **given: str | None) -> Iterator[Listed]:
-        named: dict[str, str | int] = {name: value for name, value in given.items() if value is not None}
-        while True:
-            reply = self._server.send("GET", path, params={"limit": 100, **named})
-            page = kind.model_validate_json(reply.content)
-            yield page
-            if page.next is None:
-                return
-            named["after"] = page.next
 
     def _ingest(
         self, collection: str, files: Sequence[str | Path], columns: Mapping[str, str | list[str]], **more: Any

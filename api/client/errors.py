@@ -44,11 +44,11 @@ class RunEndedError(ClientError):
 
 
 class JobEndedError(ClientError):
-    """The job has not stored all that was uploaded: its `status` is 'failed', 'cancelled', or 'interrupted' for longer
-    than the client is patient. `resume_job` goes on."""
+    """The job has not stored all that was uploaded: its `status` is 'failed', 'cancelled' or 'interrupted'. What it
+    stored stays, and is not stored twice where the upload is sent again."""
 
     def __init__(self, job_id: str, status: str, error: str) -> None:
-        super().__init__(f"Job {job_id} is {status}. {error or f'resume_job({job_id!r}) goes on with it.'}")
+        super().__init__(f"Job {job_id} is {status}. {error or 'Send the upload again for the rest.'}")
         self.job_id, self.status = job_id, status
 
 

@@ -1,7 +1,7 @@
 """Collections and their documents: list, upload, delete."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,8 @@ from pydantic import WithJsonSchema
 from starlette.responses import Response
 
 from agent.runs.parts import reading_limits
-from api.callers import Caller, TheCaller
+from api.callers import TheCaller
+from api.jobs import Documents as _Documents
 from api.openapi import JOB_LOCATED
 from api.patterns import AnyCollection, CollectionName, InDigits
 from api.problems import FieldProblem, ProblemError, responses
@@ -31,7 +32,7 @@ from api.schemas import (
     Stored,
 )
 from api.service import Service, TheService
-from api.uploads import NothingStoredError, Storing, Upload, ending_of
+from api.uploads import NothingStoredError, Storing, UploadedFiles, ending_of
 from tools.disk import disk_errors
 from tools.errors import AmbiguousDocumentError
 from tools.inference.worker import lower_priority
@@ -45,8 +46,6 @@ from tools.store.store import SAMPLES
 router = APIRouter(prefix="/v1/collections", tags=["collections"])
 _PAGE = 100
 _LATER = "respond-async"
-_Documents = Callable[[Storing], Iterable[SourceDocument]]
-"""Reads what was sent; what cannot be read goes into the report."""
 _THREADS = ThreadPoolExecutor(8, "steelman-uploads", lower_priority)
 """Of their own: an upload that waits for a slow file must not hold a thread that everybody else needs."""
 LARGE_BYTES, LARGE_COUNT = 4_000_000, 1_000
@@ -155,14 +154,15 @@ async def store_documents(
     _check_own(name)
     given = documents.documents
     large = len(given) > LARGE_COUNT or sum(len(d.text) for d in given) > LARGE_BYTES
+    sources = [_source(document) for document in given]
     with service.beside(caller):
         if not large and not _prefers_job(prefer):
-            reply = await _at_once(service, name, lambda _: map(_source, given))
+            reply = await _at_once(service, name, lambda _: sources)
             if reply is not None:
                 return reply
         async with service.jobs.folder() as folder:
-            upload = await asyncio.to_thread(Upload.of_texts, folder, map(_source, given), len(given))
-            return await _later(service, caller, name, upload, prefer)
+            job = await service.jobs.begin(caller, name, folder, lambda _: sources, len(sources))
+            return _later(job, prefer)
 
 
 @router.post(
@@ -190,17 +190,17 @@ async def store_files(
     _check_own(name)
     async with service.jobs.folder() as folder:
         with service.beside(caller):
-            upload = Upload(folder, tuple([await _keep(f, folder, n) for n, f in enumerate(files)]), columns)
+            kept = tuple([await _keep(file, folder, number) for number, file in enumerate(files)])
+            upload, limits = UploadedFiles(folder, kept, columns), reading_limits(service.settings)
+
+            def read(storing: Storing) -> Iterator[SourceDocument]:
+                return upload.documents(storing.report, limits, storing.stop.is_set)
+
             if sum(f.size or 0 for f in files) <= LARGE_BYTES and not _prefers_job(prefer):
-                limits = reading_limits(service.settings)
-
-                def read(storing: Storing) -> Iterator[SourceDocument]:
-                    return upload.documents(storing.report, limits, storing.stop.is_set)
-
                 reply = await _at_once(service, name, read, most=LARGE_COUNT)
                 if reply is not None:
                     return reply
-            return await _later(service, caller, name, upload, prefer)
+            return _later(await service.jobs.begin(caller, name, folder, read), prefer)
 
 
 @router.delete("/{name}", response_model=Deleted, responses=responses(404, 409, 422, 503))
@@ -257,8 +257,7 @@ async def _at_once(service: Service, name: str, documents: _Documents, most: int
     return None if stored is None else Response(stored.model_dump_json(), media_type="application/json")
 
 
-async def _later(service: Service, caller: Caller, name: str, upload: Upload, prefer: str | None) -> Response:
-    job = await service.jobs.begin(caller, name, upload)
+def _later(job: JobDetails, prefer: str | None) -> Response:
     headers = {"Location": f"/v1/jobs/{job.id}"}
     if _prefers_job(prefer):
         headers["Preference-Applied"] = _LATER
