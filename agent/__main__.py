@@ -46,12 +46,9 @@ def build_parser() -> argparse.ArgumentParser:
     _add_ingest(commands.add_parser("ingest", help=f"add documents: {kinds}"))
     collections = commands.add_parser("collections", help="list what is stored, or one collection's documents")
     collections.add_argument("name", nargs="?", help="list this collection's documents")
-    before = "only what an earlier version stored and no file has been found for since"
-    collections.add_argument("--from-before", action="store_true", help=f"list {before}")
     delete = commands.add_parser("delete", help="remove a collection, or one document of it")
     delete.add_argument("name", help="the collection")
     delete.add_argument("document", nargs="?", help="remove only this document (its id as `collections NAME` shows it)")
-    delete.add_argument("--from-before", action="store_true", help=f"remove {before}")
     commands.add_parser("rebuild", help="make the search indexes again from the store")
     runs = commands.add_parser("runs", help="list the last runs, or delete one")
     runs.add_argument("--limit", type=int, default=20, metavar="N")

@@ -495,46 +495,6 @@ def test_the_samples_stay_as_they_are(cli: Cli, tmp_path: Path) -> None:
         assert (status, "Steelman's own" in err, one_line(err)) == (BAD_INPUT, True, True)
 
 
-def test_files_that_are_worth_reading_again_are_told(cli: Cli, settings: Settings, tmp_path: Path) -> None:
-    (tmp_path / "note.md").write_text("# Ferries\n\nFerries ask for patience.\n")
-    cli("ingest", str(tmp_path / "note.md"))
-    assert "ingest again" not in cli("collections")[1]
-    with Database(settings.database_path).write() as db:
-        db.execute("UPDATE documents SET reading = 0")
-    assert "1 file read before pages and sections were kept: ingest again" in cli("collections")[1]
-    cli("ingest", str(tmp_path / "note.md"))
-    assert "ingest again" not in cli("collections")[1]
-
-
-def test_what_an_earlier_version_left_is_told_listed_and_removed(
-    cli: Cli, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("note.md", "gone.md"):
-        (tmp_path / name).write_text(f"Ferries of the {name[0]} kind ask for patience.\n")
-    cli("ingest", str(tmp_path), "--collection", "my notes")
-    with Database(settings.database_path).write() as db:
-        db.execute(
-            "UPDATE documents SET reading = 0, origin = '', shown_id = '', external_id = replace(external_id, ?, '')",
-            (f"{tmp_path}/",),
-        )
-    (tmp_path / "gone.md").unlink()
-    (tmp_path / "note.md").write_text("Another note, of another folder.\n")
-    monkeypatch.chdir(tmp_path)
-    told = "1 document of an earlier version has the name of a file or row that was read now, and another text: both"
-    assert told in cli("ingest", "note.md", "--collection", "my notes")[1]
-    out = cli("ingest", ".", "--collection", "my notes", "--sync", "--yes")[1]
-    assert "2 documents are from an earlier version and not known to belong to any file." in out
-    listing, removal = re.findall(r"python -m agent ((?:collections|delete) 'my notes' --from-before)", out)
-    assert listing in cli("collections")[1]
-    listed = cli(*shlex.split(listing))[1].splitlines()
-    assert [line.partition(" ")[0] for line in listed] == ["gone.md", "note.md"]
-    assert cli(*shlex.split(removal))[1] == "2 passages removed.\n"
-    assert "earlier version" not in cli("ingest", ".", "--collection", "my notes", "--sync", "--yes")[1]
-    for words in (shlex.split(removal), ("delete", "my notes", "a", "--from-before"), ("collections", "--from-before")):
-        status, _, err = cli(*words)
-        assert (status, one_line(err)) == (BAD_INPUT, True)
-
-
 def test_what_files_do_not_say_any_more_is_told_and_removed_with_sync(cli: Cli, tmp_path: Path) -> None:
     rows, note = tmp_path / "rows.csv", tmp_path / "note.txt"
     rows.write_text("id,text\n1,Ferries ask for patience.\n2,Bridges hurry people over the river.\n")

@@ -43,7 +43,7 @@ from agent.answer.model import Note
 from agent.answer.notes import what_happened
 from agent.answer.render.files import write_answer
 from agent.answer.render.terminal import to_terminal
-from agent.commands.ingest import _columns, _removal
+from agent.commands.ingest import _columns
 from agent.providers.chat.expanding import ContrarySide, PlannedSides
 from agent.providers.chat.framing import ChatFramer, FramedQuestion
 from agent.providers.chat.requerying import PlannedQueries
@@ -66,6 +66,7 @@ from tools.inference.judges.batch import BatchJudge, CheckedClaims, Verdicts
 from tools.inference.judges.judge import ClaimCheck, Pair
 from tools.ingest.rows import read_csv
 from tools.language.question import read_question
+from tools.shell import command
 from tools.store.database import Database
 from tools.store.store import Store
 from tools.web.domains import DomainLists
@@ -727,7 +728,7 @@ async def hints_pasted(name: str, bench: Bench) -> str:
     typed = [
         unknown.value.hint.split("`")[1],
         columns.hint,
-        _removal(name, name).split("Remove one: ")[1].split(". R")[0],
+        command("python -m agent delete", name, name),
     ]
     parsed = [vars(build_parser().parse_args(shlex.split(t.removeprefix("Type: "))[3:])) for t in typed]
     came = [v for p in parsed for k, v in p.items() if k in ("collection", "title", "name", "document") and v]

@@ -251,23 +251,6 @@ def test_a_file_is_stored_once_however_it_is_named(house: House, folder: Path, m
     assert len(stored(house)) == 4
 
 
-def test_documents_from_before_files_were_known_by_their_paths(house: House, folder: Path) -> None:
-    name = f"{folder}/bees.txt"
-    before = [SourceDocument(name, BEES, title="bees"), SourceDocument(f"{folder}/deep/ants.md", "Ants slept.")]
-    rows = [SourceDocument("owls", "Owls wait."), SourceDocument("moths", "Moths of another file.")]
-    house.ingester.ingest([*before, *rows], "c")
-    with house.database.write() as db:
-        db.execute("UPDATE documents SET reading = 0")
-    report = house.ingest_files([str(folder)], "c")
-    # The one that is as it was is taken over, the file that changed replaced; a row of the same id may be another's.
-    assert (report.stored, report.unchanged) == (2, 2)
-    _, passages = zip(*house.store.scan(0, 10), strict=True)
-    texts = {(p.document_id, p.text) for p in passages}
-    assert {("moths", "Moths of another file."), ("moths", "Moths fly.")} <= texts
-    assert {p.text for p in passages} == {BEES, ANTS, "Owls wait.", "Moths fly.", "Moths of another file."}
-    assert house.ingest_files([str(folder)], "c").unchanged == 4
-
-
 def test_a_failed_ingest_leaves_no_empty_collection(house: House, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"\x00\x01\x02")
     assert house.ingest_files([str(tmp_path)], "new").problems
@@ -310,58 +293,6 @@ def test_a_file_replaces_no_document_that_came_from_elsewhere(
     monkeypatch.chdir(folder)
     house.ingest_files(["bees.txt"], "c")
     assert {p.text for _, p in house.store.scan(0, 10)} == {"A text that a program sent.", BEES}
-
-
-def test_a_file_from_before_is_found_by_the_end_of_its_path(house: House, folder: Path) -> None:
-    house.ingester.ingest([SourceDocument(f"../{folder.name}/bees.txt", BEES, title="bees")], "c")
-    with house.database.write() as db:
-        db.execute("UPDATE documents SET reading = 0")
-    report = house.ingest_files([str(folder / "bees.txt")], "c")
-    assert (report.stored, report.unchanged, len(stored(house))) == (0, 1, 1)
-
-
-def test_copies_of_rows_from_before_are_all_stored(house: House, tmp_path: Path) -> None:
-    house.ingester.ingest([SourceDocument("1", "Rents rise.")], "c")
-    with house.database.write() as db:
-        db.execute("UPDATE documents SET reading = 0")
-    for name in ("a.csv", "b.csv"):
-        (tmp_path / name).write_text("id,text\n1,Rents rise.\n")
-    report = house.ingest_files([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")], "c")
-    assert (report.stored, report.unchanged) == (1, 1)
-    assert {row["external_id"] for row in house.store.documents("c")} == {f"{tmp_path}/{n}.csv#1" for n in "ab"}
-
-
-def from_before(house: House, *documents: SourceDocument) -> None:
-    """Stores them as they were before files were known by their whole paths."""
-    house.ingester.ingest(documents, "c")
-    with house.database.write() as db:
-        db.execute("UPDATE documents SET reading = 0")
-
-
-def test_a_file_from_before_is_kept_beside_another_of_its_name(
-    house: House, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from_before(
-        house, SourceDocument("ants.md", "Another text about ants."), SourceDocument("deep/ants.md", "A third.")
-    )
-    monkeypatch.chdir(folder / "deep")
-    report = house.ingest_files(["ants.md"], "c")
-    assert {p.text for _, p in house.store.scan(0, 10)} == {"Another text about ants.", "A third.", ANTS}
-    assert (report.stored, report.replaced, report.namesakes) == (1, 0, ["ants.md", "deep/ants.md"])
-    assert house.store.from_before("c") == ["ants.md", "deep/ants.md"]
-    assert house.store.delete_document("c", "ants.md") == 1
-    assert {p.text for _, p in house.store.scan(0, 10)} == {"A third.", ANTS}
-
-
-def test_a_file_from_before_that_says_all_that_it_said_is_the_same(
-    house: House, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from_before(house, SourceDocument("ants.md", f"Of ants\n\n{BEES} {ANTS}"))
-    (folder / "deep" / "ants.md").write_text(f"# Of ants\n\n{BEES}\n\n> {ANTS.replace('food', '**food**')}\n")
-    monkeypatch.chdir(folder)
-    report = house.ingest_files(["deep/ants.md"], "c")
-    assert (report.stored, report.replaced, report.namesakes, house.store.from_before("c")) == (1, 1, [], [])
-    assert list(stored(house)) == ["deep/ants.md"]
 
 
 def test_rows_whose_ids_changed_are_stored_once(house: House, tmp_path: Path) -> None:
@@ -413,9 +344,6 @@ def test_what_was_left_out_and_the_languages_are_told_of_what_is_unchanged(house
     for unchanged in (0, 1):
         report = house.ingest_files([str(tmp_path)], "c")
         assert (report.unchanged, report.languages, report.left_out) == (unchanged, {"de": 1}, {"code blocks": 1})
-    with house.database.write() as db:
-        db.execute("UPDATE documents SET reading = 0, language = ''")
-    assert house.ingest_files([str(tmp_path)], "c").languages == {"de": 1}
 
 
 ROW = SourceDocument("A1", "Bees dance.", key="x.csv#A1")

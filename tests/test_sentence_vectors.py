@@ -16,7 +16,6 @@ from tools.inference.encoders.sentences import encode_with_sentences
 from tools.inference.worker import Worker
 from tools.language.sentences import passage_sentences, split_sentences
 from tools.passages import Passage, SourceDocument
-from tools.store.database import MIGRATIONS
 from tools.store.store import Store
 
 BEES = "Bees dance for the others. Flowers are far away! Bees sleep in winter"
@@ -123,22 +122,6 @@ def test_a_document_with_rows_for_some_passages_only_is_refused(house: House) ->
     with pytest.raises(ValueError, match="zip"):
         house.store.put(collection, [replace(prepared, sentences=prepared.sentences[:1])])
     assert house.store.scan(0, 10) == []
-
-
-def test_a_collection_from_before_gets_them_at_rebuild(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as before:
-        before.setattr("tools.store.database.MIGRATIONS", MIGRATIONS[:2])
-        old = House(tmp_path)
-        put_as_then(old, bees=BEES)
-        old.database.close()
-    house = House(tmp_path)
-    house.put("c", ants=ANTS)
-    assert "bees" not in stored(house)
-    seen: list[tuple[str, int]] = []
-    house.search.rebuild(lambda name, n: seen.append((name, n)))
-    assert seen == [("dense", 2), ("lexical", 2), ("sentences", 1)]
-    assert len(stored(house)["bees"]) == 3
-    assert_of(stored(house)["ants"], house.encoder, *split_sentences(ANTS))
 
 
 def test_another_encoder_makes_them_again_at_rebuild(house: House, tmp_path: Path) -> None:

@@ -13,15 +13,8 @@ def run(args: argparse.Namespace) -> int:
     """Removes and says how many passages went."""
     if args.name == SAMPLES:
         raise InputError(f"the collection '{SAMPLES}' is Steelman's own and stays as it is.")
-    if args.document and args.from_before:
-        raise InputError("give the document or --from-before, not both.")
     store, search, _ = open_indexes()
-    if args.from_before:
-        left = store.from_before(args.name)
-        if not left:
-            raise InputError(f"collection '{args.name}' has no documents that an earlier version left.")
-        removed = store.delete_documents(args.name, left)
-    elif args.document:
+    if args.document:
         removed = store.delete_document(args.name, args.document)
         if not removed:
             raise InputError(

@@ -57,7 +57,6 @@ def run(args: argparse.Namespace) -> int:
             _write_report(Path(args.report), report, skipped, removed)
     if args.sync:
         print(f"{count(len(removed), 'document')} removed: no longer in the files that they were read from.")
-        _tell_from_before(args.collection, store)
     else:
         _tell_kept(args.collection, store, files, report)
     return FAILED if report.problems else OK
@@ -71,8 +70,6 @@ def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str])
     )
     if report.moved:
         print(f"{count(report.moved, 'row')} stored under other ids than before; the old ones are removed.")
-    if report.namesakes:
-        _tell_namesakes(args, report.namesakes)
     if counts := _counts(report.left_out):
         print(f"Left out: {counts}.")
     if counts := _counts(skipped):
@@ -88,28 +85,6 @@ def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str])
         print(f"… and {more} more; {where}.", file=sys.stderr)
     if report.stored + report.unchanged:
         print("Ask them:", command('python -m agent ask "…"', collection=args.collection))
-
-
-def _tell_namesakes(args: argparse.Namespace, names: Sequence[str]) -> None:
-    are = f"{count(len(names), 'document')} of an earlier version {'has' if len(names) == 1 else 'have'}"
-    further = "" if args.sync else f" {_removal(args.collection, names[0])}"  # it follows with --sync
-    print(f"{are} the name of a file or row that was read now, and another text: both are stored.{further}")
-
-
-def _tell_from_before(collection: str, store: Store) -> None:
-    """What an earlier version stored and no file has been found for, which --sync cannot know to be gone."""
-    if store.has_collection(collection) and (left := store.from_before(collection)):
-        are = "1 document is" if len(left) == 1 else f"{len(left):,} documents are"
-        print(f"{are} from an earlier version and not known to belong to any file. {_removal(collection, left[0])}")
-
-
-def _removal(collection: str, name: str) -> str:
-    """The commands that list and remove what is from an earlier version, `name` being one of it."""
-    return (
-        f"List what is left from it: {command('python -m agent collections', collection, from_before=True)}. "
-        f"Remove one: {command('python -m agent delete', collection, name)}. "
-        f"Remove all: {command('python -m agent delete', collection, from_before=True)}"
-    )
 
 
 def _tell_kept(collection: str, store: Store, files: Sequence[FoundFile], report: IngestReport) -> None:
@@ -147,7 +122,6 @@ def _write_report(file: Path, report: IngestReport, skipped: Counter[str], remov
         "stored": report.stored,
         "replaced": report.replaced,
         "moved": report.moved,
-        "of_an_earlier_version": report.namesakes,
         "unchanged": report.unchanged,
         "passages": report.passages,
         "problems": report.problems,

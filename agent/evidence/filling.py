@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from agent.evidence.briefs import brief_of
 from agent.evidence.checks import ClaimChecks
 from agent.evidence.room import room_of
 from agent.state import Claim, Dropped, in_case
@@ -21,7 +20,7 @@ async def fill(checks: ClaimChecks, held: Sequence[Claim], dropped: Sequence[Dro
     """Quotations for the perspectives that show fewer claims than their sources would be quoted with: of what a model
     wrote too little may hold. Then some of further sources, as far as there is room for `limit` claims."""
     perspectives, shown = checks.state.get("perspectives", []), {c["text"] for c in held}
-    quotations = await _quotations(checks)
+    quotations = checks.state.get("quotations", [])
     passed = (await checks.sift([q for q in quotations if q["text"] not in shown]))[0]
     wanted = Counter(q["perspective"] for q in quotations)
     ready = {p["id"]: [q for q in passed if q["perspective"] == p["id"]] for p in perspectives}
@@ -55,15 +54,6 @@ def _unwritten(checks: ClaimChecks) -> set[str]:
     named = {p["id"] for p in state.get("perspectives", []) if f"'{p['name']}'" in told or NOT_WRITTEN in told}
     drafted = {c["perspective"] for c in state.get("drafts", [])}
     return {i for i, found in state.get("coverage", {}).items() if found["ids"]} - drafted - named
-
-
-async def _quotations(checks: ClaimChecks) -> Sequence[Claim]:
-    """What the sources would be quoted with, where a model wrote; read now for a run from before that was stored."""
-    providers, state = checks.providers, checks.state
-    if "quotations" in state or providers.quote_fallback is None:
-        return state.get("quotations", [])
-    briefs = [await brief_of(providers, state, p, _USUAL) for p in state.get("perspectives", [])]
-    return [c for brief in briefs for c in (await providers.quote_fallback.write(brief))[0]]
 
 
 def filling_of(own: Sequence[Claim], quotations: Sequence[Claim], wanted: int) -> list[Claim]:

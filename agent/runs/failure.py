@@ -18,8 +18,6 @@ class RunCrashedError(RunError):
 
     @property
     def remote_text(self) -> str:
-        if not self.kind:
-            return "The run failed; an earlier version stored why, for whoever is at the server's machine."
         return f"Something went wrong inside Steelman ({self.kind})."
 
 
@@ -42,8 +40,8 @@ class RunFailure:
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> "RunFailure":
-        """As an event keeps it; those of early versions have the text alone."""
-        return cls(data.get("kind", ""), data.get("error", ""), data.get("hint", ""))
+        """As an event keeps it."""
+        return cls(data["kind"], data["error"], data.get("hint", ""))
 
     @property
     def data(self) -> dict[str, Any]:

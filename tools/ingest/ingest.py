@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from tools.errors import SourceError
 from tools.inference.encoders.encoder import Encoder
@@ -13,13 +12,13 @@ from tools.ingest.apart import read_apart
 from tools.ingest.columns import GUESSED, Columns
 from tools.ingest.cutting import cut_document
 from tools.ingest.documents import printable
-from tools.ingest.earlier import Earlier
 from tools.ingest.files import FoundFile
+from tools.ingest.known import Known
 from tools.ingest.limits import LARGEST_TEXT, USUAL, Limits
 from tools.language.identification import language_of
 from tools.language.sentences import split_sentences
 from tools.passages import PassageText, SourceDocument
-from tools.store.documents import READING, PreparedDocument, content_hash
+from tools.store.documents import PreparedDocument, content_hash
 from tools.store.hybrid import HybridSearch, passage_text
 from tools.store.store import Store, check_encoder
 
@@ -32,9 +31,8 @@ class IngestReport:
 
     problems: what could not be read, and why. notes: what the reader should know of files that were read.
     replaced: how many of those stored are the new state of one that was stored before. moved: rows that were stored
-    under other ids before. namesakes: stored documents of an earlier version that have the name of one that was newly
-    stored, and may be another. left_out: what the readers did not take over, by its name. languages: documents by
-    their language, where that is known; both also of what is unchanged. seen: the identities of the documents that
+    under other ids before. left_out: what the readers did not take over, by its name. languages: documents by their
+    language, where that is known; both also of what is unchanged. seen: the identities of the documents that
     were read and hold text. reading: the file at hand, the `begun`-th of `files`. broken: the files (whole paths) that
     could not be read, or not to their end.
     """
@@ -42,7 +40,6 @@ class IngestReport:
     stored: int = 0
     replaced: int = 0
     moved: int = 0
-    namesakes: list[str] = field(default_factory=list)
     unchanged: int = 0
     passages: int = 0
     problems: list[str] = field(default_factory=list)
@@ -110,68 +107,55 @@ class Ingester:
         indexed. Raises EncoderMismatchError where another encoder filled the collection.
         """
         report = report or IngestReport()
-        earlier = self._earlier(collection)
+        known = self._known(collection)
         with ThreadPoolExecutor(1, "steelman-ingest") as writer:
             pending: Future[None] | None = None
-            for batch in _batches(self._changed(documents, collection, earlier, report)):
+            for batch in _batches(self._changed(documents, known, report)):
                 prepared = self._encode(batch)
                 if pending is not None:
                     pending.result()
                 pending = writer.submit(self._write, collection, prepared)
                 report.stored += len(prepared)
-                report.replaced += sum(bool(p.replaces) for p in prepared)
+                report.replaced += sum(made.replaces for made in batch)
                 report.passages += sum(len(p.passages) for p in prepared)
                 if progress:
                     progress(report)
             if pending is not None:
                 pending.result()
-        report.namesakes += earlier.namesakes
-        if moved := earlier.moved(report.seen, report.broken):
+        if moved := known.moved(report.seen, report.broken):
             self._store.delete_documents(collection, moved)
             report.moved += len(moved)
         self._search.refresh()
         return report
 
-    def _earlier(self, collection: str) -> Earlier:
+    def _known(self, collection: str) -> Known:
         if not self._store.has_collection(collection):
-            return Earlier({}, lambda _: [])
+            return Known({})
         collection_id, made_by = self._store.collection(collection)
         check_encoder(collection, made_by, self._encoder.name)
-        return Earlier(self._store.known_documents(collection_id), partial(self._store.texts, collection_id))
+        return Known(self._store.known_documents(collection_id))
 
-    def _changed(
-        self, documents: Iterable[SourceDocument], collection: str, earlier: Earlier, report: IngestReport
-    ) -> Iterator["_Cut"]:
+    def _changed(self, documents: Iterable[SourceDocument], known: Known, report: IngestReport) -> Iterator["_Cut"]:
         """The documents that have to be stored, cut; what is stored as it is now is counted."""
         taken: dict[str, str] = {}
         for read in documents:
-            document, digest = earlier.placed(read), content_hash(read)
+            document, digest = known.placed(read), content_hash(read)
             if taken.setdefault(document.identity, digest) != digest:
                 report.problems.append(f"{document.external_id}: this id occurs twice; only the first was taken.")
                 continue
-            older = earlier.state_of(document, digest)
-            if older and earlier[older].content_hash == digest:
-                document = self._unchanged(collection, older, document, earlier)
+            older = known.get(document.identity)
+            if older is not None and older.content_hash == digest:
+                document = replace(document, language=older.language)
                 report.unchanged += 1
-            elif (made := _cut(document, older, report)) is not None:
+            elif (made := _cut(document, older is not None, report)) is not None:
                 document = made.document
                 yield made
             else:
                 continue
-            earlier.take(document, digest, older)
+            known.take(document, digest)
             report.seen.add(document.identity)
             report.left_out.update(document.left_out)
             report.languages.update([document.language] if document.language else [])
-
-    def _unchanged(self, collection: str, older: str, document: SourceDocument, earlier: Earlier) -> SourceDocument:
-        """The document with the language that it is stored with; what an older version stored is brought up to date."""
-        known = earlier[older]
-        if older == document.identity and known.reading == READING:
-            return replace(document, language=known.language)
-        document = replace(document, language=language_of(document.text))
-        collection_id, _ = self._store.collection(collection)
-        self._store.adopt(collection_id, [(older, document)])
-        return document
 
     def _encode(self, batch: Sequence["_Cut"]) -> list[PreparedDocument]:
         every = [(made.document, passage) for made in batch for passage in made.passages]
@@ -182,9 +166,7 @@ class Ingester:
         for made in batch:
             end = start + len(made.passages)
             own_vectors, own_sentences = vectors[start:end], tuple(sentences[start:end])
-            prepared.append(
-                PreparedDocument(made.document, made.passages, own_vectors, own_sentences, replaces=made.replaces)
-            )
+            prepared.append(PreparedDocument(made.document, made.passages, own_vectors, own_sentences))
             start = end
         return prepared
 
@@ -195,14 +177,14 @@ class Ingester:
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """A document with its passages, and the identity of the older state that it replaces, where that is another."""
+    """A document with its passages; `replaces`: whether an older state of it is stored."""
 
     document: SourceDocument
     passages: tuple[PassageText, ...]
-    replaces: str
+    replaces: bool
 
 
-def _cut(document: SourceDocument, older: str, report: IngestReport) -> _Cut | None:
+def _cut(document: SourceDocument, replaces: bool, report: IngestReport) -> _Cut | None:
     """None, and a problem, where there is nothing to store or too much."""
     if len(document.text) > LARGEST_TEXT:
         report.problems.append(f"{document.external_id}: longer than {LARGEST_TEXT:,} characters. Split it.")
@@ -212,7 +194,7 @@ def _cut(document: SourceDocument, older: str, report: IngestReport) -> _Cut | N
     if not passages:
         report.problems.append(f"{document.external_id}: holds no text.")
         return None
-    return _Cut(replace(document, language=document.language or language_of(document.text)), passages, older)
+    return _Cut(replace(document, language=document.language or language_of(document.text)), passages, replaces)
 
 
 def _batches(documents: Iterable[_Cut]) -> Iterator[list[_Cut]]:

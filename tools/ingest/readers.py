@@ -21,8 +21,6 @@ from tools.ingest.slides import read_pptx
 from tools.ingest.word import read_docx
 from tools.passages import SourceDocument
 
-STRUCTURED = (".txt", ".md", ".markdown", ".html", ".htm", ".pdf", ".docx")
-"""Endings of files whose readers got more out of them with time."""
 _MOST_WRONG_ROWS = 20
 _LOG = logging.getLogger(__name__)
 

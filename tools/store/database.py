@@ -1,4 +1,4 @@
-"""The SQLite file that is the truth about everything stored: its schema, its migrations and its connections."""
+"""The SQLite file that is the truth about everything stored: its schema and its connections."""
 
 import sqlite3
 import threading
@@ -19,9 +19,9 @@ add up for hours; the machine keeps the file's pages once for all of them."""
 _PART = 500  # parameters of a statement
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
-# One script a version; a script, once released, is never edited. `PRAGMA user_version` counts the scripts applied.
-MIGRATIONS: tuple[str, ...] = (
-    """
+SCHEMA_VERSION = 1
+"""What `PRAGMA user_version` says of a file with this schema. Raised with every change of it; no other is read."""
+SCHEMA = """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
     CREATE TABLE collections (
         id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, encoder TEXT NOT NULL, created_at TEXT NOT NULL
@@ -29,19 +29,27 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE TABLE documents (
         id INTEGER PRIMARY KEY,
         collection_id INTEGER NOT NULL REFERENCES collections ON DELETE CASCADE,
-        external_id TEXT NOT NULL, content_hash TEXT NOT NULL,
+        -- external_id is a document's identity, shown_id its name where that is another, origin the file it is from.
+        external_id TEXT NOT NULL, shown_id TEXT NOT NULL, origin TEXT NOT NULL, content_hash TEXT NOT NULL,
         title TEXT NOT NULL, url TEXT NOT NULL, publisher TEXT NOT NULL, kind TEXT NOT NULL, date TEXT NOT NULL,
-        ingested_at TEXT NOT NULL,
+        language TEXT NOT NULL, ingested_at TEXT NOT NULL,
         UNIQUE (collection_id, external_id)
     );
+    CREATE INDEX documents_by_origin ON documents (collection_id, origin);
     -- AUTOINCREMENT never hands out an id twice, so a stale index entry finds nothing instead of another passage.
     CREATE TABLE passages (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         document_id INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
-        position INTEGER NOT NULL, text TEXT NOT NULL
+        position INTEGER NOT NULL, text TEXT NOT NULL,
+        section TEXT NOT NULL, form TEXT NOT NULL, page INTEGER NOT NULL, last_page INTEGER NOT NULL
     );
     CREATE INDEX passages_by_document ON passages (document_id);
     CREATE TABLE vectors (passage_id INTEGER PRIMARY KEY REFERENCES passages ON DELETE CASCADE, vector BLOB NOT NULL);
+    -- Rows for the sentences that split_sentences finds in the text: whoever changes what it finds empties this table.
+    CREATE TABLE sentence_vectors (
+        passage_id INTEGER PRIMARY KEY REFERENCES passages ON DELETE CASCADE,
+        sentences INTEGER NOT NULL, vectors BLOB NOT NULL
+    );
     -- What the indexes have to remove, and how far each of them is: `Removal`, `Position`.
     CREATE TABLE removals (
         number INTEGER PRIMARY KEY AUTOINCREMENT, collection_id INTEGER NOT NULL, passage_id INTEGER NOT NULL
@@ -49,10 +57,13 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE TABLE indexes (
         name TEXT PRIMARY KEY, making TEXT NOT NULL, passage INTEGER NOT NULL, removal INTEGER NOT NULL
     );
+    -- deaths: how often in a row the process of a run died in the stage died_in. batch: the file that the run's answer
+    -- is to be written to, empty where there is none or where it stands there.
     CREATE TABLE runs (
         id TEXT PRIMARY KEY, thread TEXT NOT NULL, question TEXT NOT NULL, options TEXT NOT NULL,
         status TEXT NOT NULL, created_at TEXT NOT NULL, finished_at TEXT,
-        owner TEXT, heartbeat REAL, error TEXT, answer TEXT
+        owner TEXT, heartbeat REAL, error TEXT, answer TEXT,
+        deaths INTEGER NOT NULL DEFAULT 0, died_in TEXT NOT NULL DEFAULT '', batch TEXT NOT NULL DEFAULT ''
     );
     CREATE INDEX runs_by_thread ON runs (thread, created_at);
     CREATE TABLE events (
@@ -60,29 +71,21 @@ MIGRATIONS: tuple[str, ...] = (
         number INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL, data TEXT NOT NULL,
         PRIMARY KEY (run_id, number)
     ) WITHOUT ROWID;
-    """,
-    """
-    -- What was read on the web, kept with the run that read it. No collection ever holds it.
+    -- What was read on the web, kept with the run that read it. No collection ever holds it. owner: who answers for the
+    -- page, by its address and not by what it calls itself.
     CREATE TABLE web_documents (
         id INTEGER PRIMARY KEY, run_id TEXT NOT NULL, url TEXT NOT NULL, original TEXT NOT NULL,
         title TEXT NOT NULL, publisher TEXT NOT NULL, kind TEXT NOT NULL, date TEXT NOT NULL, text TEXT NOT NULL,
+        language TEXT NOT NULL, owner TEXT NOT NULL,
         UNIQUE (run_id, url)
     );
     CREATE TABLE web_passages (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         document_id INTEGER NOT NULL REFERENCES web_documents ON DELETE CASCADE,
-        position INTEGER NOT NULL, text TEXT NOT NULL, vector BLOB NOT NULL
+        position INTEGER NOT NULL, text TEXT NOT NULL, vector BLOB NOT NULL,
+        section TEXT NOT NULL, form TEXT NOT NULL, page INTEGER NOT NULL, last_page INTEGER NOT NULL
     );
     CREATE INDEX web_passages_by_document ON web_passages (document_id);
-    """,
-    """
-    -- Rows for the sentences that split_sentences finds in the text: whoever changes what it finds empties this table.
-    CREATE TABLE sentence_vectors (
-        passage_id INTEGER PRIMARY KEY REFERENCES passages ON DELETE CASCADE,
-        sentences INTEGER NOT NULL, vectors BLOB NOT NULL
-    );
-    """,
-    """
     -- Bearer keys of the doors for programs: what is kept of a key does not open anything.
     CREATE TABLE api_keys (
         id TEXT PRIMARY KEY, name TEXT NOT NULL, digest BLOB NOT NULL UNIQUE, created_at TEXT NOT NULL, revoked_at TEXT
@@ -92,26 +95,6 @@ MIGRATIONS: tuple[str, ...] = (
         run_id TEXT PRIMARY KEY REFERENCES runs ON DELETE CASCADE, key_id TEXT NOT NULL, idempotency_key TEXT,
         UNIQUE (key_id, idempotency_key)
     );
-    """,
-    """
-    -- external_id is a document's identity, shown_id its name where that is another, origin the file it was read from.
-    -- reading: the version of the readers that made its passages, 0 for those before pages and sections were kept.
-    ALTER TABLE documents ADD COLUMN shown_id TEXT NOT NULL DEFAULT '';
-    ALTER TABLE documents ADD COLUMN origin TEXT NOT NULL DEFAULT '';
-    ALTER TABLE documents ADD COLUMN language TEXT NOT NULL DEFAULT '';
-    ALTER TABLE documents ADD COLUMN reading INTEGER NOT NULL DEFAULT 0;
-    CREATE INDEX documents_by_origin ON documents (collection_id, origin);
-    ALTER TABLE passages ADD COLUMN section TEXT NOT NULL DEFAULT '';
-    ALTER TABLE passages ADD COLUMN form TEXT NOT NULL DEFAULT 'prose';
-    ALTER TABLE passages ADD COLUMN page INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE passages ADD COLUMN last_page INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE web_documents ADD COLUMN language TEXT NOT NULL DEFAULT '';
-    ALTER TABLE web_passages ADD COLUMN section TEXT NOT NULL DEFAULT '';
-    ALTER TABLE web_passages ADD COLUMN form TEXT NOT NULL DEFAULT 'prose';
-    ALTER TABLE web_passages ADD COLUMN page INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE web_passages ADD COLUMN last_page INTEGER NOT NULL DEFAULT 0;
-    """,
-    """
     -- Uploads that go on after their request was answered, of the key that sent them (empty where none was needed).
     -- upload: what lies in the job's folder, report: what came of it so far, both JSON. owner, heartbeat: as of runs.
     CREATE TABLE jobs (
@@ -120,27 +103,13 @@ MIGRATIONS: tuple[str, ...] = (
         owner TEXT, heartbeat REAL, taken_up INTEGER NOT NULL, report TEXT NOT NULL, error TEXT
     );
     CREATE INDEX jobs_by_time ON jobs (created_at, id);
-    """,
-    """
-    -- deaths: how often in a row the process of a run died in the stage died_in. batch: the file that the run's answer
-    -- is to be written to, empty where there is none or where it stands there.
-    ALTER TABLE runs ADD COLUMN deaths INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE runs ADD COLUMN died_in TEXT NOT NULL DEFAULT '';
-    ALTER TABLE runs ADD COLUMN batch TEXT NOT NULL DEFAULT '';
-    """,
-    """
-    -- Who answers for a page, by its address and not by what it calls itself. Empty in rows of earlier versions.
-    ALTER TABLE web_documents ADD COLUMN owner TEXT NOT NULL DEFAULT '';
-    """,
-    """
     -- Passages that runs work on, as they were when they were found. passage: its fields in their order, as JSON.
     CREATE TABLE run_passages (
         passage_id INTEGER NOT NULL, run_id TEXT NOT NULL, passage TEXT NOT NULL, vector BLOB NOT NULL,
         PRIMARY KEY (passage_id, run_id)
     ) WITHOUT ROWID;
     CREATE INDEX run_passages_by_run ON run_passages (run_id);
-    """,
-)
+"""
 
 
 @dataclass
@@ -153,10 +122,10 @@ class _Connection:
 
 
 class Database:
-    """Connections to one SQLite file, one a thread; opening brings its schema up to date.
+    """Connections to one SQLite file, one a thread; a new file gets its schema.
 
     The file, and the folder if it is made here, are their owner's alone. Raises StoreDamagedError when the file is no
-    SQLite database, or is lost or empty beside what was made from it; StoreError when a newer version wrote it.
+    SQLite database, or is lost or empty beside what was made from it; StoreError when it has another schema.
     """
 
     def __init__(self, path: Path) -> None:
@@ -169,7 +138,7 @@ class Database:
             keep_private(path)
             try:
                 with self.connection() as connection:
-                    self._migrate(connection)
+                    self._check_schema(connection)
             except BaseException:
                 self.close()
                 raise
@@ -251,26 +220,32 @@ class Database:
                     connection.opened.close()
             self._all.clear()
 
-    def _migrate(self, connection: sqlite3.Connection) -> None:
-        if connection.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS):
+    def _check_schema(self, connection: sqlite3.Connection) -> None:
+        if _version(connection) == SCHEMA_VERSION:
             return
         connection.execute("BEGIN IMMEDIATE")
         try:
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            if version > len(MIGRATIONS):
-                raise StoreError(
-                    f"{self.path} was written by a newer version of Steelman (schema {version}, this one knows "
-                    f"{len(MIGRATIONS)}). Update Steelman, or set STEELMAN_DATA_DIR to another folder."
-                )
-            for script in MIGRATIONS[version:]:
-                for statement in script.split(";"):
+            version = _version(connection)  # another process may have made it meanwhile
+            if version == 0 and not connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+                for statement in SCHEMA.split(";"):
                     connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            elif version != SCHEMA_VERSION:
+                raise StoreError(
+                    f"{self.path} was written by another version of Steelman (schema {version}, this one reads "
+                    f"{SCHEMA_VERSION}).",
+                    hint=f"Keep it by moving {self.path.parent} away, or set STEELMAN_DATA_DIR to a new folder; then "
+                    "ingest your documents again.",
+                )
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _check_not_lost(path: Path) -> None:

@@ -13,19 +13,14 @@ from numpy.typing import NDArray
 from tools.passages import PassageText, SourceDocument
 from tools.store.changes import removed
 
-READING = 1
-"""The version of the readers: raised when they get so much more out of files that reading these again is worth it."""
-
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
-    """What tells whether a stored document has changed: the hash of its content, the file it was read from (empty
-    where that is not known), the version of the readers; with its language and the name that people see, where that
-    is not its identity."""
+    """What tells whether a stored document has changed: the hash of its content, and the file it was read from (empty
+    where it is from none); with its language and the name that people see, where that is not its identity."""
 
     content_hash: str
     origin: str
-    reading: int
     language: str = ""
     shown: str = ""
 
@@ -35,14 +30,12 @@ class PreparedDocument:
     """A document cut into passages, with their vectors of shape (passages, dimensions).
 
     sentences: for each passage the vectors of its sentences, (sentences, dimensions); empty where none are kept.
-    replaces: the identity of an older state of the document, where that is another.
     """
 
     source: SourceDocument
     passages: tuple[PassageText, ...]
     vectors: NDArray[np.float32]
     sentences: tuple[NDArray[np.float32], ...] = ()
-    replaces: str = ""
 
     @property
     def content_hash(self) -> str:
@@ -86,14 +79,15 @@ def find_document(db: sqlite3.Connection, collection_id: int, name: str, number:
 
 def insert_document(db: sqlite3.Connection, collection_id: int, document: PreparedDocument) -> int:
     """Stores a document with its passages and their vectors; returns how many passages it has."""
-    source, now = document.source, datetime.now(UTC).isoformat(timespec="seconds")
+    source = document.source
+    shown, now = source.external_id if source.key else "", datetime.now(UTC).isoformat(timespec="seconds")
     described = (source.title, source.url, source.publisher, source.kind, source.date)
     cursor = db.execute(
         "INSERT INTO documents"
         " (collection_id, content_hash, title, url, publisher, kind, date, ingested_at,"
-        " external_id, shown_id, origin, language, reading)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (collection_id, document.content_hash, *described, now, *_identity(source)),
+        " external_id, shown_id, origin, language)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (collection_id, document.content_hash, *described, now, source.identity, shown, source.origin, source.language),
     )
     ids: list[int] = []
     for position, passage in enumerate(document.passages):
@@ -112,43 +106,12 @@ def insert_document(db: sqlite3.Connection, collection_id: int, document: Prepar
     return len(ids)
 
 
-def adopt_document(db: sqlite3.Connection, collection_id: int, known_as: str, source: SourceDocument) -> None:
-    """Gives a stored document of the same content the identity and the origin that it is known by now."""
-    db.execute(
-        "UPDATE documents SET external_id = ?, shown_id = ?, origin = ?, language = ?, reading = ?"
-        " WHERE collection_id = ? AND external_id = ?",
-        (*_identity(source), collection_id, known_as),
-    )
-
-
-def _identity(source: SourceDocument) -> tuple[str, str, str, str, int]:
-    shown = source.external_id if source.key else ""
-    return source.identity, shown, source.origin, source.language, READING
-
-
 def origins_of(db: sqlite3.Connection, collection_id: int, paths: Collection[str]) -> dict[str, str]:
     """Identities of the documents that were read from these files or below these folders, with the file of each."""
     query = "SELECT external_id, origin FROM documents WHERE collection_id = ? AND origin <> '' ORDER BY id"
     starts = tuple(p.rstrip("/") + "/" for p in paths)
     rows = db.execute(query, (collection_id,)).fetchall()
     return {key: origin for key, origin in rows if origin in paths or origin.startswith(starts)}
-
-
-def documents_before(db: sqlite3.Connection, collection_id: int) -> dict[str, str]:
-    """Identities of the documents that earlier versions of the readers read, but for web pages, with the file of
-    each, empty where that is not known."""
-    query = "SELECT external_id, origin FROM documents WHERE collection_id = ? AND reading < ? ORDER BY id"
-    rows = db.execute(query, (collection_id, READING)).fetchall()
-    return {key: origin for key, origin in rows if not key.startswith(("http://", "https://"))}
-
-
-def texts_of(db: sqlite3.Connection, collection_id: int, identity: str) -> list[str]:
-    """The texts of a document's passages, in order."""
-    query = """
-        SELECT p.text FROM passages p JOIN documents d ON d.id = p.document_id
-        WHERE d.collection_id = ? AND d.external_id = ? ORDER BY p.position
-    """
-    return [text for (text,) in db.execute(query, (collection_id, identity))]
 
 
 def to_half(vectors: NDArray[np.float32]) -> bytes:

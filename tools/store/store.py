@@ -10,21 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.errors import AmbiguousDocumentError, EncoderMismatchError, UnknownCollectionError
-from tools.passages import Passage, SourceDocument
+from tools.passages import Passage
 from tools.shell import command
 from tools.store.changes import EVERYTHING, Changes, removed
 from tools.store.database import Database
 from tools.store.documents import (
     KnownDocument,
     PreparedDocument,
-    adopt_document,
-    documents_before,
     find_document,
     from_half,
     insert_document,
     origins_of,
     remove_document,
-    texts_of,
     to_half,
 )
 from tools.store.kept_passages import KeptPassages
@@ -129,15 +126,9 @@ class Store:
 
     def known_documents(self, collection_id: int) -> dict[str, KnownDocument]:
         """What is stored, by identity, for telling what an ingest need not do again."""
-        columns = "external_id, content_hash, origin, reading, language, shown_id"
+        columns = "external_id, content_hash, origin, language, shown_id"
         query = f"SELECT {columns} FROM documents WHERE collection_id = ?"
         return {key: KnownDocument(*known) for key, *known in self._db.rows(query, (collection_id,))}
-
-    def adopt(self, collection_id: int, documents: Sequence[tuple[str, SourceDocument]]) -> None:
-        """Gives stored documents of the same content, each by its identity so far, that which they are known by now."""
-        with self._db.write() as db:
-            for known_as, source in documents:
-                adopt_document(db, collection_id, known_as, source)
 
     def read_from(self, name: str, paths: Sequence[str]) -> dict[str, str]:
         """Identities of the documents that were read from these files or below these folders (whole paths), with the
@@ -146,31 +137,12 @@ class Store:
         with self._db.read() as db:
             return origins_of(db, collection_id, paths)
 
-    def read_before(self, name: str, endings: Sequence[str]) -> int:
-        """How many files with these endings were read by earlier versions of the readers."""
-        collection_id, _ = self.collection(name)
-        with self._db.read() as db:
-            return sum(key.lower().endswith(tuple(endings)) for key in documents_before(db, collection_id))
-
-    def from_before(self, name: str) -> list[str]:
-        """Identities of the documents that were stored before files were known by their whole paths, and that no file
-        has been found for since; web pages are known by their addresses and are not among them."""
-        collection_id, _ = self.collection(name)
-        with self._db.read() as db:
-            return [key for key, origin in documents_before(db, collection_id).items() if not origin]
-
-    def texts(self, collection_id: int, identity: str) -> list[str]:
-        """The texts of a document's passages, in order; none where there is no such document."""
-        with self._db.read() as db:
-            return texts_of(db, collection_id, identity)
-
     def put(self, collection_id: int, documents: Sequence[PreparedDocument]) -> int:
         """Stores the documents, each replacing an older one of the same id; returns the passages stored."""
         stored = 0
         with self._db.write() as db:
             for document in documents:
-                for older in {document.replaces or document.source.identity, document.source.identity}:
-                    remove_document(db, collection_id, older)
+                remove_document(db, collection_id, document.source.identity)
                 stored += insert_document(db, collection_id, document)
         return stored
 
