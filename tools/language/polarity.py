@@ -14,7 +14,7 @@ _DOUBTS = re.compile(r"\b(?:whether|if|says?|said|argues?|claims?|believes?|thin
 _RHETORICAL = re.compile(r"^(is|are|was|were|do|does|did|has|have|should|would|could)n['’]?t\b", re.I)
 """'Isn't it fair?' asks whether it is."""
 _STEM = 5  # letters by which forms of a word are one
-_BEYOND = 5  # words that a clause may have beyond those of the question that it answers
+_BEYOND, _BEYOND_COMPARED = 5, 15  # words that a clause may have beyond those of the question, of a comparison more
 _PREFIX = re.compile(r"(?:un|in|im|ir|il|dis|non)(?=[a-z]{4})")
 
 
@@ -49,7 +49,8 @@ def plain_answer(text: str, question: str) -> Literal["yes", "no", ""]:
     clause = _ENDS.split(text.strip(), maxsplit=1)[0]
     asked, said = _words(question), _words(clause)
     content = {w[:_STEM] for w in asked if w not in KEYWORD_STOP_WORDS and w not in _NEGATORS}
-    own_words = content <= {w[:_STEM] for w in said} and len(said) <= len(asked) + _BEYOND
+    most = len(asked) + (_BEYOND_COMPARED if "than" in asked else _BEYOND)
+    own_words = content <= {w[:_STEM] for w in said} and len(said) <= most
     if len(content) < 2 or not own_words or _DOUBTS.search(clause):
         return ""
     return "yes" if same_polarity(clause, question) != _turned(said, asked) else "no"
