@@ -102,7 +102,8 @@ class QuickJudge:
     def _score(pair: Pair) -> float:
         if "easier" in pair.statement:
             return 0.1
-        return 0.9 if (" not " in pair.statement) == (" not " in pair.text) else 0.2
+        denies = " not " in pair.statement or pair.statement.startswith("No: ")
+        return 0.9 if denies == (" not " in pair.text) else 0.2
 
 
 def documents() -> list[SourceDocument]:
