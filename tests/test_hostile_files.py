@@ -8,6 +8,7 @@ import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,17 @@ def nested_rtf(path: Path) -> Path:
 def test_numbers_in_a_marking_make_nothing(tmp_path: Path, write: Callable[[Path], Path]) -> None:
     found = read(write(tmp_path / f"a.{write.__name__.partition('_')[2]}"), seconds=3.0, megabytes=300)
     assert 0 < len(found[0].text) < 2000
+
+
+@pytest.mark.parametrize("inside", ["", "<w:r><w:t>a</w:t></w:r>"])
+def test_a_word_file_of_a_million_paragraphs_is_read_or_refused(tmp_path: Path, inside: str) -> None:
+    many = 1_500_000 if not inside else 450_000  # 20 MB at most
+    path = word(tmp_path / "a.docx", f"<w:p>{inside}</w:p>" * many + paragraph(WORDS))
+    assert path.stat().st_size < 100_000
+    began = time.monotonic()
+    with suppress(SourceError):
+        assert WORDS in read(path, seconds=5.0)[0].text
+    assert time.monotonic() - began < 60  # of a busy machine
 
 
 def test_entities_of_entities(tmp_path: Path) -> None:

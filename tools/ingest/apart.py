@@ -22,7 +22,6 @@ from tools.ingest.columns import GUESSED, Columns
 from tools.ingest.documents import Found, Note
 from tools.ingest.limits import USUAL, Limits
 from tools.ingest.process import GivenUpError, Process
-from tools.ingest.reading import Reading
 from tools.passages import SourceDocument
 
 T = TypeVar("T")
@@ -93,11 +92,11 @@ class Readers:
         _MADE.add(self)
 
     def start(self) -> None:
-        """Starts a process ahead of the first file, if there is none; it loads what it needs meanwhile. Where it does
-        not start, the first file is told so."""
-        with self._lock, suppress(OSError):
+        """Starts a process ahead of the first file, if there is none; it loads what it needs meanwhile."""
+        with self._lock, suppress(OSError):  # the first file is told so
             if not self._all:
-                self._free.append(self._started())
+                self._free.append(Process(self._module))
+                self._all.update(self._free)
 
     async def while_awaited(self, work: Callable[[GivenUp], T]) -> T:
         """What the work returns or raises, which reads with what it is given, in a thread of these readers' own: who
@@ -116,14 +115,15 @@ class Readers:
         Raises SourceError with what the process says, or where it does not start, ended or had to be ended;
         GivenUpError once nobody waits for it. A reading that is not taken to its end is ended.
         """
-        with self._turn(given_up):
+        while not self._turns.acquire(timeout=_LOOK_SECONDS):
+            if given_up():
+                raise GivenUpError
+        try:
             request = {**request, "seconds": limits.seconds, "megabytes": limits.megabytes}
-            process = self._begun(request, name, given_up)
-            reading = Reading(process, name, limits, given_up)
-            try:
-                yield from reading.found()
-            finally:
-                self._give_back(process, reading.is_over)
+            with self._begun(request, name, given_up) as process:
+                yield from process.found(name, limits, given_up)
+        finally:
+            self._turns.release()
 
     def close(self) -> None:
         """Ends all processes; what is being read fails."""
@@ -132,57 +132,42 @@ class Readers:
             for process in self._all:
                 process.kill()
         for process in waiting:
-            self._give_back(process, waits=False)
+            self._end(process)
 
     @contextmanager
-    def _turn(self, given_up: GivenUp) -> Iterator[None]:
-        """One of so many readings at once. Raises GivenUpError."""
-        while not self._turns.acquire(timeout=_LOOK_SECONDS):
+    def _begun(self, request: Mapping[str, Any], name: str, given_up: GivenUp) -> Iterator[Process]:
+        """A process that has begun with the request; one that waited and is gone meanwhile is replaced."""
+        fresh = began = False
+        while not began:
             if given_up():
                 raise GivenUpError
-        try:
-            yield
-        finally:
-            self._turns.release()
-
-    def _begun(self, request: Mapping[str, Any], name: str, given_up: GivenUp) -> Process:
-        """A process that has begun with the request; one that waited and is gone meanwhile is replaced."""
-        while not given_up():
-            try:
-                process, fresh = self._next()
-            except OSError as exc:
-                raise _not_started(name, exc) from exc
-            begun = False
-            try:
-                begun = process.begins(request, given_up)
-            finally:
-                if not begun:
-                    self._give_back(process, waits=False)
-            if begun:
-                return process
             if fresh:
                 raise _not_started(name)
-        raise GivenUpError
+            with self._lock:
+                fresh = not self._free
+                try:
+                    process = Process(self._module) if fresh else self._free.pop()
+                except OSError as exc:
+                    raise _not_started(name, exc) from exc
+                self._all.add(process)
+            try:
+                began = process.begins(request, given_up)
+            finally:
+                if not began:
+                    self._end(process)
+        try:
+            yield process
+        finally:
+            with self._lock:
+                if process.waits:
+                    self._free.append(process)
+            if not process.waits:
+                self._end(process)
 
-    def _next(self) -> tuple[Process, bool]:
+    def _end(self, process: Process) -> None:
         with self._lock:
-            if self._free:
-                return self._free.pop(), False
-            return self._started(), True
-
-    def _started(self) -> Process:
-        process = Process(self._module)
-        self._all.add(process)
-        return process
-
-    def _give_back(self, process: Process, waits: bool) -> None:
-        with self._lock:
-            if waits:
-                self._free.append(process)
-            else:
-                self._all.discard(process)
-        if not waits:
-            process.end()
+            self._all.discard(process)
+        process.end()
 
 
 def _not_started(name: str, exc: OSError | None = None) -> SourceError:

@@ -15,7 +15,6 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,18 +25,20 @@ from tools.ingest.limits import LARGEST_TEXT
 from tools.ingest.readers import read_file
 
 _IDLE_SECONDS = 300.0
-_MOST_KEPT = 400 << 20  # bytes of memory, after which a fresh process is better than this one
+_MOST_USED = 400 << 10  # KiB of memory that it ever held, after which a fresh process is better than this one
 
 
 def serve(read: Callable[[dict[str, Any]], Iterator[Found]]) -> None:
     """Answers requests until the input ends, none comes for a while, or a reading has left too much behind."""
     try:
-        _serve(_own_output(), read)
+        _serve(read)
     finally:
         os._exit(1)  # at once, without what else would be put in order
 
 
-def _serve(out: IO[bytes], read: Callable[[dict[str, Any]], Iterator[Found]]) -> None:
+def _serve(read: Callable[[dict[str, Any]], Iterator[Found]]) -> None:
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what libraries print goes nowhere
     requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(sys.stdin.buffer, requests), daemon=True).start()
     while True:
@@ -48,9 +49,9 @@ def _serve(out: IO[bytes], read: Callable[[dict[str, Any]], Iterator[Found]]) ->
         _say(out, {"begun": True})
         _limit(request["seconds"], request["megabytes"])
         end = _answered(out, read, request)
-        _limit(None, None)
+        used = _limit(None, None)
         _say(out, end)
-        if "memory" in end or _memory_used() > _MOST_KEPT:
+        if "memory" in end or used > _MOST_USED:
             return
 
 
@@ -86,7 +87,7 @@ def _told(found: Found) -> dict[str, Any]:
 
 
 def _say(out: IO[bytes], told: dict[str, Any]) -> None:
-    out.write(json.dumps(told).encode() + b"\n")
+    out.write(json.dumps(told, ensure_ascii=False).encode(errors="replace") + b"\n")
     out.flush()
 
 
@@ -99,39 +100,22 @@ def _listen(requests: IO[bytes], taken: "queue.SimpleQueue[dict[str, Any]]") -> 
     os._exit(0)
 
 
-def _own_output() -> IO[bytes]:
-    """The pipe to the parent; what libraries print goes nowhere."""
-    own = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    return own
-
-
-def _limit(seconds: float | None, megabytes: int | None) -> None:
-    """Bounds the work and the memory of this process from now on; None: not any more."""
+def _limit(seconds: float | None, megabytes: int | None) -> int:
+    """Bounds the work and the memory of this process from now on, None: not any more; the KiB that it held at most."""
     if sys.platform == "win32":
-        return
+        return 0
     import resource
 
     used = time.process_time()
-    _set(resource.RLIMIT_CPU, resource.RLIM_INFINITY if seconds is None else math.ceil(used + seconds))
-    # What is reserved and not written to, as by threads, counts for RLIMIT_AS and hardly for this one.
-    _set(resource.RLIMIT_DATA, resource.RLIM_INFINITY if megabytes is None else megabytes << 20)
-
-
-def _set(limit: int, most: int) -> None:
-    """Sets a limit that can be raised again, as far as the system allows."""
-    import resource
-
-    _, hard = resource.getrlimit(limit)
-    soft = min((each for each in (most, hard) if each != resource.RLIM_INFINITY), default=resource.RLIM_INFINITY)
-    resource.setrlimit(limit, (soft, hard))
-
-
-def _memory_used() -> int:
-    """Bytes that this process holds at present; 0 where that is not told."""
-    with suppress(OSError):
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    return 0
+    # What is reserved and not written to, as by threads, counts for RLIMIT_AS and hardly for RLIMIT_DATA.
+    for limit, most in (
+        (resource.RLIMIT_CPU, resource.RLIM_INFINITY if seconds is None else math.ceil(used + seconds)),
+        (resource.RLIMIT_DATA, resource.RLIM_INFINITY if megabytes is None else megabytes << 20),
+    ):
+        _, hard = resource.getrlimit(limit)
+        soft = min((each for each in (most, hard) if each != resource.RLIM_INFINITY), default=resource.RLIM_INFINITY)
+        resource.setrlimit(limit, (soft, hard))  # so that it can be raised again, as far as the system allows
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def found_in(request: dict[str, Any]) -> Iterator[Found]:

@@ -13,6 +13,7 @@ from tools.language.sentences import clean
 from tools.passages import SOURCE_KINDS, Block, SourceDocument, SourceKind
 
 _BETWEEN = "\n\n"  # blocks
+_OF_BLOCK = tuple(each.name for each in fields(Block))
 _FIELDS = ("title", "url", "publisher", "kind", "date")
 # Encoded data, a picture in an address: as a word it would be a passage of megabytes. Other scripts have no spaces.
 _ENDLESS = re.compile(r"(?<![!-~])([!-~]{80})[!-~]{1000,}")
@@ -34,7 +35,7 @@ Found = SourceDocument | SourceError | Note
 def document_to_json(found: SourceDocument) -> dict[str, Any]:
     """The document as JSON has it; shallow, since a book has a hundred thousand blocks."""
     told = {each.name: getattr(found, each.name) for each in fields(found)}
-    blocks = [(b.text, b.form, b.level, b.page, b.last_page) for b in found.blocks]
+    blocks = [{name: getattr(block, name) for name in _OF_BLOCK} for block in found.blocks]
     return {**told, "left_out": dict(found.left_out), "blocks": blocks}
 
 
@@ -43,7 +44,7 @@ def document_from_json(told: Mapping[str, Any]) -> SourceDocument:
 
     Raises TypeError where they are others.
     """
-    return SourceDocument(**{**told, "blocks": tuple(Block(*block) for block in told.get("blocks", ()))})
+    return SourceDocument(**{**told, "blocks": tuple(Block(**block) for block in told.get("blocks", ()))})
 
 
 def unforeseen(name: str, exc: Exception) -> ReaderFailedError:

@@ -1,6 +1,9 @@
-"""What reading one file may take."""
+"""What reading one file may take, and what is said of one that takes more."""
 
+import signal
 from dataclasses import dataclass
+
+from tools.errors import SourceError
 
 LARGEST_TEXT = 20_000_000
 """Characters of one document at most."""
@@ -22,6 +25,25 @@ class Limits:
     advice: str = "Split it, or save it in another format."
     more_time: str = ""
     more_memory: str = ""
+
+    def problem(self, name: str, told: str, more: str = "") -> SourceError:
+        """That of a file which takes more than these limits."""
+        return SourceError(" ".join(filter(None, (f"{name}: {told}", self.advice))), hint=more)
+
+    def too_slow(self, name: str) -> SourceError:
+        return self.problem(name, f"takes too long to read (over {self.seconds:g} seconds).", self.more_time)
+
+    def too_large(self, name: str) -> SourceError:
+        told = f"unpacks to more than the {self.megabytes:,} MB of memory that reading it may take."
+        return self.problem(name, told, self.more_memory)
+
+    def ended(self, name: str, status: int) -> SourceError:
+        """That of a file whose reader is gone; status: its exit status, or the number of a signal below zero."""
+        if status == -signal.SIGXCPU:
+            return self.too_slow(name)
+        how = signal.Signals(-status).name if status < 0 else f"status {status}"
+        told = f"is damaged, or unpacks to more than {self.megabytes:,} MB of memory: it ended its reader ({how})."
+        return self.problem(name, told, self.more_memory)
 
 
 USUAL = Limits()

@@ -11,7 +11,7 @@ from tools.errors import SourceError
 from tools.ingest.documents import document_of_file
 from tools.ingest.packed import own_title
 from tools.ingest.raised import LOWERED, RAISED, written
-from tools.ingest.styles import form_of_name, is_contents
+from tools.ingest.styles import HYPHENS, form_of_name, is_contents
 from tools.passages import Block, BlockForm, SourceDocument
 
 _USUAL = "cp1252"
@@ -137,4 +137,4 @@ def _blocks(text: str, left_out: Counter[str]) -> Iterator[Block]:
 
 
 def _unsigned(text: str) -> str:
-    return re.sub("[\ue010-\ue013\ue020-\ue029]", "", text.replace(_BAR, "|"))
+    return re.sub("[\ue010-\ue013\ue020-\ue029]", "", text.replace(_BAR, "|")).translate(HYPHENS)

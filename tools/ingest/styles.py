@@ -1,4 +1,4 @@
-"""What the name of a word processor's style says that its paragraphs are."""
+"""What word processors have in common: what the name of a style says of its paragraphs, and hyphens."""
 
 import re
 
@@ -11,6 +11,8 @@ _HEADING = re.compile(
 )
 _CAPTIONS = {"caption", "beschriftung", "légende", "leyenda", "didascalia", "bijschrift", "legenda"}
 _CONTENTS = re.compile(r"toc ?\d|(?:toc|contents) heading|table of (?:figures|authorities)|index ?\d|contents ?\d")
+HYPHENS = {0xAD: None, 0x2011: "-"}
+"""Of a line's end that may come, and one that may not: as plain text has them."""
 _TITLES = {"title", "titel", "titre", "título", "titolo"}
 
 

@@ -12,6 +12,7 @@ from tools.ingest.html_tree import parse
 from tools.ingest.markup import blocks_of
 from tools.ingest.packed import Package, attr, local, opened
 from tools.ingest.raised import write_raised
+from tools.ingest.styles import HYPHENS
 from tools.ingest.tables import repeat_merged
 from tools.ingest.tidy import tidied
 from tools.ingest.word_parts import NOTES, Styles, prepare
@@ -60,7 +61,7 @@ def _html(root: Any, styles: Styles, notes: dict[str, Any], left_out: Counter[st
     made = mammoth.convert_to_html(
         file, style_map="\n".join(_MAP), include_default_style_map=False, include_embedded_style_map=False
     )
-    return str(made.value)
+    return str(made.value).translate(HYPHENS)
 
 
 def _blocks(html: str, left_out: Counter[str]) -> list[Block]:

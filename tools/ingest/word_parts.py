@@ -99,7 +99,7 @@ class _Prepared:
         """Changes an element; whether it stays with what is in it."""
         properties = child(each, f"{name}Pr")
         if name == "p":
-            return self._paragraph(each, properties)
+            return self._paragraph(each, properties) if len(each) else self._without(each)
         if name == "r" and properties is not None and self._styles.hide(properties, "rStyle"):
             return self._without(each, "hidden texts")
         if name == "sdt" and properties is not None and _is_on(child(properties, "showingPlcHdr")):

@@ -8,7 +8,7 @@ editor' that a source may well print, so that more is refused here than of passa
 import re
 from collections.abc import Callable
 
-from tools.language.addressed import speaks_by_rule
+from tools.language.addressed import speaks_to_the_writer
 
 _HOST = r"(?:[a-z0-9-]{1,63}\.){1,5}(?:com|org|net|io|info|example|edu|gov|co|uk|eu|ai|app|de|fr|test)"
 _ADDRESS = re.compile(  # 'Amazon.com' and 'ASP.NET' are names; to be sent there is another matter
@@ -40,7 +40,7 @@ _REQUEST = re.compile(
 _KINDS: dict[str, Callable[[str], object]] = {
     "address": _ADDRESS.search,
     "markup": _MARKUP.search,
-    "about the answer": lambda claim: _REQUEST.search(claim) or speaks_by_rule(claim),
+    "about the answer": lambda claim: _REQUEST.search(claim) or speaks_to_the_writer(claim),
 }
 
 
