@@ -231,6 +231,14 @@ def test_what_is_not_the_indexes_fault_removes_nothing(
     assert_whole(folder)
 
 
+def test_an_error_on_a_disk_without_room_is_taken_for_that(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chroma does not say that it could not write a file whole."""
+    said = RuntimeError("Error in compaction: Failed to apply logs to the hnsw segment writer")
+    assert isinstance(index_error("dense", folder, said), IndexDamagedError)
+    monkeypatch.setattr("tools.store.files._ROOM", shutil.disk_usage(folder).total)
+    assert isinstance(index_error("dense", folder, said), StoreFullError)
+
+
 def test_a_lock_that_is_not_had_removes_nothing(folder: Path) -> None:
     house, before = House(folder), makings(folder)
     with (

@@ -14,7 +14,7 @@ from tools.errors import ModelError, SourceError
 from tools.ingest.documents import printable
 from tools.ingest.html import html_document
 from tools.ingest.readers import READERS, Read, read_file
-from tools.passages import SourceDocument
+from tools.passages import Block, SourceDocument
 
 SPEECH = "The harbour was closed in May. Nobody had asked the fishermen."
 
@@ -50,7 +50,7 @@ def encrypted(tmp_path: Path, password: str, algorithm: str) -> Path:
 
 def test_plain_text(tmp_path: Path) -> None:
     found = one(write(tmp_path / "the_old-harbour.txt", SPEECH))
-    assert found == SourceDocument("the_old-harbour.txt", SPEECH, title="the old harbour")
+    assert found == SourceDocument("the_old-harbour.txt", SPEECH, title="the old harbour", blocks=(Block(SPEECH),))
 
 
 @pytest.mark.parametrize(
@@ -60,10 +60,10 @@ def test_plain_text(tmp_path: Path) -> None:
         (b"Caf\xe9 \x93quoted\x94 \x96 5\x80", "Café “quoted” – 5€"),
         ("Café".encode("utf-16"), "Café"),
         (codecs.BOM_UTF16_BE + "Café".encode("utf-16-be"), "Café"),
-        ("“Café” – the Ā.\r\nTwo".encode("utf-16-le"), "“Café” – the Ā.\nTwo"),
-        ("“Café” – the Ā.\r\nTwo".encode("utf-16-be"), "“Café” – the Ā.\nTwo"),
+        ("“Café” – the Ā.\r\nTwo".encode("utf-16-le"), "“Café” – the Ā.\n\nTwo"),
+        ("“Café” – the Ā.\r\nTwo".encode("utf-16-be"), "“Café” – the Ā.\n\nTwo"),
         ("Порт открыт, и всем это нравится.".encode("utf-16-le"), "Порт открыт, и всем это нравится."),
-        (b"one\r\ntwo\rthree", "one\ntwo\nthree"),
+        (b"one\r\ntwo\rthree", "one\n\ntwo\n\nthree"),
         (b"", ""),
     ],
 )

@@ -303,11 +303,11 @@ def test_a_book_in_its_order_without_its_navigation(tmp_path: Path) -> None:
 
 
 def test_a_chapter_that_is_no_xml_is_read_as_html(tmp_path: Path) -> None:
-    assert shown(one(epub(tmp_path / "a.epub", {"a": "<p>One<br>two <b>three</p>"}))) == [
+    assert shown(one(epub(tmp_path / "a.epub", {"a": "<p>One<br><br>two <b>three</p>"}))) == [
         "paragraph: One",
         "paragraph: two three",
     ]
-    with_control = epub(tmp_path / "b.epub", {"a": "<p>One<br>two <img src='a.png'>\x01 four</p>"})
+    with_control = epub(tmp_path / "b.epub", {"a": "<p>One<br><br>two <img src='a.png'>\x01 four</p>"})
     assert shown(one(with_control)) == ["paragraph: One", "paragraph: two four"]
 
 

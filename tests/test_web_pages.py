@@ -71,7 +71,7 @@ async def test_a_page_as_it_comes_from_a_site() -> None:
 def test_plain_text() -> None:
     text = "\r\n".join(STORY)
     found = read_page(FetchedPage("https://gazette.example/a.txt", "text/plain", text.encode()))
-    assert found.text == "\n".join(STORY)
+    assert found.text == "\n\n".join(STORY)
     assert (found.title, found.url) == ("a", "https://gazette.example/a.txt")
     long = read_page(FetchedPage(URL, "text/plain", b"word " * 100_000))
     assert len(long.text) <= LONGEST_TEXT

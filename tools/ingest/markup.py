@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from tools.ingest.lines import paragraphs
 from tools.ingest.plain import text_blocks
 from tools.passages import Block, BlockForm
 
@@ -25,7 +24,7 @@ _SILENT = SILENT | {"svg", "math"}
 _LONGEST_VALUE = 60  # words
 _NOTES = frozenset("doc-footnote doc-endnote footnote endnote rearnote".split())
 _BREAK = "\x1e"  # where a line was broken on purpose; no text has this character
-_BULLET = re.compile(r"[•·▪●◦‣§]\s+(?=\S)")
+_BREAKS = re.compile(f"{_BREAK}[ \\t\\n\\r]*{_BREAK}")
 
 
 def blocks_of(root: Any) -> Iterator[Block]:
@@ -127,28 +126,10 @@ def _text(element: Any, tables: bool = True) -> str:
 
 
 def _block(text: str, form: BlockForm, level: int = 0) -> Iterator[Block]:
-    """A block, or one for each line or paragraph that breaks make of the text."""
-    if form == "heading" or _BREAK not in text:
-        texts = [_folded(text)]
-    else:
-        lines = [_folded(line) for line in text.split(_BREAK)]
-        texts = [said for chunk in _chunks(lines) for said in paragraphs(chunk)]
-    for said in texts:
-        if mark := _BULLET.match(said) if form == "paragraph" else None:
-            yield Block(said[mark.end() :], "item")
-        elif said:
+    """A block, or one for each paragraph that breaks make of the text."""
+    for part in [text] if form == "heading" else _BREAKS.split(text):
+        if said := _folded(part):
             yield Block(said, form, level)
-
-
-def _chunks(lines: list[str]) -> Iterator[list[str]]:
-    """The lines between empty lines."""
-    chunk: list[str] = []
-    for line in (*lines, ""):
-        if line:
-            chunk.append(line)
-        elif chunk:
-            yield chunk
-            chunk = []
 
 
 def _folded(text: str) -> str:

@@ -100,22 +100,9 @@ def write_raised(root: Any) -> int:
 
 
 def _before(element: Any) -> str:
-    """The end of the text that stands before an element in its paragraph."""
-    found = ""
-    for _ in range(_BEFORE):
-        sibling = element.getprevious()
-        if sibling is not None:
-            found = (sibling.tail or "") + found
-            if len(found) >= _BEFORE or sibling.tag in _BLOCKS:
-                break
-            found = ("".join(sibling.itertext()) if isinstance(sibling.tag, str) else "")[-_BEFORE:] + found
-            element = sibling
-            continue
-        parent = element.getparent()
-        if parent is None:
-            break
-        found = (parent.text or "") + found
-        if parent.tag in _BLOCKS:
-            break
-        element = parent
-    return found[-_BEFORE:]
+    """The end of the text that stands right before an element in its paragraph."""
+    last = element.getprevious()
+    if last is None:
+        return ((element.getparent().text if element.getparent() is not None else "") or "")[-_BEFORE:]
+    inside = "" if last.tag in _BLOCKS or not isinstance(last.tag, str) else "".join(last.itertext())
+    return f"{inside}{last.tail or ''}"[-_BEFORE:]

@@ -13,7 +13,6 @@ _NOTE_MARK = re.compile(
     r"[\[(]?\s*(?:\d{1,4}|[a-z]{1,3}|[ivxlc]{1,6}|[*†‡§¶]{1,3}|note \d+|nb \d+)\s*[\])]?[.:]?", re.IGNORECASE
 )
 _BACK = re.compile(r"[\W\d_]*(?:back|return|jump up|a?)?[\W\d_]*", re.IGNORECASE)
-_ANCHOR = re.compile(r"[¶#§🔗⚓\s]*|\[?edit\]?|\[?edit source\]?|permalink|anchor|link", re.IGNORECASE)
 _CODE = ("code", "samp", "kbd", "tt")
 STRUCK = ("del", "s", "strike")
 """What an author takes back and leaves to be seen."""
@@ -37,7 +36,6 @@ def tidied(root: Any) -> Counter[str]:
             "code blocks": _drop(root, (pre for pre in root.iter("pre") if _is_code(pre))),
         }
     )
-    _drop(root, (a for a in root.iter("a") if _is_anchor(a)))
     _mark_notes(root)
     return counts
 
@@ -69,21 +67,8 @@ def _drop(root: Any, found: Iterator[Any]) -> int:
 def _is_code(pre: Any) -> bool:
     """A listing; a text that is merely set as it was typed, such as an RFC, has no mark of code."""
     around = [pre, *(up for up, _ in zip(pre.iterancestors(), range(3), strict=False))]
-    inside = [child for child in pre if isinstance(child.tag, str)]
-    typed = any(child.tag in _CODE for child in inside) and all(
-        child.tag in (*_CODE, "input", "button", "br") for child in inside
-    )
-    loose = (pre.text or "").strip() or any((child.tail or "").strip() for child in pre)
-    return any(_CODE_CLASS.search(e.get("class") or "") for e in around) or (typed and not loose)
-
-
-def _is_anchor(link: Any) -> bool:
-    """A link that only gives a heading its address, or leads to its editing."""
-    name = f"{link.get('class') or ''} {link.getparent().get('class') if link.getparent() is not None else ''}"
-    text = "".join(link.itertext()).strip()
-    if not _ANCHOR.fullmatch(text) or len(link.xpath(".//img")):
-        return False
-    return (link.get("href") or "").startswith("#") or "anchor" in name or "edit" in name or "headerlink" in name
+    typed = len(pre) > 0 and all(child.tag in _CODE for child in pre) and not (pre.text or "").strip()
+    return typed or any(_CODE_CLASS.search(e.get("class") or "") for e in around)
 
 
 def _mark_notes(root: Any) -> None:

@@ -141,6 +141,10 @@ class ChromaIndex(ABC):
         with self._errors():
             return sum(c.count() for c in self._mine())
 
+    def finds(self, entries: Sequence[Entry]) -> bool:
+        found = [self.search(vector, [collection], 1) for collection, _, vector in entries]
+        return sum(bool(hits) and hits[0][1] >= _NEAR for hits in found) >= _FOUND * len(entries)
+
     def _drop(self, name: str) -> None:
         self._open().delete_collection(name)
 
@@ -198,10 +202,6 @@ class DenseIndex(ChromaIndex):
     def close(self) -> None:
         """As `reopen`: there is nothing else to release."""
         self.reopen()
-
-    def finds(self, entries: Sequence[Entry]) -> bool:
-        found = [self.search(vector, [collection], 1) for collection, _, vector in entries]
-        return sum(bool(hits) and hits[0][1] >= _NEAR for hits in found) >= _FOUND * len(entries)
 
     def is_worn(self) -> bool:
         """A graph keeps the place of every vector that was ever in it, on disk and in memory, and grows with each

@@ -12,7 +12,6 @@ two copies may not use one server at once; one that was put back from a backup n
 
 import re
 import threading
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,10 +20,12 @@ from tools.budget import current_budget
 from tools.errors import ProviderDownError, SettingsError, SteelmanError
 from tools.net.causes import cause
 from tools.net.http import is_local, status_error, without_login
-from tools.store.dense import ChromaIndex, Entry, silence_telemetry
+from tools.store.dense import ChromaIndex, silence_telemetry
+from tools.store.files import damaged, is_outside
 
 _FLOATS = 1_000_000  # of one request: servers refuse bodies of some tens of megabytes
 _PAGE = 100
+_GRAPH_AT_FAULT = "hnsw"  # in a server's words where it cannot read the vector files of a collection
 _START = "Start it (`chroma run --path FOLDER --port PORT`), or "
 _DATA_SAFE = "Your documents are safe in the store; the index catches up with it by itself."
 
@@ -36,7 +37,8 @@ class DenseServer(ChromaIndex):
     token: sent as `x-chroma-token` and as a bearer token; Chroma by itself asks for none, a proxy before it may.
     seconds: the longest silence of the server; a whole request may take a few times that, and within a run its time.
 
-    All methods raise ProviderDownError when the server cannot be reached, refuses the token or fails.
+    All methods raise ProviderDownError when the server cannot be reached, refuses the token or fails, and
+    IndexDamagedError when it cannot read its vector files.
     """
 
     survives = True
@@ -69,10 +71,6 @@ class DenseServer(ChromaIndex):
                 self._drop(self._number_name)
             for collection in self._mine():
                 self._drop(collection.name)
-
-    def finds(self, entries: Sequence[Entry]) -> bool:
-        """Taken for granted: the server opens its files, and answers for them."""
-        return True
 
     def is_worn(self) -> bool:
         """Never: what the server's graphs hold is not seen from here."""
@@ -149,7 +147,7 @@ class _ServerErrors(AbstractContextManager[None]):
         if exc is None or isinstance(exc, SteelmanError):
             return
         import httpx
-        from chromadb.errors import AuthorizationError, ChromaAuthError, ChromaError
+        from chromadb.errors import AuthorizationError, ChromaAuthError, ChromaError, InternalError
 
         server = f"the Chroma server at {self._address}"
         if isinstance(exc, ChromaAuthError | AuthorizationError):
@@ -162,6 +160,8 @@ class _ServerErrors(AbstractContextManager[None]):
                 f"the settings to use the embedded index. {_DATA_SAFE}",
                 hint=_START,
             ) from exc
+        if isinstance(exc, InternalError) and _GRAPH_AT_FAULT in str(exc) and not is_outside(str(exc)):
+            raise damaged(ChromaIndex.name, f"on {server}", exc) from exc
         # Chroma's client raises a bare `Exception` for a reply that it does not know.
         if type(exc) is Exception or isinstance(exc, ChromaError | ValueError | KeyError | TypeError):
             said = " ".join(str(exc).split())[:200]

@@ -1,6 +1,7 @@
 """The folder of an index on this machine, with the number of the last change that it holds."""
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from tools.disk import disk_errors, full_error
@@ -8,6 +9,7 @@ from tools.errors import IndexDamagedError, StoreError
 
 NUMBER = "NUMBER"
 _FULL = ("No space left", "disk is full", "Disk quota")
+_ROOM = 5_000_000  # bytes
 _OUTSIDE = (
     *("Permission denied", "Read-only file system", "readonly database", "Too many open files", "LockBusy"),
     *("Cannot allocate memory", "database is locked", "database table is locked"),
@@ -42,20 +44,39 @@ class IndexFolder:
             self.folder.mkdir(parents=True)
 
 
-def index_error(name: str, where: object, exc: BaseException) -> StoreError:
+def index_error(name: str, folder: Path, exc: BaseException) -> StoreError:
     """An index's own words for a failure, as IndexDamagedError where its files may be at fault, else as an error that
     says what is."""
     text = str(exc)
-    if isinstance(where, Path) and any(words in text for words in _FULL):
-        return full_error(where)
-    if any(words in text for words in (*_FULL, *_OUTSIDE)):
-        return StoreError(f"the {name} index in {where} cannot be used now ({text}). Put that right, then try again.")
+    if any(words in text for words in _FULL) or _is_short_of_room(folder):
+        return full_error(folder)
+    if is_outside(text):
+        return StoreError(f"the {name} index in {folder} cannot be used now ({text}). Put that right, then try again.")
+    return damaged(name, f"in {folder}", exc)
+
+
+def damaged(name: str, where: str, exc: BaseException) -> IndexDamagedError:
+    """That the index is at fault, which has it made again."""
     hint = "Make it again: `python -m agent rebuild`."
     error = IndexDamagedError(
-        f"the {name} index in {where} cannot be used ({text}). {hint} Your documents are safe in the store.", hint=hint
+        f"the {name} index {where} cannot be used ({exc}). {hint} Your documents are safe in the store.", hint=hint
     )
     error.index = name
     return error
+
+
+def is_outside(text: str) -> bool:
+    """Whether an error's words blame something else than the index."""
+    return any(words in text for words in (*_FULL, *_OUTSIDE))
+
+
+def _is_short_of_room(folder: Path) -> bool:
+    """Whether the largest of the files would not fit on the disk once more: Chroma, which writes whole files, does not
+    say so when one did not fit."""
+    with suppress(OSError):
+        largest = max((f.stat().st_size for f in folder.rglob("*") if f.is_file()), default=0)
+        return shutil.disk_usage(folder).free < largest + _ROOM
+    return False
 
 
 def is_panic(exc: BaseException) -> bool:

@@ -19,7 +19,7 @@ from tools.disk import disk_errors, keep_folder_private, sync_folder
 from tools.errors import IndexDamagedError, StoreBusyError
 from tools.store.changes import Position
 from tools.store.dense import Entry, Index
-from tools.store.files import index_error
+from tools.store.files import damaged
 from tools.store.locks import index_lock, writer
 from tools.store.store import Store
 
@@ -209,7 +209,7 @@ class Upkeep:
         elif opening and not self._index.finds(self._known(position)):
             trouble = "a search for what it holds does not find that"
         if trouble:
-            raise index_error(self.name, self._lock.parent, ValueError(trouble)) from ValueError(trouble)
+            raise damaged(self.name, f"in {self._lock.parent}", cause := ValueError(trouble)) from cause
 
     def _known(self, position: Position) -> list[Entry]:
         """Some passages that the index has to hold."""
