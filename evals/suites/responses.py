@@ -162,29 +162,24 @@ def _thesis_item(row: Row) -> Item:
     return Item(f"theses {row.number}", question, _sides(question), sentences, gold=row.text("thesis"))
 
 
-def _sides(text: str) -> tuple[str, ...]:
-    """The two words that answer a question or a claim, each with it; nothing where it asks for anything else."""
-    words = ANSWERS.get(read_question(text).kind, ())
+def _sides(text: str, kind: str = "") -> tuple[str, ...]:
+    """The two words that answer a text of that kind, each with it; nothing where it asks for anything else."""
+    words = ANSWERS.get(kind or read_question(text).kind, ())
     return tuple(f"{word}: {text}" for word in words)
-
-
-def _claimed(claim: str) -> tuple[str, ...]:
-    """Agreeing with a claim, and disagreeing with it."""
-    return tuple(f"{word}: {claim}" for word in ANSWERS["claim"])
 
 
 def _stance_item(row: Row) -> Item:
     claim, label = row.text("claim"), row.text("label").strip().casefold()
     if label not in _LABELS:
         raise row.wrong(f"'label' is {label!r}; support or oppose is needed. Leave texts without a stance out.")
-    return Item(f"stances {row.number}", claim, _claimed(claim), (row.text("text"),), gold=_LABELS[label])
+    return Item(f"stances {row.number}", claim, _sides(claim, "claim"), (row.text("text"),), gold=_LABELS[label])
 
 
 def _evidence_item(row: Row) -> Item:
     claim, question = row.text("claim", default=""), row.text("question", default="")
     if not claim and not question:
         raise row.wrong("'claim' is missing, and so is 'question'. One of them is needed.")
-    sides = _claimed(claim) if claim else _sides(question)
+    sides = _sides(claim, "claim") if claim else _sides(question)
     if not sides:
         raise row.wrong("'question' asks for nothing that a sentence is for or against. Give a 'claim' instead.")
     score = row.values.get("score")
