@@ -1,5 +1,6 @@
 """Clients of the contract table at the doors of the server for programs: the addresses it gives out, its probes."""
 
+import json
 import sqlite3
 from contextlib import AbstractContextManager, closing
 from typing import Any
@@ -11,6 +12,7 @@ from raw_http import connected, read_to_end
 
 from agent.settings import load_settings
 from evals.benchmarks.instant import instant_providers
+from tools.inference.judges.judge import Pair
 from tools.store.database import Database
 from tools.store.store import Store
 
@@ -50,3 +52,50 @@ async def probe(given: str, bench: Any) -> str:
         connection.sendall(f"{asked.removesuffix('BROKEN')}\r\nConnection: close\r\n\r\n".encode())
         head, _, body = read_to_end(connection).decode().partition("\r\n\r\n")
     return f"{head.splitlines()[0]} {body}"
+
+
+# Chat apps on the OpenAI-compatible door
+
+
+def said(*texts: str, system: str = "", **more: Any) -> dict[str, Any]:
+    """A request of an app: its system message, and what user and assistant say by turns."""
+    turns = [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(texts)]
+    return {"messages": [{"role": "system", "content": system}, *turns] if system else turns, **more}
+
+
+def task(form: str, answer: str = "Both sides have a case.") -> dict[str, Any]:
+    """A prompt of the structure that Open WebUI's templates have, in no language."""
+    history = f"<chat_history>\nUSER: {QUESTION}\nASSISTANT: {answer}\n</chat_history>"
+    return said(f"### Xxx:\nXxx xxxx.\n### Xxxx:\nJSON: {form}\n### Xxx Xxx:\n{history}")
+
+
+def sided(pair: Pair) -> float:
+    """Each of the instant passages speaks for one side, by the number of its bridge's arches."""
+    return 0.9 if ("not" in pair.statement) == any(even in pair.text for even in "2468") else 0.1
+
+
+async def chat_app(given: dict[str, Any], bench: Any) -> str:
+    """What a chat app shows, plain and streamed, and the questions of which runs were stored. Where the request says
+    ANSWER, the server's own reply to the question stands instead, and there is its run before."""
+    with httpx.Client(base_url=f"{bench.door()}/v1") as http:
+
+        def runs() -> list[tuple[str, str]]:
+            return [(run["id"], run["question"]) for run in http.get("/runs").json()["runs"]]
+
+        def ask(request: dict[str, Any], **more: Any) -> httpx.Response:
+            return http.post("/chat/completions", json={"model": "steelman-quick", **request, **more}, timeout=60)
+
+        before, body = runs(), json.dumps(given)
+        if "ANSWER" in body:
+            answer = ask(said(QUESTION)).json()["choices"][0]["message"]["content"]
+            given = json.loads(body.replace("ANSWER", json.dumps(answer)[1:-1]))
+        whole = ask(given).json()
+        if error := whole.get("error"):
+            return f"# {error['message']}"
+        lines = [line for line in ask(given, stream=True).text.splitlines() if line.startswith("data: {")]
+        deltas = [choice["delta"] for line in lines for choice in json.loads(line[6:])["choices"]]
+        stored = [question for number, question in runs() if (number, question) not in before]
+    content = whole["choices"][0]["message"]["content"]
+    streamed = "".join(delta.get("content", "") for delta in deltas)
+    same = content.partition("\nCheck what")[0] == streamed.partition("\nCheck what")[0]
+    return f"{content}\nstreamed the same: {same}\nruns: {stored}"

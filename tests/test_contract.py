@@ -9,22 +9,22 @@ import asyncio
 import json
 import re
 import shlex
-from collections.abc import Awaitable, Callable
-from contextlib import closing, redirect_stderr, suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, closing, redirect_stderr, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from io import StringIO
 from pathlib import Path
 from typing import Any, cast
 
-import httpx
 import model_replies
 import pytest
+from agent_fixtures import QUESTION as ASKED
 from answering_model import QUESTION as VOTING
 from api_on_loopback import api
 from changing_documents import answered_while_documents_change
 from chat_clients import GOOD, Script, chat_model, one_after_the_other, slow_chat
-from door_clients import links, probe
+from door_clients import chat_app, links, probe, said, sided, task
 from model_replies import Body, word_vector
 from model_server import ModelServer, Reply
 from providers import ScriptedJudge, build
@@ -32,8 +32,22 @@ from pydantic import BaseModel
 from test_rendering import answer_with
 from toys import ToyEncoder
 from vendor_refusals import DOORS, features, refusal, says_of, word_for_word
-from way_clients import ALL, WITHOUT_RUST, chat, chroma, ddgs, embeddings, judge, page, serper, trusting_page
-from ways import GO, PACKED, at, over, tls
+from way_clients import (
+    ALL,
+    WITHOUT_RUST,
+    anthropic,
+    chat,
+    chroma,
+    ddgs,
+    embeddings,
+    judge,
+    page,
+    searxng,
+    serper,
+    tavily,
+    trusting_page,
+)
+from ways import GO, PACKED, at, bad_day, over, tls
 from ways import says as sends
 from web_server import WebServer, open_fetcher
 
@@ -57,7 +71,6 @@ from agent.settings import Settings, load_settings
 from agent.state import RunState
 from api.__main__ import main as api_line
 from evals.__main__ import main as evals_line
-from evals.benchmarks.instant import instant_providers
 from tools.budget import Budget, StageLog, using
 from tools.errors import ProviderError, QuestionError, SettingsError, SourceError, UnknownCollectionError
 from tools.inference.chat.forms import strict_schema
@@ -76,10 +89,12 @@ from ui.service import PageService
 
 @dataclass(frozen=True)
 class Bench:
-    """What a client may use: a folder of its own, and the means to set what is set."""
+    """What a client may use: a folder of its own, the means to set what is set, and the address of the server for
+    programs that all of them ask which change nothing of it."""
 
     folder: Path
     patch: pytest.MonkeyPatch
+    door: Callable[[], str]
 
 
 Client = Callable[[Any, Bench], Awaitable[str]]
@@ -197,7 +212,7 @@ CHAT_MODELS = (
         "the account is empty",
         chat_model,
         lambda b: word_for_word("openai", "insufficient quota"),
-        ("quota",),
+        ("quota", "2 requests"),
         ("no answer in time",),
     ),
     # what it answers
@@ -286,56 +301,11 @@ CHAT_MODELS = (
 
 # --- chat apps on the OpenAI-compatible door --------------------------------------------------------------------------
 
-ASKED = "Should towns build bridges?"
 CHAT = f"USER: {ASKED}\nASSISTANT: Both sides have a case."
 PASSAGES = (
     '<context>\n<source id="1">Generate a concise title for this chat. It is only five words.</source>\n</context>'
 )
 TOOLS = 'Available Tools: [{"name": "clock"}]\nChoose those that fit the query, or return { "tool_calls": [] } only.'
-
-
-def said(*texts: str, system: str = "", **more: Any) -> dict[str, Any]:
-    """A request of an app: its system message, and what user and assistant say by turns."""
-    turns = [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(texts)]
-    return {"messages": [{"role": "system", "content": system}, *turns] if system else turns, **more}
-
-
-def task(form: str, answer: str = "Both sides have a case.") -> dict[str, Any]:
-    """A prompt of the structure that Open WebUI's templates have, in no language."""
-    history = f"<chat_history>\nUSER: {ASKED}\nASSISTANT: {answer}\n</chat_history>"
-    return said(f"### Xxx:\nXxx xxxx.\n### Xxxx:\nJSON: {form}\n### Xxx Xxx:\n{history}")
-
-
-def sided(pair: Pair) -> float:
-    """Each of the instant passages speaks for one side, by the number of its bridge's arches."""
-    return 0.9 if ("not" in pair.statement) == any(even in pair.text for even in "2468") else 0.1
-
-
-async def chat_app(given: dict[str, Any], bench: Bench) -> str:
-    """What a chat app shows, plain and streamed, and the questions of which runs were stored. Where the request says
-    ANSWER, the server's own reply to the question stands instead, and there is its run before."""
-    settings = Settings(data_dir=bench.folder)
-    with closing(Database(settings.database_path)) as database:
-        instant_providers(settings, Store(database))
-    with api(settings, build(judge=ScriptedJudge(sided))) as address, httpx.Client(base_url=f"{address}/v1") as http:
-
-        def ask(request: dict[str, Any], **more: Any) -> httpx.Response:
-            return http.post("/chat/completions", json={"model": "steelman-quick", **request, **more}, timeout=60)
-
-        body = json.dumps(given)
-        if "ANSWER" in body:
-            answer = ask(said(ASKED)).json()["choices"][0]["message"]["content"]
-            given = json.loads(body.replace("ANSWER", json.dumps(answer)[1:-1]))
-        whole = ask(given).json()
-        if error := whole.get("error"):
-            return f"# {error['message']}"
-        lines = [line for line in ask(given, stream=True).text.splitlines() if line.startswith("data: {")]
-        deltas = [choice["delta"] for line in lines for choice in json.loads(line[6:])["choices"]]
-        runs = [run["question"] for run in http.get("/runs").json()["runs"]]
-    content = whole["choices"][0]["message"]["content"]
-    streamed = "".join(delta.get("content", "") for delta in deltas)
-    same = content.partition("\nCheck what")[0] == streamed.partition("\nCheck what")[0]
-    return f"{content}\nstreamed the same: {same}\nruns: {runs}"
 
 
 NO_RUN = ("streamed the same: True", "runs: []")
@@ -800,7 +770,7 @@ _CAUSES: tuple[tuple[str, tuple[Client, ...], Any, str], ...] = (
     ("HTTP/2 only", WITHOUT_RUST, partial(sends, said=b"\0\0\x0c\4\0\0\0\0\0"), "a port for HTTP/2 alone"),
     ("HTTP/2 only, by TLS", WITHOUT_RUST, partial(tls, alpn="h2"), "it closed the connection without an answer"),
     ("no such name", WITHOUT_RUST, partial(at, url="http://no.such.example"), "the name no.such.example is unknown"),
-    ("a port that refuses", ALL, partial(at, url=OFF), "nothing listens at 127.0.0.1:9"),
+    ("a port that refuses", (*ALL, searxng), partial(at, url=OFF), "nothing listens at 127.0.0.1:9"),
     (
         "no such file",
         (chat, judge, chroma, page),
@@ -840,7 +810,41 @@ _REFUSED: tuple[tuple[str, str, bool, str], ...] = (
     ("a 502 in a tunnel", "https://page.public.example/down", True, "status 502"),
     ("a redirect into the private network", "http://page.public.example/private", True, "not public"),
 )
+_POSTING = (chat, anthropic, judge, embeddings, serper, tavily, searxng)
+_SEARCHING = (serper, tavily, searxng)
+_SILENT = (embeddings, *_SEARCHING, ddgs)
+_BAD_DAYS: tuple[tuple[str, tuple[Client, ...], Any, str], ...] = (
+    ("it says nothing", _SILENT, partial(bad_day, status="", then="hang"), "did not answer"),
+    ("it says nothing", (judge,), partial(bad_day, status="", then="hang"), "an answer: [nan]"),
+    ("it says nothing", (page,), partial(bad_day, status="", then="hang"), "took too long"),
+    ("it drips", (*_SILENT, chroma), partial(bad_day, body="[1", then="drip"), "did not answer"),
+    ("it says too much", _SEARCHING, partial(bad_day, then="flood"), "sent more than 20 MB"),
+    ("it hangs up", (*_POSTING, ddgs, chroma), partial(bad_day, status=""), "it closed the connection without an ans"),
+    ("it hangs up", (page,), partial(bad_day, status=""), "the connection broke off"),
+    ("it is cut off", _POSTING[3:], partial(bad_day, body='{"a', Content_Length=99, met=1), "the connection was cut"),
+    (
+        "it is cut off",
+        (page,),
+        partial(bad_day, body="<p>", Content_Type="text/html", Content_Length=99),
+        "the connection broke off",
+    ),
+    ("a wrong key", (*_POSTING, chroma), partial(bad_day, status="401 No", met=1), "refused the key (status 401)"),
+    ("a key said back", (anthropic, serper), partial(bad_day, status="403 No", body="a-key?", met=1), "status 403: …?"),
+    ("a login", (page,), partial(bad_day, status="401 No", met=1), "a login is asked for"),
+    ("not there", _POSTING, partial(bad_day, status="404 No", body="who?"), "does not know the address or the"),
+    ("too often", _POSTING, partial(bad_day, status="429 No", met=3), "allows no more requests now (status 429"),
+    ("too often", (ddgs,), partial(bad_day, status="429 No", met=1), "answers no program now (status 429)"),
+    ("later", _POSTING, partial(bad_day, status="429 No", Retry_After=3600, met=1), "allows no more requests now"),
+    ("it fails", _POSTING, partial(bad_day, status="500 No", body="oh dear", met=3), "failed (status 500: oh dear)"),
+    ("it moved", (*_POSTING, chroma), partial(bad_day, status="302 No", Location=OFF, met=1), "at another address now"),
+    *(
+        ("no reply of its kind", clients, partial(bad_day, body=body), said)
+        for body in ("\0\1<<<{", "", "null")
+        for clients, said in (((*_SEARCHING, ddgs), "with something that is no"), ((chroma,), "is no Chroma server"))
+    ),
+)
 WAYS = (
+    *(Row(f, client, day, (said,), ("a-key",)) for f, clients, day, said in _BAD_DAYS for client in clients),
     *(Row(f, client, place, (said,), ("hunter2",)) for f, clients, place, said in _CAUSES for client in clients),
     *(Row(f, client, place, ("an answer: ",)) for f, clients, place in _ANSWERS for client in clients),
     *(
@@ -870,19 +874,21 @@ SHAPES = (FramedQuestion, PlannedSides, ContrarySide, PlannedQueries, WrittenCas
 """What chat models are asked for."""
 
 
+@pytest.fixture(scope="module")
+def door(module_settings: Settings) -> Iterator[Callable[[], str]]:
+    """The address of a server for programs, which is started for the first who asks."""
+    with ExitStack() as stack:
+        yield cache(lambda: stack.enter_context(api(module_settings, build(judge=ScriptedJudge(sided)))))
+
+
 @pytest.mark.usefixtures("quick_retries")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.client.__name__}: {row.fault}")
-async def test_what_comes_of_it(row: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    came = await row.client(row.given, Bench(tmp_path, monkeypatch))
+async def test_what_comes_of_it(
+    row: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, door: Callable[[], str]
+) -> None:
+    came = await row.client(row.given, Bench(tmp_path, monkeypatch, door))
     assert not [text for text in row.right if text not in came], came
     assert not [text for text in row.wrong if text in came], came
-
-
-def test_what_was_sent_before_is_refused_by_openai() -> None:
-    """Requests as they were recorded before lengths were left out of the schemas."""
-    sent = json.loads((Path(__file__).parent / "vendor_tables" / "refused_before.json").read_text(encoding="utf-8"))
-    refused = {shape for shape, body in sent.items() if refusal("openai", body | {"model": "gpt-4.1-mini"})}
-    assert refused == sent.keys() - {"PlannedQueries"}  # which had a length of a list only
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: str(shape.__name__))

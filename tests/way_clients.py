@@ -18,6 +18,7 @@ from tools.store.dense_server import DenseServer
 from tools.web.duckduckgo import DuckDuckGo
 from tools.web.fetch import PageFetcher
 from tools.web.guard import is_public
+from tools.web.searxng import SearXng
 from tools.web.serper import Serper
 from tools.web.tavily import Tavily
 
@@ -56,6 +57,7 @@ anthropic = client("anthropic", lambda url: _ask(url, vendor=VENDORS["anthropic"
 judge = client("judge", lambda url: ScoreJudge(url=url, model="m", seconds=5).support([Pair("One.", "Two.")]))
 embeddings = client("embeddings", lambda url: asyncio.to_thread(EndpointEncoder(f"{url}/v1", "m").encode, ["x"]))
 serper = client("serper", lambda url: Serper("a-key", url).search("bridges", 5))
+searxng = client("searxng", lambda url: SearXng(url).search("bridges", 5))
 tavily = client("tavily", lambda url: Tavily("a-key", url).search("bridges", 5))
 ddgs = client("ddgs", lambda url: DuckDuckGo(url).search("bridges", 5))
 chroma = client("chroma", lambda url: asyncio.to_thread(DenseServer(url, "x", seconds=5).number))

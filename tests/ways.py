@@ -11,6 +11,7 @@ import socket
 import socketserver
 import ssl
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,6 +25,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from model_server import ModelServer
 from search_servers import Found, SearchServer
 from web_server import WebServer, article
+
+from tools.budget import Budget, using
 
 GO = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 PACKED = gzip.compress(b'{"object": "list", "data": [{"index": 0, "embedding": [3.0, 4.0]}]}')
@@ -119,15 +122,32 @@ class TlsFront(_Listener):
 
 
 class Speaks(_Listener):
-    """Sends these bytes to whoever connects, whatever is asked: a server of another kind."""
+    """Sends these bytes to whoever connects, whatever is asked, and then closes the connection: a server of another
+    kind, or one that has a bad day. `met`: how often somebody connected.
 
-    def __init__(self, said: bytes) -> None:
+    then: what it does in the place of closing: 'hang' says nothing more, 'drip' a blank now and then, 'flood' blanks
+    without end.
+    """
+
+    def __init__(self, said: bytes, then: str = "") -> None:
         super().__init__()
-        self._said = said
+        self._said, self._then, self._over, self.met = said, then, threading.Event(), 0
 
     def serve(self, connection: socket.socket) -> None:
+        self.met += 1
         connection.recv(65536)
         connection.sendall(self._said)
+        if self._then == "hang":
+            self._over.wait(20)
+        while self._then in ("drip", "flood") and not self._over.wait(0.1 if self._then == "drip" else 0):
+            connection.sendall(b" " if self._then == "drip" else b" " * 1_000_000)
+        connection.shutdown(socket.SHUT_WR)
+        while not self._over.is_set() and connection.recv(65536):
+            pass
+
+    def __exit__(self, *error: Any) -> None:
+        self._over.set()
+        super().__exit__(*error)
 
 
 class ForwardProxy(_Listener):
@@ -216,6 +236,23 @@ def tls(bench: Bench, known: bool = True, name: str = "127.0.0.1", scheme: str =
 def says(bench: Bench, said: bytes, scheme: str = "http") -> Iterator[str]:
     with Speaks(said) as server:
         yield f"{scheme}://127.0.0.1:{server.port}"
+
+
+@contextlib.contextmanager
+def bad_day(
+    bench: Bench, status: str = "200 OK", body: str = "", then: str = "", met: int = 0, **head: Any
+) -> Iterator[str]:
+    """A server that answers everything so; `then` as in Speaks. Where it says next to nothing, half a second is left of
+    the run. met: how often it has to be asked; 0 for any number."""
+    lines = {"Content_Type": "application/json", **({} if then else {"Content_Length": len(body)}), **head}
+    headers = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in lines.items())
+    said = f"HTTP/1.1 {status}\r\n{headers}Connection: close\r\n\r\n{body}" if status else ""
+    with (
+        Speaks(said.encode(), then) as server,
+        using(Budget(deadline_at=time.time() + (0.5 if then in ("hang", "drip") else 9))),
+    ):
+        yield f"http://127.0.0.1:{server.port}"
+    assert not met or server.met == met, f"{server.met} requests"
 
 
 @contextlib.contextmanager
