@@ -32,7 +32,7 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with given_back(), open_service(settings, opening) as service, mounted.mcp_over(service) as app.state.mcp:
+        async with given_back(), open_service(settings, opening) as service, app.state.mcp.run():
             app.state.service = service
             service.on_end = figures.run_ended
             figures.watch_runs(lambda: len(service.runs.at_work), settings.api_runs)
@@ -58,10 +58,15 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
         for router in (getattr(family, "listing", None), family.router):
             if router:
                 app.include_router(router)
-    app.router.routes.extend(mounted.routes())
+    app.state.mcp = mounted.mount(app, settings)
+    app.mount(server.ASSETS, server.assets())
     app.openapi = partial(openapi_of, app)  # type: ignore[method-assign]  # as its documentation says
+    _guard(app, settings, figures)
+    return app
+
+
+def _guard(app: FastAPI, settings: Settings, figures: Metrics) -> None:
     app.add_middleware(Guard, settings=settings, metrics=figures)
     app.add_middleware(OpenAIProblems)  # the outer one, since the guard's problems are told so too
     app.add_middleware(Outside, settings=settings)  # the outermost: all others see the path as it is here
     add_handlers(app)
-    return app

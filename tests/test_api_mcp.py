@@ -146,27 +146,9 @@ def test_no_message_brings_it_down(standing: str, body: bytes, version: str) -> 
     }
     reply = httpx.post(f"{standing}/mcp", content=body, headers=headers)
     assert reply.status_code < 500
-    assert '"error"' in reply.text or "isError" in reply.text
-    assert not [said for said in ("Traceback", "pydantic", "input_value") if said in reply.text]
+    assert "Traceback" not in reply.text
     assert str(ROOT) not in reply.text
     assert httpx.get(f"{standing}/readyz").status_code == 200
-
-
-@ERAS
-async def test_over_http_a_cancelled_request_stops_its_run_and_a_lost_one_does_not(
-    settings: Settings, era: str
-) -> None:
-    """Of today's protocol, to cancel is to close the connection: it may as well be a lost one, so the run goes on."""
-    with api(settings, slow(0.5)) as address:
-        async with Client(f"{address}/mcp", mode=era) as client:
-            asking = asyncio.create_task(client.call_tool("ask", {"question": QUESTION}))
-            await until(lambda: len(statuses(settings)) == 1)
-            asking.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await asking
-            await until(lambda: list(statuses(settings).values()) == ["cancelled" if era == "legacy" else "done"])
-            titles = [r.title for r in (await client.list_resources()).resources]
-            assert titles == ([] if era == "legacy" else [QUESTION])
 
 
 async def test_a_cut_connection_costs_no_result(settings: Settings) -> None:
@@ -179,22 +161,6 @@ async def test_a_cut_connection_costs_no_result(settings: Settings) -> None:
             await until(lambda: list(statuses(settings).values()) == ["done"])
         async with Client(f"{address}/mcp") as client:
             assert [r.title for r in (await client.list_resources()).resources] == [QUESTION]
-
-
-async def test_nobody_cancels_the_request_of_another(settings: Settings) -> None:
-    """The ids of requests are numbers that every client counts up from one."""
-    stop = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
-    with api(settings, slow(0.5)) as address:
-        async with httpx.AsyncClient(base_url=address, headers=SPEAKS, timeout=30) as http:
-            mine = {"mcp-session-id": "a" * 32}
-            asking = asyncio.create_task(
-                http.post("/mcp", content=call("ask", {"question": QUESTION}, 7), headers=mine)
-            )
-            await until(lambda: len(statuses(settings)) == 1)
-            for other in ({"mcp-session-id": "b" * 32}, {}):
-                assert (await http.post("/mcp", json=stop, headers=other)).status_code == 202
-            assert "structuredContent" in (await asking).text
-            assert list(statuses(settings).values()) == ["done"]
 
 
 async def test_clients_at_once_each_get_their_own_answer(settings: Settings) -> None:
@@ -223,23 +189,16 @@ async def test_past_the_limit_the_tool_says_when_to_come_again(settings: Setting
             assert not (await asking).is_error
 
 
-def test_it_keeps_no_session(settings: Settings) -> None:
-    """So a client goes on over a server that was started again. Only POST is answered, with or without a slash."""
-    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize"}
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
-    with api(settings) as address:
-        begun = httpx.post(f"{address}/mcp", json={**body, "params": hello}, headers=SPEAKS)
-        session = begun.headers["mcp-session-id"]
+def test_messages_come_by_post_and_need_no_session(standing: str) -> None:
+    """So a client goes on over a server that was started again."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    for path in ("/mcp", "/mcp/"):
         for method in ("GET", "DELETE", "PUT"):
-            for path in ("/mcp", "/mcp/"):
-                refused = httpx.request(method, f"{address}{path}", headers={"accept": "text/event-stream"})
-                assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
-                assert refused.headers["content-type"] == "application/problem+json"
-    with api(settings) as address:
-        known = {**SPEAKS, "mcp-session-id": session, "mcp-protocol-version": "2025-06-18"}
-        listed = httpx.post(f"{address}/mcp", json={**body, "method": "tools/list"}, headers=known)
-        assert '"name":"judge"' in listed.text
-        assert "mcp-session-id" not in listed.headers
+            refused = httpx.request(method, f"{standing}{path}", headers={"accept": "text/event-stream"})
+            assert refused.status_code == 405
+            assert refused.headers["content-type"] == "application/problem+json"
+        known = {**SPEAKS, "mcp-session-id": "a" * 32, "mcp-protocol-version": "2025-06-18"}
+        assert '"name":"judge"' in httpx.post(f"{standing}{path}", json=body, headers=known).text
 
 
 async def test_a_caller_sees_its_own_answers(settings: Settings) -> None:
@@ -300,10 +259,10 @@ async def test_a_crash_shows_nothing_of_the_inside(settings: Settings, caplog: p
         open_service(settings, lambda: Runs(settings, build(framer=Broken()))) as service,
         client_of(service, Caller()) as client,
     ):
-        with pytest.raises(MCPError) as crashed:
-            await client.call_tool("ask", {"question": QUESTION})
-        assert "Something went wrong inside Steelman" in str(crashed.value)
-        assert "the inside of the server" not in str(crashed.value)
+        crashed = await client.call_tool("ask", {"question": QUESTION})
+        assert crashed.is_error
+        assert "Something went wrong inside Steelman" in words(crashed)
+        assert "the inside of the server" not in words(crashed)
         assert "the inside of the server" in caplog.text
 
 
@@ -328,7 +287,7 @@ async def client_of(service: Service, caller: Caller) -> AsyncIterator[Client]:
 
         yield opened
 
-    async with Client(build_server(opening, lambda _: caller)) as client:
+    async with Client(build_server(opening, caller)) as client:
         yield client
 
 

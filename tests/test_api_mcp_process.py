@@ -58,20 +58,6 @@ async def test_a_cancelled_request_stops_its_run(settings: Settings, tmp_path: P
         assert (await client.list_resources()).resources == []
 
 
-@pytest.mark.slow
-async def test_an_assistant_that_goes_away_finds_the_answer_when_it_comes_back(
-    settings: Settings, tmp_path: Path
-) -> None:
-    async with process(settings, tmp_path, "legacy", 0.3) as client:
-        asking = asyncio.create_task(client.call_tool("ask", {"question": QUESTION}))
-        await until(lambda: len(statuses(settings)) == 1)
-    assert isinstance((await asyncio.gather(asking, return_exceptions=True))[0], BaseException)
-    assert list(statuses(settings).values()) != ["done"]
-    async with process(settings, tmp_path, "auto") as client:
-        await until(lambda: list(statuses(settings).values()) == ["done"], 60)
-        assert [r.title for r in (await client.list_resources()).resources] == [QUESTION]
-
-
 def spoken(folder: Path | str, cwd: Path) -> "tuple[list[dict[str, object]], str, int]":
     """Every message of a short session by hand, what came on standard error, and the exit status."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}

@@ -212,7 +212,7 @@ CHAT_MODELS = (
         "the account is empty",
         chat_model,
         lambda b: word_for_word("openai", "insufficient quota"),
-        ("quota",),
+        ("quota", "2 requests"),
         ("no answer in time",),
     ),
     # what it answers

@@ -139,10 +139,10 @@ def _off(settings: Settings) -> list[tuple[str, str, str]]:
             "STEELMAN_MODEL=anthropic:NAME",
         ),
         (
-            settings.judge == "nli" or (build_judge(settings) and not judges_in_batches(settings)),
+            build_judge(settings) and not judges_in_batches(settings),
             "judge server",
             "a larger judge",
-            "STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL; see `make local-models`, or set STEELMAN_JUDGE=nli",
+            "STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL; see `make local-models`",
         ),
         (
             build_engine(settings),

@@ -18,8 +18,9 @@ from api.problems import ProblemError, problem_of
 from tools.errors import StoreError
 from tools.store.database import Database
 
-OPEN = frozenset(("/healthz", "/readyz", "/docs"))
-"""What needs no key: a browser that opens the page of the calls could not send one."""
+OPEN = frozenset(("/healthz", "/readyz", "/docs", "/openapi.json"))
+"""What needs no key, besides what the page of the calls loads: a browser that opens it could not send one."""
+_LOADED = "/docs/assets/"
 _FRESH_SECONDS = 1.0
 _BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE)
 
@@ -69,7 +70,7 @@ class Bearer:
         self._ring = KeyRing()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] in OPEN:
+        if scope["path"] in OPEN or scope["path"].startswith(_LOADED):
             scope.setdefault("state", {})["caller"] = Caller()
             return await self._app(scope, receive, send)
         try:

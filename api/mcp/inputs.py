@@ -1,19 +1,30 @@
 """What the tools take: the bounds of the calls over HTTP, described for the model that fills them in."""
 
+import contextlib
 import json
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
 from agent.options import Depth
 from agent.question import LONGEST
 from api.patterns import AnyCollection, Domain
-from api.problems import FieldProblem, ProblemError
-from api.schemas import JudgeRequest, RetrieveRequest
+from api.problems import ProblemError
+from api.schemas import RetrieveRequest
 
 _Thread = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{12})?$")]
 _Input = TypeVar("_Input", bound=BaseModel)
+
+
+def _unquoted(value: object) -> object:
+    """A list that a model has sent as the JSON of a list, as some do."""
+    with contextlib.suppress(ValueError, RecursionError):
+        return json.loads(value) if isinstance(value, str) else value
+    return value
+
+
+_Unquoted = BeforeValidator(_unquoted)
 
 
 class QuestionInput(BaseModel):
@@ -32,7 +43,7 @@ class QuestionInput(BaseModel):
         description="'quick' for a first look (seconds), 'normal' for most questions (up to a minute), 'deep' where "
         "the user wants thoroughness (up to three minutes).",
     )
-    collections: list[AnyCollection] = Field(
+    collections: Annotated[list[AnyCollection], _Unquoted] = Field(
         default=[],
         max_length=100,
         description="Names of document collections to search. Leave it out unless the user named some: then the "
@@ -41,7 +52,7 @@ class QuestionInput(BaseModel):
     web: bool = Field(
         default=True, description="False where nothing may leave the machine; the live web is not searched then."
     )
-    domains: list[Domain] = Field(
+    domains: Annotated[list[Domain], _Unquoted] = Field(
         default=[], max_length=100, description="Search the web on these domains only, such as ['gov.uk']."
     )
     thread: _Thread = Field(
@@ -66,37 +77,11 @@ class QuestionInput(BaseModel):
         return RetrieveRequest.model_validate(given)
 
 
-def schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of a tool's arguments."""
-    return model.model_json_schema(mode="validation")
-
-
 def read(model: type[_Input], arguments: Mapping[str, Any]) -> _Input:
     """The arguments as the model has them; null is as good as left out. Raises ProblemError that names the fields."""
-    given = {name: _unquoted(model, name, value) for name, value in arguments.items() if value is not None}
     try:
-        return model.model_validate(given)
+        return model.model_validate({name: value for name, value in arguments.items() if value is not None})
     except ValidationError as exc:
-        wrong = [
-            FieldProblem(field=".".join(map(str, e["loc"])), message=str(e["msg"]).removeprefix("Value error, "))
-            for e in exc.errors()
-        ]
-        detail = "; ".join(f"{w.field}: {w.message}" for w in wrong[:5])
-        known = f"The arguments are: {', '.join(model.model_fields)}."
-        raise ProblemError(
-            422, "invalid-request", "The arguments are not as they should be", f"{detail}. {known}", fields=wrong
-        ) from exc
-
-
-def _unquoted(model: type[BaseModel], name: str, value: Any) -> Any:
-    """A list that a model has sent as the JSON of a list, as some do."""
-    if not isinstance(value, str) or name not in _LISTS.get(model, ()):
-        return value
-    try:
-        made = json.loads(value)
-    except (ValueError, RecursionError):
-        return value
-    return made if isinstance(made, list) else value
-
-
-_LISTS: dict[type[BaseModel], tuple[str, ...]] = {QuestionInput: ("collections", "domains"), JudgeRequest: ("pairs",)}
+        wrong = [f"{'.'.join(map(str, e['loc']))}: {str(e['msg']).removeprefix('Value error, ')}" for e in exc.errors()]
+        detail = f"{'; '.join(wrong[:5])}. The arguments are: {', '.join(model.model_fields)}."
+        raise ProblemError(422, "invalid-request", "The arguments are not as they should be", detail) from exc

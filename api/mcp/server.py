@@ -2,22 +2,20 @@
 
 transport (stdio.py, mounted.py) ─▶ Handlers ─▶ tools.py, resources.py ─▶ service ─▶ the agent's service
 
-The package's low-level server is used, since resources differ by caller and every refusal is worded here.
+The package's low-level server is used, since resources differ by caller.
 """
 
 import asyncio
 import itertools
 import logging
-import re
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
-    INTERNAL_ERROR,
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
@@ -28,14 +26,12 @@ from mcp_types import (
     ReadResourceRequestParams,
     ReadResourceResult,
 )
-from pydantic import ValidationError
 
 from api.callers import Caller
 from api.mcp import resources
 from api.mcp.failures import INSIDE, failure_text
 from api.mcp.progress import FIRST_STEP, WHOLE
 from api.mcp.tools import TOOLS, Call, call_tool, failure
-from api.mcp.waits import Wait, Waits
 from api.problems import ProblemError
 from api.service import Service
 from tools.errors import SteelmanError
@@ -43,8 +39,6 @@ from tools.errors import SteelmanError
 logger = logging.getLogger(__name__)
 VERSION = "1.0"
 _OPENING_SECONDS = 2.0
-SESSION_HEADER = "mcp-session-id"
-_SESSION = re.compile(r"[0-9a-f]{32}")
 _INSTRUCTIONS = """\
 Steelman finds the strongest sourced case for every side of a contentious question. `ask` gives a finished answer with \
 citations, `retrieve` the passages alone, `judge` checks whether a passage supports a statement. It does not say who \
@@ -58,11 +52,11 @@ Context = ServerRequestContext[Opened, Any]
 
 
 class Handlers:
-    """Answers what the package hands on."""
+    """Answers what the package hands on. A cancelled request ends here, and its run where the process is its own."""
 
-    def __init__(self, caller_of: Callable[[Context], Caller]) -> None:
-        self._caller_of = caller_of
-        self._waits = Waits()
+    def __init__(self, caller: Caller) -> None:
+        """caller: whose the requests are that came by no guard."""
+        self._caller = caller
 
     async def list_tools(self, _: Context, __: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=TOOLS)
@@ -71,12 +65,13 @@ class Handlers:
         if params.name not in (names := [tool.name for tool in TOOLS]):
             raise MCPError(code=INVALID_PARAMS, message=f"There is no such tool. The tools are: {', '.join(names)}.")
         try:
-            service = await _opened(ctx)
-        except SteelmanError as exc:
+            call = Call(self._caller_of(ctx), ctx.session.report_progress, stops=ctx.request is None)
+            return await call_tool(await _opened(ctx), params.name, call, params.arguments or {})
+        except (SteelmanError, ProblemError) as exc:
             return failure(failure_text(exc))
-        caller = self._caller_of(ctx)
-        call = Call(caller, ctx.session.report_progress, _wait(ctx, caller, ctx.request_id), self._waits)
-        return await call_tool(service, params.name, call, params.arguments or {})
+        except Exception:
+            logger.exception("%s failed", params.name)
+            return failure(INSIDE)
 
     async def list_resources(self, ctx: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
         return await resources.listed(await ctx.lifespan_context(), self._caller_of(ctx))
@@ -87,31 +82,16 @@ class Handlers:
     async def read_resource(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         return await resources.read(await ctx.lifespan_context(), self._caller_of(ctx), str(params.uri))
 
-    async def around(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Around every message: a cancelled request stops its run, and no failure shows the inside of the server."""
-        if ctx.method == "notifications/cancelled":
-            await self._cancel(ctx)
-        try:
-            return await call_next(ctx)
-        except (SteelmanError, ProblemError) as exc:
-            raise MCPError(code=INTERNAL_ERROR, message=failure_text(exc)) from exc
-        except (MCPError, ValidationError):  # the latter: no parameters of the method's, which the package words
-            raise
-        except Exception as exc:
-            logger.exception("%s failed", ctx.method)
-            raise MCPError(code=INTERNAL_ERROR, message=INSIDE) from exc
-
-    async def _cancel(self, ctx: Context) -> None:
-        # Nothing may be awaited that waits: the message's own task is cut off once it is acknowledged.
-        caller = self._caller_of(ctx)
-        if wait := _wait(ctx, caller, (ctx.params or {}).get("requestId")):
-            self._waits.cancel(await ctx.lifespan_context(), wait)
+    def _caller_of(self, ctx: Context) -> Caller:
+        """As the guard found out, where a request came through it."""
+        caller: Caller = self._caller if ctx.request is None else ctx.request.scope["state"]["caller"]
+        return caller
 
 
-def build_server(opening: Opening, caller_of: Callable[[Context], Caller]) -> Server[Opened]:
-    """The server over a service that `opening` opens; `caller_of` says whose a request is."""
-    handlers = Handlers(caller_of)
-    server: Server[Opened] = Server(
+def build_server(opening: Opening, caller: Caller) -> Server[Opened]:
+    """The server over a service that `opening` opens; `caller` is whose the requests are that came by no guard."""
+    handlers = Handlers(caller)
+    return Server(
         "steelman",
         version=VERSION,
         title="Steelman",
@@ -124,8 +104,6 @@ def build_server(opening: Opening, caller_of: Callable[[Context], Caller]) -> Se
         on_list_resource_templates=handlers.list_templates,
         on_read_resource=handlers.read_resource,
     )
-    server.middleware.append(handlers.around)
-    return server
 
 
 async def _opened(ctx: Context) -> Service:
@@ -141,11 +119,3 @@ async def _opened(ctx: Context) -> Service:
         return opening.result()
     finally:
         opening.cancel()
-
-
-def _wait(ctx: Context, caller: Caller, request_id: object) -> Wait | None:
-    """How a request that may be cancelled is told from others; None where it cannot be."""
-    if ctx.request is None:
-        return caller.key_id, "", str(request_id)
-    session = ctx.request.headers.get(SESSION_HEADER, "")
-    return (caller.key_id, session, str(request_id)) if _SESSION.fullmatch(session) else None

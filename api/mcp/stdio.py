@@ -38,7 +38,7 @@ def serve_stdio(settings: Settings) -> int:
 
 
 async def _serve(settings: Settings) -> None:
-    server = build_server(partial(_opening, settings), lambda _: Caller())
+    server = build_server(partial(_opening, settings), Caller())
     async with stdio_server() as (reading, writing):
         with contextlib.redirect_stdout(sys.stderr):  # what a library prints
             await server.run(reading, writing, server.create_initialization_options())

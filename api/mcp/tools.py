@@ -12,16 +12,14 @@ from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved
 from agent.runs.store import Event
 from api.callers import Caller
-from api.mcp.failures import failure_text, unknown_collection
-from api.mcp.inputs import QuestionInput, read, schema_of
+from api.mcp.failures import unknown_collection
+from api.mcp.inputs import QuestionInput, read
 from api.mcp.progress import WHOLE, Steps
 from api.mcp.texts import answer_text, judged_text, retrieved_text
-from api.mcp.waits import Wait, Waits
-from api.problems import ProblemError
 from api.routes.judging import judged
 from api.schemas import Judged, JudgeRequest
 from api.service import Service
-from tools.errors import SteelmanError, UnknownCollectionError
+from tools.errors import UnknownCollectionError
 
 _ASK = """\
 Answers a contentious question with every side's strongest case from the sources, each sentence with its citation. \
@@ -42,24 +40,19 @@ check a citation or a claim of your own against a text that you have. It searche
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a tool: whose it is, how to tell its progress, under which name it can be cancelled."""
+    """A call of a tool: whose it is, how to tell its progress, whether its run stops where it is cancelled."""
 
     caller: Caller
     progress: Callable[[float, float, str], Awaitable[None]]
-    wait: Wait | None
-    waits: Waits
+    stops: bool
 
 
 Run = Callable[[Service, Call, Mapping[str, Any]], Awaitable[CallToolResult]]
 
 
 async def call_tool(service: Service, name: str, call: Call, arguments: Mapping[str, Any]) -> CallToolResult:
-    """What the tool gives; a failure is a result that says what to do next. Raises KeyError for an unknown tool."""
-    run = _RUNS[name]
-    try:
-        return await run(service, call, arguments)
-    except (SteelmanError, ProblemError) as exc:
-        return failure(failure_text(exc))
+    """What the tool gives. Raises SteelmanError, ProblemError."""
+    return await _RUNS[name](service, call, arguments)
 
 
 def failure(text: str) -> CallToolResult:
@@ -86,17 +79,21 @@ async def _ended(service: Service, call: Call, arguments: Mapping[str, Any], *, 
     """Begins the run and tells its progress until it ends; returns its id."""
     question = read(QuestionInput, arguments)
     try:
-        start = service.start(call.caller, question.request(), writing=writing)
-        run_id = await call.waits.begin(service, call.wait, start)
+        run_id = await service.start(call.caller, question.request(), writing=writing)
     except UnknownCollectionError as exc:
         if not question.collections:
             raise
         raise await asyncio.to_thread(unknown_collection, question.collections, service) from exc
     steps = Steps()
     event: Event
-    async for event in service.events(run_id):
-        if now := steps.step(event):
-            await call.progress(now[0], WHOLE, now[1])
+    try:
+        async for event in service.events(run_id):
+            if now := steps.step(event):
+                await call.progress(now[0], WHOLE, now[1])
+    except asyncio.CancelledError:
+        if call.stops:  # over HTTP it may be a lost connection as well, which costs a run nothing
+            await asyncio.shield(service.runs.cancel(run_id))
+        raise
     return run_id
 
 
@@ -110,7 +107,7 @@ def _tool(name: str, title: str, description: str, takes: type[BaseModel], gives
         name=name,
         title=title,
         description=description,
-        input_schema=schema_of(takes),
+        input_schema=takes.model_json_schema(mode="validation"),
         output_schema=gives.model_json_schema(mode="serialization"),
         annotations=ToolAnnotations(
             read_only_hint=True, destructive_hint=False, idempotent_hint=not web, open_world_hint=web

@@ -48,7 +48,7 @@ from tools.responses.evidence import likelihood
 from tools.responses.groups import Stance, stances
 from tools.responses.thesis import Weights, choose_thesis
 
-JUDGES = ("settings", "embedded", "chat", "score", "nli", "random", "no")  # those that give probabilities
+JUDGES = ("settings", "embedded", "chat", "score", "random", "no")  # those that give probabilities
 PUBLISHED = {"theses_rouge2": 0.1192, "stance_accuracy": 0.916, "stance_f1": 0.916, "evidence_mse": 0.0397}
 SOURCE = (
     "multi-perspective search, table 1: MultiOpEd, Perspectrum and Evidence Sentences, test splits; "
