@@ -149,7 +149,9 @@ def store_library(folder: Path) -> None:
     settings = Settings(data_dir=folder)
     database, encoder = Database(settings.database_path), WordEncoder()
     store = Store(database)
-    Ingester(store, HybridSearch(store, settings.index_dir, encoder), encoder).ingest(documents(), SAMPLES)
+    search = HybridSearch(store, settings.index_dir, encoder)
+    Ingester(store, search, encoder).ingest(documents(), SAMPLES)
+    search.close()
     database.close()
 
 
