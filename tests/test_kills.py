@@ -175,7 +175,8 @@ def test_a_deletion(place: Place) -> None:
 
 
 def test_a_run(place: Place) -> None:
-    place.whole("ask", "Should cities control rents?", "--no-web")
+    for question in ("Should cities control rents?", "Is nuclear power safe?"):  # the first one builds the indexes
+        place.whole("ask", question, "--no-web")
     questions = [f"Should schools ban smartphones in district {n}?" for n in range(2 * KILLS)]
 
     def rows() -> dict[str, tuple[str, str, bool]]:
