@@ -38,6 +38,11 @@ def _text(description: str) -> Any:
     return Field(default="", description=description)
 
 
+def _gone(instead: str) -> Any:
+    """A setting of earlier states, which is an error that says what to use."""
+    return Field(default="", exclude=True, description=instead)
+
+
 _key = partial(named, default=_NO_KEY)
 
 
@@ -89,7 +94,7 @@ class Settings(Network):
         "The model of every stage that has none of its own: a name at OPENAI_BASE_URL, or with its vendor "
         "in front: anthropic:NAME, google_genai:NAME, ollama:NAME."
     )
-    model_frame: str = _text("The model that puts the question into a neutral form.")
+    model_frame: str = _text("The model that reads follow-ups and questions in other languages.")
     model_expand: str = _text("The model that plans the perspectives.")
     model_queries: str = _text("The model that thinks of queries for uncovered sides.")
     model_write: str = _text("The model that writes the claims.")
@@ -97,19 +102,18 @@ class Settings(Network):
     prices: str = _text("Prices of models, US dollars for a million tokens given/made: name=0.5/1.5, other=1/2.")
 
     # The judge
-    judge: Literal["auto", "embedded", "batch", "chat", "score", "nli"] = Field(
+    judge: Literal["auto", "embedded", "batch", "chat", "score"] = Field(
         default="auto",
         description="'batch' asks a chat model about many passages in one call, 'chat' one with log-probabilities "
-        "Yes or No, 'score' a cross-encoder on vLLM's /score, and all three fail where their server fails; 'nli' is an "
-        "NLI model in this process; 'auto' uses STEELMAN_JUDGE_URL if it is set, else the chat model in batches if "
-        "one is set, and falls back with a note.",
+        "Yes or No, 'score' a cross-encoder on vLLM's /score, and all three fail where their server fails; 'auto' uses "
+        "STEELMAN_JUDGE_URL if it is set, else the chat model in batches if one is set, and falls back with a note.",
     )
     judge_url: _Address = _text("The judge's server; an address that ends in /score is a scorer.")
-    judge_model: str = _text("The judge's model; for 'nli' a preset, a folder, or a name with or without @REVISION.")
+    judge_model: str = _text("The judge's model.")
     judge_api_key: SecretStr = Field(default=_NO_KEY, description="The judge's key, if it wants one.")
     judge_prompt: Path | None = Field(default=None, description="The chat judge's prompt: judge_one_shot, or a file.")
     judge_threshold: float = Field(
-        default=0.5, gt=0.0, lt=1.0, description="The probability from which a served or NLI judge accepts a passage."
+        default=0.5, gt=0.0, lt=1.0, description="The probability from which a served judge accepts a passage."
     )
     judge_concurrency: int = Field(default=100, ge=1, le=100, description="Requests to the judge at once.")
 
@@ -129,18 +133,16 @@ class Settings(Network):
     # Stores and encoders
     chroma_url: _Address = named("CHROMA_URL", "A Chroma server for the dense index, such as http://127.0.0.1:8000.")
     chroma_token: SecretStr = _key("CHROMA_TOKEN", "The Chroma server's token, if it wants one.")
-    encoder: str = _text("A preset or a sentence-transformers model (name or folder) in place of MiniLM.")
-    encoder_query: str = _text("A separate model for queries.")
+    encoder: str = _text("A sentence-transformers model (name or folder) in place of MiniLM; needs the extra 'models'.")
+    encoder_query: str = _gone("name an encoder that serves queries and passages in STEELMAN_ENCODER")
     encoder_query_prompt: str = _text("Text put before every query.")
     encoder_document_prompt: str = _text("Text put before every passage.")
-    encoder_pooling: Literal["", "mean", "cls", "lasttoken", "max", "pooler"] = Field(
-        default="", description="How token vectors become one; empty is the model's own way."
-    )
+    encoder_pooling: str = _gone("set the pooling in the model's own folder (1_Pooling/config.json)")
     embeddings_url: _Address = _text("An OpenAI-compatible embeddings server as the encoder.")
     embeddings_model: str = _text("The embeddings server's model.")
     embeddings_api_key: SecretStr = Field(default=_NO_KEY, description="The embeddings server's key.")
     embeddings_batch: int = Field(default=64, ge=1, description="Texts in a request; fewer where it refuses them.")
-    reranker: str = _text("A preset or a cross-encoder (name or folder) that re-ranks what was found.")
+    reranker: str = _text("A cross-encoder (name or folder) that re-ranks what was found; needs the extra 'models'.")
 
     # The HTTP service
     api_host: str = Field(
@@ -171,6 +173,13 @@ class Settings(Network):
     api_upload: int = Field(default=25, ge=1, le=1000, description="Megabytes of one upload at most.")
     api_log_questions: bool = Field(default=False, description="Whether questions stand in the logs.")
 
+    @field_validator("judge", mode="before")
+    @classmethod
+    def _no_nli(cls, value: object) -> object:
+        if value == "nli":
+            raise ValueError("it is no judge any more; serve a cross-encoder (`make local-models`) and set 'score'")
+        return value
+
     @field_validator("data_dir", mode="after")
     @classmethod
     def _home(cls, value: Path) -> Path:
@@ -195,6 +204,9 @@ class Settings(Network):
     @model_validator(mode="after")
     def _whole(self) -> "Settings":
         """Settings that need each other; the first word of the message is the variable to look at."""
+        for name, field in type(self).model_fields.items():
+            if field.exclude and getattr(self, name):
+                raise ValueError(f"{_variable(name)} is no setting any more: {field.description}")
         for is_wrong, message in (*self._wrong_models, *self._wrong_retrieval):
             if is_wrong:
                 raise ValueError(message)
@@ -218,10 +230,6 @@ class Settings(Network):
                 self.judge in ("batch", "chat", "score") and not self.judge_url and not chat_judge,
                 f"STEELMAN_JUDGE is '{self.judge}': set STEELMAN_JUDGE_URL",
             ),
-            (
-                self.judge == "nli" and self.judge_url,
-                "STEELMAN_JUDGE is 'nli', a model of this process: unset STEELMAN_JUDGE_URL",
-            ),
             (self.judge_url and not self.judge_model, "STEELMAN_JUDGE_MODEL is needed beside STEELMAN_JUDGE_URL"),
         )
 
@@ -244,7 +252,6 @@ class Settings(Network):
                 self.embeddings_url and self.encoder,
                 "STEELMAN_ENCODER and STEELMAN_EMBEDDINGS_URL cannot both be the encoder: unset one",
             ),
-            (self.encoder_query and not self.encoder, "STEELMAN_ENCODER is needed beside STEELMAN_ENCODER_QUERY"),
         )
 
     @property
@@ -306,7 +313,7 @@ def load_settings(**changes: object) -> Settings:
 _HEADINGS = {
     "https_proxy": "The way out of this network",
     "data_dir": "This machine",
-    "provider": "Chat models: the neutral question, perspectives, queries, claims",
+    "provider": "Chat models: follow-ups, perspectives, queries, claims",
     "judge": "The judge: does a passage support a statement?",
     "web": "The web",
     "chroma_url": "Stores, encoders and the re-ranker",
@@ -322,6 +329,8 @@ def example() -> str:
     """The text of `.env.example`."""
     lines = [_OPENING]
     for name, field in Settings.model_fields.items():
+        if field.exclude:
+            continue
         if heading := _HEADINGS.get(name):
             lines += ["", f"# --- {heading}"]
         default = "~/.local/share/steelman" if name == "data_dir" else field.default

@@ -17,15 +17,15 @@ from tools.errors import SteelmanError
 EVENT_STREAM = "text/event-stream"
 KINDS = (
     *("started", "queued", "stage", "framed", "sides", "searching", "found", "judged", "again", "reading", "written"),
-    *("claim", "verified", "resumed", "begun_again", "waiting", "done", "failed", "cancelled", "set_aside"),
+    *("claim", "verified", "resumed", "waiting", "done", "failed", "cancelled"),
 )
-"""What happens in a run. The last five end the stream."""
+"""What happens in a run. The last four end the stream."""
 EVENTS: dict[str, Any] = {
     EVENT_STREAM: {
         "schema": {
             "type": "object",
             "description": "Each of the server-sent events. `data` is a JSON object; that of 'done' has the `answer`, "
-            "that of 'failed' and 'set_aside' the `problem`, that of 'waiting' the planned `sides`; docs/api.md lists "
+            "that of 'failed' the `problem`, that of 'waiting' the planned `sides`; docs/api.md lists "
             "the others. An event 'problem', without an id, is a problem document: the run cannot be followed any "
             "further.",
             "properties": {
@@ -94,7 +94,7 @@ async def _message(service: Service, run_id: str, event: Event) -> dict[str, str
     if event.kind == "done":
         answer = stored_answer(await service.runs.run(run_id))
         data["answer"] = answer and answer.model_dump(mode="json")
-    elif event.kind in ("failed", "set_aside"):
+    elif event.kind == "failed":
         failure = RunFailure.read(event.data)
         problem = failed_run(run_id, failure).problem.model_dump(exclude_none=True)
         data = {"at": event.at, "error": failure.remote_text, "problem": problem}

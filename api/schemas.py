@@ -113,8 +113,7 @@ class ResumeRequest(_Request):
 class RunSummary(_Reply):
     """A run as the list has it.
 
-    `abandoned`: it counts as running, but the process that worked on it is gone; `resume` goes on with it. The status
-    `set_aside`: its process died again and again, and only `resume` goes on with it.
+    `abandoned`: it counts as running, but the process that worked on it is gone; `resume` goes on with it.
     """
 
     id: RunId

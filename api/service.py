@@ -134,7 +134,7 @@ class Service:
     async def events(self, run_id: str, after: int = 0) -> AsyncIterator[Event]:
         """As `Runs.events`, but that a run which a killed server left is waited for while this one is to take it up.
 
-        Raises RunAbandonedError of one that is set aside, or that nobody takes up in time.
+        Raises RunAbandonedError of one that nobody takes up in time.
         """
         while True:
             try:
@@ -173,7 +173,7 @@ class Service:
         except TimeoutError:
             return False
         row = await self.runs.run(run_id)
-        if row.status in ("failed", "set_aside"):
+        if row.status == "failed":
             raise failed_run(run_id, (await self.runs.failures([run_id]))[run_id])
         return row.status != "waiting"
 
@@ -235,10 +235,10 @@ class Service:
             await self._resume(run_id, None if sides is None else [side.model_dump() for side in sides])
             self._begun_by[run_id] = caller.key_id
 
-    async def _resume(self, run_id: str, sides: list[dict[str, Any]] | None = None, *, by_hand: bool = True) -> None:
+    async def _resume(self, run_id: str, sides: list[dict[str, Any]] | None = None) -> None:
         """Goes on with the run, and follows it unless it was at work already or is done: it would be counted twice."""
         known = run_id in self.runs.at_work
-        await self.runs.resume(run_id, sides, by_hand=by_hand)
+        await self.runs.resume(run_id, sides)
         if not known and run_id in self.runs.at_work:
             self._follow(run_id)
 
@@ -295,12 +295,16 @@ class Service:
                 self._left.discard(run_id)
 
     async def _picked_up(self, run_id: str) -> bool:
-        """False while another process holds the run."""
+        """False while another process holds the run. One that was taken up before, and whose process was killed again,
+        is left to a person: it may be what ends the server."""
         try:
-            await self._resume(run_id, by_hand=False)
+            run = await self.runs.run(run_id)
+            if run.abandoned and run.owner and any(e.kind == "resumed" for e in await self.runs.recent_events(run_id)):
+                return True
+            await self._resume(run_id)
         except RunBusyError:
             return False
-        except SteelmanError as exc:  # deleted meanwhile, waiting for a person, or set aside
+        except SteelmanError as exc:  # deleted meanwhile, or waiting for a person
             SERVER.warning("run %s is not taken up: %s", run_id, type(exc).__name__)
         return True
 

@@ -20,7 +20,7 @@ from tools.inference.judges.judge import CloseJudge, Judge, Pair, StanceJudge
 from tools.inference.judges.windows import strongest, windowed
 from tools.inference.onnx.model import OnnxModel
 
-CHOICES = ("settings", "embedded", "close", "larger", "chat", "score", "nli", "cosine", "random", "no")
+CHOICES = ("settings", "embedded", "close", "larger", "chat", "score", "cosine", "random", "no")
 JUDGES = f"who judges: {', '.join(CHOICES)}, or the folder of a run of judge-train (default: what is turned on)"
 Floats = NDArray[np.float32]
 
@@ -184,9 +184,8 @@ def open_judge(choice: str, rate: float, seed: int) -> PairJudge:
         return Random(rate, seed)
     if choice == "no":
         return AlwaysNo()
-    elsewhere: dict[str, str] = {"judge_url": ""} if choice == "nli" else {}  # which a server must not be set beside
     own = choice in ("settings", "embedded", "close", "larger", "cosine")
-    settings = load_settings() if own else load_settings(judge=choice, **elsewhere)
+    settings = load_settings() if own else load_settings(judge=choice)
     if choice == "larger":
         return Larger(load_close_model(settings.cache_dir))
     if choice == "cosine":

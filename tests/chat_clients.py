@@ -49,7 +49,7 @@ async def chat_model(given: "Reply | Script | tuple[Reply | Script, dict[str, An
 
 
 async def one_after_the_other(given: Callable[[int], Reply], bench: Any) -> str:
-    """Three calls at once; `given` answers each, told how many requests are under way when it does."""
+    """Three calls of two models at once; `given` answers each, told how many requests are under way when it does."""
     with ModelServer(strict=False) as server:
 
         def answers(body: Body) -> Reply:
@@ -57,8 +57,10 @@ async def one_after_the_other(given: Callable[[int], Reply], bench: Any) -> str:
             return given(server.at_once)
 
         server.on("", answers)
-        async with aclosing(ChatModel("m", url=server.url, silence=5.0)) as model:
-            asked = await asyncio.gather(*(model.ask("", f"Sides, {i}?", PlannedSides) for i in range(3)))
+        one, other = (ChatModel(name, url=server.url, silence=5.0) for name in ("m", "n"))
+        async with aclosing(one), aclosing(other):
+            asks = (model.ask("", f"Sides, {i}?", PlannedSides) for i, model in enumerate((one, other, one)))
+            asked = await asyncio.gather(*asks)
         return f"{[side.name for sides in asked for side in sides.perspectives]}"
 
 

@@ -91,7 +91,16 @@ def _nothing_learned() -> None:
     """A later test's server may get the port of an earlier one's, of which something was learned."""
     if model := sys.modules.get("tools.inference.chat.model"):
         model._FORMS.clear()
-        model._ALONE.clear()
+        model.turns._TURNS.clear()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays_open() -> Iterator[None]:
+    """An index keeps a dozen files open until it is released, and a process may have a thousand."""
+    yield
+    if toys := sys.modules.get("toys"):
+        while toys.House.opened:
+            toys.House.opened.pop().search.close()
 
 
 @pytest.fixture

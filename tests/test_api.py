@@ -29,6 +29,7 @@ from api.callers import Caller
 from api.problems import ProblemError
 from api.schemas import RunDetails
 from api.service import open_service
+from tools.errors import RunAbandonedError
 from tools.store.database import Database
 
 OTHER = "Should towns build tunnels?"
@@ -409,23 +410,20 @@ async def test_runs_are_left_to_the_next_server_also_when_taking_up_has_failed(
         assert (left.status, left.owner) == ("running", None)
 
 
-async def test_a_run_whose_server_died_again_and_again_is_set_aside(settings: Settings) -> None:
+async def test_a_run_that_ended_its_server_twice_is_left_to_a_person(settings: Settings) -> None:
     with closing(Database(settings.database_path)) as database:
         runs = RunStore(database)
         runs.create("a" * 12, "a" * 12, QUESTION, RunOptions.of().to_dict(), "killed")
         CallerRuns(database).record("a" * 12, "", None)
-        runs.add_event("a" * 12, "killed", "stage", {"stage": "judge"})
-        with database.write() as db:  # it was taken up twice, and the server died of it
-            db.execute("UPDATE runs SET heartbeat = 0, deaths = 2, died_in = 'judge'")
+        runs.add_event("a" * 12, "killed", "resumed", {})
+        with database.write() as db:  # it was taken up, and the server died of it
+            db.execute("UPDATE runs SET heartbeat = 0")
     async with open_service(settings, lambda: Runs(settings, build())) as service:
         assert service.runs.at_work == frozenset()
         state = await service.state(Caller(), "a" * 12)
-        assert (state.status, state.abandoned) == ("set_aside", False)
-        assert "died 3 times in the stage 'judge'" in (state.error or "")
-        assert "python -m agent" not in (state.error or "")
-        with pytest.raises(ProblemError) as refused:
+        assert (state.status, state.abandoned) == ("running", True)
+        with pytest.raises(RunAbandonedError):
             await service.ended("a" * 12)
-        assert "/resume goes on with the run" in refused.value.problem.detail
         await service.resume(Caller(), "a" * 12, None)
         assert await service.ended("a" * 12)
         assert (await service.state(Caller(), "a" * 12)).status == "done"

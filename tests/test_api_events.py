@@ -196,25 +196,23 @@ def test_a_killed_servers_runs_are_gone_on_with(settings: Settings, spawn: Spawn
         assert [e.id for e in events] == list(range(1, len(events) + 1))
 
 
-@pytest.mark.parametrize("deaths", [0, 2])
+@pytest.mark.parametrize("taken_up", [False, True])
 def test_a_run_that_nobody_takes_up_is_not_waited_for_without_end(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, deaths: int
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, taken_up: bool
 ) -> None:
     for module in ("agent.runs.store", "api.service"):
         monkeypatch.setattr(f"{module}.STALE_SECONDS", 1.0)
     with closing(Database(settings.database_path)) as database:
         runs = RunStore(database)
         runs.create("a" * 12, "a" * 12, QUESTION, RunOptions.of().to_dict(), "a killed server")
-        if deaths:  # the server ended each time that it was taken up
+        if taken_up:  # and the server was killed again
             CallerRuns(database).record("a" * 12, "", None)
-            runs.add_event("a" * 12, "a killed server", "stage", {"stage": "judge"})
-            with database.write() as db:
-                db.execute("UPDATE runs SET deaths = ?, died_in = 'judge'", (deaths,))
+            runs.add_event("a" * 12, "a killed server", "resumed", {})
     began = time.monotonic()
     with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
         events = followed(client, f"/v1/runs/{'a' * 12}/events")
-    assert [e.event for e in events] == (["stage", "set_aside"] if deaths else ["problem"])
-    problem = events[-1].data["problem"] if deaths else events[-1].data
+    assert [e.event for e in events] == [*(["resumed"] if taken_up else []), "problem"]
+    problem = events[-1].data
     assert problem["type"].endswith(":run-stopped")
     assert "/resume goes on with it." in problem["detail"]
     assert time.monotonic() - began < 10

@@ -212,7 +212,6 @@ def test_the_search_engine_that_is_on(settings: dict[str, str], name: str | None
         ({"STEELMAN_WEB": "tavily"}, "set TAVILY_API_KEY"),
         ({"STEELMAN_WEB": "bing"}, "STEELMAN_WEB cannot be 'bing'"),
         ({"STEELMAN_EMBEDDINGS_URL": "http://127.0.0.1:1"}, "STEELMAN_EMBEDDINGS_MODEL"),
-        ({"STEELMAN_ENCODER_QUERY": "x"}, "STEELMAN_ENCODER is needed"),
         ({"STEELMAN_TEMPERATURE": "hot"}, "STEELMAN_TEMPERATURE cannot be 'hot'"),
         ({"CHROMA_URL": "chroma:8000"}, "CHROMA_URL cannot be"),
     ],

@@ -4,7 +4,6 @@ import importlib.util
 import re
 import shlex
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 from numpy.typing import NDArray
 
 from tools.errors import ModelError, SettingsError
-from tools.inference.encoders.presets import Pooling
 from tools.inference.encoders.reranker import Reranker
 from tools.inference.encoders.transformers import TransformersEncoder, find_model
 
@@ -127,24 +125,13 @@ def test_a_model_that_was_downloaded(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 @slow
-def test_pooling_by_hand(bert: str) -> None:
-    by_hand: dict[Pooling, Callable[[Any], Any]] = {
-        "": lambda h: h.mean(axis=0),
-        "mean": lambda h: h.mean(axis=0),
-        "cls": lambda h: h[0],
-        "lasttoken": lambda h: h[-1],
-        "max": lambda h: h.max(axis=0),
-    }
-    names = set()
-    for pooling, pool in by_hand.items():
-        encoder = TransformersEncoder(bert, pooling=pooling, device="cpu", batch=2)
-        names.add(encoder.name)
-        assert encoder.dimensions == 16
-        for rows in (encoder.encode(TEXTS), encoder.encode_queries(TEXTS)):
-            assert rows.dtype == np.float32
-            for row, text in zip(rows, TEXTS, strict=True):
-                assert row == unit(pool(hidden(bert, text)))
-    assert len(names) == 5
+def test_vectors_by_hand(bert: str) -> None:
+    encoder = TransformersEncoder(bert, device="cpu", batch=2)
+    assert encoder.dimensions == 16
+    for rows in (encoder.encode(TEXTS), encoder.encode_queries(TEXTS)):
+        assert rows.dtype == np.float32
+        for row, text in zip(rows, TEXTS, strict=True):
+            assert row == unit(hidden(bert, text).mean(axis=0))
 
 
 @slow
@@ -167,17 +154,6 @@ def test_the_models_own_prompts_are_used(bert: str, tmp_path: Path) -> None:
     assert encoder.encode_queries(TEXTS)[0] == unit(hidden(bert, f"question: {TEXTS[0]}").mean(axis=0))
     told = TransformersEncoder(str(tmp_path), query_prompt="ask: ", device="cpu")
     assert told.encode_queries(TEXTS)[0] == unit(hidden(bert, f"ask: {TEXTS[0]}").mean(axis=0))
-
-
-@slow
-def test_a_query_encoder_of_its_own(bert: str, other: str, tmp_path: Path) -> None:
-    encoder = TransformersEncoder(bert, query_model=other, pooling="cls", device="cpu")
-    assert encoder.encode(TEXTS)[1] == unit(hidden(bert, TEXTS[1])[0])
-    assert encoder.encode_queries(TEXTS)[1] == unit(hidden(other, TEXTS[1])[0])
-    assert encoder.name != TransformersEncoder(bert, pooling="cls").name
-    wide = tiny_bert(tmp_path, width=32)
-    with pytest.raises(ModelError, match="32 dimensions, the documents' 16: they are no pair"):
-        TransformersEncoder(bert, query_model=wide, device="cpu").encode(TEXTS)
 
 
 @slow
@@ -237,15 +213,14 @@ def test_a_device_that_is_not_there(bert: str) -> None:
 
 
 @slow
-def test_a_search_with_two_encoders(bert: str, other: str, tmp_path: Path) -> None:
-    """Stored vectors are the documents' encoder's; a query is compared by its own."""
+def test_a_search_with_another_encoder(bert: str, tmp_path: Path) -> None:
     from tools.ingest.ingest import Ingester
     from tools.passages import SourceDocument
     from tools.store.database import Database
     from tools.store.hybrid import HybridSearch
     from tools.store.store import Store
 
-    encoder = TransformersEncoder(bert, query_model=other, device="cpu")
+    encoder = TransformersEncoder(bert, device="cpu")
     database = Database(tmp_path / "steelman.db")
     store = Store(database)
     search = HybridSearch(store, tmp_path / "index", encoder)

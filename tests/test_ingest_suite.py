@@ -7,8 +7,10 @@ import pytest
 
 from evals.__main__ import main
 from evals.metrics.text_extraction import folded, in_order, is_sentence, words_of
+from evals.suite import GOLD
 from evals.suites.ingest import measure
 
+OWN = GOLD / "ingest"
 NOTE = """# Ferries
 
 The ferry is
@@ -44,6 +46,16 @@ def test_words_in_order() -> None:
     assert words_of("The €3 ferry’s") == ["the", "3", "ferry", "s"]
     assert folded("“It’s  so”") == '"It\'s so"'
     assert [is_sentence(s) for s in ("It is so.", "A heading", "1 | 2.", "Mr. X.")] == [True, False, False, False]
+
+
+@pytest.mark.parametrize("ending", "docx pptx odt epub rtf rst html md txt".split())
+def test_the_projects_own_files_are_read(ending: str) -> None:
+    read = [
+        measure(f.with_name(f.name.removesuffix(".expected.txt")), OWN) for f in OWN.glob(f"*.{ending}.expected.txt")
+    ]
+    assert [r.problem for r in read if r.problem] == []
+    assert sum(r.in_order for r in read) >= 0.99 * sum(r.words for r in read)
+    assert sum(r.whole for r in read) >= 0.96 * sum(r.sentences for r in read)
 
 
 def test_a_file_that_is_read_whole(folder: Path) -> None:

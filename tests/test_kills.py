@@ -18,7 +18,7 @@ import pytest
 from conftest import ROOT
 from toys import House
 
-from agent.runs.store import RunStore
+from agent.runs.store import STALE_SECONDS, RunStore
 from evals.benchmarks.api import server_process
 from tools.inference.encoders.encoder import MiniLM
 from tools.store.database import Database
@@ -189,6 +189,10 @@ def test_a_run(place: Place) -> None:
         if not number:  # killed before the run was stored
             place.whole("ask", question, "--no-web")
         elif not answered:
+            silent = time.monotonic() + STALE_SECONDS + 5
+            while state == "running" and time.monotonic() < silent:
+                time.sleep(0.5)
+                state = rows()[question][1]
             assert state == "interrupted"
             assert re.search(rf"{number[:6]}\S*  interrupted", place.whole("runs"))
             place.whole("ask", "--resume", number)

@@ -21,10 +21,10 @@ from vllm_server import alive, free_port
 
 from agent.settings import load_settings
 from tools.errors import ModelError, SettingsError
-from tools.serving.__main__ import BAD_INPUT, OK, main
-from tools.serving.hub import CPU_MODEL, GPU_MODEL, Download, choose, describe, find_folder, known
+from tools.serving.__main__ import BAD_INPUT, FAILED, OK, main
+from tools.serving.hub import CPU_MODEL, GPU_MODEL, cached_folder, is_folder
 from tools.serving.models import LocalModel, env_lines, mark_judge, read_model
-from tools.serving.vllm import build_command, build_environment, find_python, gpu_memory, has_gpu, running
+from tools.serving.vllm import build_command, build_environment, find_python, has_gpu, running
 
 SERVER = """
 import http.server, subprocess, sys
@@ -146,7 +146,6 @@ def test_the_usual_model_is_told_before_anything_is_fetched(
     gpu: bool, port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("tools.serving.__main__.has_gpu", lambda: gpu)
-    monkeypatch.setattr("tools.serving.__main__.gpu_memory", lambda: 24e9)
     with serve_hub("some/model", WHOLE, "mit") as (address, asked):
         use_hub(monkeypatch, address, str(tmp_path / "hub"))
         assert main(["--port", str(port)]) == BAD_INPUT
@@ -157,32 +156,11 @@ def test_the_usual_model_is_told_before_anything_is_fetched(
     assert "Apache-2.0" in told.err
     assert ("about 8.0 GB" if gpu else "about 3.1 GB") in told.err
     assert str(tmp_path / "hub") in told.err
-    assert ("14 GB of memory; this one has 24 GB" if gpu else "there is no GPU") in told.err
     assert told.err.splitlines()[-1].startswith("local-models: nothing was downloaded.")
     assert "make local-models DOWNLOAD=1" in told.err
 
 
-def test_the_usual_model_leaves_room_on_24_gigabytes() -> None:
-    """Weights and the keys and values of four longest prompts, 36 layers of 2 x 8 x 128 values of 2 bytes a token."""
-    cache = 4 * 16384 * (36 * 2 * 8 * 128 * 2)
-    assert known(GPU_MODEL).weights + cache < 0.85 * 24e9
-
-
-@pytest.mark.parametrize(
-    ("gpu", "said"), [(8e9, "this one has 8.0 GB, which is too little"), (0.0, "a GPU with 14 GB of memory")]
-)
-def test_a_gpu_that_is_too_small_is_told(gpu: float, said: str) -> None:
-    last = describe(known(GPU_MODEL), gpu).splitlines()[-1]
-    assert last.endswith(said)
-
-
-def test_of_another_model_nothing_is_made_up() -> None:
-    told = describe(Download("some/model"), 24e9)
-    assert told.count("told with DOWNLOAD=1") == 3
-    assert " GB from" not in told
-
-
-def test_a_download_is_told_by_the_hub_and_made_once(
+def test_a_download_is_made_of_what_is_read(
     port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ask = ["--model", "some/model", "--port", str(port), "--prepare"]
@@ -194,20 +172,18 @@ def test_a_download_is_told_by_the_hub_and_made_once(
         assert asked == []
         assert main([*ask, "--download"]) == OK
         told = capsys.readouterr()
-        assert "licence   mit" in told.err
         assert told.out == ""
-        assert "agent-harnesses" not in " ".join(asked)
         fetched = {path.rpartition("/")[2] for path in asked if "/resolve/" in path}
         assert fetched == {"config.json", "model.safetensors", "tokenizer.json"}
         before = len(asked)
         assert main(ask) == OK
-        assert main([*ask, "--download"]) == OK
         assert len(asked) == before
-        found = find_folder("some/model")
+        found = cached_folder("some/model")
         assert found is not None
         assert found.name == COMMIT
-        (found / "model.safetensors").unlink()
-        assert find_folder("some/model") is None
+        (found / "model.safetensors").unlink()  # as where a download was stopped
+        assert main([*ask, "--download"]) == OK
+        assert (found / "model.safetensors").read_bytes() == WHOLE["model.safetensors"]
 
 
 def test_a_model_that_the_hub_lacks_costs_one_line(
@@ -215,55 +191,15 @@ def test_a_model_that_the_hub_lacks_costs_one_line(
 ) -> None:
     with serve_hub("some/model", WHOLE, "mit") as (address, _):
         use_hub(monkeypatch, address, str(tmp_path))
-        assert main(["--model", "other/model", "--port", str(port), "--prepare", "--download"]) == BAD_INPUT
-    told = capsys.readouterr().err
-    assert "other/model cannot be looked up (" in told
-    assert told.count("\n") == 1
-
-
-def test_what_does_not_fit_on_the_disk_is_not_begun(
-    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("tools.serving.hub._free", lambda folder: 3000)
-    ask = ["--model", "some/model", "--port", str(port), "--prepare", "--download"]
-    with serve_hub("some/model", WHOLE, "mit") as (address, asked):
-        use_hub(monkeypatch, address, str(tmp_path))
-        assert main(ask) == BAD_INPUT
-        assert not [path for path in asked if "/resolve/" in path]
-        begun = tmp_path / "models--some--model" / "blobs"
-        begun.mkdir(parents=True)
-        (begun / "part.incomplete").write_bytes(b"w" * 1000)
-        assert main(ask) == OK
-    assert "has room for 0.0 GB only" in capsys.readouterr().err
-
-
-def test_weights_are_taken_in_one_format() -> None:
-    both = {"model-1.safetensors": 5, "model.safetensors.index.json": 1, "pytorch_model.bin": 5, "training_args.bin": 1}
-    assert choose(both) == ({"model-1.safetensors": 5}, {"model.safetensors.index.json": 1})
-    assert choose({"pytorch_model.bin": 5, "training_args.bin": 1})[0] == {"pytorch_model.bin": 5}
-    assert choose({"consolidated.safetensors": 5})[0] == {"consolidated.safetensors": 5}
-
-
-def test_a_download_that_was_stopped_is_not_taken_for_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    there = tmp_path / "models--some--model"
-    (there / "refs").mkdir(parents=True)
-    (there / "refs" / "main").write_text(COMMIT)
-    (there / "snapshots").mkdir()
-    made = folder(there / "snapshots" / COMMIT, **CHAT)
-    parts = {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
-    (made / "model.safetensors.index.json").write_text(json.dumps(parts))
-    (made / "model-1.safetensors").write_bytes(b"w")
-    assert find_folder("some/model") is None
-    (made / "model-2.safetensors").write_bytes(b"w")
-    assert find_folder("some/model") == made
+        assert main(["--model", "other/model", "--port", str(port), "--prepare", "--download"]) == FAILED
+    assert "other/model could not be downloaded (" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_without_the_hubs_library_a_folder_still_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tools.serving.hub.find_spec", lambda name: None)
-    assert find_folder(str(tmp_path)) == tmp_path
+    assert is_folder(str(tmp_path))
     with pytest.raises(SettingsError, match=r"need the package huggingface-hub\. Install it: .*requirements-hub\.lock"):
-        find_folder("some/model")
+        is_folder("some/model")
 
 
 def test_the_hub_is_not_told_who_calls() -> None:
@@ -296,10 +232,8 @@ def test_an_nvidia_smi_that_fails_is_no_gpu(monkeypatch: pytest.MonkeyPatch, tmp
     tool.write_text("#!/bin/sh\nexit 9\n")
     tool.chmod(0o755)
     assert not has_gpu()
-    assert gpu_memory() == 0.0
-    tool.write_text("#!/bin/sh\necho 24564; echo 81559\n")
+    tool.write_text("#!/bin/sh\necho a GPU\n")
     assert has_gpu()
-    assert gpu_memory() == 24564 * 2**20
 
 
 def test_the_command_suits_model_and_machine() -> None:

@@ -14,9 +14,8 @@ from providers import build
 from agent.options import RunOptions
 from agent.runs.open import warm_up
 from agent.runs.service import Runs
-from agent.runs.turns import Turns
 from agent.settings import Settings
-from tools.errors import RunError, RunSetAsideError
+from tools.errors import RunError
 from tools.inference.worker import Worker, lower_priority
 
 
@@ -45,62 +44,6 @@ async def test_runs_past_the_number_at_once_wait_in_their_order_and_say_so(setti
         finished = [runs.run_store.get(run).finished_at or "" for run in (first, second, third)]
         assert finished == sorted(finished)
         assert "queued" not in await kinds(runs, first)
-
-
-async def test_a_run_that_may_be_what_ends_the_process_works_alone(settings: Settings) -> None:
-    searching, go_on = threading.Event(), threading.Event()
-
-    def wait(_: str) -> None:
-        searching.set()
-        go_on.wait(20)
-
-    async with Runs(settings, build(before_search=wait)) as runs:
-        for run_id in ("a" * 12, "b" * 12):  # both were at work when the process died, twice
-            runs.run_store.create(run_id, run_id, QUESTION, RunOptions.of().to_dict(), "killed")
-            runs.run_store.add_event(run_id, "killed", "stage", {"stage": "search"})
-        with runs.database.write() as db:
-            db.execute("UPDATE runs SET heartbeat = 0, deaths = 1, died_in = 'search'")
-        for run_id in ("a" * 12, "b" * 12):
-            await runs.resume(run_id, by_hand=False)
-        third = await runs.start(QUESTION)
-        await asyncio.to_thread(searching.wait, 10)
-        await asyncio.sleep(0.1)
-        last = {run_id: runs.run_store.events(run_id, 0)[-1].kind for run_id in runs.at_work}
-        assert last.pop("a" * 12) not in ("resumed", "queued")
-        assert last == {"b" * 12: "queued", third: "queued"}
-        stages = [e.data["stage"] for e in runs.run_store.events("a" * 12, 0) if e.kind == "stage"]
-        with runs.database.write() as db:  # the process dies a third time there: of the one that was alone
-            db.execute("UPDATE runs SET heartbeat = 0, died_in = ?", (stages[-1],))
-        for run_id in ("b" * 12, third):
-            assert runs.run_store.claim(run_id, "next", by_hand=False)
-        with pytest.raises(RunSetAsideError):
-            runs.run_store.claim("a" * 12, "next", by_hand=False)
-        go_on.set()
-
-
-async def test_turns_are_given_in_their_order_and_come_back_from_whoever_is_cancelled() -> None:
-    turns, order, leave = Turns(2), [], asyncio.Event()
-
-    async def work(name: str, alone: bool = False) -> None:
-        async with turns.taken(alone=alone):
-            order.append(name)
-            await leave.wait()
-
-    tasks = [asyncio.create_task(work(name, name == "alone")) for name in ("a", "b", "alone", "c", "d", "e")]
-    await asyncio.sleep(0.01)
-    assert order == ["a", "b"]
-    tasks[1].cancel()
-    tasks[3].cancel()
-    await asyncio.sleep(0.01)
-    assert order == ["a", "b"], "one is at work still"
-    tasks[0].cancel()
-    await asyncio.sleep(0.01)
-    assert order == ["a", "b", "alone"]
-    assert not turns.free()
-    leave.set()
-    await asyncio.gather(*tasks, return_exceptions=True)
-    assert order == ["a", "b", "alone", "d", "e"]
-    assert turns.free(alone=True)
 
 
 async def test_the_deadline_runs_from_the_turn_and_not_while_a_run_waits(settings: Settings) -> None:
@@ -186,7 +129,7 @@ async def test_a_follow_up_may_bring_what_was_asked_before(settings: Settings) -
 
 async def test_a_follow_up_that_is_resumed_still_knows_what_was_asked_before(settings: Settings) -> None:
     async with Runs(settings, build(), max_concurrent=1) as runs:
-        async with runs.executor.turns.taken():  # it waits, and has no state yet
+        async with runs.executor.turns:  # it waits, and has no state yet
             run_id = await runs.start("What about the cost?", RunOptions.of(earlier=(QUESTION,)))
             await asyncio.sleep(0.05)
             await runs.cancel(run_id)

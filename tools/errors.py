@@ -27,7 +27,6 @@ SteelmanError
 └── RunError                  a run cannot be continued
     ├── RunBusyError          another process is working on it
     ├── RunAbandonedError     the process that worked on it is gone
-    ├── RunSetAsideError      its process died again and again, and a person has to say whether it goes on
     ├── RunForgottenError     it has its answer, and what it found on the way is not kept any more
     └── RunCancelledError
 
@@ -179,10 +178,6 @@ class RunBusyError(RunError):
 
 class RunAbandonedError(RunError):
     """The process that worked on the run is gone, and nobody has taken the run up yet."""
-
-
-class RunSetAsideError(RunError):
-    """The processes that worked on the run died again and again; only a person goes on with it."""
 
 
 class RunForgottenError(RunError):

@@ -77,9 +77,7 @@ def _take(progress: RunProgress, event: Event) -> None:
             progress.reached.append(progress.running)
     elif event.kind == "resumed":
         progress.ended = progress.error = ""
-    elif event.kind == "begun_again":
-        progress.reached, progress.sides = [], {}
-    elif event.kind in ("done", "failed", "cancelled", "set_aside", "waiting"):
+    elif event.kind in ("done", "failed", "cancelled", "waiting"):
         progress.ended, progress.running, progress.error = event.kind, "", str(data.get("error", ""))
     elif event.kind == "framed":
         progress.neutral = str(data["neutral"])

@@ -84,10 +84,10 @@ class _Asking:
             return await self._runs.answer(run_id)
         try:
             with contextlib.suppress(RunBusyError):  # its process was killed a moment ago, or goes on
-                await self._runs.resume(begun.id, by_hand=False)
+                await self._runs.resume(begun.id)
             return await self._runs.answer(begun.id)
         except RunAbandonedError:
-            await self._runs.resume(begun.id, by_hand=False)
+            await self._runs.resume(begun.id)
             return await self._runs.answer(begun.id)
 
     def written(self, answer: Answer) -> None:

@@ -36,7 +36,7 @@ class TerminalProgress:
             return
         if event.kind == "stage":
             self._begin(str(event.data["stage"]))
-        elif event.kind in ("done", "failed", "cancelled", "set_aside", "waiting"):
+        elif event.kind in ("done", "failed", "cancelled", "waiting"):
             self._finish()
         else:
             self._detail = self._words(event) or self._detail

@@ -30,9 +30,6 @@ def run(args: argparse.Namespace) -> int:
         shown = runs.latest(args.limit)
         for row in shown:
             print(f"{row.id}  {row.created_at[:16].replace('T', ' ')}  {row.state:<11}  {plain(row.question)}")
-        for row in shown:
-            if row.status == "set_aside":
-                print(plain(row.error or ""), file=sys.stderr)
         if stopped := [row.id for row in shown if row.abandoned]:
             print(f"Go on with an interrupted run: {resume_command(stopped[0])}", file=sys.stderr)
     return OK

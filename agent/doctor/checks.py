@@ -73,12 +73,9 @@ def data(tools: Tools) -> str:
 
 
 def encoder(tools: Tools) -> str:
-    from tools.inference.encoders.presets import ENCODERS
-
     settings, encoder = tools.settings, tools.encoder()
     where = without_login(settings.embeddings_url) or ("sentence-transformers" if settings.encoder else "embedded")
-    preset = f", preset {settings.encoder}" if settings.encoder in ENCODERS else ""
-    return f"{encoder.name}, {encoder.dimensions} dimensions, {where}{preset}"
+    return f"{encoder.name}, {encoder.dimensions} dimensions, {where}"
 
 
 def indexes(tools: Tools) -> str:
@@ -101,7 +98,7 @@ def indexes(tools: Tools) -> str:
 
 
 def language(tools: Tools) -> str:
-    return "frame, sides, queries and claims are embedded (English grammar and verbatim quotation)"
+    return "frame, sides, queries and claims are embedded (English, by rules and verbatim quotation)"
 
 
 def chat(tools: Tools) -> str:
@@ -141,14 +138,11 @@ def chat_asked(tools: Tools) -> str:
 
 
 def own_judge(tools: Tools) -> str:
-    """The embedded judge, or an NLI model."""
-
     judge = tools.opened.models.own_judge if tools.opened else build_own_judge(tools.settings)
     judge.score([_pair()])
     if isinstance(judge, CloseJudge):
         judge.closely([_pair()])
-    where = "in this process by Transformers" if tools.settings.judge == "nli" else "embedded"
-    return f"{judge.name}, accepts a passage from {judge.threshold:.2f} on, {where}"
+    return f"{judge.name}, accepts a passage from {judge.threshold:.2f} on, embedded"
 
 
 def served_judge(tools: Tools) -> str:

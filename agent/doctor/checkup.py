@@ -106,7 +106,7 @@ Check = Callable[[Tools], str]
 
 def _on(settings: Settings, *, ask: bool) -> Iterator[tuple[str, str, Check]]:
 
-    speaks = "the neutral question, the sides, further queries and the claims"
+    speaks = "follow-ups, the sides, further queries and the claims"
     yield "data", "what was ingested, and the runs", checks.data
     yield "encoder", "search by meaning", checks.encoder
     yield "indexes", "search by meaning and by words", checks.indexes
@@ -139,10 +139,10 @@ def _off(settings: Settings) -> list[tuple[str, str, str]]:
             "STEELMAN_MODEL=anthropic:NAME",
         ),
         (
-            settings.judge == "nli" or (build_judge(settings) and not judges_in_batches(settings)),
+            build_judge(settings) and not judges_in_batches(settings),
             "judge server",
             "a larger judge",
-            "STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL; see `make local-models`, or set STEELMAN_JUDGE=nli",
+            "STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL; see `make local-models`",
         ),
         (
             build_engine(settings),

@@ -11,7 +11,7 @@ from agent.settings import Settings
 from tools.net.http import without_login
 
 _SPEAKING = (
-    ("frame", "frame", "puts the question neutrally"),
+    ("frame", "frame", "reads follow-ups"),
     ("expand", "expand", "plans the sides"),
     ("requery", "queries", "thinks of further queries for sides that are not covered"),
     ("write", "write", "writes the claims"),
@@ -70,13 +70,7 @@ def _web(settings: Settings) -> StageProvider:
 def _judging(settings: Settings) -> Iterator[StageProvider]:
     """The judge also has the last word on whether a claim holds."""
     judge = build_judge(settings)
-    served = (judge.name, without_login(judge.address)) if judge else (_own_judge(settings), "")
+    served = (judge.name, without_login(judge.address)) if judge else (EMBEDDED, "")
     fallback = EMBEDDED if judge and settings.judge == "auto" else ""
     yield StageProvider("judge", "says which passage supports which side", *served, fallback)
     yield StageProvider("verify", "checks each claim against its source and its side", *served, fallback)
-
-
-def _own_judge(settings: Settings) -> str:
-    from tools.inference.judges.presets import DEFAULT
-
-    return settings.judge_model or DEFAULT if settings.judge == "nli" else EMBEDDED

@@ -11,15 +11,11 @@ from tools.inference.judges import embedded
 from tools.inference.judges.batch import BatchJudge
 from tools.inference.judges.chat import ChatJudge, read_judge_prompt
 from tools.inference.judges.judge import Judge
-from tools.inference.judges.nli import NliJudge
-from tools.inference.judges.presets import DEFAULT
 from tools.inference.judges.score import ScoreJudge
 
 
 def build_own_judge(settings: Settings) -> Judge:
-    """The judge of this process: the embedded one, or the NLI model that is set. Raises SettingsError, ModelError."""
-    if settings.judge == "nli":
-        return NliJudge(settings.judge_model or DEFAULT, settings.judge_threshold)
+    """The judge of this process. Raises ModelError."""
     return embedded.load_judge(settings.cache_dir)
 
 
@@ -36,7 +32,7 @@ def build_judge(settings: Settings) -> RemoteJudge | None:
 
 
 def _remote_judge(settings: Settings) -> RemoteJudge | None:
-    if settings.provider == "embedded" or settings.judge in ("embedded", "nli"):
+    if settings.provider == "embedded" or settings.judge == "embedded":
         return None
     if judges_in_batches(settings):
         return BatchJudge(

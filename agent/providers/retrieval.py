@@ -6,7 +6,6 @@ from agent.settings import Settings
 from tools.inference.cache import TextCache
 from tools.inference.encoders.encoder import Encoder
 from tools.inference.encoders.endpoint import EndpointEncoder
-from tools.inference.encoders.presets import ENCODERS, EncoderPreset
 from tools.inference.encoders.reranker import Reranker
 from tools.inference.encoders.transformers import TransformersEncoder
 from tools.store.dense_server import DenseServer
@@ -38,15 +37,10 @@ def build_encoder(settings: Settings, embedded: Encoder) -> Encoder:
         )
     if not settings.encoder:
         return embedded
-    preset = ENCODERS.get(settings.encoder) or EncoderPreset(settings.encoder)
     return TransformersEncoder(
-        preset.model,
-        query_model=settings.encoder_query or preset.query_model,
-        query_prompt=settings.encoder_query_prompt or preset.query_prompt,
-        document_prompt=settings.encoder_document_prompt or preset.document_prompt,
-        pooling=settings.encoder_pooling or preset.pooling,
-        pool_prompts=preset.pool_prompts,
-        ending=preset.ending,
+        settings.encoder,
+        query_prompt=settings.encoder_query_prompt,
+        document_prompt=settings.encoder_document_prompt,
     )
 
 

@@ -6,6 +6,7 @@ Each stage is checkpointed, so that a run that is suspended here goes on from it
 import asyncio
 import contextlib
 import logging
+import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
@@ -17,7 +18,6 @@ from agent.options import RunOptions
 from agent.runs.failure import RunFailure
 from agent.runs.owners import new_owner
 from agent.runs.store import RunStatus, RunStore, TableThread
-from agent.runs.turns import Turns
 from agent.seams import Providers
 from agent.state import RunState
 from agent.tracing import Traced, langsmith_of, run_span
@@ -48,15 +48,15 @@ class RunExecutor:
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self.unrecorded: dict[str, SteelmanError] = {}
         """Runs whose end could not be recorded, as on a full disk, with the reason: whoever follows one is told."""
-        self.turns = Turns(max_concurrent)
+        self.turns = asyncio.Semaphore(max_concurrent or sys.maxsize)  # first come, first served
         self._graph, self._providers = graph, providers
         self._run_store, self._in_thread = run_store, thread
         self._news: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()  # alive while somebody follows
 
-    def launch(self, run_id: str, begin: Begin, options: RunOptions, *, alone: bool = False) -> None:
-        """Works on a run of this process's own, in a task of its own; alone: while no other run is worked on."""
+    def launch(self, run_id: str, begin: Begin, options: RunOptions) -> None:
+        """Works on a run of this process's own, in a task of its own."""
         self.unrecorded.pop(run_id, None)
-        task = asyncio.create_task(self._work(run_id, begin, options, alone), name=f"run-{run_id}")
+        task = asyncio.create_task(self._work(run_id, begin, options), name=f"run-{run_id}")
         self.tasks[run_id] = task
         task.add_done_callback(lambda _: self.tasks.pop(run_id, None))
 
@@ -89,12 +89,12 @@ class RunExecutor:
         await self._in_thread(self._run_store.add_event, run_id, self.owner, kind, data)
         self._wake(run_id)
 
-    async def _work(self, run_id: str, begin: Begin, options: RunOptions, alone: bool) -> None:
+    async def _work(self, run_id: str, begin: Begin, options: RunOptions) -> None:
         heart = asyncio.create_task(self._beat(run_id))
         try:
-            if not self.turns.free(alone=alone):
+            if self.turns.locked():
                 await self.record(run_id, "queued", {"ahead": list(self.tasks).index(run_id)})
-            async with self.turns.taken(alone=alone):
+            async with self.turns:
                 options = replace(options, deadline_at=time.time() + options.deadline_seconds)
                 with run_span(run_id, options) as traced:
                     await self._carry_out(run_id, *await begin(), options, traced)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tools import errors
-from tools.errors import RunError, RunSetAsideError, SteelmanError
+from tools.errors import RunError, SteelmanError
 
 
 class RunCrashedError(RunError):
@@ -58,7 +58,7 @@ class RunFailure:
     def run_error(self) -> RunError:
         """The failure as it is raised to somebody who waits for the run's answer."""
         cause = self.cause()
-        if isinstance(cause, RunCrashedError | RunSetAsideError):
+        if isinstance(cause, RunCrashedError):
             return cause
         return RunError(self.error, hint=self.hint)
 
@@ -71,13 +71,3 @@ class RunFailure:
 def resume_command(run_id: str) -> str:
     """What to type to go on with the run."""
     return f"python -m agent ask --resume {run_id}"
-
-
-def set_aside_error(run_id: str, deaths: int, stage: str) -> RunSetAsideError:
-    """Why nobody takes the run up by itself any more, and what a person may do."""
-    where = f"in the stage '{stage}'" if stage else "before its first stage"
-    return RunSetAsideError(
-        f"run {run_id} was set aside: the process that worked on it died {deaths} times {where}, and the run may be "
-        "the reason, as where memory does not suffice.",
-        hint=f"Go on with it: `{resume_command(run_id)}`.",
-    )

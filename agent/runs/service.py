@@ -24,7 +24,7 @@ from agent.runs.deletion import delete_runs
 from agent.runs.executor import RECURSION, RunExecutor, config_of
 from agent.runs.failure import RunFailure, resume_command
 from agent.runs.parts import BuildProviders, open_parts
-from agent.runs.store import MOST_DEATHS, Event, RunRow, RunStore, TableThread
+from agent.runs.store import Event, RunRow, RunStore, TableThread
 from agent.settings import Settings
 from agent.state import RunState
 from agent.tracing import set_up_tracing
@@ -182,12 +182,11 @@ class Runs:
         """
         await self.executor.suspend()
 
-    async def resume(self, run_id: str, sides: list[dict[str, Any]] | None = None, *, by_hand: bool = True) -> str:
+    async def resume(self, run_id: str, sides: list[dict[str, Any]] | None = None) -> str:
         """Goes on from the run's last finished stage, with a new deadline; `sides` answer a run that waits for review.
 
-        A run that is done stays as it is. `by_hand`: a person wants it; else a run whose process died again and again
-        is set aside. Raises RunBusyError while another process works on it, RunSetAsideError, InputError for sides that
-        cannot be searched for.
+        A run that is done stays as it is. Raises RunBusyError while another process works on it, InputError for sides
+        that cannot be searched for.
         """
         from agent.nodes.review import reviewed
 
@@ -201,11 +200,9 @@ class Runs:
         options = RunOptions.from_dict(run.options)
         if not options.web:
             self.providers.check_offline()
-        if await self._in_thread(self.run_store.claim, run.id, self.executor.owner, by_hand=by_hand):
+        if await self._in_thread(self.run_store.claim, run.id, self.executor.owner):
             await self.executor.record(run.id, "resumed", {})
-            # Its last death: were others at work beside it, nobody could tell which of them ended the process.
-            alone = (await self.run(run.id)).deaths >= MOST_DEATHS - 1
-            self.executor.launch(run.id, partial(self._continuation, run, sides), options, alone=alone)
+            self.executor.launch(run.id, partial(self._continuation, run, sides), options)
         return run.id
 
     async def evidence(self, run_id: str) -> list[Evidence]:
@@ -263,9 +260,7 @@ class Runs:
         from langgraph.types import Command
 
         state = await self._graph.aget_state(config_of(run.id))
-        if not state.values:
-            if any(event.kind == "stage" for event in await self.recent_events(run.id)):
-                await self.executor.record(run.id, "begun_again", {})  # its checkpoints are gone
+        if not state.values:  # it had no stage yet, or its checkpoints are gone: it begins again
             answers = await self._in_thread(self._answers_before, run.thread, run.created_at)
             return opening(run.question, RunOptions.from_dict(run.options).earlier, answers), config_of(run.id)
         if not state.next and any(task.error for task in state.tasks):

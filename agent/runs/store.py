@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal, ParamSpec, TypeVar
 
-from agent.runs.failure import RunFailure, set_aside_error
+from agent.runs.failure import RunFailure
 from agent.runs.owners import is_alive
 from tools.errors import RunBusyError, UnknownRunError
 from tools.store.database import Database
@@ -20,20 +20,16 @@ from tools.store.web_passages import WebPassages
 
 P = ParamSpec("P")
 T = TypeVar("T")
-RunStatus = Literal["running", "waiting", "done", "failed", "cancelled", "set_aside"]
+RunStatus = Literal["running", "waiting", "done", "failed", "cancelled"]
 STALE_SECONDS = 10.0
 """A run whose owner has not been heard of for so long may be continued by another process."""
-MOST_DEATHS = 3
-"""A run whose process died so often in one stage is taken up by a person only: it may be what ends the process. For the
-last time before that it is taken up alone, so that none is set aside for what another run did."""
 _OWNED = "owner = ? AND status = 'running'"
 _THREADS = """
     WITH newest AS (
         SELECT thread, COUNT(*) AS runs, MAX(MAX(created_at, COALESCE(finished_at, ''))) AS at, MAX(rowid) AS last
         FROM runs GROUP BY thread ORDER BY at DESC, last DESC LIMIT ?
     )
-    SELECT n.thread AS id, first.question, n.runs, latest.id AS latest, latest.status, latest.owner, latest.heartbeat,
-        n.at
+    SELECT n.thread AS id, first.question, n.runs, latest.id AS latest, latest.status, latest.heartbeat, n.at
     FROM newest n
     JOIN runs first ON first.rowid = (
         SELECT rowid FROM runs WHERE thread = n.thread ORDER BY created_at, rowid LIMIT 1)
@@ -42,8 +38,7 @@ _THREADS = """
     ORDER BY n.at DESC, n.last DESC
 """
 WITHOUT_ANSWER = (
-    "id, thread, question, options, status, created_at, finished_at, owner, heartbeat, error, NULL AS answer, deaths,"
-    " died_in, batch"
+    "id, thread, question, options, status, created_at, finished_at, owner, heartbeat, error, NULL AS answer, batch"
 )
 """The columns of a run, without the text of its answer."""
 _THREAD = f"SELECT {WITHOUT_ANSWER} FROM runs WHERE thread = ? ORDER BY created_at, rowid"
@@ -72,14 +67,12 @@ class RunRow:
     heartbeat: float | None
     error: str | None
     answer: str | None
-    deaths: int
-    died_in: str
     batch: str
 
     @property
     def held(self) -> bool:
         """Whether somebody works on the run, or has yet to let go of it."""
-        return is_alive(self.owner, self.heartbeat, STALE_SECONDS)
+        return is_alive(self.heartbeat, STALE_SECONDS)
 
     @property
     def abandoned(self) -> bool:
@@ -89,7 +82,7 @@ class RunRow:
     @property
     def state(self) -> str:
         """The status in a word or two for people."""
-        return "interrupted" if self.abandoned else self.status.replace("_", " ")
+        return "interrupted" if self.abandoned else self.status
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +154,7 @@ class RunStore:
         """The last threads, the one with the newest activity first."""
         with self._db.read() as db:
             rows = [dict(r) for r in db.execute(_THREADS, (limit,))]
-        return [_thread_row(r, is_alive(r.pop("owner"), r.pop("heartbeat"), STALE_SECONDS)) for r in rows]
+        return [_thread_row(r, is_alive(r.pop("heartbeat"), STALE_SECONDS)) for r in rows]
 
     def thread(self, thread: str) -> list[RunRow]:
         """The thread's runs, oldest first, without the text of their answers (`answer` is None); none where there is
@@ -175,12 +168,10 @@ class RunStore:
         with self._db.read() as db:
             return [r["answer"] for r in db.execute(query, (thread,))]
 
-    def claim(self, run_id: str, owner: str, *, by_hand: bool = True) -> bool:
+    def claim(self, run_id: str, owner: str) -> bool:
         """Makes `owner` the run's only worker; False when the run is done, which it stays.
 
-        `by_hand`: a person wants it, and how often the run's process died before is forgotten. Else a run whose process
-        died again and again in one stage is set aside. Raises RunBusyError while somebody works on it,
-        RunSetAsideError, UnknownRunError.
+        Raises RunBusyError while somebody works on it, UnknownRunError.
         """
         with self._db.write() as db:
             run = self.get(run_id)
@@ -188,30 +179,15 @@ class RunStore:
                 return False
             if run.held:
                 raise RunBusyError(
-                    f"somebody is working on run {run_id} already. Wait for it, or cancel the run first."
+                    f"somebody is working on run {run_id} already. Wait for it, or cancel the run first; if its "
+                    f"process was killed, try again in {STALE_SECONDS:.0f} seconds."
                 )
-            deaths, stage = (0, "") if by_hand else _deaths(db, run)
-            if refused := deaths >= MOST_DEATHS:
-                self._set_aside(db, run, deaths, stage)
-            else:
-                db.execute(
-                    "UPDATE runs SET owner = ?, heartbeat = ?, status = 'running', error = NULL, finished_at = NULL,"
-                    " deaths = ?, died_in = ? WHERE id = ?",
-                    (owner, time.time(), deaths, stage, run_id),
-                )
-        if refused:
-            raise set_aside_error(run_id, deaths, stage)
+            db.execute(
+                "UPDATE runs SET owner = ?, heartbeat = ?, status = 'running', error = NULL, finished_at = NULL"
+                " WHERE id = ?",
+                (owner, time.time(), run_id),
+            )
         return True
-
-    def _set_aside(self, db: sqlite3.Connection, run: RunRow, deaths: int, stage: str) -> None:
-        failure = RunFailure.of(set_aside_error(run.id, deaths, stage), run.id)
-        db.execute(
-            "UPDATE runs SET owner = NULL, heartbeat = NULL, status = 'set_aside', error = ?, finished_at = ?,"
-            " deaths = ?, died_in = ? WHERE id = ?",
-            (failure.error, _now(), deaths, stage, run.id),
-        )
-        if run.status != "set_aside":
-            _append(db, run.id, "set_aside", failure.data)
 
     def beat(self, run_id: str, owner: str) -> bool:
         """Shows that the owner is alive; False when the run is not its own any more, as after a cancel."""
@@ -298,10 +274,9 @@ class RunStore:
             return [Event(r["number"], r["at"], r["kind"], json.loads(r["data"])) for r in rows]
 
     def failures(self, run_ids: Sequence[str]) -> dict[str, RunFailure]:
-        """How the runs failed last, or why they were set aside, by id; those that never did have none."""
+        """How the runs failed last, by id; those that never did have none."""
         marks = ", ".join("?" * len(run_ids))
-        kinds = "kind IN ('failed', 'set_aside')"
-        query = f"SELECT run_id, data FROM events WHERE {kinds} AND run_id IN ({marks}) ORDER BY number"
+        query = f"SELECT run_id, data FROM events WHERE kind = 'failed' AND run_id IN ({marks}) ORDER BY number"
         with self._db.read() as db:
             return {r["run_id"]: RunFailure.read(json.loads(r["data"])) for r in db.execute(query, tuple(run_ids))}
 
@@ -311,21 +286,6 @@ def _append(db: sqlite3.Connection, run_id: str, kind: str, data: dict[str, Any]
         "INSERT INTO events SELECT ?, COALESCE(MAX(number), 0) + 1, ?, ?, ? FROM events WHERE run_id = ?",
         (run_id, time.time(), kind, json.dumps(data), run_id),
     )
-
-
-def _deaths(db: sqlite3.Connection, run: RunRow) -> tuple[int, str]:
-    """How often in a row the run's process has died in one stage, the last time among them, and which stage it is.
-
-    A process that died while the run waited its turn, or before a stage of it began, did not die of it.
-    """
-    released = run.status != "running" or run.owner is None  # by whoever worked on it
-    kinds = "kind IN ('stage', 'queued', 'resumed')"
-    query = f"SELECT kind, data FROM events WHERE run_id = ? AND {kinds} ORDER BY number DESC LIMIT 1"
-    last = db.execute(query, (run.id,)).fetchone()
-    if released or last is None or last["kind"] != "stage":
-        return run.deaths, run.died_in
-    stage = str(json.loads(last["data"])["stage"])
-    return run.deaths + 1 if run.died_in == stage else 1, stage
 
 
 def _thread_row(row: dict[str, Any], held: bool) -> Thread:

@@ -253,7 +253,7 @@ class Steelman:
     def _ended(self, run_id: str) -> Event:
         """The event 'done' of the run. Raises as `answer` does."""
         *_, last = self.events(run_id)
-        if last.kind in ("failed", "set_aside"):
+        if last.kind == "failed":
             raise CallError(last.data["problem"])
         if last.kind != "done":
             raise RunEndedError(run_id, last.kind, last.data.get("sides", []))

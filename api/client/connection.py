@@ -13,7 +13,7 @@ from api.client.errors import CallError, UnreachableError, error_in
 from tools.errors import ProviderDownError
 from tools.net.route import proxy_for, way_options
 
-_LAST = ("done", "failed", "cancelled", "set_aside", "waiting")
+_LAST = ("done", "failed", "cancelled", "waiting")
 _COME_AGAIN = (408, 429, 502, 503, 504)
 _QUIET_SECONDS = 30.0  # the server sends a comment every ten
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 3.0

@@ -32,7 +32,7 @@ def find_files(
     in `skipped`, each once. Raises InputError for a path that does not exist, or
     when nothing that can be read was found, unless `or_none`.
     """
-    left = _Skipped(Counter[str]() if skipped is None else skipped)
+    left: dict[str, str] = {}  # what each path is that is left out, by whatever name its folder is walked
     found: dict[str, FoundFile] = {}
     for given in paths:
         path = Path(given)
@@ -41,8 +41,11 @@ def find_files(
         for file in [path] if path.is_file() else _inside(path, everything, left):
             origin = printable(os.path.realpath(file))
             found.setdefault(origin, FoundFile(file, os.path.normpath(file), origin))
+    counted = Counter(left.values())
+    if skipped is not None:
+        skipped.update(counted)
     if not found and not or_none:
-        counts = ", ".join(f"{what} ({n})" for what, n in left.counts.items())
+        counts = ", ".join(f"{what} ({n})" for what, n in counted.items())
         more = f" Not looked into: {counts}." if counts else ""
         raise InputError(
             f"nothing to read in {', '.join(paths)}. Readable are files ending in {', '.join(READERS)}.{more}"
@@ -50,37 +53,26 @@ def find_files(
     return list(found.values())
 
 
-class _Skipped:
-    """Counts what is left out, each path once, however often and by whatever names its folder is walked."""
+def _inside(folder: Path, everything: bool, skipped: dict[str, str]) -> Iterator[Path]:
+    def left_out(what: str, folder: str, name: str = "") -> None:
+        skipped[os.path.join(os.path.realpath(folder), name)] = what
 
-    def __init__(self, counts: Counter[str]) -> None:
-        self.counts = counts
-        self._seen: set[str] = set()
-
-    def add(self, what: str, folder: str, name: str) -> None:
-        path = os.path.join(os.path.realpath(folder), name)
-        if path not in self._seen:
-            self._seen.add(path)
-            self.counts[what] += 1
-
-
-def _inside(folder: Path, everything: bool, skipped: _Skipped) -> Iterator[Path]:
     def unopened(exc: OSError) -> None:
-        skipped.add("folders that cannot be opened", str(exc.filename), "")
+        left_out("folders that cannot be opened", str(exc.filename))
 
     for here, folders, files in os.walk(folder, onerror=unopened):
         folders.sort()
         for name in list(folders):
             if not everything and (name in _NOT_MEANT or name.startswith(".")):
                 folders.remove(name)
-                skipped.add("folders that are hidden or hold programs", here, name)
+                left_out("folders that are hidden or hold programs", here, name)
             elif Path(here, name).is_symlink():
                 folders.remove(name)
-                skipped.add("linked folders", here, name)
+                left_out("linked folders", here, name)
         for name in sorted(files):
             if name.startswith(".") and not everything:
-                skipped.add("hidden files", here, name)
+                left_out("hidden files", here, name)
             elif Path(name).suffix.lower() not in IN_FOLDERS:
-                skipped.add("files of other kinds", here, name)
+                left_out("files of other kinds", here, name)
             elif (path := Path(here, name)).is_file():
                 yield path

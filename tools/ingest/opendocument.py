@@ -27,6 +27,7 @@ _DROPPED = {
     **dict.fromkeys(("user-index", "alphabetical-index"), "lists of contents"),
     "annotation": "comments",
 }
+_BLOCKS = frozenset("p h1 h2 h3 h4 h5 h6 figcaption table".split())
 _MOST_REPEATED, _LONGEST_REPEATED = 50, 200  # times, and characters, of a cell that stands for several
 _ABOVE = re.compile(r"super|\+?[1-9]\d*%")  # a text's position
 
@@ -109,7 +110,7 @@ class _OdtText:
 
     def _aside(self, each: Any, name: str, body: Any) -> None:
         """Notes and boxes come after the paragraph or table that they hang on, endnotes after the text."""
-        outer = [up for up in each.iterancestors() if up.tag in ("p", "h1", "figcaption", "table")]
+        outer = [up for up in each.iterancestors() if up.tag in _BLOCKS]
         drop(each)
         each.tag = "div"
         if name == "note":
@@ -117,7 +118,10 @@ class _OdtText:
         if attr(each, "note-class") == "endnote" or not outer:
             body.append(each)
         else:
-            outer[-1].addnext(each)
+            place = outer[-1]
+            while (following := place.getnext()) is not None and following.tag == "div":
+                place = following
+            place.addnext(each)
 
     def _cell(self, each: Any) -> None:
         each.tag = "td"

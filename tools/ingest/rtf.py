@@ -81,7 +81,7 @@ def _signed(text: str) -> str:
     text = _STYLED.sub(styled, text.replace("|", _BAR))
     # The link's address, which striprtf would put behind its words, is taken for a place that is not read.
     text = re.sub(r"\\field(?![a-z])", "", text)
-    text = re.sub(r"\\(?:line|lbr)(?![a-z])", r"\\tab", text)  # a broken line goes on
+    text = re.sub(r"\\(?:line|lbr|page|column)(?![a-z])", r"\\tab", text)  # the paragraph goes on
     text = re.sub(r"\{(?:\\\*)?\\(?:listtext|pntext)(?![a-z])", rf"{{{_FORMS['item']}\\comment ", text)
     return _asides_last(_RAISED.sub(rf"{RAISED}\1{LOWERED}", _UNSEEN.sub(r"\1\\comment ", text)))
 

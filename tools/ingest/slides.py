@@ -10,6 +10,7 @@ from tools.ingest.documents import document_of_file
 from tools.ingest.packed import child, local, newest, opened, parsed
 from tools.passages import Block, BlockForm, SourceDocument
 
+_STRICT = b"http://purl.oclc.org/ooxml/"  # the names of a form that python-pptx does not read
 _FURNITURE = {"sldNum": "page numbers", "ftr": "running footers", "hdr": "running headers", "dt": "running footers"}
 
 
@@ -19,6 +20,8 @@ def read_pptx(path: Path, name: str) -> Iterator[SourceDocument]:
 
     left_out: Counter[str] = Counter()
     with opened(path, name, "a PowerPoint presentation") as package:
+        if _STRICT in package.read("_rels/.rels"):
+            raise ValueError("it is of the strict form, save it as a usual presentation and ingest that")
         try:
             blocks = list(_blocks(Presentation(str(path)), left_out))
         except (PythonPptxError, AttributeError, TypeError) as exc:  # what python-pptx does not foresee

@@ -110,6 +110,8 @@ class _Prepared:
             return self._drawn(each)
         elif name == "oMath":
             self._become(each, "r", [self._made("t", text="".join(each.itertext()))])
+        elif name in ("cr", "ptab"):
+            self._become(each, "tab", [])
         elif name in _THROUGH:
             self._become(each, "smartTag", list(each))
         elif name in _DROPPED or self._is_broken(each, name):

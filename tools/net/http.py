@@ -12,7 +12,7 @@ import json
 import random
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Set
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -34,6 +34,8 @@ LARGEST_REPLY = 20_000_000
 CONNECT_SECONDS = 5.0
 """The longest wait for a connection."""
 _ANSWERED = "steelman.answered"  # marks a request of which the head of a reply has come
+_SPENT = "steelman.spent"  # marks a 429 of an account that is empty, which no waiting helps
+_USUAL = frozenset("host accept accept-encoding connection content-type content-length transfer-encoding".split())
 _TRIES = 3
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
@@ -62,6 +64,13 @@ def open_client(
     )
 
 
+def strip_headers(request: "httpx.Request", kept: Set[str]) -> None:
+    """Takes out the headers that a client adds of itself: what it knows of this machine, and whatever the environment
+    names. kept: those that are sent beside the usual."""
+    for name in [n for n in request.headers if n.lower() not in _USUAL | kept]:
+        del request.headers[name]
+
+
 def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
     """The transport with retries around it, and its replies bounded."""
     import httpx
@@ -75,7 +84,7 @@ def retrying(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
                     response = await inner.handle_async_request(request)
                     response = await _readable(response, request)
                     request.extensions[_ANSWERED] = True
-                    if response.status_code not in RETRYABLE:
+                    if response.status_code not in RETRYABLE or _SPENT in response.extensions:
                         return response
                     pause = _retry_after(response.headers.get("retry-after", ""), pause)
                     if not _worth_waiting(pause, again):
@@ -103,11 +112,15 @@ async def _readable(response: "httpx.Response", request: "httpx.Request") -> "ht
         await response.aclose()
         raise httpx.DecodingError(f"what it sent {exc}", request=request) from exc
     response.stream = _bounded(response.stream, unpack)
-    if response.status_code != 400 or request.url.scheme != "http":
+    if response.status_code not in (400, 429):
         return response
-    if WANTS_TLS.search(said := await response.aread()):
+    said, found = await response.aread(), dict(response.extensions)
+    if response.status_code == 400 and request.url.scheme == "http" and WANTS_TLS.search(said):
         raise httpx.UnsupportedProtocol(SPEAKS_TLS, request=request)
-    return httpx.Response(400, headers=response.headers, stream=httpx.ByteStream(said), extensions=response.extensions)
+    if response.status_code == 429 and b"insufficient_quota" in said:
+        found[_SPENT] = True
+    body = httpx.ByteStream(said)
+    return httpx.Response(response.status_code, headers=response.headers, stream=body, extensions=found)
 
 
 def _bounded(stream: Any, unpack: Callable[[bytes], Iterator[bytes]]) -> "httpx.AsyncByteStream":

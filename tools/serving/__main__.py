@@ -8,14 +8,13 @@ import tempfile
 from pathlib import Path
 
 from tools.errors import InputError, ModelError, SettingsError, SteelmanError
-from tools.serving.hub import CPU_MODEL, GPU_MODEL, describe, fetch, find_folder, known, look_up
+from tools.serving.hub import CPU_MODEL, GPU_MODEL, cached_folder, describe, fetch, is_folder
 from tools.serving.models import CHAT_TOKENS, LocalModel, env_lines, read_model
 from tools.serving.vllm import (
     build_command,
     build_environment,
     check_port,
     find_python,
-    gpu_memory,
     has_gpu,
     last_error,
     running,
@@ -57,15 +56,17 @@ def build_parser() -> argparse.ArgumentParser:
 def prepare(args: argparse.Namespace, *, gpu: bool) -> LocalModel:
     """The model that was asked for, downloaded if that was asked for too. Raises SettingsError, ModelError."""
     source = args.model or (GPU_MODEL if gpu else CPU_MODEL)
-    folder = find_folder(source)
+    if is_folder(source):
+        return read_model(Path(source).expanduser())
+    folder = cached_folder(source)
     if folder is None:
-        offer = look_up(source) if args.download else known(source)
-        print(describe(offer, gpu_memory() if gpu else None), file=sys.stderr, flush=True)
-        if not args.download:
-            line = f"make local-models {f'MODEL={args.model} ' if args.model else ''}DOWNLOAD=1"
-            raise SettingsError(f"nothing was downloaded. To download it: {line}; or name another with MODEL=.")
-        folder = fetch(offer)
-    return read_model(folder, "" if Path(source).expanduser().is_dir() else source)
+        print(describe(source), file=sys.stderr, flush=True)
+    if args.download:
+        folder = fetch(source)
+    if folder is None:
+        line = f"make local-models {f'MODEL={args.model} ' if args.model else ''}DOWNLOAD=1"
+        raise SettingsError(f"nothing was downloaded. To download it: {line}; or name another with MODEL=.")
+    return read_model(folder, source)
 
 
 def serve(args: argparse.Namespace) -> int:

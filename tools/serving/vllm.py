@@ -19,7 +19,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tools.errors import ModelError, SettingsError
-from tools.serving.hub import GPU_SHARE
 from tools.serving.models import HOST, LocalModel
 
 _CPU_CACHE = 4 * 2**30  # bytes for keys and values; vLLM would take nearly all the memory there is
@@ -42,16 +41,6 @@ def has_gpu() -> bool:
     return found is not None and subprocess.run([found, "-L"], capture_output=True, check=False).returncode == 0
 
 
-def gpu_memory() -> float:
-    """Bytes of the first GPU, which is the one that vLLM takes; 0 where it is not known."""
-    asked = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
-    try:
-        said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-        return float(said.split()[0]) * 2**20
-    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
-        return 0.0
-
-
 def build_command(
     model: LocalModel, port: int, *, python: Path, gpu: bool, options: Sequence[str] = ()
 ) -> tuple[str, ...]:
@@ -64,7 +53,7 @@ def build_command(
     cpu += ["--dtype=bfloat16"] if model.kind == "chat" else []
     # What a chat stage does not say of sampling is as the model's makers say; the judge says that it wants none.
     chat = ["--override-generation-config", json.dumps(dict(model.sampling))] if model.sampling else []
-    device = [f"--gpu-memory-utilization={GPU_SHARE}"] if gpu else cpu
+    device = ["--gpu-memory-utilization=0.85"] if gpu else cpu
     return (
         *(str(python), "-m", "vllm.entrypoints.launchers.api_server.entry"),
         *("--model", str(model.folder), "--served-model-name", model.name),

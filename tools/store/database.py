@@ -57,13 +57,12 @@ SCHEMA = """
     CREATE TABLE indexes (
         name TEXT PRIMARY KEY, making TEXT NOT NULL, passage INTEGER NOT NULL, removal INTEGER NOT NULL
     );
-    -- deaths: how often in a row the process of a run died in the stage died_in. batch: the file that the run's answer
-    -- is to be written to, empty where there is none or where it stands there.
+    -- batch: the file that the run's answer is to be written to, empty where there is none or where it stands there.
     CREATE TABLE runs (
         id TEXT PRIMARY KEY, thread TEXT NOT NULL, question TEXT NOT NULL, options TEXT NOT NULL,
         status TEXT NOT NULL, created_at TEXT NOT NULL, finished_at TEXT,
         owner TEXT, heartbeat REAL, error TEXT, answer TEXT,
-        deaths INTEGER NOT NULL DEFAULT 0, died_in TEXT NOT NULL DEFAULT '', batch TEXT NOT NULL DEFAULT ''
+        batch TEXT NOT NULL DEFAULT ''
     );
     CREATE INDEX runs_by_thread ON runs (thread, created_at);
     CREATE TABLE events (

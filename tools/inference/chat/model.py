@@ -19,6 +19,7 @@ from pydantic import BaseModel
 
 from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, PromptTooLongError, ProviderDownError, ProviderError, ProviderReplyError
+from tools.inference.chat import turns
 from tools.inference.chat.compatible import MARK, as_marked
 from tools.inference.chat.failures import (
     Refusal,
@@ -44,6 +45,7 @@ from tools.net.http import (
     is_local,
     open_client,
     status_error,
+    strip_headers,
     without_login,
 )
 
@@ -52,7 +54,6 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import BaseMessage
 
-_SENT = frozenset("host accept accept-encoding connection content-type content-length transfer-encoding".split())
 _ACCOUNT = frozenset({"openai-organization", "openai-project"})
 LARGEST_TEXT = 100_000
 """Characters of one reply at most."""
@@ -69,8 +70,6 @@ _BROKEN = (ValueError, TypeError, KeyError, AttributeError, IndexError)
 _OF_THE_REQUEST = (400, 413, 415, 422, 501)  # statuses of refusals of one request, which say nothing of the next
 _FORMS: dict[tuple[str, str], Form] = {}
 """What each model was found to take, by its address and name, for as long as the process lives."""
-_ALONE: set[tuple[str, str]] = set()
-"""Models whose server breaks one reply off when it is asked for another: they are asked one thing at a time."""
 
 
 class _RefusedError(ProviderReplyError):
@@ -121,8 +120,6 @@ class ChatModel:
         self.first_form = replace(vendor.form, lengths=lengths, temperature=temperature is not None)
         self._known = self.address, model
         self._learning = asyncio.Lock()  # one call at a time finds out what the model takes
-        self._turn = asyncio.Lock()
-        self._begun = self._ended = 0  # calls
         self._clients: dict[bool, BaseChatModel] = {}  # with and without the temperature
         self._http: Any = None
 
@@ -154,19 +151,14 @@ class ChatModel:
 
     async def _answer(self, system: str, user: str, shape: type[S]) -> S:
         """One reply, read; asked for alone where it was broken off by another call, and from then on."""
-        if self._known in _ALONE:
-            async with self._turn:
-                return self._read(await self._reply(system, user, shape), shape)
-        self._begun += 1
-        others, begun = self._begun - self._ended > 1, self._begun
+        here = turns.turns_at(self.address)
         try:
-            return self._read(await self._reply(system, user, shape), shape)
+            async with here.taken() as shared:
+                return self._read(await self._reply(system, user, shape), shape)
         except _BrokenOffError:
-            if not others and self._begun == begun:
+            if not shared():
                 raise
-            _ALONE.add(self._known)
-        finally:
-            self._ended += 1
+            here.alone = True
         return await self._answer(system, user, shape)
 
     def _read(self, reply: Reply, shape: type[S]) -> S:
@@ -277,14 +269,11 @@ class ChatModel:
         return self._clients[temperature]
 
     async def _only_ours(self, request: "httpx.Request") -> None:
-        """Takes out the headers that the client adds of itself: what it knows of this machine, and whatever the
-        environment names; and the times that it would wait. OpenAI itself is told the organisation and project that
-        its own variables name."""
+        """Takes out the headers that the client adds of itself, and the times that it would wait. OpenAI itself is told
+        the organisation and project that its own variables name."""
         login = {"authorization"} if "@" in urlsplit(self._url).netloc else frozenset()  # of the address
-        kept = _SENT | self._vendor.headers | login | (_ACCOUNT if self._url == OPENAI else frozenset())
         request.extensions[MARK] = MARK in request.headers
-        for name in [n for n in request.headers if n.lower() not in kept]:
-            del request.headers[name]
+        strip_headers(request, self._vendor.headers | login | (_ACCOUNT if self._url == OPENAI else frozenset()))
         left = current_budget().seconds_left()
         silence = max(self._silence, left) if math.isfinite(left) else self._silence
         request.extensions["timeout"] = self._http.timeout.as_dict() | {"read": silence}

@@ -15,10 +15,11 @@ from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, ProviderDownError, ProviderReplyError
 from tools.inference.batching import parts
 from tools.inference.chat.failures import speaks_of_length
-from tools.net.http import fetch_json, is_local, open_client
+from tools.inference.served import open_served, post
+from tools.net.http import is_local
 
 if TYPE_CHECKING:
-    import httpx
+    from openai import AsyncOpenAI
 
 _LOG = logging.getLogger(__name__)
 _MOST_CONCURRENT = 4  # requests under way together
@@ -106,8 +107,8 @@ class EndpointEncoder:
     async def _all(self, texts: Sequence[str]) -> list[Rows]:
         """The vectors of all the texts, a few requests under way together. The first one goes alone until one has
         passed: it finds out how many texts the server takes."""
-        left, headers = current_budget().seconds_left(), {"authorization": f"Bearer {self._key}"} if self._key else {}
-        async with open_client(headers, self._seconds) as client:
+        left = current_budget().seconds_left()
+        async with open_served(self.address, self._key, self._seconds) as client:
             post = partial(self._post, client, asyncio.Semaphore(_MOST_CONCURRENT))
             try:
                 async with asyncio.timeout(None if left == float("inf") else max(0.0, left)):
@@ -148,12 +149,12 @@ class EndpointEncoder:
         current_log().note("scope", told)
         return rows
 
-    async def _post(self, client: "httpx.AsyncClient", free: asyncio.Semaphore, texts: Sequence[str]) -> Rows:
+    async def _post(self, client: "AsyncOpenAI", free: asyncio.Semaphore, texts: Sequence[str]) -> Rows:
         """The vectors of texts that are sent in one request, which is counted."""
         body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
         async with free:
             current_budget().begin_call()
-            reply = await fetch_json(client, "POST", f"{self.address}/embeddings", name=self._called, body=body)
+            reply = await post(client, f"{self.address}/embeddings", body, self._called)
         _count(reply, 0.0 if is_local(self.address) else None)
         return _rows(reply, len(texts))
 

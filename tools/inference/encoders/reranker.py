@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.errors import ModelError
-from tools.inference.encoders.presets import RERANKERS
 from tools.inference.encoders.transformers import find_model, fingerprint, hide_progress, require_extra, usable
 
 _SCORING = ("ForSequenceClassification", "ForCausalLM", "ForConditionalGeneration")
@@ -19,7 +18,7 @@ _SCORING = ("ForSequenceClassification", "ForCausalLM", "ForConditionalGeneratio
 class Reranker:
     """A cross-encoder of the sentence-transformers kind that is on this machine (extra `models`).
 
-    model: a preset, the folder of a model, or the name of one that was downloaded; nothing is downloaded here. batch:
+    model: the folder of a model, or the name of one that was downloaded; nothing is downloaded here. batch:
     pairs of one pass. max_length: tokens of a pair; what is longer is cut. The model is found when this is made and
     loaded when it is first used. Raises SettingsError without the extra, ModelError for a model that is missing or
     cannot be used.
@@ -27,8 +26,7 @@ class Reranker:
 
     def __init__(self, model: str, batch: int = 32, max_length: int = 512) -> None:
         require_extra(f"the re-ranker {model}")
-        model = RERANKERS.get(model, model)
-        self._folder = find_model(model, RERANKERS)
+        self._folder = find_model(model)
         self._batch = batch
         self._max_length = max_length
         self._loaded: Any = None

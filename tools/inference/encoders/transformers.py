@@ -3,7 +3,7 @@
 import hashlib
 import os
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.errors import ModelError, SettingsError
-from tools.inference.encoders.presets import ENCODERS, Pooling, suggestion
 from tools.shell import command
 
 _SAMPLED = 1 << 20
@@ -22,61 +21,43 @@ _MATTERS = frozenset({".safetensors", ".bin", ".json", ".txt", ".model"})  # wei
 class TransformersEncoder:
     """Unit vectors from a sentence-transformers model, or from any encoder that Transformers knows.
 
-    model: the folder of a model, or the name of one that was downloaded; nothing is downloaded here. query_model:
-    another one for queries, where the two were trained as a pair (DPR). query_prompt and document_prompt: put before
-    queries and documents; left empty, the prompts that the model itself carries are used, if any. pooling: how the
-    vectors of a text's tokens become one, where it is not as the model says; 'pooler' is BERT's layer behind the first
-    token. pool_prompts: whether the tokens of the prompts are pooled too. ending: put behind every text. device: 'cpu',
-    'cuda', …; left empty, the best there is. batch: texts of one pass.
+    model: the folder of a model, or the name of one that was downloaded; nothing is downloaded here. query_prompt and
+    document_prompt: put before queries and documents; left empty, the prompts that the model itself carries are used,
+    if any. device: 'cpu', 'cuda', …; left empty, the best there is. batch: texts of one pass.
 
     The model is found when the encoder is made and loaded when it is first used. Raises SettingsError without the
     extra, ModelError for a model that is missing or cannot be used.
     """
 
     def __init__(
-        self,
-        model: str,
-        query_model: str = "",
-        query_prompt: str = "",
-        document_prompt: str = "",
-        pooling: Pooling = "",
-        pool_prompts: bool = True,
-        ending: str = "",
-        device: str = "",
-        batch: int = 32,
+        self, model: str, query_prompt: str = "", document_prompt: str = "", device: str = "", batch: int = 32
     ) -> None:
         require_extra(f"the encoder {model}")
-        self._folder = find_model(model, ENCODERS)
-        self._query_folder = find_model(query_model) if query_model else self._folder
+        self._folder = find_model(model)
         self._prompts = (query_prompt, document_prompt)
-        self._pooling = pooling
-        self._pool_prompts = pool_prompts
-        self._ending = ending
         self._device = device
         self._batch = batch
-        self._loaded: tuple[Any, Any] | None = None
+        self._loaded: Any = None
         self._using = threading.RLock()  # tokenizers refuse two threads at once
-        rest = () if pool_prompts and not ending else (str(pool_prompts), ending)
-        parts = (fingerprint(self._folder), fingerprint(self._query_folder), *self._prompts, pooling, *rest)
-        digest = hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:12]
+        digest = hashlib.sha256("\x1f".join((fingerprint(self._folder), *self._prompts)).encode()).hexdigest()[:12]
         self.name = f"{Path(model).name}-{digest}"
 
     @property
     def dimensions(self) -> int:
-        return int(self._models()[1].get_embedding_dimension())
+        return int(self._model().get_embedding_dimension())
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return self._vectors(self._models()[1].encode_document, texts, self._prompts[1])
+        return self._vectors(self._model().encode_document, texts, self._prompts[1])
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return self._vectors(self._models()[0].encode_query, texts, self._prompts[0])
+        return self._vectors(self._model().encode_query, texts, self._prompts[0])
 
     def _vectors(self, compute: Any, texts: Sequence[str], prompt: str) -> NDArray[np.float32]:
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
         with self._using, usable(self._folder):
             rows = compute(
-                [text + self._ending for text in texts],
+                list(texts),
                 prompt=prompt or None,
                 batch_size=self._batch,
                 normalize_embeddings=True,
@@ -87,50 +68,16 @@ class TransformersEncoder:
             raise ModelError(f"the encoder in {self._folder} gives numbers that are not finite. Use another model.")
         return vectors
 
-    def _models(self) -> tuple[Any, Any]:
-        """The models of queries and of documents, which may be one."""
+    def _model(self) -> Any:
         with self._using:
             if self._loaded is None:
-                documents = self._load(self._folder)
-                same = self._query_folder == self._folder
-                queries = documents if same else self._load(self._query_folder)
-                widths = [m.get_embedding_dimension() for m in (queries, documents)]
-                if widths[0] != widths[1]:
-                    raise ModelError(
-                        f"the query encoder gives {widths[0]} dimensions, the documents' {widths[1]}: they are no pair."
-                    )
-                self._loaded = queries, documents
+                with usable(self._folder):
+                    from sentence_transformers import SentenceTransformer
+
+                    hide_progress()
+                    device = self._device or None
+                    self._loaded = SentenceTransformer(str(self._folder), device=device, local_files_only=True)
             return self._loaded
-
-    def _load(self, folder: Path) -> Any:
-        with usable(folder):
-            from sentence_transformers import SentenceTransformer
-
-            from tools.inference.encoders.architectures import register
-
-            hide_progress()
-            register()
-            model = SentenceTransformer(str(folder), device=self._device or None, local_files_only=True)
-            if self._pooling:
-                _pool(model, self._pooling, folder)
-            if not self._pool_prompts:
-                model.set_pooling_include_prompt(False)
-            return model
-
-
-def _pool(model: Any, pooling: Pooling, folder: Path) -> None:
-    from sentence_transformers.sentence_transformer.modules import Pooling as Layer
-
-    from tools.inference.encoders.architectures import read_pooler
-
-    for name, module in model.named_children():
-        if isinstance(module, Layer):
-            if pooling == "pooler":
-                setattr(model, name, read_pooler(folder).to(model.device))
-            else:
-                setattr(model, name, Layer(module.embedding_dimension, pooling, module.include_prompt))
-            return
-    raise ModelError(f"the encoder in {folder} does not pool its tokens' vectors: leave the pooling empty.")
 
 
 def require_extra(what: str) -> None:
@@ -151,25 +98,19 @@ def hide_progress() -> None:
     disable_progress_bar()
 
 
-def find_model(model: str, presets: Collection[str] = (), revision: str = "") -> Path:
-    """The folder of a model that is a folder already or was downloaded.
-
-    revision: the commit or branch that has to have been downloaded. Raises ModelError that says how to get the model,
-    and which of the presets may have been meant.
-    """
+def find_model(model: str) -> Path:
+    """The folder of a model that is a folder already or was downloaded. Raises ModelError that says how to get it."""
     if Path(model).expanduser().is_dir():
         return Path(model).expanduser().resolve()
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     try:
-        return Path(snapshot_download(model, revision=revision or None, local_files_only=True))
+        return Path(snapshot_download(model, local_files_only=True))
     except (LocalEntryNotFoundError, HFValidationError) as exc:
-        download = f"Download it: `{command('hf download', model, revision=revision)}`."
-        how = "Check the path." if model.startswith(("/", ".", "~")) else download
-        at = f" at the revision {revision}" if revision else ""
-        said = f"there is no folder '{model}', and no model of that name{at} on this machine."
-        raise ModelError(" ".join(filter(None, (said, suggestion(model, presets), how)))) from exc
+        missing = model.startswith(("/", ".", "~"))
+        how = "Check the path." if missing else f"Download it: `{command('hf download', model)}`."
+        raise ModelError(f"there is no folder '{model}', and no model of that name on this machine. {how}") from exc
 
 
 def fingerprint(folder: Path) -> str:

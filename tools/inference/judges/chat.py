@@ -20,7 +20,7 @@ from tools.inference.judges.judge import Pair
 from tools.inference.judges.server import OtherFormError, ServerJudge
 
 if TYPE_CHECKING:
-    import httpx
+    from openai import AsyncOpenAI
 
 PROMPTS = ("judge", "judge_one_shot")
 """The project's own: without an example, and with one."""
@@ -93,7 +93,7 @@ class ChatJudge(ServerJudge[RequestForm]):
             price=price,
         )
 
-    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: RequestForm) -> Sequence[float]:
+    async def _ask(self, client: "AsyncOpenAI", pairs: Sequence[Pair], form: RequestForm) -> Sequence[float]:
         body = {"model": self.model, "messages": messages(self._prompt, pairs[0]), **form.options()}
         reply = await self._post(client, f"{self.address}/chat/completions", body)
         choice = _choice(reply, self.server)

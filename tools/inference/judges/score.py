@@ -15,7 +15,7 @@ from tools.inference.judges.server import ServerJudge, UnfitModelError
 from tools.inference.judges.windows import strongest, windowed
 
 if TYPE_CHECKING:
-    import httpx
+    from openai import AsyncOpenAI
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class ScoreJudge(ServerJudge[Place]):
         parts, places = windowed(pairs)
         return strongest(await super().support(parts, seconds), places, len(pairs))
 
-    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: Place) -> Sequence[float]:
+    async def _ask(self, client: "AsyncOpenAI", pairs: Sequence[Pair], form: Place) -> Sequence[float]:
         body: dict[str, Any] = {
             "model": self.model,
             "text_1": [pair.statement for pair in pairs],

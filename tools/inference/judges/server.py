@@ -20,10 +20,11 @@ from tools.budget import NOT_ALL_JUDGED, current_budget, current_log
 from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderReplyError
 from tools.inference.chat.prices import Price, cost_of
 from tools.inference.judges.judge import Pair
-from tools.net.http import cut_short, fetch_json, is_local, open_client, status_error, without_key
+from tools.inference.served import RefusedError, open_served, post
+from tools.net.http import cut_short, is_local, status_error
 
 if TYPE_CHECKING:
-    import httpx
+    from openai import AsyncOpenAI
 
 _NO_SUCH_PLACE = (404, 405)
 _LEARNED_FROM = 3  # requests; where none of them gets an answer of use, no further one will
@@ -99,7 +100,7 @@ class ServerJudge(ABC, Generic[Form]):
         self.threshold = threshold
         self.sentence_threshold = sentence_threshold
         self.server = f"{model} at {urlsplit(url).netloc.rpartition('@')[2] or url}"
-        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._key = key
         self._together = together
         self._concurrency = concurrency
         self._seconds = seconds
@@ -123,7 +124,7 @@ class ServerJudge(ABC, Generic[Form]):
             return progress.scores
         if current_budget().offline and not is_local(self.address):
             raise ProviderDownError(f"{self.server} is not asked: nothing may leave this machine in this run.")
-        async with self._client() as client:
+        async with open_served(self.address, self._key, self._seconds) as client:
             try:
                 async with asyncio.timeout(None if math.isinf(limit) else limit) as clock:
                     await self._judge_all(client, progress)
@@ -150,7 +151,7 @@ class ServerJudge(ABC, Generic[Form]):
             ) from progress.problem
         return progress.scores
 
-    async def _judge_all(self, client: "httpx.AsyncClient", progress: _Progress) -> None:
+    async def _judge_all(self, client: "AsyncOpenAI", progress: _Progress) -> None:
         # Another call of `support` may forget the form meanwhile; this one goes on in the form that it began with.
         form = self._form or await self._learn(client, progress)
         if form is None:
@@ -163,7 +164,7 @@ class ServerJudge(ABC, Generic[Form]):
             first = failed.exceptions[0]
             raise first from first.__cause__  # the others are the same failure, seen by other requests
 
-    async def _work(self, client: "httpx.AsyncClient", progress: _Progress, form: Form) -> None:
+    async def _work(self, client: "AsyncOpenAI", progress: _Progress, form: Form) -> None:
         for part in progress.parts:
             try:
                 progress.take(part, await self._ask(client, [progress.pairs[i] for i in part], form))
@@ -175,7 +176,7 @@ class ServerJudge(ABC, Generic[Form]):
             except ProviderReplyError as exc:
                 progress.reject(part, exc)
 
-    async def _learn(self, client: "httpx.AsyncClient", progress: _Progress) -> Form | None:
+    async def _learn(self, client: "AsyncOpenAI", progress: _Progress) -> Form | None:
         """Asks for the first pairs in one form after the other until the server takes one, which is remembered."""
         for tried, part in enumerate(progress.parts, 1):
             try:
@@ -191,7 +192,7 @@ class ServerJudge(ABC, Generic[Form]):
                     raise
         return None
 
-    async def _ask_any_form(self, client: "httpx.AsyncClient", pairs: Sequence[Pair]) -> tuple[Sequence[float], Form]:
+    async def _ask_any_form(self, client: "AsyncOpenAI", pairs: Sequence[Pair]) -> tuple[Sequence[float], Form]:
         refused: OtherFormError | None = None
         for form in self.forms:
             try:
@@ -204,18 +205,23 @@ class ServerJudge(ABC, Generic[Form]):
         raise refused
 
     @abstractmethod
-    async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: Form) -> Sequence[float]:
+    async def _ask(self, client: "AsyncOpenAI", pairs: Sequence[Pair], form: Form) -> Sequence[float]:
         """One request: a probability for each pair, NaN for one without a verdict.
 
         Raises OtherFormError, UnfitModelError, ProviderReplyError, ProviderDownError, DeadlineError, BudgetError.
         """
 
-    async def _post(self, client: "httpx.AsyncClient", url: str, body: dict[str, Any]) -> dict[str, Any]:
+    async def _post(self, client: "AsyncOpenAI", url: str, body: dict[str, Any]) -> dict[str, Any]:
         """The reply to one counted call."""
         budget = current_budget()
         budget.begin_call()
         try:
-            reply = await fetch_json(client, "POST", url, name=self.server, body=body)
+            reply = await post(client, url, body, self.server)
+        except RefusedError as exc:
+            if exc.status not in self.refusals:
+                raise
+            told = f"{self.server} refused the request (status {exc.status}: {exc.said})."
+            raise OtherFormError(told, exc.status, exc.said) from exc
         except ProviderDownError as exc:
             if cut_short(exc):
                 raise ProviderReplyError(f"{self.server} cut the connection in the middle of a reply.") from exc
@@ -225,24 +231,6 @@ class ServerJudge(ABC, Generic[Form]):
         given, made = _tokens(reply, len(str(body)) // 4)
         budget.add_tokens(given, made, cost_of(self._price, given, made))
         return reply
-
-    def _client(self) -> "httpx.AsyncClient":
-        """One for each call of `support`: a client belongs to an event loop."""
-        client = open_client(self._headers, self._seconds)
-
-        async def refuse(response: "httpx.Response") -> None:
-            if response.status_code in self.refusals:
-                said = b""
-                async for part in response.aiter_bytes():
-                    said += part
-                    if len(said) > 2000:
-                        break
-                words = without_key(" ".join(said.decode("utf-8", "replace").split()), self._headers)[:200]
-                status = response.status_code
-                raise OtherFormError(f"{self.server} refused the request (status {status}: {words}).", status, words)
-
-        client.event_hooks = {"response": [refuse]}
-        return client
 
 
 def _tokens(reply: dict[str, Any], estimate: int) -> tuple[int, int]:
