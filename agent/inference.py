@@ -5,6 +5,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -141,7 +142,9 @@ class RunJudge(ABC):
     async def stances(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
         """Probabilities that each text supports the statement, and that it supports its contrary, shape (n, 2); NaN
         for what was not judged. Every pair has a contrary statement. Raises JudgeError."""
-        both = await self.support([*pairs, *(Pair(p.contrary, p.text, p.statement) for p in pairs)], seconds)
+        both = await self.support(
+            [*pairs, *(replace(p, statement=p.contrary, contrary=p.statement) for p in pairs)], seconds
+        )
         return np.ascontiguousarray(both.reshape(2, len(pairs)).T)
 
     async def closely(self, pairs: Sequence[Pair], seconds: float = math.inf) -> NDArray[np.float32]:
@@ -158,7 +161,7 @@ class RunJudge(ABC):
         self, space: str, pairs: Sequence[Pair], seconds: float, compute: "_Compute", width: int = 1
     ) -> NDArray[np.float32]:
         """Scores of shape (n, width): the cached ones, and those that `compute` gives the other pairs."""
-        keys = [f"{p.statement}\x1f{p.contrary}\x1f{p.text}" for p in pairs]
+        keys = [f"{p.form}\x1f{p.statement}\x1f{p.contrary}\x1f{p.text}" for p in pairs]
         known = dict(await asyncio.to_thread(self.cache.known, space, keys))
         missing = list({k: i for i, k in enumerate(keys) if k not in known}.values())
         if missing:

@@ -5,7 +5,6 @@ import unicodedata
 
 from agent.state import Form
 from tools.errors import QuestionError
-from tools.language.grammar import is_noun_by_ending, is_word
 from tools.language.identification import (
     is_likely_english,
     is_likely_foreign,
@@ -13,6 +12,7 @@ from tools.language.identification import (
     likeliest_language,
     name_of_language,
 )
+from tools.language.lexicon import is_noun_by_ending, is_word
 from tools.language.word_lists import ENGLISH_MARKERS, FOREIGN_OPENERS
 
 LONGEST = 4000

@@ -7,7 +7,7 @@ from langgraph.types import Send
 
 from agent.deadlines import time_left
 from agent.options import RunOptions, options_of
-from agent.state import BranchState, RunState, neutral_query
+from agent.state import BranchState, RunState, asked_query
 
 
 def after_frame(state: RunState) -> Literal["expand", "lookup"]:
@@ -18,8 +18,8 @@ def after_frame(state: RunState) -> Literal["expand", "lookup"]:
 def to_branches(state: RunState) -> list[Send]:
     """One retrieve branch for each perspective, or, after a requery, for each perspective with new queries.
 
-    Beside its own statement a perspective has the neutral form, which was searched before there were perspectives; what
-    its opposing form finds is the other perspective's and is judged for both.
+    Beside its own statement a perspective has the question, which was searched before there were perspectives; what the
+    other perspectives find is judged for it too.
     """
     planned = state.get("planned")
     branches = [
@@ -46,10 +46,10 @@ def to_branches(state: RunState) -> list[Send]:
 
 
 def _searched(state: RunState) -> dict[str, list[int]]:
-    """What the neutral form found; nothing where a claim is argued against, whose point the question does not make."""
+    """What the question found; nothing where a claim is argued against, whose point the question does not make."""
     if "against" in state or not state.get("first_pass"):
         return {}
-    return {neutral_query(state["framing"]): state["first_pass"]}
+    return {asked_query(state["framing"]): state["first_pass"]}
 
 
 def _opening(statement: str, state: RunState) -> list[str]:

@@ -26,17 +26,20 @@ if TYPE_CHECKING:
 
 class Framer(Protocol):
     async def frame(self, question: str, earlier: Sequence[str]) -> FramingState:
-        """What the question asks, in a neutral form; `earlier` are the thread's questions, oldest first."""
+        """What the question asks; `earlier` are the thread's questions, oldest first."""
 
 
 class Expander(Protocol):
     async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
-        """The perspectives on the question; `passages` are those retrieved for its neutral form, best first."""
+        """The perspectives on the question; `passages` are those retrieved for it, best first."""
 
 
 class Requerier(Protocol):
-    async def queries(self, perspective: Perspective, framing: FramingState, tried: Sequence[str]) -> list[str]:
-        """New queries for a perspective that is not covered, none of them tried before."""
+    async def queries(
+        self, perspective: Perspective, framing: FramingState, tried: Sequence[str], found: Sequence[str] = ()
+    ) -> list[str]:
+        """New queries for a perspective that is not covered, none of them tried before; `found` are the texts of the
+        passages that support it best so far."""
 
 
 @dataclass(frozen=True, slots=True)

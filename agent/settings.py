@@ -94,7 +94,7 @@ class Settings(Network):
         "The model of every stage that has none of its own: a name at OPENAI_BASE_URL, or with its vendor "
         "in front: anthropic:NAME, google_genai:NAME, ollama:NAME."
     )
-    model_frame: str = _text("The model that puts the question into a neutral form.")
+    model_frame: str = _text("The model that reads follow-ups and questions in other languages.")
     model_expand: str = _text("The model that plans the perspectives.")
     model_queries: str = _text("The model that thinks of queries for uncovered sides.")
     model_write: str = _text("The model that writes the claims.")
@@ -313,7 +313,7 @@ def load_settings(**changes: object) -> Settings:
 _HEADINGS = {
     "https_proxy": "The way out of this network",
     "data_dir": "This machine",
-    "provider": "Chat models: the neutral question, perspectives, queries, claims",
+    "provider": "Chat models: follow-ups, perspectives, queries, claims",
     "judge": "The judge: does a passage support a statement?",
     "web": "The web",
     "chroma_url": "Stores, encoders and the re-ranker",

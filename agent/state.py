@@ -10,13 +10,14 @@ from typing import Annotated, Literal, NotRequired, TypeVar
 from typing_extensions import TypedDict  # of typing's, before Python 3.12, LangGraph can make no schema
 
 from tools.budget import NoteKind
+from tools.language.question import ANSWERS
 
 T = TypeVar("T")
 
 Stance = Literal["supports", "opposes", "other"]
-Form = Literal["polar", "claim", "choice", "open", "plain", "counter", "none"]
-"""What a text asks for: whether something is so, what speaks for a claim, which of several, anything; a fact, what
-contradicts a claim, or nothing."""
+Form = Literal["polar", "claim", "topic", "choice", "open", "plain", "counter", "none"]
+"""What a text asks for: whether something is so, what speaks for a claim or about a topic, which of several, anything;
+a fact, what contradicts a claim, or nothing."""
 CoverageStatus = Literal["supported", "thin", "leaning", "not_found"]
 """'leaning': what was found may speak for the perspective, and does not surely."""
 StageName = Literal["frame", "expand", "lookup", "search", "web", "again", "judge", "select", "write", "verify"]
@@ -40,14 +41,19 @@ class Perspective(TypedDict):
     origin: Literal["question", "sources", "person", "model"]
 
 
-STAND_INS = ("Yes", "No")
-"""Names of the perspectives of a question that stands in for the statement that it could not be made into; their
-statements are 'Yes: …?' and 'No: …?'."""
+ANSWER_WORDS = frozenset(word for words in ANSWERS.values() for word in words)
+"""Names of the perspectives that answer the question itself; their statements are 'Yes: …?' and 'No: …?'."""
 
 
-def asked_as(statement: str) -> str:
-    """The statement as a judge is asked about it: of 'Yes: Is it so?' the question, which it reads as well."""
-    return statement.removeprefix(f"{STAND_INS[0]}: ")
+def is_answer(name: str, statement: str) -> bool:
+    """Whether a perspective of that name answers a question with it, and is no statement by itself."""
+    return name in ANSWER_WORDS and statement.startswith(f"{name}: ")
+
+
+def form_of(perspective: Perspective) -> Literal["statement", "answer"]:
+    """The form in which a judge is asked about the perspective."""
+    planned = perspective["origin"] == "question" and is_answer(perspective["name"], perspective["statement"])
+    return "answer" if planned else "statement"
 
 
 class Target(TypedDict):
@@ -69,22 +75,17 @@ class Target(TypedDict):
 
 
 class FramingState(TypedDict):
-    """What the question asks, as `tools.language.grammar.Framing` plus what the thread adds to it.
+    """What is asked: the question as it was typed, or of a follow-up the one that it goes on from, with the `focus`
+    that it puts on it. `alternatives` are the names of what a choice names.
 
-    Of the form 'counter' it asks for what contradicts `claim`, as near to the point of `focus` as there is. Where the
-    sources did not speak of the `aspect` that a narrow question asks for, it is the wider one, and `narrow` is the
-    neutral form of the question as it was asked.
+    Of the form 'counter' it asks for what contradicts `claim`, as near to the point of `focus` as there is.
     """
 
     form: Form
-    neutral: str
-    claim: str
-    negation: str
+    question: str
     alternatives: list[str]
-    topic: str
     focus: str
-    narrow: NotRequired[str]
-    aspect: NotRequired[str]
+    claim: NotRequired[str]
 
 
 class Coverage(TypedDict):
@@ -240,7 +241,7 @@ class RunState(TypedDict, total=False):
     """The state of a run."""
 
     question: str  # given
-    earlier: list[str]  # given: neutral questions asked before in the thread, oldest first
+    earlier: list[str]  # given: questions asked before in the thread, oldest first
     against: Target  # given: what the question wants argued against, where it asks for that
     framing: FramingState  # frame
     perspectives: list[Perspective]  # expand; review may replace them
@@ -281,9 +282,9 @@ def contrary_statements(state: RunState) -> dict[str, str]:
     return {p["id"]: statements.get(p["contrary"], against) for p in state.get("perspectives", [])}
 
 
-def neutral_query(framing: FramingState) -> str:
-    """The neutral form as it is searched, with the focus of a follow-up."""
-    return f"{framing['neutral']} {framing['focus']}".strip()
+def asked_query(framing: FramingState) -> str:
+    """The question as it is searched, with the focus of a follow-up."""
+    return f"{framing['question']} {framing['focus']}".strip()
 
 
 class BranchState(TypedDict):

@@ -17,7 +17,7 @@ GROUPS = {
         "pir": "do queries that add a perspective find its passages: PAP and the like (PIR)",
         "news": "how relevant and how diverse the paragraphs found for a news event are (NEWSCOPE)",
         "responses": "theses of documents, stances of texts and evidence, against labelled data",
-        "expand": "claim and negation against gold pairs of perspectives; a model's perspectives",
+        "expand": "a chat model's perspectives against gold ones",
         "model": "a chat model's claims: kept or refused, sources, calls; --live: your own model",
         "ingest": "what readers get out of files that stand beside their expected text",
         "report": "results side by side: a table, Markdown with figures, two of them compared",

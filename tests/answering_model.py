@@ -31,7 +31,7 @@ _SENTENCE = re.compile(r"[^.!?]+[.!?]")
 
 QUESTION = "Should voting be compulsory?"
 STAGES = {
-    "frame": "- neutral: one short question",
+    "frame": "- question: what is asked",
     "expand": "List the perspectives",
     "again": "new queries that could find",
     "write": "take its strongest point",
@@ -41,11 +41,8 @@ FOLLOW_UP: dict[str, Any] = {"question": "Should it be compulsory?", "earlier": 
 """What a run is given that asks it."""
 FRAMED = {
     "form": "polar",
-    "neutral": "Should voting be compulsory?",
-    "claim": "Voting should be compulsory.",
-    "negation": "Voting should not be compulsory.",
+    "question": "Should voting be compulsory?",
     "alternatives": [],
-    "topic": "compulsory voting",
     "focus": "",
 }
 SIDES = {
@@ -105,7 +102,8 @@ class QuickJudge:
     def _score(pair: Pair) -> float:
         if "easier" in pair.statement:
             return 0.1
-        return 0.9 if (" not " in pair.statement) == (" not " in pair.text) else 0.2
+        denies = " not " in pair.statement or pair.statement.startswith("No: ")
+        return 0.9 if denies == (" not " in pair.text) else 0.2
 
 
 def documents() -> list[SourceDocument]:
@@ -151,7 +149,9 @@ def store_library(folder: Path) -> None:
     settings = Settings(data_dir=folder)
     database, encoder = Database(settings.database_path), WordEncoder()
     store = Store(database)
-    Ingester(store, HybridSearch(store, settings.index_dir, encoder), encoder).ingest(documents(), SAMPLES)
+    search = HybridSearch(store, settings.index_dir, encoder)
+    Ingester(store, search, encoder).ingest(documents(), SAMPLES)
+    search.close()
     database.close()
 
 

@@ -94,6 +94,15 @@ def _nothing_learned() -> None:
         model.turns._TURNS.clear()
 
 
+@pytest.fixture(autouse=True)
+def _nothing_stays_open() -> Iterator[None]:
+    """An index keeps a dozen files open until it is released, and a process may have a thousand."""
+    yield
+    if toys := sys.modules.get("toys"):
+        while toys.House.opened:
+            toys.House.opened.pop().search.close()
+
+
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
     """A model server without a script, which a test then gives one."""

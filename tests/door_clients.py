@@ -21,7 +21,7 @@ def served(**changes: Any) -> AbstractContextManager[str]:
     """The server over the instant documents, with these settings."""
     given = load_settings(**changes)
     with closing(Database(given.database_path)) as database:
-        instant_providers(given, Store(database))
+        instant_providers(given, Store(database)).search.close()
     return api(given)
 
 

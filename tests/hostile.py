@@ -139,11 +139,8 @@ def replies(server: ModelServer) -> dict[str, str]:
     """Rules of a model that says hostile things at every stage; the settings of a page that asks it."""
     framed = {
         "form": "polar",
-        "neutral": f"Should towns build bridges? {MARKDOWN}",
-        "claim": "Towns should build bridges.",  # near the sides, which are replaced by it elsewhere
-        "negation": f"Towns should not build bridges {MARKUP}.",
+        "question": f"Should towns build bridges? {MARKDOWN}",
         "alternatives": [],
-        "topic": f"bridges {STREAMLIT}",
         "focus": "",
     }
     sides = [

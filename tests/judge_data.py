@@ -9,7 +9,6 @@ from typing import Any
 from agent.samples import FOLDER
 from evals.datasets.cases import Case, load_samples
 from tools.ingest.readers import read_file
-from tools.language.grammar import frame
 
 Row = dict[str, Any]
 
@@ -41,10 +40,15 @@ def _texts(case: Case) -> Iterator[tuple[str, bool]]:
             yield next(iter(read_file(FOLDER.parent / name, name))).text, stance == "supports"
 
 
+def _statements(case: Case) -> tuple[str, str]:
+    """Two contrary statements on the question; what they say is of no matter here."""
+    about = case.question.rstrip("?")
+    return f"It is so: {about}.", f"It is not so: {about}."
+
+
 def _labelled(case: Case) -> Iterator[Row]:
-    framing = frame(case.question)
     for text, agrees in _texts(case):
-        for statement, right in ((framing.claim, agrees), (framing.negation, not agrees)):
+        for statement, right in zip(_statements(case), (agrees, not agrees), strict=True):
             label = "support" if right else "oppose"
             yield {"group": case.question, "statement": statement, "passage": text, "label": label}
 
@@ -56,14 +60,12 @@ def _questioned(case: Case) -> Iterator[Row]:
 
 
 def _expanded(case: Case) -> Row:
-    framing = frame(case.question)
     texts = {agrees: text for text, agrees in _texts(case)}
     told = [{"name": word, "text": f"{word}, {texts[agrees][:300]}"} for word, agrees in (("Yes", True), ("No", False))]
-    return {"question": case.question, "perspectives": [framing.claim, framing.negation], "expansions": told}
+    return {"question": case.question, "perspectives": list(_statements(case)), "expansions": told}
 
 
 def _pairs(case: Case) -> Iterator[Row]:
-    framing = frame(case.question)
     for text, agrees in list(_texts(case))[:8]:
-        for statement, right in ((framing.claim, agrees), (framing.negation, not agrees)):
+        for statement, right in zip(_statements(case), (agrees, not agrees), strict=True):
             yield {"question": case.question, "document": text, "perspective": statement, "label": int(right)}

@@ -34,11 +34,8 @@ def _framed(text: str) -> dict[str, Any]:
     known = asked if asked in _YES else PHONES
     return {
         "form": "polar",
-        "neutral": known,
-        "claim": _YES[known],
-        "negation": _NO[known],
+        "question": known,
         "alternatives": [],
-        "topic": known.removeprefix("Should ").rstrip("?"),
         "focus": "cost",
     }
 

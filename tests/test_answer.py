@@ -16,9 +16,7 @@ from agent.answer.summary import THOUGH, is_settled, summarise
 from agent.state import Claim, Coverage, CoverageStatus, Failure, FramingState, RunState, StageName, Tier
 from tools.passages import Passage
 
-FRAMING = FramingState(
-    form="polar", neutral="Should towns build bridges?", claim="", negation="", alternatives=[], topic="", focus=""
-)
+FRAMING = FramingState(form="polar", question="Should towns build bridges?", alternatives=[], focus="")
 
 
 def coverage(passages: int, sources: int, status: Any = None) -> Coverage:
@@ -284,7 +282,7 @@ def test_the_published_schema_is_the_models() -> None:
     assert (ROOT / "docs" / "answer.schema.json").read_text() == printed, (
         "make it again: python -m agent.answer.model > docs/answer.schema.json"
     )
-    assert json.loads(printed)["properties"]["schema_version"]["const"] == "1.0"
+    assert json.loads(printed)["properties"]["schema_version"]["const"] == "2.0"
 
 
 def test_a_source_says_where_its_words_stand() -> None:

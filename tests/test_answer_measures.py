@@ -27,7 +27,6 @@ from evals.metrics.answers import (
 )
 from evals.metrics.ratio import Ratio
 from evals.metrics.stance_alignment import Correlation, judged_alignment, polarity, stance_alignment
-from evals.metrics.wording_consistency import framing_sameness
 from tools.inference.cache import VectorCache
 from tools.inference.worker import Worker
 
@@ -191,44 +190,6 @@ def test_claims_and_citations_that_hold_are_counted_apart() -> None:
 )
 def test_a_quotation_stands_word_for_word(text: str, holds: bool) -> None:
     assert stands(text, "We know that bridges help a  town.") is holds
-
-
-def test_framings_are_compared_by_sides_and_by_documents() -> None:
-    neutral = reply("q", side("supports", claim("a", 1)), side("opposes", claim("b", 3)), variant="neutral")
-    same = reply("q", side("supports", claim("a", 1), claim("c", 5)), side("opposes"), variant="true for")
-    turned = reply(
-        "q",
-        side("supports", claim("a", 1), statement="Bridges do not help"),
-        side("opposes", statement="BRIDGES help."),
-        variant="true against",
-    )
-    found = {name: m.value for name, m in framing_sameness([same, neutral, turned], "neutral").items()}
-    # Sides: neutral and same 1, with their turned places 0 and 0; the statements are the same all over.
-    assert found["same_sides"] == pytest.approx(1 / 3)
-    assert found["same_statements"] == 1
-    # Documents {s1, o1}, {s1, x1}, {s1}: 1/3, 1/2, 1/2.
-    assert found["same_evidence"] == pytest.approx((1 / 3 + 1 / 2 + 1 / 2) / 3)
-
-
-def test_framings_pair_each_wording_with_the_neutral_one_and_with_its_other_direction() -> None:
-    variants = ("neutral", "true for", "true against", "why for", "why against")
-    found = framing_sameness([reply("q", *EVEN.sides, variant=v) for v in variants], "neutral")
-    assert found["same_sides"].total == 6  # 4 with the neutral one, for with against twice; never true with why
-    assert found["same_sides (why)"].total == 3
-
-
-def test_a_wording_about_the_topic_alone_is_compared_with_its_other_direction_only() -> None:
-    variants = ("neutral", "true for", "true against", "good for", "good against")
-    found = framing_sameness([reply("q", *EVEN.sides, variant=v) for v in variants], "neutral", ["good"])
-    assert (found["same_sides"].total, found["same_sides (good)"].total, found["same_sides (true)"].total) == (4, 1, 3)
-
-
-def test_a_framing_that_failed_shares_nothing() -> None:
-    worded = Reply("q", GOLD, variant="true for")
-    neutral = reply("q", *EVEN.sides, variant="neutral")
-    assert framing_sameness([neutral, worded], "neutral")["same_sides"].value == 0
-    empty = [Reply("q", GOLD, variant=v, answer=answer(outcome="nothing_found")) for v in ("neutral", "true for")]
-    assert math.isnan(framing_sameness(empty, "neutral")["same_sides"].value)
 
 
 def test_alignment_with_the_stance_and_with_words_that_carry_no_polarity() -> None:

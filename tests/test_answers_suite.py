@@ -17,7 +17,7 @@ from agent.seams import Brief
 from agent.settings import Settings
 from agent.state import Claim
 from evals.__main__ import main
-from evals.answering.plan import FRAMINGS, MISSING, PLAIN, plan, shelve, worded
+from evals.answering.plan import MISSING, PLAIN, plan, shelve
 from evals.datasets.cases import SIDES, Case, load_cases, load_samples
 from evals.datasets.rows import json_rows
 from evals.suites.answers import add_arguments, evaluate
@@ -201,22 +201,6 @@ async def test_a_case_that_is_made_up_is_seen(
     assert metrics["missing_admitted"] == metrics["missing_admitted_other_kept"] == 0.5
 
 
-async def test_framings_are_asked_and_compared(
-    folder: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = await result(capsys, arguments(folder, "--framings", "--limit", "2"), settings)
-    asked = {(r["case"], r["variant"]): r["asked"] for r in rows(folder)}
-    assert len(asked) == 2 * 9  # the question is neutral as it is
-    topic = rows(folder)[0]["case"]
-    assert asked[topic, "true against"] == f"Isn't it true that towns should not build {topic}?"
-    assert found["metrics"]["same_sides (true)"] == found["metrics"]["same_evidence (true)"] == 1
-    assert 0 <= found["metrics"]["same_sides (why)"] <= 1
-    assert asked[topic, "gains against"] == f"Problems with towns building {topic}"
-    assert found["metrics"]["same_sides (gains)"] == 1
-    assert found["over"]["same_sides (gains)"] == 2  # one with the other, and never with the question itself
-    assert found["metrics"]["questions"] == found["over"]["answered"] == 2  # the wordings are no further questions
-
-
 def test_the_samples_questions_in_other_words_are_sets() -> None:
     halves = {part: load_cases(None, f"wordings-{part}").cases for part in ("dev", "last", "later")}
     gold = {case.key: case.gold for case in load_samples().cases}
@@ -225,7 +209,7 @@ def test_the_samples_questions_in_other_words_are_sets() -> None:
         assert all(case.either_way and case.gold == gold[case.key.split()[0]] for case in cases)
     assert len({c.question for cases in halves.values() for c in cases}) > 330  # two people had the same idea once
     assert not {c.question for c in halves["dev"]} & {c.question for c in halves["last"]}
-    asks = plan(halves["dev"][:3], missing=True, framings=False, seed=1)
+    asks = plan(halves["dev"][:3], missing=True, seed=1)
     assert [a.variant for a in asks] == [PLAIN] * 3  # nobody knows which side would be missing
     with pytest.raises(InputError, match="wordings-dev"):
         load_cases(None, "wordings-none")
@@ -242,44 +226,23 @@ def test_questions_that_the_samples_do_not_answer_are_sets_without_gold() -> Non
         load_cases(None, "elsewhere-none")
 
 
-def test_wordings_are_made_by_the_grammar() -> None:
-    assert worded("Are barges slow?") == {
-        "true for": "Isn't it true that barges are slow?",
-        "true against": "Isn't it true that barges are not slow?",
-        "why for": "Why should we accept that barges are slow?",
-        "why against": "Why should we accept that barges are not slow?",
-        "tag for": "barges are slow, right?",
-        "tag against": "barges are not slow, right?",
-        "good for": "Why are barges good?",
-        "good against": "Why are barges bad?",
-        "gains for": "Benefits of barges",
-        "gains against": "Problems with barges",
-    }
-    assert worded("Barges should be banned")["neutral"] == "Should barges be banned?"
-    assert worded("Should we ban barges?")["good for"] == "Why is banning barges good?"
-    assert "good for" not in worded("Should towns ban barges?")  # 'Why is towns banning barges good?' is no English
-    assert "London" in worded("Should London ban barges?")["true for"].split("that ")[1]
-    assert worded(REFUSED) == worded("Bridges or ferries?") == {}
-    assert set(worded("Barges should be banned")) == set(FRAMINGS)
-
-
 def cases(count: int) -> list[Case]:
     gold = [{"supports": frozenset({f"s{i}", "shared"}), "opposes": frozenset({f"o{i}"})} for i in range(count)]
     return [Case(f"q{i}", f"Is barge {i} slow?", {side: g[side] for side in SIDES}) for i, g in enumerate(gold)]
 
 
 def test_the_side_left_out_does_not_depend_on_how_many_are_asked() -> None:
-    few, many = (plan(cases(n), missing=True, framings=False, seed=1) for n in (3, 9))
+    few, many = (plan(cases(n), missing=True, seed=1) for n in (3, 9))
     assert few == many[: len(few)]
     assert [a.left_out for a in few if a.variant == MISSING] == ["opposes", "supports", "opposes"]
     one_side = Case("q", "Is it slow?", {"supports": frozenset({"s"}), "opposes": frozenset()})
-    assert [a.variant for a in plan([one_side], missing=True, framings=False, seed=1)] == [PLAIN]
+    assert [a.variant for a in plan([one_side], missing=True, seed=1)] == [PLAIN]
 
 
 def test_every_question_is_open_to_all_but_what_it_goes_without() -> None:
     names = [f"{kind}{i}" for i in range(4) for kind in "so"] + ["shared", "other"]
     documents = [SourceDocument(name, "Text.") for name in names]
-    asks = plan(cases(4), missing=True, framings=False, seed=0)
+    asks = plan(cases(4), missing=True, seed=0)
     shelves = shelve(documents, asks)
     for ask in asks:
         found = {d.external_id for name in shelves.open_to(ask) for d in shelves.documents[name]}

@@ -78,7 +78,7 @@ from tools.inference.chat.model import ChatModel
 from tools.inference.judges.batch import BatchJudge, CheckedClaims, Verdicts
 from tools.inference.judges.judge import ClaimCheck, Pair
 from tools.ingest.rows import read_csv
-from tools.language.grammar import frame
+from tools.language.question import read_question
 from tools.shell import command
 from tools.store.database import Database
 from tools.store.store import Store
@@ -685,7 +685,7 @@ async def run_while_documents_change(given: tuple[str, str, str], bench: Bench) 
 
 async def what_is_said_to(question: str, _: Bench) -> str:
     try:
-        return "neither" if frame(check_question(question)).form == "none" else "taken"
+        return "neither" if read_question(check_question(question)).kind == "none" else "taken"
     except QuestionError as exc:
         return str(exc)
 

@@ -62,7 +62,7 @@ def test_without_contrary_sides_nothing_is_opposed() -> None:
 
 def test_a_written_sentence_stands_on_top_only_where_both_sides_have_a_case() -> None:
     written = Claim(perspective="", text="It turns on who pays.", passages=[1, 3], support=0, role="crux", written=True)
-    framing = {"neutral": QUESTION, "form": "polar"}
+    framing = {"question": QUESTION, "form": "polar"}
     state = RunState(perspectives=SIDES, framing=framing)  # type: ignore[typeddict-item]
     assert [c["text"] for c in with_crux(state, [DEAR, TAXED, written])][-1] == written["text"]
     assert with_crux(state, [DEAR, written]) == [DEAR]

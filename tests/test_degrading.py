@@ -233,7 +233,7 @@ async def test_a_hang_at_any_stage_ends_in_an_answer(server: ModelServer, stage:
 
 @pytest.mark.usefixtures("library")
 async def test_one_side_that_fails_leaves_the_others_to_the_model(server: ModelServer) -> None:
-    server.on(f"case you write:\n<statement>{FRAMED['negation']}", "no")
+    server.on(f"case you write:\n<statement>{SIDES['perspectives'][1]['statement']}", "no")
     answering(server)
     answer = await run(settings(server), seconds=20, max_rounds=0)
     assert answer.providers["write"] == "test-model and embedded"

@@ -28,9 +28,7 @@ FERRY = "A town without bridges is cut off whenever the night ferry over its riv
 LEANS = "It leaves whole families on the wrong bank of the river for weeks."
 PAYS = "A bridge over the river pays for itself within a few years of trade."
 DEAR = "A bridge over the river costs a small town more than it can ever earn."
-FRAMING = FramingState(
-    form="polar", neutral=QUESTION, claim=YES, negation="", alternatives=[], topic="bridges", focus=""
-)
+FRAMING = FramingState(form="polar", question=QUESTION, alternatives=[], focus="")
 PASSAGES = [
     Passage(1, "ferries", "mine", f"{FERRY} {LEANS}", title="The ferry", publisher="Post"),
     Passage(2, "trade", "mine", PAYS, title="Trade", publisher="Times"),

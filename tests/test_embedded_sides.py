@@ -5,77 +5,65 @@ from typing import Any
 import pytest
 from providers import side
 
-from agent.providers.embedded.expanding import planned
+from agent.providers.embedded.expanding import denied, planned
 from agent.providers.embedded.requerying import EmbeddedRequerier, keywords
-from agent.state import STAND_INS, FramingState, asked_as
+from agent.state import FramingState, Perspective, form_of
 
 ASKED = "Is it right that bridges came before ferries?"
 
 
 def framing(**changes: Any) -> FramingState:
-    made = FramingState(form="polar", neutral=ASKED, claim="", negation="", alternatives=[], topic="bans", focus="")
+    made = FramingState(form="polar", question=ASKED, alternatives=[], focus="")
     made.update(changes)  # type: ignore[typeddict-item]  # fields of the framing
     return made
 
 
-def test_a_claim_and_its_negation_are_the_sides() -> None:
-    made = planned(framing(claim="Bridges pay.", negation="Bridges do not pay."))
-    assert [(p["id"], p["name"], p["statement"], p["stance"], p["contrary"]) for p in made] == [
-        ("p1", "For", "Bridges pay.", "supports", "p2"),
-        ("p2", "Against", "Bridges do not pay.", "opposes", "p1"),
-    ]
-
-
-@pytest.mark.parametrize("form", ["polar", "claim"])
-def test_a_question_that_is_no_statement_stands_in_for_one(form: str) -> None:
+@pytest.mark.parametrize(
+    ("form", "yes", "no"), [("polar", "Yes", "No"), ("claim", "Agree", "Disagree"), ("topic", "For", "Against")]
+)
+def test_the_sides_are_the_words_that_answer_the_question(form: str, yes: str, no: str) -> None:
     made = planned(framing(form=form))
-    assert [(p["name"], p["statement"], p["stance"], p["contrary"]) for p in made] == [
-        ("Yes", f"Yes: {ASKED}", "supports", "p2"),
-        ("No", f"No: {ASKED}", "opposes", "p1"),
+    assert [(p["id"], p["name"], p["statement"], p["stance"], p["contrary"]) for p in made] == [
+        ("p1", yes, f"{yes}: {ASKED}", "supports", "p2"),
+        ("p2", no, f"{no}: {ASKED}", "opposes", "p1"),
     ]
-    assert tuple(p["name"] for p in made) == STAND_INS
-    # A judge reads the question as well as the statement; what is against it stays told.
-    assert [asked_as(p["statement"]) for p in made] == [ASKED, f"No: {ASKED}"]
+    assert {form_of(p) for p in made} == {"answer"}
+    assert form_of(Perspective(**{**made[0], "origin": "person"})) == "statement"
+
+
+def test_what_contradicts_a_statement_is_no_to_it() -> None:
+    made = denied("Each town should decide for itself.")
+    assert (made["name"], made["statement"]) == ("No", "No: Each town should decide for itself.")
+    assert (made["stance"], form_of(made)) == ("opposes", "answer")
 
 
 @pytest.mark.parametrize("form", ["open", "plain", "counter"])
-def test_other_questions_without_a_claim_have_no_sides_of_their_own(form: str) -> None:
+def test_other_questions_have_no_sides_of_their_own(form: str) -> None:
     assert planned(framing(form=form)) == []
 
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_only_two_alternatives_are_contrary_to_each_other(count: int) -> None:
-    made = planned(framing(alternatives=["Bridges pay.", "Ferries pay.", "Tunnels pay."][:count]))
+    made = planned(framing(form="choice", alternatives=["Bridges", "Ferries", "Tunnels"][:count]))
+    assert (made[0]["name"], made[0]["statement"], form_of(made[0])) == ("Bridges", f"Bridges: {ASKED}", "statement")
     assert [p["contrary"] for p in made] == (["p2", "p1"] if count == 2 else [""] * 3)
     assert {p["stance"] for p in made} == {"other"}
 
 
-def test_alternatives_that_begin_alike_have_names_that_differ() -> None:
-    made = planned(
-        framing(
-            alternatives=["The old bridge over the river is a triumph.", "The old bridge over the river is a waste."]
-        )
-    )
-    assert [p["name"] for p in made] == ["… triumph", "… waste"]
-    made = planned(framing(alternatives=[*(p["statement"] for p in made), "Tunnels are good."]))
-    assert [p["name"] for p in made] == ["… triumph", "… waste", "Tunnels are good"]
-
-
-def test_an_alternative_that_is_only_named_is_called_by_its_name() -> None:
-    asked = "Which is better: old bridges or the new ferries?"
-    made = planned(framing(alternatives=[f"Old bridges: {asked}", f"The new ferries: {asked}"]))
-    assert [p["name"] for p in made] == ["Old bridges", "The new ferries"]
-
-
-async def test_a_question_that_stands_in_is_searched_for_as_a_question() -> None:
-    named = side(1, "Tea: Which is better, tea or coffee?", "other", "p2")
-    found = await EmbeddedRequerier().queries(named, framing(topic=""), [])
-    assert found == ["arguments: Tea: Which is better, tea or coffee", "Tea better tea coffee"]
+async def test_an_answer_is_searched_with_words_of_the_passages_that_support_it() -> None:
+    yes = Perspective(**{**side(1, f"Yes: {ASKED}", "supports", "p2"), "name": "Yes"})
+    texts = ["Stone bridges stood in Rome.", "Rome had stone bridges early.", "Ferries followed the stone."]
+    found = await EmbeddedRequerier().queries(yes, framing(), [], texts)
+    assert found == [
+        "right bridges came before ferries stone rome stood early followed",
+        "right bridges came before ferries",
+    ]
+    assert await EmbeddedRequerier().queries(yes, framing(), found) == []
 
 
 async def test_each_query_says_the_whole_statement_and_its_denial() -> None:
     against = side(2, "Smoking should not be banned in the parks of a town.", "opposes", "p1")
-    found = await EmbeddedRequerier().queries(against, framing(topic="smoking bans"), [])
+    found = await EmbeddedRequerier().queries(against, framing(), [])
     assert found == [
         "evidence that smoking should not be banned in the parks of a town",
         "reasons why smoking should not be banned in the parks of a town",

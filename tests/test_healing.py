@@ -231,6 +231,24 @@ def test_what_is_not_the_indexes_fault_removes_nothing(
     assert_whole(folder)
 
 
+def test_a_store_that_is_busy_when_the_index_is_written_removes_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house, before = House(folder), makings(folder)
+    house.put("c", late="The late hornet came.")
+
+    def busy(*_: object) -> None:
+        raise StoreBusyError
+
+    monkeypatch.setattr(house.store.changes, "set_position", busy)
+    with pytest.raises(StoreBusyError):
+        house.search.refresh()
+    monkeypatch.undo()
+    assert house.find("The late hornet came.")[0] == "late"
+    assert makings(folder) == before
+    close(house)
+
+
 def test_an_error_on_a_disk_without_room_is_taken_for_that(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Chroma does not say that it could not write a file whole."""
     said = RuntimeError("Error in compaction: Failed to apply logs to the hnsw segment writer")

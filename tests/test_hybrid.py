@@ -1,7 +1,6 @@
 """Hybrid search over real Chroma and real tantivy: fusion, and indexes that keep up with the store."""
 
 import sqlite3
-import subprocess
 import threading
 import time
 from collections.abc import Sequence
@@ -308,41 +307,6 @@ def test_an_encoding_that_went_another_way_meanwhile_begins_again(house: House, 
 
 
 # Processes that end or work at the same time
-
-MANY = """
-import sys
-from pathlib import Path
-from toys import House
-house = House(Path(sys.argv[1]))
-if sys.argv[2] == "refresh":
-    house.put("c", **{f"more{i}": f"Text {i} on tides in a harbour." for i in range(2500)})
-def told(name, n):
-    print(name, flush=True)
-getattr(house.search, sys.argv[2])(told)
-print("done", flush=True)
-"""
-
-
-def killed_after(process: "subprocess.Popen[str]", lines: int) -> None:
-    assert process.stdout is not None
-    for _ in range(lines):
-        assert process.stdout.readline().strip() in ("dense", "lexical")
-    process.kill()
-    process.wait()
-
-
-@pytest.mark.parametrize(("work", "lines"), [("refresh", 1), ("rebuild", 4)])
-def test_a_process_killed_half_way_heals(house: House, tmp_path: Path, spawn: Spawn, work: str, lines: int) -> None:
-    if work == "rebuild":
-        house.put("c", **{f"more{i}": f"Text {i} on tides in a harbour." for i in range(2500)})
-    assert house.find("bees dance flowers")[0] == "bees"
-    killed_after(spawn(MANY, tmp_path, work), lines)
-    for again in (house, House(tmp_path)):
-        # The graph of the nearest may miss one among so many near copies; by its words it is first all the same.
-        assert again.find("bees dance flowers")[0] == "bees"
-        assert "more2499" in again.find("text 2499")
-        assert indexed(tmp_path) == (2503, 2503)
-
 
 SEARCH = """
 import sys

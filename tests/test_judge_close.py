@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -49,11 +50,16 @@ def test_a_text_argues_for_the_statement_that_it_is(judge: EmbeddedJudge) -> Non
 
 def test_no_to_a_question_is_told_by_the_question_alone(judge: EmbeddedJudge) -> None:
     question = "Should ferries be free?"
-    yes, no = Pair(question, FOR, f"No: {question}"), Pair(f"No: {question}", FOR, question)
+    yes = Pair(f"Yes: {question}", FOR, f"No: {question}", form="answer")
+    no = replace(yes, statement=yes.contrary, contrary=yes.statement)
     assert as_read(yes) == as_read(no) == Pair(question, FOR)
+    assert as_read(replace(yes, form="statement")).contrary  # what is no answer is read beside its contrary
     there, back = judge.closely([yes]), judge.closely([no])
     assert there.tolist() == back[:, ::-1].tolist()
     assert there[0, 0] > there[0, 1]
+    there, back = judge.stances([yes]), judge.stances([no])
+    assert there.tolist() == back[:, ::-1].tolist()
+    assert judge.score([yes, no]).tolist() == pytest.approx(there[0].tolist())
 
 
 def test_a_text_is_read_alone_whatever_is_asked_beside(judge: EmbeddedJudge) -> None:

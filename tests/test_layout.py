@@ -131,14 +131,6 @@ def test_the_help_of_every_command_shows() -> None:
         assert callable(importlib.import_module(f"agent.commands.{command}").run)
 
 
-def test_the_grammar_is_used_through_its_package() -> None:
-    """Its modules are its own; tests of single rules may look inside."""
-    inner = "tools.language.grammar."
-    for file in modules():
-        if not file.is_relative_to(ROOT / "tools/language/grammar"):
-            assert [name for name in imported(file) if name.startswith(inner)] == [], file
-
-
 def test_packages_of_tools_import_one_way() -> None:
     """In the order of the docstring of `tools`, which names all of them."""
     order = "net language inference store ingest web diversity responses serving".split()

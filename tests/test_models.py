@@ -61,7 +61,7 @@ async def test_nothing_of_the_environment_goes_to_a_server(
 
     monkeypatch.setitem(os.environ, "OPENAI_ORG_ID", "org-secret")
     monkeypatch.setitem(os.environ, "OPENAI_CUSTOM_HEADERS", "x-secret: 1")
-    server.on(lambda body: True, {"form": "none", "neutral": ""})
+    server.on(lambda body: True, {"form": "none", "question": ""})
     model = ChatModel("m", url=server.url)
     await model.ask("", "Frame this.", FramedQuestion)
     await model.aclose()

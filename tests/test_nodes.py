@@ -254,7 +254,7 @@ async def test_what_another_noted_in_the_log_decides_nothing() -> None:
     class Noting:
         async def frame(self, question: str, earlier: Any) -> FramingState:
             current_log().note("degraded", "Something else was replaced.")
-            return FramingState(form="none", neutral="", claim="", negation="", alternatives=[], topic="", focus="")
+            return FramingState(form="none", question="", alternatives=[], focus="")
 
     providers: Any = SimpleNamespace(framer=Noting())
     with pytest.raises(QuestionError, match="neither a question nor a claim"):

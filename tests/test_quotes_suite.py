@@ -12,7 +12,7 @@ from providers import ScriptedJudge, build
 from test_answers_suite import TOPICS, sided, write_set
 
 from agent.settings import Settings
-from agent.state import FramingState
+from agent.state import Form, FramingState
 from evals.__main__ import main
 from evals.answering.verdicts import GoldJudge, with_gold_verdicts
 from evals.datasets.cases import load_cases
@@ -293,17 +293,11 @@ def test_wrong_options_are_refused(given: list[str], message: str, capsys: pytes
 
 
 def framing(topic: str, alternatives: tuple[str, ...] = ()) -> FramingState:
-    return FramingState(
-        form="polar",
-        neutral=f"Should towns build {topic}?",
-        claim=f"Towns should build {topic}.",
-        negation=f"Towns should not build {topic}.",
-        alternatives=list(alternatives),
-        topic=topic,
-        focus="",
-    )
+    form: Form = "choice" if alternatives else "polar"
+    return FramingState(form=form, question=f"Should towns build {topic}?", alternatives=list(alternatives), focus="")
 
 
+YES, NO = "Yes: Should towns build bridges?", "No: Should towns build bridges?"
 FOR = "Bridges let farmers sell what they grow on both banks."
 AGAINST = "Bridges harm birds that nest in the reeds below."
 OTHERS = "Ferries harm swimmers with wash and noise."
@@ -311,7 +305,7 @@ OTHERS = "Ferries harm swimmers with wash and noise."
 
 def test_the_gold_judge_knows_the_sides_of_the_questions_that_it_was_told_of(folder: Path) -> None:
     gold = GoldJudge(load_cases(folder, "towns_2way"))
-    yes, no = framing("bridges")["claim"], framing("bridges")["negation"]
+    yes, no = YES, NO
     texts = [FOR, AGAINST, OTHERS, "Something else.", f"“{FOR.upper()}”"]
     assert gold.score([Pair(yes, t, no) for t in texts]).tolist() == pytest.approx([0.03] * 5)  # it knows nobody yet
     gold.note("Should towns build bridges?", framing("bridges"))
@@ -321,17 +315,15 @@ def test_the_gold_judge_knows_the_sides_of_the_questions_that_it_was_told_of(fol
     assert rows.tolist() == [pytest.approx(row) for row in known]
     assert gold.stances([Pair(no, t, yes) for t in texts]) == pytest.approx(rows[:, ::-1])
     assert gold.score([Pair(no, AGAINST, yes)]).tolist() == pytest.approx([0.97])
-    assert gold.stances([Pair("Towns should build castles.", FOR, "")]).tolist() == [pytest.approx((0.03, 0.03))]
+    assert gold.stances([Pair("Yes: Should towns build castles?", FOR, "")]).tolist() == [pytest.approx((0.03, 0.03))]
     assert gold.stances([]).shape == (0, 2)
 
 
 def test_of_two_alternatives_the_first_is_the_side_for(folder: Path) -> None:
     gold = GoldJudge(load_cases(folder, "towns_2way"))
-    gold.note("Should towns build bridges?", framing("bridges", ("Bridges are better.", "Ferries are better.")))
-    assert set(gold.sides) == {"Bridges are better.", "Ferries are better."}
-    assert gold.score([Pair("Bridges are better.", FOR), Pair("Ferries are better.", FOR)]).tolist() == pytest.approx(
-        [0.97, 0.03]
-    )
+    gold.note("Should towns build bridges?", framing("bridges", ("Bridges", "Ferries")))
+    assert set(gold.sides) == {f"{name}: Should towns build bridges?" for name in ("Bridges", "Ferries")}
+    assert gold.score([Pair(statement, FOR) for statement in gold.sides]).tolist() == pytest.approx([0.97, 0.03])
 
 
 def test_a_document_of_both_sides_is_known_for_neither(folder: Path) -> None:
@@ -340,7 +332,7 @@ def test_a_document_of_both_sides_is_known_for_neither(folder: Path) -> None:
     case = next(c for c in chosen.cases if "bridges" in c.question)
     gold = GoldJudge(replace(chosen, cases=[replace(case, gold={"supports": shared, "opposes": shared})]))
     gold.note(case.question, framing("bridges"))
-    assert gold.stances([Pair(framing("bridges")["claim"], FOR)]).tolist() == [pytest.approx((0.03, 0.03))]
+    assert gold.stances([Pair(YES, FOR)]).tolist() == [pytest.approx((0.03, 0.03))]
 
 
 async def test_with_gold_verdicts_the_framer_tells_the_judge(folder: Path, settings: Settings) -> None:
@@ -351,7 +343,7 @@ async def test_with_gold_verdicts_the_framer_tells_the_judge(folder: Path, setti
         judge = providers.models.judge()
         assert judge.name == "gold-judge-towns_2way"
         framed = await providers.framer.frame("Should towns build bridges?", [])
-        rows = await judge.stances([Pair(framed["claim"], FOR, framed["negation"])])
+        rows = await judge.stances([Pair(f"Yes: {framed['question']}", FOR, f"No: {framed['question']}")])
         assert rows.tolist() == [pytest.approx((0.97, 0.03))]
     finally:
         database.close()

@@ -14,6 +14,7 @@ from providers import ScriptedJudge, side
 from agent.evidence.coverage import coverage_by_reading
 from agent.evidence.sentences import read_perspectives, stances_to
 from agent.inference import Models, RunJudge
+from agent.providers.embedded.expanding import planned
 from agent.seams import Brief, Reading
 from agent.state import Coverage, FramingState, Perspective
 from tools.inference.cache import VectorCache
@@ -26,7 +27,7 @@ from tools.passages import Passage
 YES = "Towns should build bridges over their rivers."
 NO = "Towns should not build bridges over their rivers."
 QUESTION = "Should towns build bridges over their rivers?"
-FRAMING = FramingState(form="polar", neutral=QUESTION, claim=YES, negation=NO, alternatives=[], topic="", focus="")
+FRAMING = FramingState(form="polar", question=QUESTION, alternatives=[], focus="")
 SIDES = [side(1, YES, "supports", "p2"), side(2, NO, "opposes", "p1")]
 
 GOOD = "A bridge over the river joins both halves of a town."
@@ -253,15 +254,13 @@ async def test_both_sides_ask_the_same_and_are_told_the_contrary(
     assert judge.asked == [Pair(one["statement"], text, other["statement"]) for text in (GOOD, BAD)]
 
 
-async def test_of_a_question_that_stands_in_for_a_statement_the_question_is_asked(
-    made: Callable[[Any], Models],
-) -> None:
+async def test_both_answers_to_a_question_are_asked_about_at_once(made: Callable[[Any], Models]) -> None:
     judge = Stances()
     models = made(judge)
-    yes, no = side(1, f"Yes: {QUESTION}", "supports", "p2"), side(2, f"No: {QUESTION}", "opposes", "p1")
+    yes, no = planned(FRAMING)
     for mine, contrary in ((yes, no), (no, yes)):
         await stances_to(models.judge(), mine, contrary["statement"], [GOOD])
-    assert [p.statement for p in judge.asked] == [QUESTION]
+    assert [(p.form, p.asked, p.affirms) for p in judge.asked] == [("answer", QUESTION, True)]
 
 
 async def test_a_quotation_is_shown_as_it_was_judged(made: Callable[[Any], Models]) -> None:

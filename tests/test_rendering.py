@@ -347,22 +347,25 @@ def test_the_words_for_a_side_count_its_case_alone(
     assert (strength_of(line, cased(side)), gap_of(line, side)) == (told, gap)
 
 
-def test_the_sides_of_a_question_that_stands_in_are_yes_and_no() -> None:
+def test_the_question_is_the_title_and_its_answers_the_heads() -> None:
     given = {"id": "p1", "status": "thin", "claims": []}
     yes, no = (
         AnswerPerspective.model_validate({**given, "name": n, "statement": f"{n}: Is it so?", "stance": s})
         for n, s in (("Yes", "supports"), ("No", "opposes"))
     )
-    answer = answer_with("x", perspectives=[yes, no])
-    assert [(label(answer, s), named(s)) for s in (yes, no)] == [("Yes", "Is it so?"), ("No", "Is it so?")]
+    answer = answer_with("Is it so?", perspectives=[yes, no])
+    assert [(label(answer, s), named(answer, s)) for s in (yes, no)] == [("Yes", ""), ("No", "")]
+    assert "\n## Yes\n" in to_markdown(answer)
+    denied = no.model_copy(update={"statement": "No: It is so."})  # what contradicts another side's claim
+    assert (label(answer, denied), named(answer, denied)) == ("No", "It is so.")
     line = answer.coverage[0].model_copy(update={"status": "not_found"})
     lost = no.model_copy(update={"status": "not_found"})
-    page = to_terminal(answer_with("x", perspectives=[lost], coverage=[line]), 80, False)
-    assert "NOT FOUND  No: Is it so?" in page  # the question alone would not say which side is missing
+    page = to_terminal(answer_with("Is it so?", perspectives=[lost], coverage=[line]), 80, False)
+    assert "\nNOT FOUND  No\n" in page
     choice = yes.model_copy(update={"name": "Tea", "statement": "Tea: Tea or coffee?", "stance": "other"})
-    assert named(choice) == "Tea"
+    assert named(answer, choice) == "Tea"
     plainly = yes.model_copy(update={"name": "For", "statement": "Yes: it is so."})
-    assert (label(answer, plainly), named(plainly)) == ("For", "Yes: it is so.")
+    assert (label(answer, plainly), named(answer, plainly)) == ("For", "Yes: it is so.")
 
 
 def test_a_hole_says_what_was_looked_for() -> None:

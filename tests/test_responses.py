@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tools.language.decontextualising import antecedent_added
-from tools.language.grammar import antecedent
+from tools.language.decontextualising import antecedent, antecedent_added
 from tools.responses.evidence import likelihood
 from tools.responses.groups import (
     Group,

@@ -22,7 +22,8 @@ from tools.inference.judges.judge import Pair
 
 Suite = Callable[..., tuple[int, str, str]]
 
-KEPT, STOPPED = "Night ferries should be kept.", "Night ferries should not be kept."
+KEPT = "Night ferries should be kept."
+YES, NO = "Yes: Should night ferries be kept?", "No: Should night ferries be kept?"
 FOR = "Night ferries should be kept, because nurses need them to get to work."
 AGAINST = "Night ferries should not be kept, for they wake the whole harbour."
 TOLL = "Ferries are best paid for by a toll on the harbour bridge."
@@ -75,8 +76,8 @@ def unrecorded() -> Records:
 
 
 def said(pair: Pair) -> float:
-    denied = any(word in pair.statement for word in (" not ", "n't "))
-    return SAID.get(pair.text, (0.05, 0.05))[denied]
+    denied = any(word in pair.asked for word in (" not ", "n't "))
+    return SAID.get(pair.text, (0.05, 0.05))[denied == pair.affirms]
 
 
 def models(score: Callable[[Pair], float] = said, together: int = 4) -> tuple[Models, list[Pair]]:
@@ -193,13 +194,11 @@ def test_bad_rows_are_told_with_file_line_and_field(tmp_path: Path, part: str, b
         read(folder, part)
 
 
-def test_sides_are_the_claim_and_its_contrary(tmp_path: Path) -> None:
+def test_sides_are_the_answers_to_the_question_or_the_claim(tmp_path: Path) -> None:
     items = read(write(tmp_path))
-    assert [item.sides for item in items["theses"]] == [(KEPT, STOPPED), (KEPT, STOPPED), ()]
-    assert items["stances"][0].sides == (KEPT, STOPPED)
-    assert items["evidence"][2].sides == ("Zoos should be closed.", "Zoos should not be closed.")
-    denied = write(tmp_path / "denied", stances=[row("stances", 0, claim=STOPPED)])
-    assert read(denied, "stances")["stances"][0].sides == (STOPPED, KEPT)
+    assert [item.sides for item in items["theses"]] == [(YES, NO), (YES, NO), ()]
+    assert items["stances"][0].sides == (f"Agree: {KEPT}", f"Disagree: {KEPT}")
+    assert items["evidence"][2].sides == ("Yes: Should zoos be closed?", "No: Should zoos be closed?")
 
 
 class Arguments:
@@ -239,9 +238,9 @@ def test_the_figures_by_hand(tmp_path: Path) -> None:
     asked, pairs = models()
     records = ask(items, asked, unrecorded())
     assert [records[f"theses {n}"]["thesis"] for n in (1, 2, 3)] == [FOR, AGAINST, TOLL]
-    assert [records[f"theses {n}"]["side"] for n in (1, 2, 3)] == [KEPT, STOPPED, None]
+    assert [records[f"theses {n}"]["side"] for n in (1, 2, 3)] == [YES, NO, None]
     assert len(pairs) == 2 * (3 + 2 + 0) + 2 * 4 + 2 * 3
-    assert pairs[0].contrary == STOPPED  # the judge is told
+    assert pairs[0].contrary == NO  # the judge is told
     report = scored(items, records)
     metrics = report["metrics"]
     # shared: all 8 gold bigrams, ours has 12; none; 'a toll on the harbour bridge' is 5 of the 7 gold ones, ours has 11

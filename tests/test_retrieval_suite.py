@@ -329,7 +329,7 @@ def test_every_method_ranks_and_finds_nothing_twice(name: str, tmp_path: Path, c
     assert [len(set(r)) for r in fewer] == [2, 2]
 
 
-def test_an_expanded_query_for_each_side_that_the_grammar_knows(tmp_path: Path) -> None:
+def test_an_expanded_query_for_each_word_that_answers_the_question(tmp_path: Path) -> None:
     first = small(tmp_path).questions[0]
     assert len(expanded_queries(first)) == 2
     assert all(q.startswith(f"{first.question} ") for q in expanded_queries(first))

@@ -23,7 +23,7 @@ from tools.errors import SettingsError
 
 
 def framing(form: Form) -> FramingState:
-    return FramingState(form=form, neutral="Q?", claim="", negation="", alternatives=[], topic="", focus="")
+    return FramingState(form=form, question="Q?", alternatives=[], focus="")
 
 
 def coverage(status: Any) -> Coverage:

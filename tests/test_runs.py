@@ -513,7 +513,7 @@ async def test_a_stage_cut_off_before_it_said_where_to_go_next_is_done_again(
     calls = []
 
     def cut_off(state: Any) -> Any:
-        calls.append(state["framing"]["neutral"])
+        calls.append(state["framing"]["question"])
         if len(calls) == 1:
             raise asyncio.CancelledError
         return "expand"

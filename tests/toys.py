@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +46,10 @@ class ToyEncoder:
 
 
 class House:
-    """Store, search and ingester over one folder, as a process has them."""
+    """Store, search and ingester over one folder, as a process has them. `opened`: those that a test has opened, whose
+    files are released when it ends."""
+
+    opened: ClassVar[list["House"]] = []
 
     def __init__(
         self,
@@ -58,6 +62,7 @@ class House:
         self.store = Store(self.database)
         self.search = HybridSearch(self.store, folder / "index", self.encoder, dense(self.store) if dense else None)
         self.ingester = Ingester(self.store, self.search, self.encoder)
+        self.opened.append(self)
 
     def put(self, collection: str, **texts: str) -> int:
         """Stores texts under their names, without bringing the indexes up to date."""

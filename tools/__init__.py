@@ -4,7 +4,7 @@ A package imports only what stands before it here (`tests/test_layout.py` checks
 `tools` itself (errors, budget, passages, disk, memory):
 
 1. net: requests over HTTP, with retries.
-2. language: English text: sentences, grammar, grounding.
+2. language: English text: sentences, kinds of questions, grounding.
 3. inference: chat models, encoders, judges, and the worker that runs the embedded ones.
 4. store: documents, passages and vectors in SQLite, and the indexes over them.
 5. ingest: readers of files, and what makes documents of them.

@@ -119,7 +119,8 @@ def _card(answer: Answer, side: AnswerPerspective, evidence: Sequence[Evidence],
     def cited(words: str, numbers: Sequence[int], key: str) -> None:
         _cited_line(answer, side, words, numbers, f"{side.id}-{key}", passages, behind)
 
-    cited(f'<p class="sm-thesis">{text(named(side))}</p>', own.citations if own else [], "head")
+    if said := named(answer, side):
+        cited(f'<p class="sm-thesis">{text(said)}</p>', own.citations if own else [], "head")
     for number, claim in enumerate(case(side)):
         cited(f'<p class="sm-claim {claim.role}">{text(claim_text(claim))}</p>', claim.citations, str(number))
     if leaning := beside(side):

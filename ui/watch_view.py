@@ -6,6 +6,7 @@ import streamlit as st
 
 from agent.answer.render.words import same
 from agent.runs.store import RunRow
+from agent.state import is_answer
 from tools.errors import SteelmanError, UnknownRunError
 from ui import say, sides_view
 from ui.service import PageService
@@ -83,5 +84,6 @@ def sides(progress: RunProgress) -> str:
 
 def _one(side: SideProgress) -> str:
     claims = "".join(f"<li>{text(c)}</li>" for c in side.claims)
-    said = f'<p><b>{text(side.statement)}</b></p><p class="sm-small">{_SIDES[side.state]} {text(side.words)}</p>'
+    head = side.name if is_answer(side.name, side.statement) else side.statement
+    said = f'<p><b>{text(head)}</b></p><p class="sm-small">{_SIDES[side.state]} {text(side.words)}</p>'
     return f'<div class="sm-side">{said}{f"<ul>{claims}</ul>" if claims else ""}</div>'

@@ -88,8 +88,7 @@ def assemble(
     return Answer(
         run_id=run_id,
         question=state["question"],
-        neutral_question=framing.get("narrow") or framing["neutral"],
-        wider_question=framing["neutral"] if "narrow" in framing else "",
+        neutral_question=framing["question"],
         focus="" if against else framing["focus"],
         against=against,
         outcome=outcome,

@@ -27,7 +27,9 @@ async def answer_of(run_id: str, state: RunState, options: RunOptions, providers
     nearest: list[str] = []
     if not cited:
         with contextlib.suppress(DeadlineError):  # a courtesy that an answer does not wait for
-            nearest = await in_time(options, "verify", nearest_questions(state["framing"]["neutral"], providers.models))
+            nearest = await in_time(
+                options, "verify", nearest_questions(state["framing"]["question"], providers.models)
+            )
     answer = assemble(run_id, state, passages, providers.names, nearest, seconds)
     gone = [p for i, p in passages.items() if i in cited | quoted and i not in stored]
     return answer.model_copy(update={"notes": [*answer.notes, *gone_since(gone)]})

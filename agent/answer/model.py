@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tools.passages import SourceKind
 
-SCHEMA_VERSION: Literal["1.0"] = "1.0"
+SCHEMA_VERSION: Literal["2.0"] = "2.0"
 
 Outcome = Literal["answered", "nothing_found", "no_sides", "retrieved"]
 """'retrieved': the run was to end with its passages, and nothing was written."""
@@ -208,18 +208,17 @@ class Usage(Part):
 class Answer(Part):
     """The answer to one question.
 
-    `focus` is what a follow-up narrows its question to, such as "the cost"; `against` is what it wants argued against.
-    `crux` says what the dispute turns on, with citations of both sides: a model's sentence, verified as its claims are,
-    or else the points that both cases speak to. `wider_question` is what the sides answer where the sources found do
-    not speak of the very thing that was asked.
+    `neutral_question` is what was searched for: the question as it was typed, of a follow-up that of its thread, of one
+    in another language its English. `focus` is what a follow-up narrows it to, such as "the cost"; `against` is what it
+    wants argued against. `crux` says what the dispute turns on, with citations of both sides: a model's sentence,
+    verified as its claims are, or else the points that both cases speak to.
     """
 
-    schema_version: Literal["1.0"] = SCHEMA_VERSION
+    schema_version: Literal["2.0"] = SCHEMA_VERSION
     run_id: str
     question: str
     neutral_question: str
     focus: str = ""
-    wider_question: str = ""
     against: Countered | None = None
     outcome: Outcome
     summary: str

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from agent.answer.model import Outcome
-from agent.state import STAND_INS, Coverage, Perspective, RunState, Stance, Target, in_case
+from agent.state import Coverage, Perspective, RunState, Stance, Target, in_case
 from tools.language.counts import count
-from tools.language.grammar import lower_first
+from tools.language.question import ANSWERS
 
 _LOOKED_AT = 9  # of the passages that lean to a side, those that documents are named from
 THOUGH = "though not all could be searched, read or judged; the notes say what failed"
@@ -59,10 +59,6 @@ def _summary(outcome: Outcome, state: RunState) -> str:
             return f"No sentence was found{on} that makes a case by itself, for any side of this question{though}."
         return f"Nothing was found{on} that makes a case for any side of this question{though}."
     balance = _balance(state)
-    if aspect := state["framing"].get("aspect"):
-        wider = lower_first(state["framing"]["neutral"].rstrip("?"))
-        silent_on = f"Nothing was found on {aspect} that could be quoted."
-        return f"{silent_on} On the wider question, {wider}: {balance}"
     silent = any(f["stage"] == "select" and f.get("kind") == "scope" for f in state.get("failures", []))
     on = f"By what comes nearest to {focus}" if silent else f"On {focus}"
     return f"{on}, {balance[0].lower()}{balance[1:]}" if focus else balance
@@ -90,7 +86,7 @@ def _balance(state: RunState) -> str:
     if {"supports", "opposes"} <= cased:
         return _verdict(pro, con) + further
     leaning = {stance for stance, mine in shown.items() if mine} - cased
-    yes_no = any(p["name"] in STAND_INS for p in state["perspectives"])
+    yes_no = any(p["name"] in ANSWERS["polar"] for p in state["perspectives"])
     return _one_sided(pro, con, cased, leaning, yes_no=yes_no) + further
 
 

@@ -98,7 +98,7 @@ def indexes(tools: Tools) -> str:
 
 
 def language(tools: Tools) -> str:
-    return "frame, sides, queries and claims are embedded (English grammar and verbatim quotation)"
+    return "frame, sides, queries and claims are embedded (English, by rules and verbatim quotation)"
 
 
 def chat(tools: Tools) -> str:

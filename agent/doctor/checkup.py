@@ -106,7 +106,7 @@ Check = Callable[[Tools], str]
 
 def _on(settings: Settings, *, ask: bool) -> Iterator[tuple[str, str, Check]]:
 
-    speaks = "the neutral question, the sides, further queries and the claims"
+    speaks = "follow-ups, the sides, further queries and the claims"
     yield "data", "what was ingested, and the runs", checks.data
     yield "encoder", "search by meaning", checks.encoder
     yield "indexes", "search by meaning and by words", checks.indexes

@@ -11,7 +11,7 @@ from agent.settings import Settings
 from tools.net.http import without_login
 
 _SPEAKING = (
-    ("frame", "frame", "puts the question neutrally"),
+    ("frame", "frame", "reads follow-ups"),
     ("expand", "expand", "plans the sides"),
     ("requery", "queries", "thinks of further queries for sides that are not covered"),
     ("write", "write", "writes the claims"),

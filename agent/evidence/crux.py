@@ -27,7 +27,7 @@ def with_crux(state: RunState, claims: Sequence[Claim]) -> list[Claim]:
     pair = opposed(perspectives)
     if pair is None or not {p["id"] for p in pair} <= {c["perspective"] for c in rest if in_case(c)}:
         return rest
-    asked = " ".join([state["framing"]["neutral"], *(p["statement"] for p in pair)])
+    asked = " ".join([state["framing"]["question"], *(p["statement"] for p in pair)])
     crux = written[0] if written else shared_points(perspectives, rest, asked)
     return [*rest, crux] if crux else rest
 

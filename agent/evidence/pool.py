@@ -28,10 +28,10 @@ async def pool_of(
     """
     stored = await asyncio.to_thread(providers.vectors, list(passages))
     ids = [i for i, _ in fuse(list(state["found"].values())) if i in passages and i in stored]
-    neutral = state["framing"]["neutral"]
+    question = state["framing"]["question"]
     vectors = np.stack([stored[i] for i in ids]) if ids else np.zeros((0, 1), np.float32)
-    cosine = vectors @ (await providers.models.encode_queries([neutral]))[0] if ids else np.zeros(0)
-    known, failures = await _word_scores(providers, neutral, options)
+    cosine = vectors @ (await providers.models.encode_queries([question]))[0] if ids else np.zeros(0)
+    known, failures = await _word_scores(providers, question, options)
     support = state.get("support", {})
     judged = [[support.get(p["id"], {}).get(i, np.nan) for i in ids] for p in state["perspectives"]]
     clusters = await _clustered(providers, [passages[i] for i in ids]) if needs_clusters(options.selection) else None
@@ -56,10 +56,10 @@ async def nearness_to(
 
 
 async def _word_scores(
-    providers: Providers, neutral: str, options: RunOptions
+    providers: Providers, question: str, options: RunOptions
 ) -> tuple[dict[int, float], list[Failure]]:
     """BM25 scores by passage; none, and why, where the index cannot be read in time: the vectors then tell alone."""
-    asked = asyncio.to_thread(providers.search.word_scores, neutral, options.collections)
+    asked = asyncio.to_thread(providers.search.word_scores, question, options.collections)
     try:
         return await in_time(options, "write", asked), []
     except SteelmanError as exc:

@@ -19,9 +19,10 @@ from agent.evidence.aspects import speaking_of
 from agent.evidence.followups import counter_rank
 from agent.inference import Models, RunJudge
 from agent.seams import Brief, Reading
-from agent.state import Perspective, asked_as
-from tools.inference.judges.judge import UNJUDGED, Pair, side_score
+from agent.state import Perspective, form_of
+from tools.inference.judges.judge import AFFIRMING, UNJUDGED, Pair, side_score
 from tools.inference.judges.quoting import AGAINST_ITSELF, GROUNDS, context, grounds_of, leanings, sureness, tiers
+from tools.language.polarity import plain_answer
 from tools.language.quotable import Unit, units
 from tools.passages import Sentence
 
@@ -117,8 +118,8 @@ async def stances_to(
         perspective["stance"] == "other" and perspective["contrary"] < perspective["id"]
     )
     first, second = (contrary, perspective["statement"]) if turned else (perspective["statement"], contrary)
-    first = asked_as(first)
-    pairs, end = [Pair(first, text, second) for text in texts], time.monotonic() + seconds
+    pairs = [Pair(first, text, second, form=form_of(perspective)) for text in texts]
+    end = time.monotonic() + seconds
     found = await (judge.closely if closely else judge.stances)(pairs, seconds)
     late = np.flatnonzero(np.isnan(found).any(axis=1))
     if closely and len(late):
@@ -195,8 +196,8 @@ class _Dispute:
 
 
 async def _view(models: Models, brief: Brief, found: list[Unit], vectors: NDArray[np.float32]) -> _View:
-    statement, focus, neutral = brief.perspective["statement"], brief.framing["focus"], brief.framing["neutral"]
-    known = await models.encode([statement, focus or statement, neutral])
+    statement, focus, question = brief.perspective["statement"], brief.framing["focus"], brief.framing["question"]
+    known = await models.encode([statement, focus or statement, question])
     nearness = vectors @ known.T
     near = np.maximum(nearness[:, 0], nearness[:, 2])
     best = _best(found, near)
@@ -213,13 +214,21 @@ def _reading(view: _View, stances: NDArray[np.float64], closely: NDArray[np.bool
         features = _as_judged(features, brief, found)
     stances = stances[:, ::-1] if turned else stances
     sure = sureness(features, view.grounds, quoting) if brief.contrary else stances[:, 0]
-    fit = view.about & closely & (serves(stances) if brief.contrary else True)
+    fit = view.about & closely & (serves(stances) if brief.contrary else True) & ~_contradicting(brief, found)
     shown = tiers(sure, fit, features[:, 0], quoting) if brief.contrary else _by_statement(brief, sure)
     case, leaning = fit & shown["case"], fit & shown["leaning"]
     rank = _ranked(brief, found, sure, view.nearness)
     return Reading(
         found, features, view.grounds, sure, view.about, closely, case, leaning, rank, view.vectors, view.question
     )
+
+
+def _contradicting(brief: Brief, found: Sequence[Unit]) -> NDArray[np.bool_]:
+    """The parts that say the opposite of an answer in the question's own words, whatever the judge takes them for."""
+    if form_of(brief.perspective) != "answer":
+        return np.zeros(len(found), bool)
+    word, _, question = brief.perspective["statement"].partition(": ")
+    return np.array([plain_answer(u.text, question) == ("no" if word in AFFIRMING else "yes") for u in found], bool)
 
 
 def _grounds(

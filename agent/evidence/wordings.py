@@ -48,7 +48,7 @@ SEVERAL = re.compile(
 )
 SIDE = re.compile(
     r"(?:the )?(?:side (?P<number>\d{1,2})|(?P<ordinal>first|second|third|fourth|fifth|sixth) side|"
-    r"(?P<pro>for|pro|yes)|(?P<con>against|contra|no))(?:[- ](?:side|case))?",
+    r"(?P<pro>for|pro|yes|agree)|(?P<con>against|contra|no|disagree))(?:[- ](?:side|case))?",
     re.I,
 )
 ASKS = re.compile(rf"{_POLITE}(?:the |a |an |any |some |your )?(?:{'|'.join(_WORDINGS)})(?P<what>.+)", re.I)

@@ -10,7 +10,7 @@ from agent.evidence.eligible import eligible
 from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
 from agent.seams import Providers
-from agent.state import Failure, Perspective, RunState, neutral_query
+from agent.state import Failure, Perspective, RunState, asked_query
 from tools.errors import DeadlineError, ProviderDownError
 from tools.passages import Passage
 
@@ -22,7 +22,7 @@ def node(providers: Providers) -> Stage[RunState]:
         perspectives: list[Perspective] = []
         failures: list[Failure] = []
         try:
-            ids = await in_time(options, "expand", _first_pass(providers, neutral_query(framing), options))
+            ids = await in_time(options, "expand", _first_pass(providers, asked_query(framing), options))
             passages = await asyncio.to_thread(providers.store.passages, ids)
             ranked = [passages[i] for i in ids if i in passages]
             perspectives = await in_time(options, "expand", _perspectives(providers, state, ranked))

@@ -1,4 +1,4 @@
-"""Frame: the neutral form of the question, or of a follow-up in its thread."""
+"""Frame: what kind of question it is, and what a follow-up asks in its thread."""
 
 import asyncio
 
@@ -10,14 +10,13 @@ from agent.options import RunOptions, options_of
 from agent.question import check_form, read_from
 from agent.seams import Providers
 from agent.state import Failure, FramingState, RunState, Target
-from tools.language.grammar import frame as frame_question
 
 
 def node(providers: Providers) -> Stage[RunState]:
     async def frame(state: RunState, runtime: Runtime[RunOptions]) -> RunState:
         framing = await in_time(options_of(runtime), "frame", _framed(providers, state))
         check_form(framing["form"], state["question"])
-        report(runtime, "framed", neutral=framing["neutral"], focus=framing["focus"])
+        report(runtime, "framed", neutral=framing["question"], focus=framing["focus"])
         language = "" if providers.english_only else await asyncio.to_thread(read_from, state["question"])
         told = f"The question was read from {language}: it is searched for and answered in English."
         failures = [Failure(stage="frame", message=told, kind="scope")] if language else []
@@ -27,20 +26,17 @@ def node(providers: Providers) -> Stage[RunState]:
 
 
 async def _framed(providers: Providers, state: RunState) -> FramingState:
-    if "against" not in state:
-        return await providers.framer.frame(state["question"], state.get("earlier", []))
-    return await asyncio.to_thread(_countering, state["against"])
+    if "against" in state:
+        return _countering(state["against"])
+    return await providers.framer.frame(state["question"], state.get("earlier", []))
 
 
 def _countering(against: Target) -> FramingState:
     """The thread's question goes on, with what is to be argued against in its focus: there is nothing left to ask."""
-    denied = against["contrary"]
     return FramingState(
         form="counter",
-        neutral=against["question"],
-        claim=against["statement"],
-        negation=denied["statement"] if denied else "",
+        question=against["question"],
         alternatives=[],
-        topic=frame_question(against["question"]).topic,
         focus=against["text"],
+        claim=against["statement"],
     )

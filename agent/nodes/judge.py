@@ -20,7 +20,7 @@ from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
 from agent.providers.fallback import judge_replaced
 from agent.seams import Providers
-from agent.state import Failure, Perspective, RunState, contrary_statements, merge_scores
+from agent.state import Failure, Perspective, RunState, contrary_statements, form_of, merge_scores
 from tools.budget import NOT_ALL_JUDGED, current_log
 from tools.diversity.coverage import pairs_to_judge
 from tools.errors import JudgeError, ProviderDownError, ended
@@ -189,10 +189,9 @@ async def _score(
     options: RunOptions,
 ) -> dict[str, dict[int, float]]:
     """Support by perspective and passage, as far as the deadline allows; what is left stays unjudged and is counted."""
-    statements = {p["id"]: p["statement"] for p in state["perspectives"]}
-    contrary = contrary_statements(state)
-    question = state["framing"]["neutral"]
-    asked = [Pair(statements[s], prose(passages[i].text), contrary[s], question) for s, i in pairs]
+    known = {p["id"]: (p["statement"], form_of(p)) for p in state["perspectives"]}
+    contrary, question = contrary_statements(state), state["framing"]["question"]
+    asked = [Pair(known[s][0], prose(passages[i].text), contrary[s], question, known[s][1]) for s, i in pairs]
     values = await judge.support(asked, time_left(options, "judge"))
     scores: dict[str, dict[int, float]] = {}
     for (perspective, passage), value in zip(pairs, values, strict=True):

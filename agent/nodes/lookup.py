@@ -26,7 +26,7 @@ def node(providers: Providers) -> Stage[RunState]:
         failures: list[Failure] = []
         options = options_of(runtime)
         try:
-            asked = state["framing"]["neutral"]
+            asked = state["framing"]["question"]
             drafts, left_out = await in_time(options, "write", _plain_claims(providers, asked, options))
         except DeadlineError as exc:
             failures = [Failure(stage="lookup", message=f"Nothing could be looked up: {exc}", kind="late")]

@@ -5,11 +5,14 @@ import asyncio
 from langgraph.runtime import Runtime
 
 from agent.deadlines import in_time
+from agent.evidence.coverage import not_outweighed
 from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
 from agent.seams import Providers
 from agent.state import Failure, RunState
 from tools.errors import DeadlineError
+
+_READ = 3  # passages whose words make a query
 
 
 def node(providers: Providers) -> Stage[RunState]:
@@ -17,8 +20,15 @@ def node(providers: Providers) -> Stage[RunState]:
         uncovered = [p for p in state["perspectives"] if state["coverage"][p["id"]]["status"] != "supported"]
         planned: dict[str, list[str]] = {}
         failures: list[Failure] = []
+        best = {p["id"]: _best(state, p["id"]) for p in uncovered}
+        passages = await asyncio.to_thread(providers.passages, {i for ids in best.values() for i in ids})
         asked = (
-            providers.requerier.queries(perspective, state["framing"], state["queries"].get(perspective["id"], []))
+            providers.requerier.queries(
+                perspective,
+                state["framing"],
+                state["queries"].get(perspective["id"], []),
+                [passages[i].text for i in best[perspective["id"]] if i in passages],
+            )
             for perspective in uncovered
         )
         answers = await asyncio.gather(
@@ -37,3 +47,11 @@ def node(providers: Providers) -> Stage[RunState]:
         return RunState(planned=planned, round=state.get("round", 0) + 1, failures=failures)
 
     return timed("again", requery)
+
+
+def _best(state: RunState, perspective: str) -> list[int]:
+    """The passages that support the perspective best, and better than its contrary."""
+    contrary = next((p["contrary"] for p in state["perspectives"] if p["id"] == perspective), "")
+    support = state.get("support", {})
+    own = not_outweighed(support.get(perspective, {}), support.get(contrary, {}))
+    return sorted(own, key=lambda i: (-own[i], i))[:_READ]

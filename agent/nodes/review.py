@@ -1,5 +1,6 @@
 """Review: where a caller asked for it, the run waits here until a person has edited, added or dropped perspectives."""
 
+from collections.abc import Sequence
 from itertools import count
 from typing import cast, get_args
 
@@ -22,21 +23,27 @@ def node(_: Providers) -> Stage[RunState]:
         asked: dict[str, object] = {"sides": [dict(p) for p in state["perspectives"]]}
         while True:  # each wait is answered once and for all; what cannot be searched for is asked for again
             try:
-                return RunState(perspectives=reviewed(interrupt(asked)))
+                return RunState(perspectives=reviewed(interrupt(asked), state["perspectives"]))
             except InputError as exc:
                 asked["error"] = str(exc)
 
     return review
 
 
-def reviewed(edited: object) -> list[Perspective]:
-    """Perspectives as a person left them; raises InputError for a list that cannot be searched for."""
+def reviewed(edited: object, planned: Sequence[Perspective] = ()) -> list[Perspective]:
+    """Perspectives as a person left them; raises InputError for a list that cannot be searched for.
+
+    planned: those that the person was shown; one that says something else now is the person's own."""
     if not isinstance(edited, list) or not edited:
         raise InputError("at least one side is needed to search for. Send a list of sides, each with a statement.")
     if len(edited) > _MOST:
         raise InputError(f"at most {_MOST} sides can be searched for at once, not {len(edited)}. Drop some.")
     named = {str(given.get("id")) for given in edited if isinstance(given, dict)}
     perspectives = [_perspective(i, given, named) for i, given in enumerate(edited, start=1)]
+    said = {p["id"]: (p["name"], p["statement"]) for p in planned}
+    for s in perspectives:
+        if s["id"] in said and said[s["id"]] != (s["name"], s["statement"]):
+            s["origin"] = "person"
     known = [s["id"] for s in perspectives]
     if twice := [i for i in known if known.count(i) > 1]:
         raise InputError(f"two sides have the id '{twice[0]}'. Give each its own, or leave the ids out.")

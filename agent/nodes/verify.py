@@ -19,6 +19,7 @@ from agent.evidence.coverage import with_cited
 from agent.evidence.crux import with_crux
 from agent.evidence.filling import fill
 from agent.evidence.rewordings import same_as
+from agent.evidence.room import once
 from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
 from agent.providers.fallback import judge_replaced
@@ -58,7 +59,7 @@ def node(providers: Providers) -> Stage[RunState]:
         except JudgeError as exc:
             return judge_replaced(providers, exc)
         _report(runtime, repaired)
-        claims = with_crux(state, with_theses(_in_order(state, [*held, *repaired])))
+        claims = with_crux(state, with_theses(_in_order(state, once([*held, *repaired]))))
         report(runtime, "verified", held=len(held), repaired=len(repaired), dropped=len(dropped))
         coverage, same = await _coverage(providers, state, claims)
         return RunState(claims=claims, dropped=dropped, failures=failures, coverage=coverage, same=same)

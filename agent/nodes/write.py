@@ -16,7 +16,6 @@ from agent.evidence.filling import NOT_WRITTEN
 from agent.evidence.responses import apart, respond
 from agent.evidence.room import in_comparable_room
 from agent.evidence.sentences import read_perspectives
-from agent.evidence.width import at_its_width, narrow_of
 from agent.nodes.stage import Stage, report, timed
 from agent.options import RunOptions, options_of
 from agent.providers.fallback import judge_replaced
@@ -31,10 +30,8 @@ _READING = 0.8  # of the time for writing; what is not read by then is not quote
 @dataclass
 class _Written:
     """What was written, by perspective: the claims, the spares, what the documents answer, what was counted while they
-    were read, what they would be quoted with where a model wrote; the briefs, of the wider question where the sources
-    only speak to that; and what was not written in time."""
+    were read, what they would be quoted with where a model wrote; and what was not written in time."""
 
-    briefs: Sequence[Brief] = ()
     claims: dict[str, list[Claim]] = field(default_factory=dict)
     spares: list[Claim] = field(default_factory=list)
     responses: list[Response] = field(default_factory=list)
@@ -62,8 +59,6 @@ def node(providers: Providers) -> Stage[RunState]:
         drafts = [*in_comparable_room(written.claims), *crux]
         report(runtime, "written", claims=len(drafts))
         return RunState(
-            framing=next((b.framing for b in written.briefs if "narrow" in b.framing), state["framing"]),
-            perspectives=[b.perspective for b in written.briefs] or state["perspectives"],
             drafts=drafts,
             spares=written.spares,
             quotations=in_comparable_room(written.quotations),
@@ -105,7 +100,6 @@ async def _written(providers: Providers, state: RunState, options: RunOptions) -
     except DeadlineError as exc:
         written.fail(f"{NOT_WRITTEN}: {exc}")
         return written
-    written.briefs = briefs
     for perspective, brief, reading, case in zip(state["perspectives"], briefs, readings, cases, strict=True):
         name, own = perspective["name"], perspective["id"]
         if isinstance(case, DeadlineError):
@@ -144,11 +138,6 @@ async def _read_and_wrote(
     try:
         if providers.quote_fallback is None:
             readings = await in_time(options, "write", reading)
-            if narrow := narrow_of(state["framing"]):
-                left = _READING * time_left(options, "write")
-                with suppress(DeadlineError):  # then what was read before is what there is
-                    at_width = at_its_width(models, briefs, readings, narrow, left)
-                    briefs, readings = await in_time(options, "write", at_width)
             read = zip(briefs, readings, strict=True)
             briefs = [replace(brief, reading=found, responses=respond(brief, found)) for brief, found in read]
         writing = (in_time(options, "write", providers.writer.write(brief)) for brief in briefs)

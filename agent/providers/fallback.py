@@ -108,7 +108,7 @@ class FramerWithFallback(WithFallback[Framer]):
             return framing
 
         framing, failure = await self.call(work)
-        if framing["form"] == "none" and failure:  # the grammar reads English, and not every wording
+        if framing["form"] == "none" and failure:  # the rules read English, and not every wording
             raise ProviderDownError(f"{failure} It could not read the question.")
         return framing
 
@@ -119,8 +119,10 @@ class ExpanderWithFallback(WithFallback[Expander]):
 
 
 class RequerierWithFallback(WithFallback[Requerier]):
-    async def queries(self, perspective: Perspective, framing: FramingState, tried: Sequence[str]) -> list[str]:
-        return (await self.call(lambda p: p.queries(perspective, framing, tried)))[0]
+    async def queries(
+        self, perspective: Perspective, framing: FramingState, tried: Sequence[str], found: Sequence[str] = ()
+    ) -> list[str]:
+        return (await self.call(lambda p: p.queries(perspective, framing, tried, found)))[0]
 
 
 class WriterWithFallback(WithFallback[Writer]):

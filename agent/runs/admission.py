@@ -55,7 +55,7 @@ async def first_state(
     if not options.web:
         providers.check_offline()
     state: RunState = await in_thread(lambda: opening(question, earlier, answers()))
-    # The grammar knows at once; a model is asked in the run itself. What argues with a claim is framed already.
+    # Rules know at once; a model is asked in the run itself. What argues with a claim is framed already.
     if english_only and "against" not in state:
         check_form((await providers.framer.frame(question, state["earlier"]))["form"], question)
     for collection in options.collections:

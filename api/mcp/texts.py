@@ -5,6 +5,7 @@ from agent.answer.render.markdown import escape, to_markdown
 from agent.answer.render.words import plain, undone
 from agent.answer.retrieved import Retrieved, RetrievedPassage, RetrievedPerspective
 from agent.answer.summary import all_looked_into
+from agent.state import is_answer
 from api.schemas import Judged, JudgePair
 from tools.language.counts import count
 
@@ -56,7 +57,8 @@ def judged_text(judged: Judged, pairs: list[JudgePair]) -> str:
 
 
 def _side(side: RetrievedPerspective) -> list[str]:
-    lines = [f"## {_LABELS[side.stance]}: {_escaped(side.statement)}", ""]
+    head = side.name if is_answer(side.name, side.statement) else f"{_LABELS[side.stance]}: {side.statement}"
+    lines = [f"## {_escaped(head)}", ""]
     if side.status == "not_found":
         tried = " · ".join(_escaped(q) for q in side.queries)
         lines += [f"Nothing was found that makes this case. Looked for: {tried}", ""]

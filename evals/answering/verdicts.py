@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.inference import Models
+from agent.providers.embedded.expanding import planned
 from agent.seams import Framer, Providers
 from agent.settings import Settings
 from agent.state import FramingState
@@ -55,9 +56,7 @@ class GoldJudge:
     def note(self, question: str, framing: FramingState) -> None:
         """Which statement stands for which side."""
         if case := self._cases.get(question):
-            statements = framing["alternatives"][:2] or [framing["claim"], framing["negation"]]
-            if not statements[0]:  # the question stands in, and is asked as it is
-                statements = [framing["neutral"], f"No: {framing['neutral']}"]
+            statements = [p["statement"] for p in planned(framing)[:2]]
             self.sides |= {statement: (case, side) for side, statement in enumerate(statements)}
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:

@@ -53,16 +53,16 @@ class InstantJudge:
 
 
 class InstantExpander:
-    """Two sides."""
+    """Two sides of what should be, worded as a model would."""
 
     async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
-        first = Perspective(
-            id="p1", name="For", statement=framing["claim"], stance="supports", contrary="p2", origin="question"
-        )
-        second = Perspective(
-            id="p2", name="Against", statement=framing["negation"], stance="opposes", contrary="p1", origin="question"
-        )
-        return [first, second]
+        asked = framing["question"].removeprefix("Should ").rstrip("?")
+        subject, _, rest = (asked[:1].upper() + asked[1:]).partition(" ")
+        yes, no = f"{subject} should {rest}.", f"{subject} should not {rest}."
+        return [
+            Perspective(id="p1", name="For", statement=yes, stance="supports", contrary="p2", origin="model"),
+            Perspective(id="p2", name="Against", statement=no, stance="opposes", contrary="p1", origin="model"),
+        ]
 
 
 def _first_sentence(text: str) -> str:

@@ -1,11 +1,13 @@
 """Pairs of a passage and a perspective with a label, from the published tsv, our jsonl, or rows of training sets."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evals.datasets.rows import Row, json_rows, tsv_rows
 from tools.errors import InputError
+from tools.language.polarity import same_polarity
+from tools.language.question import ANSWERS
 
 _COLUMNS = ["question", "id", "document", "perspective", "label"]  # of the published file, by position
 _LABELS = {
@@ -52,6 +54,20 @@ def contraries(pairs: Iterable[LabelledPair]) -> dict[tuple[str, str], str]:
         found.setdefault(pair.question, {})[pair.perspective] = None
     two = {question: list(texts) for question, texts in found.items() if len(texts) == 2}
     return {(question, texts[i]): texts[1 - i] for question, texts in two.items() for i in (0, 1)}
+
+
+def answering(pairs: Iterable[LabelledPair]) -> list[LabelledPair]:
+    """The pairs with the word that answers the question in place of the perspective ('Yes: …?', 'No: …?'), of questions
+    with two perspectives of which one denies what the other says."""
+    given = list(pairs)
+    other = contraries(given)
+    found = []
+    for pair in given:
+        contrary = other.get((pair.question, pair.perspective), "")
+        if contrary and not same_polarity(pair.perspective, contrary):
+            word = ANSWERS["polar"][0 if same_polarity(pair.perspective, pair.question) else 1]
+            found.append(replace(pair, perspective=f"{word}: {pair.question}"))
+    return found
 
 
 def _published(path: Path) -> Iterator[LabelledPair]:

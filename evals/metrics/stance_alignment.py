@@ -57,16 +57,13 @@ def stance_alignment(replies: Sequence[Reply]) -> dict[str, Correlation]:
     alignment_textblob: with the polarity of 'topic, Support' or 'topic, Oppose' (PIR §3.3, literally).
     alignment_sign: with +1 for supports and −1 for opposes.
     """
-    from tools.language.grammar import frame
-
     literal, signed = [], []
     for reply in replies:
         for side in reply.sides:
             if side.stance not in SIDES or not side.claims or reply.answer is None:
                 continue
             text = polarity(" ".join(c.text for c in side.claims))
-            topic = frame(reply.answer.neutral_question).topic or reply.answer.neutral_question
-            literal.append((reply.question, text, polarity(f"{topic}, {_WORDS[side.stance]}")))
+            literal.append((reply.question, text, polarity(f"{reply.answer.neutral_question}, {_WORDS[side.stance]}")))
             signed.append((reply.question, text, _SIGNS[side.stance]))
     return {"alignment_textblob": Correlation(tuple(literal)), "alignment_sign": Correlation(tuple(signed))}
 

@@ -27,7 +27,7 @@ from tools.inference.batching import parts
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder
 from tools.inference.judges.judge import Pair
-from tools.language.grammar import frame
+from tools.language.question import ANSWERS, read_question
 from tools.passages import Passage, SourceDocument
 from tools.store.hybrid import fuse, passage_text
 from tools.store.lexical import LexicalIndex
@@ -195,15 +195,16 @@ def interleave(rankings: Sequence[Ranking]) -> Ranking:
 
 
 def sides_of(question: GoldQuestion) -> list[str]:
-    """What the sides of a question say, by its grammar: claim and negation, or the alternatives; none where it names
-    no side."""
-    framing = frame(question.question)
-    return list(framing.alternatives) if framing.alternatives else [s for s in (framing.claim, framing.negation) if s]
+    """What the sides of a question say: the question after each word that answers it, or after each alternative that it
+    names; none where it names no side."""
+    read = read_question(question.question)
+    return [f"{word}: {question.question}" for word in read.options or ANSWERS.get(read.kind, ())]
 
 
 def expanded_queries(question: GoldQuestion) -> list[str]:
-    """A query a side, worded as the gold queries are; the question alone where the grammar knows no side."""
-    return [f"{question.question} {side}" for side in sides_of(question)] or [question.question]
+    """A query a side, worded as the gold queries are; the question alone where it names no side."""
+    words = (side.partition(": ")[0] for side in sides_of(question))
+    return [f"{question.question} {word}" for word in words] or [question.question]
 
 
 def leaning(index: CorpusIndex, question: GoldQuestion, form: Form, strength: float, k: int) -> list[Ranking]:

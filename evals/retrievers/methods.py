@@ -2,7 +2,7 @@
 
 SEARCH       bm25, dense, hybrid
 QUERIES      the question is the query, or there is one a side and what they find is interleaved:
-             expansion   the question beside its claim and beside the negation, by the grammar (BERDS §6)
+             expansion   the question beside each word that answers it (BERDS §6)
              gold        the question beside each gold perspective: an oracle
              add, concat, cast, cast+, dual-sum, tri-sum, pap, pap+   the queries of the expansion, made to lean to
                          their side (PIR §3.1); for dense only, the number is the strength

@@ -75,9 +75,7 @@ class Player:
         return getattr(self, f"_{shape.lower()}")(elements)
 
     def _framedquestion(self, _: Any) -> Any:
-        sides = {"claim": self.statements["for"], "negation": self.statements["against"]}
-        asked = {"form": "polar", "neutral": self.question, "alternatives": [], "topic": "", "focus": ""}
-        return {**asked, **sides}
+        return {"form": "polar", "question": self.question, "alternatives": [], "focus": ""}
 
     def _plannedsides(self, _: Any) -> Any:
         stances = {"for": "supports", "against": "opposes"}

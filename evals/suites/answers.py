@@ -1,8 +1,8 @@
 """The whole answer on questions whose documents have known sides.
 
-Each question is asked as it is, with `--missing` once more without one side's gold documents, and with `--framings` in
-leading wordings. Answers are kept as they come, and a run that was stopped goes on; scoring reads them and never asks
-the agent again. `evals/metrics/` says how each measure is made.
+Each question is asked as it is, and with `--missing` once more without one side's gold documents. Answers are kept as
+they come, and a run that was stopped goes on; scoring reads them and never asks the agent again. `evals/metrics/` says
+how each measure is made.
 
     python -m evals answers --set NAME --data DIR --out ANSWERS.jsonl --sheet SHEET.jsonl
     python -m evals answers --sheet SHEET.jsonl --labels FIRST.jsonl SECOND.jsonl
@@ -27,7 +27,7 @@ from agent.providers.build import build_providers
 from agent.settings import Settings, load_settings
 from evals.answering.asking import Build, ask_all, fingerprint, in_force, providers_of
 from evals.answering.checks import check_claims, judge_claims
-from evals.answering.plan import FRAMINGS, MISSING, NEUTRAL, PLAIN, TOPICAL, plan
+from evals.answering.plan import MISSING, PLAIN, plan
 from evals.answering.sheet import key_of, read_sheet, refuse_sheet, rows_of, write_sheet
 from evals.answering.verdicts import with_gold_verdicts
 from evals.datasets.cases import SAMPLES_SET, Case, CaseSet, is_own, load_cases, refuse_either_way
@@ -44,7 +44,6 @@ from evals.metrics.answers import (
 )
 from evals.metrics.ratio import Ratio
 from evals.metrics.stance_alignment import Correlation, judged_alignment, stance_alignment
-from evals.metrics.wording_consistency import framing_sameness
 from evals.reports.records import Record, Records, Shape, read_records
 from evals.suite import (
     common_options,
@@ -78,7 +77,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("--out", type=Path, metavar="FILE", help="where the answers are kept, a line each")
     add("--missing", action="store_true", help="ask again without one side's gold documents, the sides in turn")
-    add("--framings", action="store_true", help="ask again in leading wordings, for the claim and against it")
     add("--gold", action="store_true", help="ask a judge that knows the documents' sides instead of the one in force")
     add("--score-only", action="store_true", help="measure the answers that are there, and ask nothing")
     add("--read", type=Path, metavar="FILE", help="also write the answers as Markdown, for reading")
@@ -120,7 +118,7 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
     """The suite with these settings; `build` makes the providers."""
     chosen = load_cases(args.data, args.set)
     cases = chosen.shuffled(args.seed)[: args.limit]
-    asks = plan(cases, args.missing, args.framings, args.seed)
+    asks = plan(cases, args.missing, args.seed)
     config = {"set": chosen.name, "documents": fingerprint(chosen.documents), "seed": args.seed} | in_force(settings)
     if args.gold:
         refuse_either_way(chosen)
@@ -166,11 +164,6 @@ async def measure(replies: Sequence[Reply], models: Models) -> Measures:
     }
     if any(r.left_out for r in replies):
         found |= missing_side(replies)
-    worded = [r for r in replies if r.variant in FRAMINGS]
-    if worded:
-        apart = {r.question for r in worded if r.variant == NEUTRAL}  # asked as it is, the others are neutral
-        worded += [replace(r, variant=NEUTRAL) for r in plain if r.question in {w.question for w in worded} - apart]
-        found |= framing_sameness(worded, NEUTRAL, TOPICAL)
     return found
 
 

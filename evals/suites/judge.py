@@ -1,7 +1,8 @@
 """A judge on labelled pairs: does the passage support the perspective?
 
-A pair that failed or was not answered stays in every denominator as a No, and is named. Records hold scores and not
-verdicts, so that another threshold asks nobody again. Speed is the judge's own, after a warm-up, the pairs as they
+`--answers` asks about the question itself with the word that answers it, which is read and calibrated apart. A pair
+that failed or was not answered stays in every denominator as a No, and is named. Records hold scores and not verdicts,
+so that another threshold asks nobody again. Speed is the judge's own, after a warm-up, the pairs as they
 stand in the file. F1 depends on the share of positives: compare it only on the same pairs.
 
 The embedded judge's calibration and threshold were fitted on the development pairs among others, so that its figures
@@ -20,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.datasets.pairs import LabelledPair, contraries, load_pairs
+from evals.datasets.pairs import LabelledPair, answering, contraries, load_pairs
 from evals.judges import JUDGES, PairJudge, judge_named, open_judge
 from evals.metrics.classification import BINS, best_f1
 from evals.reports.judge import PUBLISHED, SOURCE, Record, labels_of, measures, optimistic, table, uninformed
@@ -28,7 +29,7 @@ from evals.reports.records import Records, Shape
 from evals.suite import common_options, digest, progress, sample, show
 from tools.errors import InputError, ProviderReplyError
 from tools.inference.batching import parts
-from tools.inference.judges.judge import Pair
+from tools.inference.judges.judge import Pair, PairForm
 
 _USUAL_RATE = 0.168
 """Share of the published pairs that support their perspective (BERDS)."""
@@ -59,6 +60,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="tell the judge the other perspective of a question with two, as a run does",
     )
+    parser.add_argument(
+        "--answers",
+        action="store_true",
+        help="ask about the question and the word that answers it, where two perspectives are its yes and its no",
+    )
     parser.add_argument("--out", type=Path, metavar="RECORDS", help="keep the scores here; a killed run goes on")
     common_options(parser, limit="a seeded sample of N pairs", seed="of the sample, the intervals, chance")
 
@@ -66,7 +72,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Judges what is not judged yet, then scores all of it."""
     _check(args)
-    pairs = load_pairs(args.data)
+    pairs = answering(load_pairs(args.data)) if args.answers else load_pairs(args.data)
+    if not pairs:
+        raise InputError(f"{args.data} has no question whose two perspectives are its yes and its no.")
     opposite = contraries(pairs)
     chosen = sample(pairs, args.limit, args.seed)
     rate = float(np.mean([p.label for p in chosen]))
@@ -76,11 +84,12 @@ def run(args: argparse.Namespace) -> int:
         "sha256": digest(args.data),
         "judge": judge.name,
         "judge_threshold": judge.threshold,
-        "contrary": args.contrary,
+        "contrary": args.contrary or args.answers,
+        "form": "answer" if args.answers else "statement",
         "sample": [args.limit, args.seed] if len(chosen) < len(pairs) else None,
     }
     with Records(args.out, "judge", config, _SHAPE) as records:
-        scored = judge_pairs(chosen, opposite, judge, records, args.contrary)
+        scored = judge_pairs(chosen, opposite, judge, records, args.contrary or args.answers, args.answers)
     report = _report(chosen, scored, judge, config, args)
     show(args.json, report, lambda: table(report))
     return 0
@@ -92,10 +101,12 @@ def judge_pairs(
     judge: PairJudge,
     records: Records,
     with_contrary: bool = False,
+    answers: bool = False,
 ) -> list[Record]:
     """A record a pair, in order; a pair that `records` has is not recorded again.
 
-    opposite: (question, perspective) to the contrary, which stands beside the perspective where `with_contrary` is set.
+    opposite: (question, perspective) to the contrary, which stands beside the perspective where `with_contrary` is set;
+    `answers`: perspectives are words that answer the question.
     A judge elsewhere may score a pair a little differently beside other pairs, so a part that a kill cut in two is
     judged whole once more: figures should not depend on where a run was stopped. Raises ProviderError where the judge
     is down or gave no usable answer yet; the records up to there remain.
@@ -105,7 +116,9 @@ def judge_pairs(
     unfinished = [part for part in parts(pairs, judge.together) if any(str(p.line) not in done for p in part)]
     with progress(total=len(pairs), initial=known, unit="pair") as bar:
         for number, part in enumerate(unfinished):
-            asked = [Pair(p.perspective, p.document, opposite.get(_side(p), "") if with_contrary else "") for p in part]
+            told = opposite if with_contrary else {}
+            form: PairForm = "answer" if answers else "statement"
+            asked = [Pair(p.perspective, p.document, told.get(_side(p), ""), form=form) for p in part]
             if number == 0 and judge.knows:
                 _scores(judge, asked[:1], forgiving=True)  # a warm-up, which is not timed
             began = time.perf_counter()

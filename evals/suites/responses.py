@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from evals.datasets.rows import Row, json_rows
 from evals.judges import PairJudge, open_judge
-from evals.metrics.expansion import predict
 from evals.metrics.ratio import Ratio
 from evals.metrics.thesis_stance_evidence import (
     MacroF1,
@@ -41,7 +40,7 @@ from tools.errors import InputError, ProviderReplyError
 from tools.inference.batching import parts
 from tools.inference.encoders.encoder import Encoder
 from tools.inference.judges.judge import Pair
-from tools.language.grammar import frame, negate
+from tools.language.question import ANSWERS, read_question
 from tools.language.sentences import split_sentences
 from tools.language.standalone import stands_alone
 from tools.responses.evidence import likelihood
@@ -160,21 +159,27 @@ def _thesis_item(row: Row) -> Item:
     question, sentences = row.text("question"), tuple(split_sentences(row.text("document")))
     if not sentences:
         raise row.wrong("'document' holds no sentence.")
-    return Item(f"theses {row.number}", question, predict(frame(question)), sentences, gold=row.text("thesis"))
+    return Item(f"theses {row.number}", question, _sides(question), sentences, gold=row.text("thesis"))
+
+
+def _sides(text: str, kind: str = "") -> tuple[str, ...]:
+    """The two words that answer a text of that kind, each with it; nothing where it asks for anything else."""
+    words = ANSWERS.get(kind or read_question(text).kind, ())
+    return tuple(f"{word}: {text}" for word in words)
 
 
 def _stance_item(row: Row) -> Item:
     claim, label = row.text("claim"), row.text("label").strip().casefold()
     if label not in _LABELS:
         raise row.wrong(f"'label' is {label!r}; support or oppose is needed. Leave texts without a stance out.")
-    return Item(f"stances {row.number}", claim, (claim, negate(claim)), (row.text("text"),), gold=_LABELS[label])
+    return Item(f"stances {row.number}", claim, _sides(claim, "claim"), (row.text("text"),), gold=_LABELS[label])
 
 
 def _evidence_item(row: Row) -> Item:
     claim, question = row.text("claim", default=""), row.text("question", default="")
     if not claim and not question:
         raise row.wrong("'claim' is missing, and so is 'question'. One of them is needed.")
-    sides = (claim, negate(claim)) if claim else predict(frame(question))
+    sides = _sides(claim, "claim") if claim else _sides(question)
     if not sides:
         raise row.wrong("'question' asks for nothing that a sentence is for or against. Give a 'claim' instead.")
     score = row.values.get("score")
@@ -224,7 +229,12 @@ def _answers(part: str, batch: Sequence[Item], models: Models, forgiving: bool) 
 def _support(judge: PairJudge, batch: Sequence[Item]) -> Iterator[NDArray[np.float64]]:
     """For each item the probabilities that its texts support its sides, shape (sides, texts); the judge is told of
     each side what its contrary is."""
-    pairs = [Pair(s, text, c) for i in batch for s, c in zip(i.sides, i.sides[::-1], strict=True) for text in i.texts]
+    pairs = [
+        Pair(s, text, c, form="answer")
+        for i in batch
+        for s, c in zip(i.sides, i.sides[::-1], strict=True)
+        for text in i.texts
+    ]
     scores = np.asarray(judge.score(pairs) if pairs else [], np.float64)
     at = 0
     for item in batch:

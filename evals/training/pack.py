@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from evals.datasets.pairs import contraries, load_pairs
 from evals.metrics.classification import roc_auc, stance_accuracy
+from evals.training.answers import fit_answers
 from evals.training.data import LABELS, Corpus, hard, load_corpus
 from evals.training.pack_close import pack_close, packed_figures
 from evals.training.packing import as_float, fit, reaches, reference
@@ -48,6 +49,7 @@ _REFERENCE = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--weights", type=Path, metavar="DIR", help="a run of judge-train")
+    which.add_argument("--answers", action="store_true", help="pack nothing: fit how a question's answers are read")
     which.add_argument("--packed", action="store_true", help="pack nothing: the closer reading's figures, as it ships")
     parser.add_argument(
         "--data", type=Path, required=True, metavar="DIR", help="the folder that holds judge/ and berds/"
@@ -62,6 +64,9 @@ def run(args: argparse.Namespace) -> int:
     """
     from safetensors.numpy import save_file
 
+    if args.answers:
+        print(json.dumps(fit_answers(load_corpus(args.data, args.seed)), indent=1))
+        return 0
     if args.packed:
         print(json.dumps(packed_figures(load_corpus(args.data, args.seed)), indent=1))
         return 0
@@ -101,7 +106,7 @@ def calibrate(model: OnnxModel, developed: Cases, held: Cases) -> tuple[Calibrat
     own = model.run([(pair.statement, tidy(pair.text)) for pair, _ in cases])
     other = model.run([(pair.contrary, tidy(pair.text)) for pair, _ in cases])
     weights, weights_told = fit(own, truth, (1, -1)), fit(np.hstack([own, other]), truth, (1, -1, -1, 1))
-    fitted = Calibration(weights, weights_told, 0.5, 0.5, _close())
+    fitted = Calibration(weights, weights_told, 0.5, 0.5, *_stored())
     judge = EmbeddedJudge(model, "", fitted)
     told = judge.score([pair for pair, _ in cases])
     alone = judge.score([replace(pair, contrary="") for pair, _ in cases])
@@ -122,12 +127,13 @@ def calibrate(model: OnnxModel, developed: Cases, held: Cases) -> tuple[Calibrat
     return replace(fitted, threshold=threshold, sentence_threshold=sentence_threshold), _rounded(figures)
 
 
-def _close() -> tuple[float, ...]:
-    """The closer reading's regression as it is stored; both models alike where nothing is."""
+def _stored() -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
+    """The regressions of the closer reading and of answers as they are stored; both models alike where nothing is."""
     try:
-        return read_calibration().close
+        known = read_calibration()
     except FileNotFoundError:
-        return 0.5, 0.5, 0.0
+        return (0.5, 0.5, 0.0), (1.0, 0.0, 0.0), (0.5, 0.5, 0.0)
+    return known.close, known.answer, known.answer_close
 
 
 def _rounded(figures: dict[str, float]) -> dict[str, float]:
@@ -186,7 +192,11 @@ def held_out_cases(corpus: Corpus) -> Cases:
     for e in held:
         statements.setdefault(e.group, set()).add(e.statement)
     two = {group: found for group, found in statements.items() if len(found) == 2}
-    return [(Pair(e.statement, e.text, *two[e.group] - {e.statement}), e.label == 0) for e in held if e.group in two]
+    return [
+        (Pair(e.statement, e.text, next(iter(two[e.group] - {e.statement}))), e.label == 0)
+        for e in held
+        if e.group in two
+    ]
 
 
 def sentence_scores(judge: EmbeddedJudge) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -220,21 +230,22 @@ def sample_sentences() -> list[tuple[Pair, Pair, int]]:
     from agent.samples import FOLDER
     from evals.datasets.cases import Side, load_samples
     from tools.ingest.readers import read_file
-    from tools.language.grammar import frame
+    from tools.language.question import ANSWERS, read_question
     from tools.language.sentences import split_sentences
     from tools.language.standalone import stands_alone
 
     pairs: list[tuple[Pair, Pair, int]] = []
     for case in load_samples().cases:
-        framing = frame(case.question)
-        sides: dict[Side, tuple[str, str]] = {
-            "supports": (framing.claim, framing.negation),
-            "opposes": (framing.negation, framing.claim),
-        }
+        if not (words := ANSWERS.get(read_question(case.question).kind)):
+            continue
+        yes, no = (f"{word}: {case.question}" for word in words)
+        sides: dict[Side, tuple[str, str]] = {"supports": (yes, no), "opposes": (no, yes)}
         for stance, (own, other) in sides.items():
             for name in sorted(case.gold[stance]):
                 document = next(iter(read_file(FOLDER.parent / name, name)))
                 for sentence in filter(stands_alone, split_sentences(document.text)):
                     for label, (side, contrary) in enumerate(((own, other), (other, own))):
-                        pairs.append((Pair(side, sentence, contrary), Pair(side, document.text, contrary), label))
+                        texts = (sentence, document.text)
+                        part, whole = (Pair(side, text, contrary, form="answer") for text in texts)
+                        pairs.append((part, whole, label))
     return pairs

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from tools.language.grammar import is_word
+from tools.language.lexicon import is_word
 
 _LIGATURES = dict(zip(range(0xFB00, 0xFB07), "ff fi fl ffi ffl st st".split(), strict=True))
 _WORD = re.compile(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*")

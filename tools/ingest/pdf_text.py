@@ -24,7 +24,8 @@ _CAPTION = re.compile(
 )
 _NOTE = re.compile(r"(?:\d{1,3}[.)]?|[*†‡§¶∗]{1,3})\s*(?=\S)")
 _SENTENCE_END = re.compile(r"[.!?:…][\"'”’)\]]*$")
-_LARGER, _SMALLER, _ALIKE = 1.12, 0.93, 0.08  # of the size of the text; sizes that are the same
+_LARGER, _SMALLER = 1.12, 0.93  # than the size of most of the text
+_ALIKE, _NEAR = 0.08, 0.25  # by how much of a size another may differ: the same; of a word in another font
 _INDENT = 0.8  # of the size
 
 
@@ -159,7 +160,7 @@ def _begins(lines: Sequence[Line], i: int, part: _Part | None, step: float, body
     room, small = _room(lines, i - 1), line.text[:1].islower()
     ended = room or bool(_SENTENCE_END.search(last.text))
     # A line may be of another size for a word in another font; where the text goes on, it is the same paragraph.
-    if abs(line.size - last.size) > (_ALIKE if ended else 0.25) * size:
+    if abs(line.size - last.size) > (_ALIKE if ended else _NEAR) * size:
         return True
     if line.bold != last.bold and (room or (ended and not small)):
         return True
@@ -173,13 +174,13 @@ def _begins(lines: Sequence[Line], i: int, part: _Part | None, step: float, body
         if _NUMBER.match(line.text) and abs(line.left - part.lines[0].left) < _INDENT * size:
             return True
         return (room and not small) or (len(part.lines) > 1 and shift < -_INDENT)
-    return (room and not small) or (abs(shift) > _INDENT and (room or (ended and shift > 0)))
+    return not small and (room or (ended and shift > _INDENT))
 
 
 def _room(lines: Sequence[Line], i: int) -> bool:
     """Whether the next line's first word would have had room on the line: then the author ended it."""
     line, following = lines[i], lines[i + 1]
-    near = (other for other in lines[max(0, i - 2) : i + 4] if abs(other.size - line.size) <= _ALIKE * line.size)
+    near = (other for other in lines[max(0, i - 2) : i + 4] if abs(other.size - line.size) <= _NEAR * line.size)
     edge = max(other.right for other in near if other.left < line.right and line.left < other.right)
     width = (following.right - following.left) / len(following.text)
     return line.right + (len(following.text.split(maxsplit=1)[0]) + 1.5) * width < edge
@@ -216,6 +217,6 @@ def _block(part: _Part, text: str, body: float, larger: Sequence[int]) -> Block:
     if small and (part.lines[0].note or _NOTE.match(text)):
         return made("note", text if part.lines[0].note else _NOTE.sub("", text, 1))
     if marker := _marker(text):
-        # A clause is cited by what stands in brackets before it: '(2)', '(a)'.
-        return made("item", text if text.startswith("(") else text[marker.end() :])
+        # A clause or a source is cited by what stands in brackets before it: (2), (a), [1].
+        return made("item", text if text.startswith(("(", "[")) else text[marker.end() :])
     return made("paragraph", text)

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 
 from tools.language.decontextualising import antecedent_added
-from tools.language.grammar import finite_verb, words_of
+from tools.language.lexicon import finite_verb
 from tools.language.prose import is_heading, without_mark
 from tools.language.sentences import split_sentences
 from tools.language.standalone import ADDRESS, is_prose, leans_back
@@ -76,7 +76,7 @@ def units(passage: Passage) -> list[Unit]:
 
 def _unit(passage: Passage, sentences: list[str], position: int, before: int) -> Unit | None:
     own = without_mark(sentences[position])
-    if not _quotable(own, LONGEST) or (own != sentences[position] and finite_verb(words_of(own)) is None):
+    if not _quotable(own, LONGEST) or (own != sentences[position] and finite_verb(own.split()) is None):
         return None  # an item of a list may be half a sentence that ends as a whole one does
     text = _without_connective(own)
     shown = _bracketed(text) if text != own else text

@@ -30,10 +30,12 @@ class IndexFolder:
             return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
 
     def set_number(self, number: str) -> None:
+        """In its place, so that a full disk does not refuse it; a process that ends on the way leaves its mark."""
         with disk_errors(self.folder):
-            fresh = self.folder / f"{NUMBER}.new"
-            fresh.write_text(number)
-            fresh.replace(self.folder / NUMBER)
+            (self.folder / NUMBER).touch()
+            with (self.folder / NUMBER).open("r+") as file:
+                file.write(number)
+                file.truncate()
 
     def empty(self) -> None:
         """An empty folder in the place of whatever was there."""

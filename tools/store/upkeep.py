@@ -195,8 +195,13 @@ class Upkeep:
         return position
 
     def _reach(self, position: Position) -> Position:
+        before = self._index.number()
         self._index.set_number(str(position))
-        self._changes.set_position(self.name, position)
+        try:
+            self._changes.set_position(self.name, position)
+        except BaseException:
+            self._index.set_number(before)  # doing what was done since again changes nothing; a difference is a doubt
+            raise
         return position
 
     def _compare(self, position: Position, *, opening: bool) -> None:

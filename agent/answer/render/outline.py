@@ -37,8 +37,8 @@ class Block:
     """A heading, a paragraph or a list item.
 
     `citations`: the numbers that follow the text, None where there can be none. `quoted`: the text is a source's own
-    words, to be set in quotation marks. `label`: what stands before a perspective's statement. `source`: the citation
-    whose line the text is.
+    words, to be set in quotation marks. `label`: what stands before a perspective's statement, or in its place.
+    `source`: the citation whose line the text is.
     """
 
     kind: Kind
@@ -52,7 +52,7 @@ class Block:
     def marked(self) -> str:
         """The text with its label, in quotation marks where it is quoted; without its citations."""
         text = f"“{self.text}”" if self.quoted else self.text
-        return f"{self.label}: {text}" if self.label else text
+        return f"{self.label}: {text}" if self.label and text else self.label or text
 
 
 def opening(answer: Answer) -> list[Block]:
@@ -71,7 +71,7 @@ def perspective(answer: Answer, side: AnswerPerspective) -> list[Block]:
     """One perspective: its statement and its strength first, then its case, and what is missing from it."""
     line, own, leaning = line_of(answer, side), quoted_head(side), beside(side)
     return _shown(
-        Block("head", named(side), own.citations if own else None, label=label(answer, side)),
+        Block("head", named(answer, side), own.citations if own else None, label=label(answer, side)),
         Block("strength", strength_of(line, cased(side))),
         *(_claim("thesis", c) for c in case(side) if c.role == "thesis"),
         *(_claim("case", c) for c in case(side) if c.role != "thesis"),

@@ -6,7 +6,7 @@ from agent.answer.model import Answer, AnswerPerspective
 from agent.answer.render.outline import Block, ending, opening, perspective, sources
 from agent.answer.render.words import ADD_SOURCES, MORE, closing, line_of, numbers, shown, why_chosen, words_behind
 from agent.answer.summary import all_looked_into
-from agent.state import STAND_INS
+from agent.state import is_answer
 
 _INDENT = " " * 11
 _NARROWEST, _WIDEST = 60, 104
@@ -59,10 +59,10 @@ def _side(page: _Page, answer: Answer, side: AnswerPerspective) -> None:
     head, strength, *rest = perspective(answer, side)
     found = line_of(answer, side).status != "not_found"
     tag = head.label.upper() if found else "NOT FOUND"
-    missing_word = f"{side.name}: " if not found and side.name in STAND_INS else ""  # its tag does not say it
-    lines = textwrap.wrap(missing_word + _text(head), page.width - len(_INDENT) - 2) or [""]
+    unsaid = [side.name] if not found and is_answer(side.name, side.statement) else []  # its tag does not say it
+    lines = textwrap.wrap(": ".join(filter(None, [*unsaid, _text(head)])), page.width - len(_INDENT) - 2) or [""]
     page.lines.append("")
-    page.strong(f"{tag:<{len(_INDENT)}}{lines[0]}", *(_INDENT + line for line in lines[1:]))
+    page.strong(f"{tag:<{len(_INDENT)}}{lines[0]}".rstrip(), *(_INDENT + line for line in lines[1:]))
     page.blocks(*([strength] if found else []), *rest)
 
 

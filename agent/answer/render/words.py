@@ -19,7 +19,7 @@ from agent.answer.model import (
     Quotation,
     ResponseSentence,
 )
-from agent.state import STAND_INS
+from agent.state import is_answer
 from tools.errors import ended
 from tools.language.counts import count
 from tools.passages import Passage
@@ -60,16 +60,18 @@ def _plain_all(value: Any) -> Any:
 
 def label(answer: Answer, side: AnswerPerspective) -> str:
     """What stands above a side: where it stands on the question, or that it is an answer to one without yes and no."""
-    if side.name in STAND_INS and side.statement.startswith(f"{side.name}: "):
+    if is_answer(side.name, side.statement):
         return side.name
     sided = answer.against is not None or any(s.stance != "other" for s in answer.perspectives)
     return _LABELS[side.stance] if sided else "Answer"
 
 
-def named(side: AnswerPerspective) -> str:
-    """The side's statement, after its name where it does not begin with it."""
-    if side.name in STAND_INS and side.stance != "other":
-        return side.statement.removeprefix(f"{side.name}: ")
+def named(answer: Answer, side: AnswerPerspective) -> str:
+    """The side's statement, after its name where it does not begin with it; empty for a word that answers the question,
+    which stands above all sides."""
+    if is_answer(side.name, side.statement):
+        said = side.statement.removeprefix(f"{side.name}: ")
+        return "" if said == answer.neutral_question else said
     if side.statement.endswith("?") and side.statement.startswith(f"{side.name}: "):
         return side.name  # an alternative; its question stands above all sides
     includes_name = side.stance != "other" or side.statement.startswith(side.name.removesuffix(" …"))

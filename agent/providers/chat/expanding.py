@@ -8,18 +8,19 @@ from pydantic import BaseModel, Field, field_validator
 from agent.inference import Models
 from agent.providers.chat.stage import ChatStage
 from agent.providers.embedded.expanding import planned
-from agent.state import FramingState, Perspective, Stance, neutral_query
+from agent.state import FramingState, Perspective, Stance, asked_query
 from prompts.loader import as_data, one_line
 from tools.errors import ProviderReplyError
 from tools.inference.chat.model import ChatModel
-from tools.language.grammar import same_polarity
+from tools.language.polarity import same_polarity
+from tools.language.question import ANSWERS
 from tools.language.sentences import split_sentences
 from tools.passages import Passage
 
 MOST_SIDES = 6
 _READ = 4  # passages that show the model what is talked about
 _SAME = 0.9  # cosine at which two statements of one stance and polarity say the same
-_ON_IT = 0.7  # cosine of the question's claim and a yes or no to it, at least
+_ON_IT = 0.6  # cosine of the question and a yes or no to it, at least
 _OPPOSITE = 0.8  # cosine of a statement and its denial, at least
 _SHORT = 3  # words; of so few the first sentence is none
 _LEADING = re.compile(r"^(?:yes|no)\s*[,.:;!–—-]+\s+(?!\d)", re.IGNORECASE)
@@ -67,15 +68,16 @@ class ChatExpander(ChatStage):
 
     async def _contrary(self, framing: FramingState) -> Perspective:
         """The one side that contradicts what a follow-up argues with. Raises ProviderReplyError for its echo."""
+        claim = framing.get("claim", "")
         reply = await self._ask(
             "counter",
             ContrarySide,
-            question=as_data("question", framing["neutral"]),
-            statement=as_data("statement", framing["claim"]),
+            question=as_data("question", framing["question"]),
+            statement=as_data("statement", claim),
             claim=as_data("claim", framing["focus"]),
         )
         side = _tidy(PlannedSide(**dict(reply), stance="opposes"))
-        if not side.statement or side.statement.rstrip(".").casefold() == framing["claim"].rstrip(".").casefold():
+        if not side.statement or side.statement.rstrip(".").casefold() == claim.rstrip(".").casefold():
             raise ProviderReplyError(f"{self._model.name} gave no side that contradicts the claim.")
         return Perspective(
             id="p1",
@@ -91,31 +93,27 @@ class ChatExpander(ChatStage):
         reply = await self._ask(
             "expand",
             PlannedSides,
-            question=as_data("question", neutral_query(framing)),
+            question=as_data("question", asked_query(framing)),
             known=_known(framing),
             passages=f"Some of what a first search found, to show what is talked about:\n{shown}" if shown else "",
             most=str(MOST_SIDES),
         )
         sides = [tidy for p in reply.perspectives if (tidy := _tidy(p)).statement]
-        if sides and framing["form"] in ("polar", "claim"):
+        if sides and framing["form"] in ANSWERS:
             sides = await self._with_plain_sides(framing, sides)
         return await self._merged(sides)
 
     async def _with_plain_sides(self, framing: FramingState, sides: list[PlannedSide]) -> list[PlannedSide]:
-        """The sides of a question that asks for yes or no. What says its claim or denies it has that stance, whatever
-        the model called it. Reasons for the yes or the no are left out, and a yes in the words of the no; the plain yes
-        or no that the model did not bring comes from the question itself."""
-        claim, kept = framing["claim"], list[PlannedSide]()
-        vectors = await self._models.encode([claim, *(s.statement for s in sides)])
-        for side, near in zip(sides, vectors[1:] @ vectors[0], strict=True):
-            plain: Stance = "supports" if same_polarity(side.statement, claim) else "opposes"
-            if near >= _SAME and claim:
-                side.stance = plain
-            if side.stance == "other" or not claim or (near >= _ON_IT and side.stance == plain):
-                kept.append(side)
-        stances = {side.stance for side in kept}
-        own = [PlannedSide.model_validate(p) for p in planned(framing) if p["stance"] not in stances]
-        return [*own, *kept]
+        """The sides of a question that asks for yes or no: of those that say yes, and of those that say no, the one
+        nearest to the question, since the others are reasons; what the model did not bring is the bare answer."""
+        vectors = await self._models.encode([framing["question"], *(s.statement for s in sides)])
+        near = vectors[1:] @ vectors[0]
+        own = list[PlannedSide]()
+        for answer in planned(framing):
+            mine = [i for i, s in enumerate(sides) if s.stance == answer["stance"] and near[i] >= _ON_IT]
+            best = max(mine, key=lambda i: (float(near[i]), -i), default=None)
+            own.append(PlannedSide.model_validate(answer) if best is None else sides[best])
+        return [*own, *(s for s in sides if s.stance == "other")]
 
     async def _merged(self, sides: list[PlannedSide]) -> list[PlannedSide]:
         """Without perspectives that say what an earlier one of the same stance says, or any in the same words."""
@@ -163,11 +161,9 @@ def _fewer(sides: list[PlannedSide]) -> list[PlannedSide]:
 
 
 def _known(framing: FramingState) -> str:
-    if framing["alternatives"]:
-        return "It names these alternatives:\n" + "\n".join(as_data("alternative", a) for a in framing["alternatives"])
-    if not framing["claim"]:
+    if not framing["alternatives"]:
         return ""
-    return f"Yes means: {as_data('yes', framing['claim'])}\nNo means: {as_data('no', framing['negation'])}"
+    return "It names these alternatives:\n" + "\n".join(as_data("alternative", a) for a in framing["alternatives"])
 
 
 def _tidy(side: PlannedSide) -> PlannedSide:

@@ -1,4 +1,4 @@
-"""Frame with a chat model: the neutral form of the question in any wording, and follow-ups made standalone."""
+"""Frame with a chat model: what the rules do not tell, which are follow-ups and other languages."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from agent.state import FramingState
 from prompts.loader import as_data, one_line
 from tools.errors import ProviderReplyError
 
-_LONGEST = 400  # characters of a neutral question, a claim or an alternative
+_LONGEST = 400  # characters of a question or an alternative
 _WORD = re.compile(r"[^\W_]{2,}")
 _ANYWHERE = frozenset(
     "is are was were be do does did the an of to in on at for and or not no if it its this that these those should "
@@ -25,11 +25,8 @@ class FramedQuestion(BaseModel):
     """What the model is asked for."""
 
     form: Literal["polar", "claim", "choice", "open", "plain", "none"]
-    neutral: str = Field(max_length=_LONGEST)
-    claim: str = Field("", max_length=_LONGEST)
-    negation: str = Field("", max_length=_LONGEST)
+    question: str = Field(max_length=_LONGEST)
     alternatives: list[str] = Field(default_factory=list, max_length=6)
-    topic: str = Field("", max_length=_LONGEST)
     focus: str = Field("", max_length=_LONGEST)
 
 
@@ -47,11 +44,8 @@ class ChatFramer(ChatStage):
         check_framing(framed, [question, *earlier], self._model.name)
         return FramingState(
             form=framed.form,
-            neutral=one_line(framed.neutral),
-            claim=one_line(framed.claim),
-            negation=one_line(framed.negation),
+            question=one_line(framed.question),
             alternatives=[one_line(a) for a in framed.alternatives if a.strip()],
-            topic=one_line(framed.topic),
             focus=one_line(framed.focus),
         )
 
@@ -61,16 +55,11 @@ def check_framing(framed: FramedQuestion, asked: Sequence[str], model: str) -> N
     answer shows the message, so it names the model."""
     if framed.form == "none":
         return
-    sided = framed.form in ("polar", "claim")
     about = set().union(*map(_beginnings, asked))
-    for what, text in (("neutral question", framed.neutral), *((("claim", framed.claim),) if sided else ())):
-        # Of other languages nothing is known: the model may have translated, and not all of them put spaces.
-        foreign = not about or not is_english(_WORD.findall(asked[0]))
-        if not text.strip() or not (foreign or about & _beginnings(text)):
-            raise ProviderReplyError(f"{model} gave a {what} that shares no word with what was asked.")
-    claim, negation = (one_line(text).rstrip(".").casefold() for text in (framed.claim, framed.negation))
-    if sided and (not negation or claim == negation):
-        raise ProviderReplyError(f"{model} gave a claim and a negation that are not two different sentences.")
+    # Of other languages nothing is known: the model may have translated, and not all of them put spaces.
+    foreign = not about or not is_english(_WORD.findall(asked[0]))
+    if not framed.question.strip() or not (foreign or about & _beginnings(framed.question)):
+        raise ProviderReplyError(f"{model} gave a question that shares no word with what was asked.")
     if framed.form == "choice" and len({one_line(a).casefold() for a in framed.alternatives if a.strip()}) < 2:
         raise ProviderReplyError(f"{model} gave a choice without two alternatives.")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, Field
 
 from agent.providers.chat.stage import ChatStage
-from agent.state import FramingState, Perspective, neutral_query
+from agent.state import FramingState, Perspective, asked_query
 from prompts.loader import as_data, one_line
 
 MOST_QUERIES = 4
@@ -23,11 +23,13 @@ class PlannedQueries(BaseModel):
 class ChatRequerier(ChatStage):
     """Asks a model for queries that were not tried."""
 
-    async def queries(self, perspective: Perspective, framing: FramingState, tried: Sequence[str]) -> list[str]:
+    async def queries(
+        self, perspective: Perspective, framing: FramingState, tried: Sequence[str], found: Sequence[str] = ()
+    ) -> list[str]:
         planned = await self._ask(
             "requery",
             PlannedQueries,
-            question=as_data("question", neutral_query(framing)),
+            question=as_data("question", asked_query(framing)),
             statement=as_data("statement", perspective["statement"]),
             tried="\n".join(as_data("query", t) for t in tried),
             most=str(MOST_QUERIES),

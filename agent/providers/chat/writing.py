@@ -56,7 +56,7 @@ class ChatWriter(ChatStage):
         case = await self._ask(
             "write",
             WrittenCase,
-            question=as_data("question", framing["neutral"]),
+            question=as_data("question", framing["question"]),
             statement=as_data("statement", brief.perspective["statement"]),
             contrary=f"It is opposed to: {as_data('statement', brief.contrary)}" if brief.contrary else "",
             focus=_focus(framing),
@@ -78,7 +78,7 @@ class ChatWriter(ChatStage):
         reply = await self._ask(
             "crux",
             WrittenCrux,
-            question=as_data("question", one.framing["neutral"]),
+            question=as_data("question", one.framing["question"]),
             statement=as_data("statement", one.perspective["statement"]),
             contrary=as_data("statement", other.perspective["statement"]),
             passages="\n".join(_shown(n, p) for n, p in enumerate(mine, start=1)),

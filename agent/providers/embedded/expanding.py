@@ -1,4 +1,4 @@
-"""Expand without a model: claim and negation by grammar, further perspectives mined from the first retrieval."""
+"""Expand without a model: the answers to the question, further perspectives mined from the first retrieval."""
 
 import re
 from collections.abc import Sequence
@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.inference import Models
-from agent.state import STAND_INS, FramingState, Perspective
-from tools.language.grammar import negate
+from agent.state import FramingState, Perspective, Stance
 from tools.language.linkage import average_linkage
+from tools.language.question import ANSWERS
 from tools.language.sentences import passage_sentences
 from tools.language.standalone import stands_alone
 from tools.passages import Passage, Sentence
@@ -56,7 +56,7 @@ class EmbeddedExpander:
 
     async def expand(self, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
         if framing["form"] == "counter":
-            return [denied(framing["claim"])]
+            return [denied(framing.get("claim", ""))]
         if framing["form"] == "open":
             return await self._answers(framing, passages)
         sides = planned(framing)
@@ -70,7 +70,7 @@ class EmbeddedExpander:
         if not sentences:
             return []
         vectors = await self._models.encode_sentences(sentences)
-        known = await self._models.encode([framing["neutral"], *(p["statement"] for p in sides)])
+        known = await self._models.encode([framing["question"], *(p["statement"] for p in sides)])
         nearness = vectors @ known.T
         fits = (nearness.max(axis=1) >= _ON_THE_POINT) & (nearness[:, 1:].max(axis=1) < _SAME_SIDE)
         centres = _centres(sentences, vectors, nearness[:, 0], fits, _SAME_POINT)[:MOST_ASPECTS]
@@ -82,16 +82,16 @@ class EmbeddedExpander:
         if not sentences:
             return []
         vectors = await self._models.encode_sentences(sentences)
-        nearness = vectors @ (await self._models.encode([framing["neutral"]]))[0]
+        nearness = vectors @ (await self._models.encode([framing["question"]]))[0]
         centres = _centres(sentences, vectors, nearness, nearness >= _NEAR_QUESTION, _SAME_ANSWER)[:MOST_CLUSTERS]
         return [_mined(i, s) for i, s in enumerate(centres, start=1)]
 
 
 def denied(statement: str) -> Perspective:
-    """The side that contradicts a statement, by its grammar. What is denied is the main clause, not a reason for it."""
-    claim = _REASON.split(statement)[0].rstrip(" .,") + "."
+    """The side that contradicts a statement: 'No' to it."""
+    name = ANSWERS["polar"][1]
     return Perspective(
-        id="p1", name="Against", statement=negate(claim), stance="opposes", contrary="", origin="question"
+        id="p1", name=name, statement=f"{name}: {statement}", stance="opposes", contrary="", origin="question"
     )
 
 
@@ -109,34 +109,22 @@ def _main_clause(sentence: str) -> str:
 
 
 def planned(framing: FramingState) -> list[Perspective]:
-    """The sides that the question itself has; where it could not be made a statement with some certainty, they are
-    'Yes' and 'No' to it."""
-    if framing["alternatives"]:
-        named = zip(_names(framing["alternatives"]), framing["alternatives"], strict=True)
-        pair = len(framing["alternatives"]) == 2  # of two alternatives, what speaks for one speaks against the other
-        return [
-            Perspective(
-                id=f"p{i}",
-                name=name,
-                statement=statement,
-                stance="other",
-                contrary=f"p{3 - i}" if pair else "",
-                origin="question",
-            )
-            for i, (name, statement) in enumerate(named, start=1)
-        ]
-    if framing["claim"]:
-        return _facing(("For", framing["claim"]), ("Against", framing["negation"]))
-    if framing["form"] not in ("polar", "claim"):
-        return []
-    return _facing(*((word, f"{word}: {framing['neutral']}") for word in STAND_INS))
-
-
-def _facing(one: tuple[str, str], other: tuple[str, str]) -> list[Perspective]:
-    """Two contrary sides, each with its name and statement."""
+    """The sides that the question itself has: the words that answer it, or the names of its alternatives."""
+    question, named = framing["question"], framing["alternatives"]
+    names: Sequence[str] = named or ANSWERS.get(framing["form"]) or ()
+    pair = len(names) == 2  # of two alternatives, what speaks for one speaks against the other
+    facing: list[Stance] = ["supports", "opposes"]
+    stances: list[Stance] = ["other"] * len(names) if named else facing[: len(names)]
     return [
-        Perspective(id="p1", name=one[0], statement=one[1], stance="supports", contrary="p2", origin="question"),
-        Perspective(id="p2", name=other[0], statement=other[1], stance="opposes", contrary="p1", origin="question"),
+        Perspective(
+            id=f"p{i}",
+            name=name,
+            statement=f"{name}: {question}",
+            stance=stance,
+            contrary=f"p{3 - i}" if pair else "",
+            origin="question",
+        )
+        for i, (name, stance) in enumerate(zip(names, stances, strict=True), start=1)
     ]
 
 
@@ -147,22 +135,8 @@ def _mined(number: int, statement: str) -> Perspective:
 
 
 def _name(statement: str) -> str:
-    if statement.endswith("?") and ": " in statement:  # an alternative that is named, with its question
-        return statement.partition(": ")[0]
     words = statement.rstrip(".").split()
     return " ".join(words) if len(words) <= 7 else " ".join(words[:6]) + " …"
-
-
-def _names(statements: Sequence[str]) -> list[str]:
-    """Short names of the sides; what all begin with is left out where it would make two names alike."""
-    names = [_name(s) for s in statements]
-    for name in {n for n in names if names.count(n) > 1}:
-        alike = [i for i, n in enumerate(names) if n == name]
-        apart = [statements[i].split() for i in alike]
-        shared = next((at for at, words in enumerate(zip(*apart, strict=False)) if len(set(words)) > 1), 0)
-        for i, words in zip(alike, apart, strict=True):
-            names[i] = f"… {_name(' '.join(words[shared:]))}" if words[shared:] else name
-    return names
 
 
 def _sentences(passages: Sequence[Passage]) -> list[Sentence]:

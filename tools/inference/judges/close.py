@@ -25,8 +25,7 @@ MAX_LENGTH = 160
 """Tokens that are read of both statements and a text together: the text loses what is beyond."""
 HEADS = 12
 NAME = "close-judge"
-_NO = "No: "
-_READING = 2  # counts up whenever `beside`, `as_read` or what is made of the answers changes
+_READING = 3  # counts up whenever `beside`, `as_read` or what is made of the answers changes
 _AGREES = 0.2  # largest difference to the stored fp32 probabilities; a wrong build is off by far more
 
 
@@ -41,12 +40,10 @@ def swapped(pair: Pair) -> Pair:
 
 
 def as_read(pair: Pair) -> Pair:
-    """The pair with its statements in the order in which they are read, whoever asks: that of the alphabet. Where 'No'
-    to a question is the contrary, the question is read by itself."""
-    if pair.contrary == f"{_NO}{pair.statement}":
-        return Pair(pair.statement, pair.text)
-    if pair.statement == f"{_NO}{pair.contrary}":
-        return Pair(pair.contrary, pair.text)
+    """The pair with its statements in the order in which they are read, whoever asks: that of the alphabet. Of an
+    answer the question is read by itself, whichever word answers it."""
+    if pair.form == "answer":
+        return Pair(pair.asked, pair.text)
     return swapped(pair) if pair.contrary and pair.contrary < pair.statement else pair
 
 

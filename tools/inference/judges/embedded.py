@@ -41,7 +41,8 @@ class Calibration:
 
     `alone`: weights of the statement's two logits, and an offset. `told`: where the contrary statement is known, the
     weights of the statement's two and of the contrary's two, and an offset. `close`: the weights of the small model's
-    logit for a side and of the larger one's, and an offset.
+    logit for a side and of the larger one's, and an offset. `answer` and `answer_close` take the place of `alone` and
+    `close` where a question is read, whose support is 'Yes' and whose opposition is 'No'.
     """
 
     alone: tuple[float, ...]
@@ -49,6 +50,8 @@ class Calibration:
     threshold: float
     sentence_threshold: float
     close: tuple[float, ...]
+    answer: tuple[float, ...]
+    answer_close: tuple[float, ...]
 
 
 class EmbeddedJudge:
@@ -71,13 +74,18 @@ class EmbeddedJudge:
 
     def score(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         """Long texts count by their best window. Where a contrary statement is known and the text may support the
-        statement at all, the text is read beside both. A text supports the statement that it is, word for word."""
+        statement at all, the text is read beside both; of an answer one reading of the question tells. A text supports
+        the statement that it is, word for word."""
         if not pairs:
             return np.zeros(0, np.float32)
         parts, places = windowed(pairs)
-        logits = self._read((p.statement, p.text) for p in parts)
+        logits = self._read((p.asked, p.text) for p in parts)
         scores = np.array([self._alone(logits, p) for p in parts], np.float32)
-        doubted = [i for i, p in enumerate(parts) if p.contrary and _WORTH_ASKING_TWICE <= scores[i] < _SURE]
+        doubted = [
+            i
+            for i, p in enumerate(parts)
+            if p.contrary and p.form == "statement" and _WORTH_ASKING_TWICE <= scores[i] < _SURE
+        ]
         asked = ((parts[i].contrary, parts[i].text) for i in doubted)
         logits |= self._read(one for one in asked if one not in logits)
         scores[doubted] = [self._told(logits, parts[i]) for i in doubted]
@@ -90,10 +98,10 @@ class EmbeddedJudge:
         too, and the side that a sentence takes is told as well by one reading as by two (docs/results.md).
         """
         parts, places = windowed(pairs)
-        logits = self.logits([(p.statement, p.text) for p in parts])
-        slope, _, offset = self._calibration.alone
-        scores = sigmoid(np.asarray(logits * slope + offset, np.float32))
-        return strongest(scores, places, len(pairs))
+        logits = self.logits([(p.asked, p.text) for p in parts])
+        own, other, offset = np.array([self._weights(p) for p in parts], np.float32).reshape(-1, 3).T[:, :, None]
+        scores = sigmoid(np.asarray(logits * own + logits[:, ::-1] * other + offset, np.float32))
+        return strongest(_by_side(scores, parts), places, len(pairs))
 
     def closely(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         """As `stances`, by both models: a regression on the logits that each has for a side.
@@ -106,10 +114,12 @@ class EmbeddedJudge:
         parts, places = windowed(pairs)
         first = [as_read(p) for p in parts]
         small = self.logits([(p.statement, p.text) for p in first])
-        own, large, offset = self._calibration.close
-        scores = sigmoid(np.asarray(small * own + close_logits(self._closer(), first) * large + offset, np.float32))
-        turned = np.array([p.statement != q.statement for p, q in zip(parts, first, strict=True)], bool)
-        scores = np.where(turned[:, None], scores[:, ::-1], scores)
+        large = close_logits(self._closer(), first)
+        close = {"statement": self._calibration.close, "answer": self._calibration.answer_close}
+        own, larger, offset = np.array([close[p.form] for p in parts], np.float32).T[:, :, None]
+        scores = sigmoid(np.asarray(small * own + large * larger + offset, np.float32))
+        turned = [p.form == "statement" and p.statement != q.statement for p, q in zip(parts, first, strict=True)]
+        scores = _by_side(np.where(np.array(turned, bool)[:, None], scores[:, ::-1], scores), parts)
         for i, p in enumerate(parts):
             said, sides = _words(p.text), [_words(p.statement), _words(p.contrary)]
             if said and said in sides:
@@ -127,11 +137,22 @@ class EmbeddedJudge:
     def _alone(self, logits: _Logits, pair: Pair) -> float:
         if pair.text == pair.statement:
             return 1.0
-        return regression(logits[pair.statement, pair.text], self._calibration.alone)
+        read = logits[pair.asked, pair.text]
+        turned = pair.form == "answer" and not pair.affirms
+        return regression(read[::-1] if turned else read, self._weights(pair))
+
+    def _weights(self, pair: Pair) -> tuple[float, ...]:
+        return self._calibration.answer if pair.form == "answer" else self._calibration.alone
 
     def _told(self, logits: _Logits, pair: Pair) -> float:
         both = np.concatenate([logits[pair.statement, pair.text], logits[pair.contrary, pair.text]])
         return regression(both, self._calibration.told)
+
+
+def _by_side(scores: NDArray[np.float32], pairs: Sequence[Pair]) -> NDArray[np.float32]:
+    """The probabilities of yes and of no to a question, (n, 2), as those of a pair's statement and its contrary."""
+    denying = np.array([p.form == "answer" and not p.affirms for p in pairs], bool)
+    return np.where(denying[:, None], scores[:, ::-1], scores)
 
 
 def _words(text: str) -> list[str]:
@@ -168,10 +189,12 @@ def load_judge(cache_dir: Path) -> EmbeddedJudge:
 def read_calibration() -> Calibration:
     """The stored calibration. Raises OSError, ValueError, TypeError, KeyError."""
     stored = json.loads((FOLDER / "calibration.json").read_text(encoding="utf-8"))
-    alone, told, close = (tuple(map(float, stored[name])) for name in ("alone", "told", "close"))
-    if (len(alone), len(told), len(close)) != (3, 5, 3):
+    weights = {name: tuple(map(float, stored[name])) for name in ("alone", "told", "close", "answer", "answer_close")}
+    if [len(w) for w in weights.values()] != [3, 5, 3, 3, 3]:
         raise ValueError("calibration.json has other weights than the model")
-    return Calibration(alone, told, float(stored["threshold"]), float(stored["sentence_threshold"]), close)
+    return Calibration(
+        threshold=float(stored["threshold"]), sentence_threshold=float(stored["sentence_threshold"]), **weights
+    )
 
 
 def sigmoid(logits: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -2,21 +2,40 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+PairForm = Literal["statement", "answer"]
+AFFIRMING = ("Yes", "Agree", "For")
+"""The words that affirm what is asked, of those that answer a question; any other denies it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
     """A statement and a text to judge; `contrary` is the opposing statement where there is one, and `question` what is
-    disputed, which only some judges are told."""
+    disputed, which only some judges are told.
+
+    Of the form 'answer' the statement is a question after the word that answers it ('No: Is it so?'), and the contrary
+    the same question after the other word. Judges may be calibrated for either form apart.
+    """
 
     statement: str
     text: str
     contrary: str = ""
     question: str = field(default="", compare=False)
+    form: PairForm = "statement"
+
+    @property
+    def asked(self) -> str:
+        """What the statement answers: the question without its word; the statement itself where it is none."""
+        return self.statement.partition(": ")[2] if self.form == "answer" else self.statement
+
+    @property
+    def affirms(self) -> bool:
+        """Whether an answer is the affirming one."""
+        return self.statement.partition(": ")[0] in AFFIRMING
 
 
 class Judge(Protocol):

@@ -6,6 +6,7 @@ does so best.
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ def windows(text: str) -> list[str]:
 
 def windowed(pairs: Sequence[Pair]) -> tuple[list[Pair], list[int]]:
     """The pairs of all windows, and for each the place of the pair that it comes from."""
-    parts = [(Pair(p.statement, part, p.contrary), i) for i, p in enumerate(pairs) for part in windows(p.text)]
+    parts = [(replace(p, text=part), i) for i, p in enumerate(pairs) for part in windows(p.text)]
     return [pair for pair, _ in parts], [place for _, place in parts]
 
 

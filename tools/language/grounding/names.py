@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tools.language.grammar import is_name, lookup
+from tools.language.lexicon import is_name, lookup
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _DOTTED = re.compile(r"\b(?:[A-Z]\.){2,}|\b(?:[A-Z]\.)+[A-Z]\b")

@@ -1,0 +1,46 @@
+"""Whether two texts say the same of one thing, by their negators."""
+
+import pytest
+
+from tools.language.polarity import plain_answer, same_polarity
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("It is not untrue.", "It is true.", True),
+        ("Zoos are ethical.", "Zoos are unethical.", False),
+        ("It is not only safe but cheap.", "It is safe and cheap.", True),
+        ("Schools shouldn’t ban phones.", "Schools should ban phones.", False),
+        ("Sugar harms children.", "Sugar does not harm children.", False),
+        ("Neither is safe.", "Both are safe.", False),
+    ],
+)
+def test_polarity_counts_parity_and_prefixes(one: str, other: str, same: bool) -> None:
+    assert same_polarity(one, other) is same_polarity(other, one) is same
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "said"),
+    [
+        ("Schools should not ban smartphones, because nobody learns.", "Should schools ban smartphones?", "no"),
+        ("Schools should ban smartphones because nobody listens.", "Should schools ban smartphones?", "yes"),
+        ("Nuclear power is not safe.", "is nuclear power safe", "no"),
+        ("Tipping culture isn't a scam.", "tipping culture is a scam", "no"),
+        ("Phones should be banned in schools.", "Shouldn't phones be banned in schools?", "yes"),
+        ("Each school should decide for itself whether to ban smartphones.", "Should schools ban smartphones?", ""),
+        ("Critics say schools should not ban smartphones.", "Should schools ban smartphones?", ""),
+        ("Should schools not ban smartphones?", "Should schools ban smartphones?", ""),
+        ("Tea is better than coffee, they say.", "Is coffee better than tea?", "no"),
+        ("Tea is not better than coffee.", "Is coffee better than tea?", "yes"),
+        (
+            "Working in an office is better than working from home because it trains.",
+            "Is working from home better than working in an office?",
+            "no",
+        ),
+        ("Smartphones distract pupils.", "Should schools ban smartphones?", ""),
+        ("", "Zoos?", ""),
+    ],
+)
+def test_what_says_yes_or_no_in_the_questions_own_words(text: str, question: str, said: str) -> None:
+    assert plain_answer(text, question) == said
