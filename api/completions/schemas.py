@@ -8,6 +8,10 @@ could tell one that is misspelt.
 
 from typing import Annotated, Any, Literal
 
+from openai.types import CompletionUsage, Model
+from openai.types.chat import ChatCompletion, ChatCompletionMessage
+from openai.types.chat.chat_completion import Choice
+from openai.types.chat.chat_completion_message import Annotation
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from agent.answer.model import Outcome
@@ -87,49 +91,7 @@ class CompletionRequest(_Request):
     )
 
 
-class _Reply(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class UrlCitation(_Reply):
-    """A source: `content[start_index:end_index]` is its number, in characters (Unicode code points)."""
-
-    url: str
-    title: str
-    start_index: int
-    end_index: int
-
-
-class Annotation(_Reply):
-    type: Literal["url_citation"] = "url_citation"
-    url_citation: UrlCitation
-
-
-class AnswerMessage(_Reply):
-    """The answer as Markdown. Its last line names the run, by which a follow-up finds what it goes on from."""
-
-    role: Literal["assistant"] = "assistant"
-    content: str
-    refusal: None = None
-    annotations: list[Annotation]
-
-
-class Choice(_Reply):
-    index: Literal[0] = 0
-    message: AnswerMessage
-    logprobs: None = None
-    finish_reason: Literal["stop"] = "stop"
-
-
-class TokenUsage(_Reply):
-    """The tokens that chat models read and wrote for the answer; embedded providers spend none."""
-
-    prompt_tokens: int
-    completion_tokens: int
-    total_tokens: int
-
-
-class About(_Reply):
+class About(BaseModel):
     """What OpenAI's shapes have no place for: the whole answer is at `/v1/runs/{run_id}`."""
 
     run_id: RunId
@@ -137,25 +99,36 @@ class About(_Reply):
     outcome: Outcome | None = Field(description="Null in the chunks of a stream until the run is done.")
 
 
-class Completion(_Reply):
-    """The answer to the question."""
+class Completion(ChatCompletion):
+    """The answer to the question, as OpenAI's own; `steelman` is null where an app's task was answered, such as a
+    title: it is no run."""
 
-    id: str = Field(examples=["chatcmpl-8404bb0c1234"])
-    object: Literal["chat.completion"] = "chat.completion"
-    created: int
-    model: str
-    choices: list[Choice]
-    usage: TokenUsage
-    steelman: About | None = Field(description="Null where an app's task was answered, such as a title: it is no run.")
+    steelman: About | None
 
 
-class Model(_Reply):
-    id: str
-    object: Literal["model"] = "model"
-    created: int
-    owned_by: Literal["steelman"] = "steelman"
-
-
-class ModelList(_Reply):
-    object: Literal["list"] = "list"
+class ModelList(BaseModel):
+    object: Literal["list"]
     data: list[Model]
+
+
+def completion(
+    name: str,
+    at: int,
+    model: str,
+    content: str,
+    annotations: list[Annotation],
+    usage: CompletionUsage,
+    about: About | None = None,
+) -> Completion:
+    """The one choice with the answer as Markdown, whose last line names the run, by which a follow-up finds what it
+    goes on from. `at`: when it was asked, in seconds since the epoch."""
+    message = ChatCompletionMessage(role="assistant", content=content, refusal=None, annotations=annotations)
+    return Completion(
+        id=name,
+        object="chat.completion",
+        created=at,
+        model=model,
+        choices=[Choice(index=0, finish_reason="stop", logprobs=None, message=message)],
+        usage=usage,
+        steelman=about,
+    )

@@ -17,13 +17,14 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from typing import Any
 
+from openai.types import CompletionUsage
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from agent.runs.store import RunRow
-from api.completions.content import message_of, opening_of, usage_of
+from api.completions.content import NO_TOKENS, content_of, opening_of, usage_of
 from api.completions.problems import error_of, failed
 from api.completions.progress import ReasoningWords
-from api.completions.schemas import Completion, TokenUsage
+from api.completions.schemas import Completion
 from api.events import sent
 from api.service import Service
 from tools.errors import SteelmanError
@@ -57,12 +58,12 @@ async def _chunks(
         yield _data({"error": error_of(failed(run.id, exc).problem)})
         yield _DONE
         return
-    message = message_of(answer, base, aside)
+    content, annotations = content_of(answer, base, aside)
     making.outcome = answer.outcome
-    for block in _BLOCKS.findall(message.content.removeprefix(opening)):
+    for block in _BLOCKS.findall(content.removeprefix(opening)):
         yield making.delta(content=block)
-    if message.annotations:  # all in one: clients add chunks up, and could not tell a second list from the first
-        yield making.delta(annotations=[a.model_dump() for a in message.annotations])
+    if annotations:  # all in one: clients add chunks up, and could not tell a second list from the first
+        yield making.delta(annotations=[a.model_dump() for a in annotations])
     for last in making.ending(usage_of(answer)):
         yield last
 
@@ -74,7 +75,7 @@ def stream_of(reply: Completion, include_usage: bool) -> EventSourceResponse:
         making = _Chunks(reply.id, reply.created, reply.model, include_usage)
         yield making.delta(role="assistant", content="")
         yield making.delta(content=reply.choices[0].message.content)
-        for last in making.ending(reply.usage):
+        for last in making.ending(NO_TOKENS):
             yield last
 
     return sent(chunks())
@@ -91,7 +92,7 @@ class _Chunks:
     def delta(self, finish_reason: str | None = None, /, **delta: Any) -> dict[str, str]:
         return self._chunk([{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}])
 
-    def ending(self, usage: TokenUsage) -> Iterator[dict[str, str]]:
+    def ending(self, usage: CompletionUsage) -> Iterator[dict[str, str]]:
         """The last chunks, and what tells that there are no more."""
         yield self.delta("stop")
         if self._include_usage:

@@ -5,25 +5,16 @@ from typing import Any
 from uuid import uuid4
 
 from fastapi import APIRouter, Request
+from openai.types import Model
 from starlette.responses import Response
 
 from agent.runs.admission import usual_options
 from agent.runs.store import RunRow
 from api.callers import TheCaller
-from api.completions.content import message_of, usage_of
+from api.completions.content import NO_TOKENS, content_of, usage_of
 from api.completions.conversation import check, depth_of, follow_ups, question_of
 from api.completions.problems import failed
-from api.completions.schemas import (
-    MODELS,
-    About,
-    AnswerMessage,
-    Choice,
-    Completion,
-    CompletionRequest,
-    Model,
-    ModelList,
-    TokenUsage,
-)
+from api.completions.schemas import MODELS, About, Completion, CompletionRequest, ModelList, completion
 from api.completions.stream import completion_id, created, stream, stream_of
 from api.completions.tasks import task_of
 from api.events import EVENT_STREAM
@@ -82,32 +73,26 @@ async def chat_completion(
     )
 
 
-@router.get("/models", response_model=ModelList)
+@router.get("/models", response_model=ModelList, response_model_exclude_unset=True)
 async def models() -> ModelList:
     """The models that a completion may name: Steelman, and how deep it goes."""
-    return ModelList(data=[Model(id=name, created=_OFFERED) for name in MODELS])
+    return ModelList(object="list", data=[_model(name) for name in MODELS])
 
 
-@router.get("/models/{model}", response_model=Model, responses=responses(404))
+@router.get("/models/{model}", response_model=Model, response_model_exclude_unset=True, responses=responses(404))
 async def model(model: str) -> Model:
     """One of the models."""
     depth_of(model)
-    return Model(id=model, created=_OFFERED)
+    return _model(model)
 
 
 def _at_once(content: str, conversation: CompletionRequest, include_usage: bool) -> Response:
     """A reply without a run."""
-    reply = Completion(
-        id=f"chatcmpl-{uuid4().hex[:12]}",
-        created=int(time.time()),
-        model=conversation.model,
-        choices=[Choice(message=AnswerMessage(content=content, annotations=[]))],
-        usage=TokenUsage(prompt_tokens=0, completion_tokens=0, total_tokens=0),
-        steelman=None,
-    )
+    name = f"chatcmpl-{uuid4().hex[:12]}"
+    reply = completion(name, int(time.time()), conversation.model, content, [], NO_TOKENS)
     if conversation.stream:
         return stream_of(reply, include_usage)
-    return Response(reply.model_dump_json(), media_type="application/json")
+    return Response(_json(reply), media_type="application/json")
 
 
 async def _completion(service: Service, run: RunRow, model: str, base: str, aside: bool) -> Completion:
@@ -115,11 +100,15 @@ async def _completion(service: Service, run: RunRow, model: str, base: str, asid
         answer = await service.answer(run.id)
     except SteelmanError as exc:
         raise failed(run.id, exc) from exc
-    return Completion(
-        id=completion_id(run),
-        created=created(run),
-        model=model,
-        choices=[Choice(message=message_of(answer, base, aside))],
-        usage=usage_of(answer),
-        steelman=About(run_id=run.id, thread=run.thread, outcome=answer.outcome),
-    )
+    about = About(run_id=run.id, thread=run.thread, outcome=answer.outcome)
+    content, annotations = content_of(answer, base, aside)
+    return completion(completion_id(run), created(run), model, content, annotations, usage_of(answer), about)
+
+
+def _model(name: str) -> Model:
+    return Model(id=name, created=_OFFERED, object="model", owned_by="steelman")
+
+
+def _json(reply: Completion) -> str:
+    """Without the members that are never used here, but for those that OpenAI sends as null."""
+    return reply.model_dump_json(exclude_unset=True)
