@@ -199,8 +199,7 @@ def test_a_run(place: Place) -> None:
             place.whole("ask", "--resume", number)
         assert rows()[question][1:] == ("done", True)
         with closing(Database(place.data / "steelman.db")) as database:
-            query = "SELECT number FROM events WHERE run_id = ? ORDER BY number"
-            events = database.rows(query, rows()[question][:1])
+            events = database.rows("SELECT number FROM events WHERE run_id = ? ORDER BY number", [rows()[question][0]])
         assert [row["number"] for row in events] == list(range(1, len(events) + 1))
         return met
 
