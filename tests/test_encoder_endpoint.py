@@ -169,7 +169,10 @@ def test_a_busy_server_is_asked_again() -> None:
         assert len(server.bodies) == 2
 
 
-@pytest.mark.parametrize(("status", "says"), [(401, "refused the key"), (404, "does not know"), (400, "status 400")])
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [(401, "refused the key"), (404, "does not know"), (400, "status 400"), (308, "at another address")],
+)
 def test_refusals(status: int, says: str) -> None:
     with serving(lengths) as server:
         server.statuses = [status] * 3

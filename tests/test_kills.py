@@ -198,7 +198,7 @@ def test_a_run(place: Place) -> None:
             place.whole("ask", "--resume", number)
         assert rows()[question][1:] == ("done", True)
         with closing(Database(place.data / "steelman.db")) as database:
-            events = database.rows("SELECT number FROM events WHERE run_id = ? ORDER BY number", rows()[question][0])
+            events = database.rows("SELECT number FROM events WHERE run_id = ? ORDER BY number", [rows()[question][0]])
         assert [row["number"] for row in events] == list(range(1, len(events) + 1))
         return met
 

@@ -224,12 +224,6 @@ async def test_a_run_that_stays_on_this_machine(site: WebServer, fetcher: PageFe
     assert site.requests == []
 
 
-async def test_a_site_that_cannot_be_reached(fetcher: PageFetcher) -> None:
-    with WebServer() as gone:
-        url = gone.page("/x", PAGE)
-    await refused(fetcher, url, "the site cannot be reached")
-
-
 async def test_an_answer_that_is_no_http(site: WebServer, fetcher: PageFetcher) -> None:
     def respond(handler: Handler) -> None:
         handler.close_connection = True

@@ -158,9 +158,6 @@ class WebServer:
     def login_wall(self, path: str) -> str:
         return self.page(path, LOGIN_WALL)
 
-    def wrong_type(self, path: str, content_type: str = "video/mp4") -> str:
-        return self.page(path, b"\x00\x00\x00\x18ftypmp42" + bytes(1000), content_type=content_type)
-
     def redirect_loop(self, path: str) -> str:
         self.redirect(path + "/back", path)
         return self.redirect(path, path + "/back")
