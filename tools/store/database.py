@@ -94,14 +94,6 @@ SCHEMA = """
         run_id TEXT PRIMARY KEY REFERENCES runs ON DELETE CASCADE, key_id TEXT NOT NULL, idempotency_key TEXT,
         UNIQUE (key_id, idempotency_key)
     );
-    -- Uploads that go on after their request was answered, of the key that sent them (empty where none was needed).
-    -- upload: what lies in the job's folder, report: what came of it so far, both JSON. owner, heartbeat: as of runs.
-    CREATE TABLE jobs (
-        id TEXT PRIMARY KEY, key_id TEXT NOT NULL, collection TEXT NOT NULL, upload TEXT NOT NULL,
-        status TEXT NOT NULL, created_at TEXT NOT NULL, started_at TEXT, finished_at TEXT,
-        owner TEXT, heartbeat REAL, taken_up INTEGER NOT NULL, report TEXT NOT NULL, error TEXT
-    );
-    CREATE INDEX jobs_by_time ON jobs (created_at, id);
     -- Passages that runs work on, as they were when they were found. passage: its fields in their order, as JSON.
     CREATE TABLE run_passages (
         passage_id INTEGER NOT NULL, run_id TEXT NOT NULL, passage TEXT NOT NULL, vector BLOB NOT NULL,
