@@ -359,7 +359,7 @@ BAD_PAGES: dict[str, tuple[Callable[[WebServer], str], str]] = {
     "enormous": (lambda s: s.endless("/bad"), "too large (over 5 MB)"),
     "bomb": (lambda s: s.gzip_bomb("/bad", 30), "too large (over 5 MB)"),
     "loop": (lambda s: s.redirect_loop("/bad"), "redirects in a loop"),
-    "video": (lambda s: s.wrong_type("/bad"), "is a video"),
+    "video": (lambda s: s.page("/bad", b"\x00\x00\x00\x18ftypmp42", content_type="video/mp4"), "is a video"),
     "hang": (lambda s: s.hang("/bad"), "took too long"),
     "drip": (lambda s: s.drip("/bad"), "took too long"),
     "cut": (lambda s: s.cut("/bad"), "the connection broke off"),
