@@ -244,10 +244,10 @@ def test_who_reconnects_after_a_kill_waits_until_the_run_is_taken_up(settings: S
                     break
         process.kill()
         process.wait()
-    beats(settings, time.time() + 60)  # it counts as alive until the other server listens, however long that takes
+    beats(settings, time.time() + 50)  # it counts as alive until the other server listens, however long that takes
     lines: list[str] = []
     with (
-        served(spawn, stale=8.0) as (address, _),
+        served(spawn, stale=60.0) as (address, _),
         httpx.stream("GET", f"{address}{run}/events", headers={"Last-Event-ID": str(len(got))}, timeout=20) as reply,
     ):
         for line in reply.iter_lines():
