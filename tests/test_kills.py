@@ -195,7 +195,7 @@ def test_a_run(place: Place) -> None:
                 time.sleep(0.5)
                 state = rows()[question][1]
             assert state == "interrupted"
-            assert re.search(rf"{number[:6]}\S*  interrupted", place.whole("runs"))
+            assert re.search(rf"{number} .*  interrupted  ", place.whole("runs"))
             place.whole("ask", "--resume", number)
         assert rows()[question][1:] == ("done", True)
         with closing(Database(place.data / "steelman.db")) as database:
