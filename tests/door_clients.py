@@ -4,6 +4,7 @@ import json
 import sqlite3
 from contextlib import AbstractContextManager, closing
 from typing import Any
+from urllib.parse import urljoin
 
 import httpx
 from agent_fixtures import QUESTION
@@ -36,7 +37,8 @@ async def links(given: tuple[dict[str, Any], dict[str, str]], bench: Any) -> str
         noted = reply.json()["choices"][0]["message"]["annotations"][0]["url_citation"]["url"]
         placed = [run.headers["location"], reply.headers["content-location"], noted]
         servers = [server["url"] for server in client.get("/openapi.json").json().get("servers", ())]
-        page = client.get("/docs").text.partition("curl -s ")[2].split()[0]
+        read = client.get("/docs").text.partition("url: '")[2].partition("/openapi.json'")[0]
+        page = urljoin(address, read)
         own = client.get("/v1/runs", headers={"Origin": "https://example.org"}).status_code
     said = [one.partition("/v1")[0].replace(address, "HERE") for one in (*placed, page, *servers)]
     return f"{' '.join(said)} {own}"
