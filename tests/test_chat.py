@@ -501,6 +501,13 @@ async def test_a_reply_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch, h
     assert endless.asked <= 2
 
 
+@pytest.mark.parametrize("status", [400, 401, 402, 404, 422, 429, 500])
+async def test_a_key_that_the_server_says_back_is_not_shown(server: ModelServer, status: int) -> None:
+    server.on("", Reply(f"your header was Bearer {KEY}", status=status))
+    error = await failed(server, key=KEY)
+    assert KEY not in repr(error)
+
+
 async def test_a_login_in_the_address_is_not_shown(server: ModelServer) -> None:
     server.on("", Reply("oh dear", status=402))
     async with model(server.url.replace("http://", "http://ann:hunter2@")) as chat:

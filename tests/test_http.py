@@ -121,6 +121,16 @@ async def test_an_enormous_reply_is_not_read(server: ModelServer, monkeypatch: p
         await fetch(server)
 
 
+@pytest.mark.parametrize("header", ["Authorization", "X-API-KEY"])
+@pytest.mark.parametrize("status", [400, 404, 418])
+async def test_a_key_that_is_said_back_is_not_shown(server: ModelServer, header: str, status: int) -> None:
+    given = f"Bearer {KEY}" if header == "Authorization" else KEY
+    server.on("", Reply(f"you sent {given}", status=status), path="/search")
+    with pytest.raises(ProviderDownError) as caught:
+        await fetch(server, headers={header: given})
+    assert KEY not in repr(caught.value)
+
+
 @pytest.mark.parametrize("key", [f"{KEY}\n", f"{KEY}\x00", f"“{KEY}”"])
 async def test_a_key_that_no_header_holds_is_said_to_be_none(server: ModelServer, key: str) -> None:
     with pytest.raises(ProviderDownError, match="a key holds ") as caught:
