@@ -80,19 +80,6 @@ def test_status_and_thread_leave_out_the_others(settings: Settings, database: Da
         assert page(client, status="failed") == ([], None)
 
 
-def test_a_failure_that_an_early_version_stored_is_listed_and_read(settings: Settings, database: Database) -> None:
-    stored(database, 1)
-    old = (f"{1:012x}", 90, 0.0, "failed", '{"error": "the key sk-1 is wrong"}')
-    with database.write() as db:
-        db.execute("UPDATE runs SET status = 'failed', answer = NULL, error = 'the key sk-1 is wrong'")
-        db.execute("INSERT INTO events (run_id, number, at, kind, data) VALUES (?, ?, ?, ?, ?)", old)
-    with api(settings) as address, httpx.Client(base_url=address) as client:
-        assert page(client, status="failed") == ([f"{1:012x}"], None)
-        replies = [client.get(f"/v1/runs/{1:012x}{part}") for part in ("", "/events")]
-    assert [r.status_code for r in replies] == [200, 200]
-    assert all("stored why" in r.text and "sk-1" not in r.text for r in replies)
-
-
 def test_a_key_sees_its_own_runs_alone(settings: Settings, database: Database) -> None:
     keys = Keys(database)
     (mine, my_text), (other, other_text) = keys.make("mine"), keys.make("other")

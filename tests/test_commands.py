@@ -158,7 +158,7 @@ def test_a_run_is_deleted_with_all_it_has(cli: Cli, settings: Settings) -> None:
 
 
 def test_a_question_that_was_read_otherwise_says_how(cli: Cli) -> None:
-    asked = "Why should towns build bridges?"
+    asked = "Should towns build bridges, or does it make traffic worse?"
     _, out, _ = cli("ask", asked)
     read = json.loads(cli("ask", asked, "--json")[1])["neutral_question"]
     assert read != asked

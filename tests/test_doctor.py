@@ -80,7 +80,7 @@ def test_asked_to_it_puts_a_question(
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     monkeypatch.setenv("STEELMAN_MODEL", "small")
     monkeypatch.setenv("STEELMAN_MODEL_WRITE", "large")
-    server.on("- neutral: one short question", FRAMED, FRAMED, times=2)
+    server.on("- question: what is asked", FRAMED, FRAMED, times=2)
     server.on("For every passage give", _for_its_first_side)
     assert main(["doctor", "--ask"]) == 0
     told = lines(capsys)
