@@ -315,7 +315,7 @@ async def test_a_hang_of_a_named_provider_is_an_error_in_time(server: ModelServe
 async def test_a_failed_model_is_named_where_its_fallback_finds_no_question(server: ModelServer) -> None:
     server.on("", Reply("no such thing", status=404))
     async with Runs(settings(server)) as runs:
-        run_id = await runs.start("asdf qwer", RunOptions.of(deadline_seconds=20))
+        run_id = await runs.start("Write me a poem about the sea", RunOptions.of(deadline_seconds=20))
         with pytest.raises(RunError, match=r"status 404.*could not read the question"):
             await runs.answer(run_id)
 
