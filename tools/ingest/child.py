@@ -15,6 +15,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -115,6 +116,11 @@ def _limit(seconds: float | None, megabytes: int | None) -> int:
         _, hard = resource.getrlimit(limit)
         soft = min((each for each in (most, hard) if each != resource.RLIM_INFINITY), default=resource.RLIM_INFINITY)
         resource.setrlimit(limit, (soft, hard))  # so that it can be raised again, as far as the system allows
+    # Where the kernel tells it, since `ru_maxrss` begins with what the process held that started this one.
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1])
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
