@@ -527,8 +527,8 @@ def test_the_embedded_providers_answer_from_the_samples(models_dir: Path, tmp_pa
         sent_back = [said("user", "Should schools ban smartphones?"), said("assistant", content)]
         second = ask(llm, *sent_back, said("user", "Strongest counter-argument to 1?"))
         citation = httpx.get(first.choices[0].message.annotations[0].url_citation.url).json()
-    assert "## For: Schools should ban smartphones." in content
-    assert "## Against: Schools should not ban smartphones." in content
+    assert "## Yes\n" in content
+    assert "## No\n" in content
     assert citation["quote"] in content
     assert "Goes on from: Should schools ban smartphones?" in second.choices[0].message.content
     assert of(second)["thread"] == of(first)["run_id"]

@@ -114,7 +114,7 @@ def test_the_answer_is_downloaded_as_markdown(samples_page: PageServer, phones: 
     text = Path(coming.value.path()).read_text()
     assert coming.value.suggested_filename.endswith(".md")
     assert text.startswith(f"# {PHONES}\n")
-    assert "## For: " in text
+    assert "## Yes\n" in text
     assert "## Sources" in text
     assert "Schools should ban smartphones" in text
 

@@ -688,5 +688,5 @@ def test_ask_with_the_embedded_providers(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "agent", "ask", "Should schools ban smartphones?"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (OK, "")
-    assert "FOR " in done.stdout
-    assert "AGAINST " in done.stdout
+    assert "\nYES\n" in done.stdout
+    assert "\nNO\n" in done.stdout
