@@ -112,7 +112,7 @@ _POLICIES = frozenset("ban end stop tax cap limit cut raise fund scrap axe close
 _EITHER = re.compile(r",? (?:or|vs\.?|versus)(?: (?:rather|just))? ", re.I)
 _THINGS = "it|that|this|they|those|these|we|i|u|you|he|she|there"
 _SECOND = re.compile(rf",? or (?:{'|'.join(sorted(AUXILIARIES))}|r) (?:{_THINGS})\b[^?]*\??$", re.I)
-_POLES = re.compile(r"\s*(?:,|–|-|:)?\s*or (?:not|no|what|nah|is it not)\b.*$", re.I)
+_POLES = re.compile(r"\s*[,–:-]?\s*(?:\b(?:yes|yay|yea|yeah|aye) )?or (?:not|no|nay|what|nah|is it not)\b.*$", re.I)
 
 
 @dataclass(frozen=True, slots=True)
