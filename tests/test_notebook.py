@@ -69,5 +69,5 @@ def test_the_notebook_runs_on_the_samples(models_dir: Path, tmp_path: Path) -> N
     with api(load_settings(), build_providers) as address:
         told = ran(code_of(json.loads(NOTEBOOK.read_text())["cells"]), address, NOTEBOOK.parent)
     assert told.startswith("samples: ")
-    assert "Against: Schools should not ban smartphones. (" in told
+    assert "\nNo: Should schools ban smartphones? (" in told
     assert "[1] " in told
