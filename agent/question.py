@@ -13,7 +13,7 @@ from tools.language.identification import (
     name_of_language,
 )
 from tools.language.lexicon import is_noun_by_ending, is_word
-from tools.language.word_lists import ENGLISH_MARKERS, FOREIGN_OPENERS
+from tools.language.words import ENGLISH_MARKERS, FOREIGN_OPENERS
 
 LONGEST = 4000
 """Characters of a question at most."""

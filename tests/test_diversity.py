@@ -9,16 +9,17 @@ import pytest
 from numpy.typing import NDArray
 
 from evals.retrievers.projection import FORMS, leaning_scores, without
-from tools.diversity.clusters import (
+from tools.diversity.coverage import Candidates, Terms, pairs_to_judge, select
+from tools.diversity.published import (
     NOISE,
     Clustered,
     cluster_sentences,
     clustered_sentences,
+    dkmips,
     greedy_plus,
     greedy_scs,
+    mmr,
 )
-from tools.diversity.coverage import Candidates, Terms, pairs_to_judge, select
-from tools.diversity.marginal import dkmips, mmr
 
 Array = NDArray[np.float32]
 

@@ -21,7 +21,7 @@ from agent.state import Claim, Coverage, Dropped, FramingState, Quote, Response,
 from evals.benchmarks.instant import InstantWriter
 from tools.language.quotable import Unit
 from tools.passages import Passage
-from tools.responses.evidence import MOST
+from tools.responses import MOST
 
 YES = "Towns should build bridges over their rivers."
 FERRY = "A town without bridges is cut off whenever the night ferry over its river stops."

@@ -11,17 +11,17 @@ from conftest import ROOT
 from evals.answering.grounding import GROUNDING, Item, measure_grounding, read_items, table, with_intervals
 from tools.errors import InputError
 from tools.inference.encoders.encoder import MiniLM
-from tools.language.grounding import grounding
-from tools.language.grounding.grounding import (
+from tools.language import grounding
+from tools.language.facts import intrusions
+from tools.language.grounding import (
     added_clauses,
     content_overlap,
     evidence_sentences,
     is_grounded,
     missing_facts,
+    objections,
     unfounded,
 )
-from tools.language.grounding.intrusions import intrusions
-from tools.language.grounding.wording import objections
 from tools.language.sentences import split_sentences
 
 SAID_OTHERWISE = """

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from model_server import ModelServer, Reply
 
-from prompts.loader import load_prompt, read_prompt
+from prompts import load_prompt, read_prompt
 from tools.budget import Budget, StageLog, using
 from tools.errors import BudgetError, ProviderDownError, ProviderReplyError, SettingsError
 from tools.inference.judges.chat import ChatJudge, from_logprobs, from_text, read_judge_prompt

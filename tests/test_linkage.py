@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.language.linkage import average_linkage
+from tools.language.copies import average_linkage
 
 
 def test_by_hand() -> None:

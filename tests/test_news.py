@@ -44,7 +44,7 @@ from evals.retrievers.news import (
 )
 from evals.suite import shuffled
 from evals.suites.news import CANDIDATES, Plan, figures, measured, named, prepared, scored
-from tools.diversity.clusters import Clustered, cluster_sentences, greedy_scs
+from tools.diversity.published import Clustered, cluster_sentences, greedy_scs
 from tools.errors import InputError, ProviderDownError
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder

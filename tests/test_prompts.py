@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from model_server import ModelServer
 from pydantic import BaseModel
 
-from prompts.loader import FOLDER, PromptError, as_data, load_prompt, read_prompt, seen
+from prompts import FOLDER, PromptError, as_data, load_prompt, read_prompt, seen
 from tools.inference.chat.model import ChatModel
 
 HOSTILE = (

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.language.prose import is_heading, prose, without_mark
-from tools.language.sentences import split_sentences
+from tools.language.sentences import is_heading, prose, split_sentences, without_mark
 
 HEADINGS = """
 Arguments against the ban

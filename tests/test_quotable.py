@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.evidence.entailment import verbatim
-from tools.language.quotable import LONGEST, LONGEST_PAIR, SHORTEST, Unit, units
+from tools.language.quotable import LONGEST, LONGEST_PAIR, SHORTEST, Unit, stands_alone, units
 from tools.language.sentences import clean
-from tools.language.standalone import stands_alone
 from tools.passages import Passage
 
 CLEAR = """

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tools.language.copies import copy_groups
-from tools.language.reasons import reason_of
+from tools.language.copies import copy_groups, reason_of
 
 THESIS = "Cities should close their centres to cars"
 REASON = "fewer people are run over"

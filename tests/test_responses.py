@@ -6,16 +6,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tools.language.decontextualising import antecedent, antecedent_added
-from tools.responses.evidence import likelihood
-from tools.responses.groups import (
+from tools.language.quotable import antecedent, antecedent_added
+from tools.responses import (
     Group,
+    Weights,
     by_linkage,
+    choose_thesis,
     conditioned,
     group_theses,
+    likelihood,
+    places,
+    side_taken,
     stances,
 )
-from tools.responses.thesis import Weights, choose_thesis, places, side_taken
 
 NAN = math.nan
 QUESTION = np.array([1.0, 0.0])

@@ -12,8 +12,7 @@ from agent.evidence.coverage import coverage_by_judge, with_cited
 from agent.evidence.rewordings import same_as
 from agent.inference import Models
 from tools.inference.encoders.encoder import MiniLM
-from tools.language.copies import copy_groups
-from tools.language.rewordings import NEAR, same_groups
+from tools.language.copies import NEAR, copy_groups, same_groups
 from tools.language.sentences import split_sentences
 from tools.passages import Passage, Sentence
 

@@ -10,12 +10,22 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from evals.training.select_fit import Labelled, fit, fitted_report
-from tools.diversity.clusters import Clustered
 from tools.diversity.coverage import Candidates, select
-from tools.diversity.mining import mined_points
 from tools.diversity.names import DIALS, OWN, parse_selection
-from tools.diversity.relevance import SIGNALS, RelevanceWeights, relevance, signals
-from tools.diversity.selection import SELECTIONS, Pool, chosen, fitted, pick, sides_taken
+from tools.diversity.published import Clustered
+from tools.diversity.selection import (
+    SELECTIONS,
+    SIGNALS,
+    Pool,
+    RelevanceWeights,
+    chosen,
+    fitted,
+    mined_points,
+    pick,
+    relevance,
+    sides_taken,
+    signals,
+)
 from tools.errors import InputError
 
 

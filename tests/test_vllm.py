@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from vllm_server import UP_WITHIN, VllmServer, alive, direct_scores, local_models
 
-from prompts.loader import load_prompt
+from prompts import load_prompt
 from tools.inference.judges.chat import ChatJudge, messages
 from tools.inference.judges.judge import Pair
 from tools.inference.judges.score import ScoreJudge

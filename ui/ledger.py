@@ -7,7 +7,7 @@ from agent.answer.judged import Evidence
 from agent.answer.model import Answer, AnswerPerspective, CoverageLine
 from agent.answer.render.words import cased, line_of
 from agent.answer.render.words import label as stance_label
-from tools.language.counts import count
+from tools.language.words import count
 from ui.shown import label
 
 MOST_PASSAGES = 40

@@ -2,7 +2,7 @@
 
 from agent.answer.model import AnswerPerspective, DocumentResponse, ResponseGroup
 from agent.answer.render.words import decontextualised
-from tools.language.counts import count
+from tools.language.words import count
 from ui.shown import label, link, text
 
 

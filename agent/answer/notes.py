@@ -8,8 +8,8 @@ from agent.answer.model import AnswerPerspective, Note
 from agent.answer.summary import unquoted
 from agent.state import RunState
 from tools.budget import NOT_ALL_JUDGED
-from tools.language.counts import count
 from tools.language.identification import name_of_language
+from tools.language.words import count
 from tools.passages import Passage
 
 _FEW_UNJUDGED = 5  # pairs: so few change nothing

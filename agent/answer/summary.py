@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from agent.answer.model import Outcome
 from agent.state import Coverage, Perspective, RunState, Stance, Target, in_case
-from tools.language.counts import count
 from tools.language.question import ANSWERS
+from tools.language.words import count
 
 _LOOKED_AT = 9  # of the passages that lean to a side, those that documents are named from
 THOUGH = "though not all could be searched, read or judged; the notes say what failed"

@@ -5,7 +5,7 @@ import argparse
 from agent.__main__ import OK
 from agent.answer.render.words import plain
 from agent.runs.parts import open_store
-from tools.language.counts import count
+from tools.language.words import count
 
 
 def run(args: argparse.Namespace) -> int:

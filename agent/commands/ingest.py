@@ -18,8 +18,8 @@ from tools.ingest.columns import FIELDS, Columns
 from tools.ingest.documents import printable
 from tools.ingest.files import FoundFile, find_files
 from tools.ingest.ingest import Ingester, IngestReport, read_all
-from tools.language.counts import count
 from tools.language.identification import name_of_language
+from tools.language.words import count
 from tools.passages import SourceDocument
 from tools.shell import command
 from tools.store.store import SAMPLES, Store

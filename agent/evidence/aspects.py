@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from tools.language.quotable import stands_alone
 from tools.language.sentences import split_sentences
-from tools.language.standalone import stands_alone
 
 _ENOUGH = 2  # passages that speak of an aspect, so that a follow-up on it has something to add
 _FAMILIES = {

@@ -15,7 +15,7 @@ from agent.seams import Providers
 from agent.state import OF_NO_PERSPECTIVE, Check, Claim, Dropped, Perspective, RunState, as_read, contrary_statements
 from tools.budget import current_log
 from tools.inference.judges.judge import ClaimCheck, Pair, side_score
-from tools.language.grounding.grounding import SAID
+from tools.language.grounding import SAID
 from tools.passages import Passage
 
 _CHECKING = 0.5  # of the time that is left, in which a judge checks claims

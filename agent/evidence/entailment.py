@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from agent.inference import Models
 from agent.state import Claim
-from tools.language.grounding.grounding import evidence_sentences, is_grounded
-from tools.language.grounding.intrusions import intrusions
+from tools.language.facts import intrusions
+from tools.language.grounding import evidence_sentences, is_grounded
 from tools.language.sentences import split_sentences
 from tools.passages import Passage
 

@@ -10,8 +10,8 @@ from agent.deadlines import in_time
 from agent.options import RunOptions
 from agent.seams import Providers
 from agent.state import Failure, RunState
-from tools.diversity.clusters import Clustered, cluster_sentences, is_clustered
 from tools.diversity.names import needs_clusters
+from tools.diversity.published import Clustered, cluster_sentences, is_clustered
 from tools.diversity.selection import Pool
 from tools.errors import SteelmanError
 from tools.language.sentences import passage_sentences

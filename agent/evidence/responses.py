@@ -1,6 +1,6 @@
 """What each document answers for a perspective: its thesis, the evidence for it, and which theses are near each other.
 
-The parts are those of a multi-perspective search engine (`tools/responses/`); here they are given what a run knows.
+The parts are those of a multi-perspective search engine (`tools/responses.py`); here they are given what a run knows.
 """
 
 from collections.abc import Sequence
@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from agent.seams import Brief, Reading
 from agent.state import Claim, Response, quotes_of
-from tools.responses.evidence import MOST
-from tools.responses.groups import group_theses
-from tools.responses.thesis import Weights, choose_thesis
+from tools.responses import MOST, Weights, choose_thesis, group_theses
 
 _ALIKE = 0.4  # mean cosine, without what the question says, from which two make a group
 _WEIGHTS = Weights(place=0.0)  # a few passages do not show where a sentence stands in its document

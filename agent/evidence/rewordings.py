@@ -8,8 +8,7 @@ import numpy as np
 from agent.evidence.coverage import originals_of
 from agent.inference import Models
 from tools.inference.encoders.encoder import MiniLM
-from tools.language.reasons import reason_of
-from tools.language.rewordings import same_groups
+from tools.language.copies import reason_of, same_groups
 from tools.language.sentences import passage_sentences
 from tools.passages import Passage
 

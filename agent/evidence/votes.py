@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tools.language.grounding.grounding import SAID
+from tools.language.grounding import SAID
 
 T = TypeVar("T")
 

@@ -25,8 +25,8 @@ from tools.budget import NOT_ALL_JUDGED, current_log
 from tools.diversity.coverage import pairs_to_judge
 from tools.errors import JudgeError, ProviderDownError, ended
 from tools.inference.judges.judge import Pair
-from tools.language.counts import count
-from tools.language.prose import prose
+from tools.language.sentences import prose
+from tools.language.words import count
 from tools.net.http import is_local
 from tools.passages import Passage
 

@@ -12,8 +12,8 @@ from agent.options import RunOptions, options_of
 from agent.seams import Providers
 from agent.state import Claim, Failure, RunState
 from tools.errors import DeadlineError
+from tools.language.quotable import stands_alone
 from tools.language.sentences import split_sentences
-from tools.language.standalone import stands_alone
 
 _ANSWERS = 0.6  # cosine of a sentence to the question at which it may hold the answer
 _MOST = 2

@@ -26,7 +26,7 @@ from agent.providers.fallback import judge_replaced
 from agent.seams import Providers
 from agent.state import OF_NO_PERSPECTIVE, Claim, Coverage, Dropped, Failure, RunState, as_read, in_case
 from tools.errors import DeadlineError, JudgeError
-from tools.language.rewordings import NEAR
+from tools.language.copies import NEAR
 
 _GRACE = 1.0  # seconds in which quotations that were read before take the place of what was not checked in time
 

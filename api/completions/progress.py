@@ -3,7 +3,7 @@
 from agent.answer.render.markdown import escape
 from agent.answer.render.words import plain
 from agent.runs.store import Event
-from tools.language.counts import count
+from tools.language.words import count
 
 
 class ReasoningWords:

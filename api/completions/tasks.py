@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from api.completions.frames import LABEL, TALK, TURN, blocks, data_in, outside, unframed
 from api.completions.schemas import Message
-from tools.language.word_lists import QUERY_FILLERS
+from tools.language.words import QUERY_FILLERS
 
 
 class Kind(NamedTuple):

@@ -7,7 +7,7 @@ from agent.answer.retrieved import Retrieved, RetrievedPassage, RetrievedPerspec
 from agent.answer.summary import all_looked_into
 from agent.state import is_answer
 from api.schemas import Judged, JudgePair
-from tools.language.counts import count
+from tools.language.words import count
 
 SCHEME = "steelman://answers/"
 _SHOWN = 5

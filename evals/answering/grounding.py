@@ -26,8 +26,8 @@ from evals.metrics.bootstrap import interval
 from evals.suite import GOLD, show
 from tools.errors import InputError
 from tools.inference.encoders.encoder import Encoder, load_encoder
-from tools.language.grounding import grounding
-from tools.language.grounding.wording import objections
+from tools.language import grounding
+from tools.language.grounding import objections
 from tools.language.sentences import split_sentences
 
 GROUNDING = GOLD / "grounding.jsonl"

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from evals.datasets.retrieval import by_corpus, load_sets
-from tools.language.analysis import analyzer
+from tools.language.words import analyzer
 from tools.passages import Passage
 from tools.store.lexical import LexicalIndex
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from evals.metrics.bootstrap import Interval, Statistic, interval, mean_of
 from evals.metrics.coverage import hits
-from tools.diversity.clusters import NOISE, Clustered
+from tools.diversity.published import NOISE, Clustered
 
 Floats = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from evals.datasets.retrieval import GoldQuestion
 from evals.judges import PairJudge
 from evals.retrievers.projection import Form, leaning_scores
 from evals.suite import progress
-from tools.diversity.clusters import Clustered, cluster_sentences, clustered_sentences
+from tools.diversity.published import Clustered, cluster_sentences, clustered_sentences
 from tools.errors import ProviderDownError, ProviderError
 from tools.inference.batching import parts
 from tools.inference.cache import VectorCache

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from evals.datasets.news import NewsEvent
 from evals.retrievers.corpus_index import Ranking, Vectors
-from tools.diversity.clusters import Clustered, greedy_plus, greedy_scs
-from tools.diversity.marginal import dkmips, mmr
+from tools.diversity.published import Clustered, dkmips, greedy_plus, greedy_scs, mmr
 
 _PLUS_TRADE_OFF = 0.5  # λ of GreedyPlus in all of the paper's main results
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from html import unescape
 from typing import Any, Literal
 
-from tools.language.grounding.grounding import content_overlap
+from tools.language.grounding import content_overlap
 
 Manner = Literal["right", "all", "tenth", "first", "favour"]
 MANNERS: tuple[Manner, ...] = ("right", "all", "tenth", "first", "favour")

@@ -25,8 +25,7 @@ from tools.errors import InputError, SourceError
 from tools.ingest.apart import read_apart
 from tools.ingest.cutting import cut_document
 from tools.ingest.readers import READERS
-from tools.language.prose import without_mark
-from tools.language.sentences import split_sentences
+from tools.language.sentences import split_sentences, without_mark
 from tools.passages import SourceDocument
 
 _OWN = GOLD / "ingest"

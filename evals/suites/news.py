@@ -43,7 +43,7 @@ from evals.retrievers.calibration import FITTED_ON, READINGS, calibrations, halv
 from evals.retrievers.corpus_index import CorpusIndex, Ranking
 from evals.retrievers.news import METHODS, Choose, Dials, Ready, needs_clusters
 from evals.suite import common_options, cutoffs, names, open_encoder, progress, retrieval_cache, show, shuffled
-from tools.diversity.clusters import Clustered, cluster_sentences, clustered_sentences
+from tools.diversity.published import Clustered, cluster_sentences, clustered_sentences
 from tools.errors import InputError
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder

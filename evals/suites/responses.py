@@ -41,11 +41,9 @@ from tools.inference.batching import parts
 from tools.inference.encoders.encoder import Encoder
 from tools.inference.judges.judge import Pair
 from tools.language.question import ANSWERS, read_question
+from tools.language.quotable import stands_alone
 from tools.language.sentences import split_sentences
-from tools.language.standalone import stands_alone
-from tools.responses.evidence import likelihood
-from tools.responses.groups import Stance, stances
-from tools.responses.thesis import Weights, choose_thesis
+from tools.responses import Stance, Weights, choose_thesis, likelihood, stances
 
 JUDGES = ("settings", "embedded", "chat", "score", "random", "no")  # those that give probabilities
 PUBLISHED = {"theses_rouge2": 0.1192, "stance_accuracy": 0.916, "stance_f1": 0.916, "evidence_mse": 0.0397}

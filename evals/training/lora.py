@@ -14,7 +14,7 @@ from typing import Any
 
 from evals.training.data import Corpus, Example
 from evals.training.plan import linear
-from prompts.loader import Prompt
+from prompts import Prompt
 from tools.errors import InputError, SettingsError
 from tools.inference.batching import parts
 from tools.inference.judges.chat import messages, read_judge_prompt

@@ -231,8 +231,8 @@ def sample_sentences() -> list[tuple[Pair, Pair, int]]:
     from evals.datasets.cases import Side, load_samples
     from tools.ingest.readers import read_file
     from tools.language.question import ANSWERS, read_question
+    from tools.language.quotable import stands_alone
     from tools.language.sentences import split_sentences
-    from tools.language.standalone import stands_alone
 
     pairs: list[tuple[Pair, Pair, int]] = []
     for case in load_samples().cases:

@@ -1,4 +1,4 @@
-"""Fits how the agent tells which passages speak to a question (`tools/diversity/relevance.py`), on sets with gold.
+"""Fits how the agent tells which passages speak to a question (`tools/diversity/selection.py`), on sets with gold.
 
 A passage speaks to a question where it is gold for any of its perspectives. A logistic regression is fitted over the
 signals of each question's candidates, once on all corpora, whose weights are kept, and once without each of them, which
@@ -19,7 +19,7 @@ from evals.datasets.retrieval import GoldQuestion, RetrievalSet, by_corpus, load
 from evals.retrievers.corpus_index import CorpusIndex
 from evals.retrievers.methods import candidates, pool_of
 from evals.suite import common_options, names, open_encoder, progress, retrieval_cache, show
-from tools.diversity.relevance import SIGNALS, RelevanceWeights, signals
+from tools.diversity.selection import SIGNALS, RelevanceWeights, signals
 from tools.errors import InputError
 from tools.inference.cache import VectorCache
 from tools.inference.encoders.encoder import Encoder

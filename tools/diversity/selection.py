@@ -1,7 +1,9 @@
 """Selections by name: which k of the passages that were found for a question are shown, in the way of one method.
 
-The published ones are in `marginal` and `clusters`; 'coverage' is Steelman's own (`coverage`).
-All of them work on a `Pool`, so that the agent and the evaluation choose by the same code.
+The published ones are in `published`; 'coverage' is Steelman's own (`coverage`). All of them work on a `Pool`, so that
+the agent and the evaluation choose by the same code. How likely a passage speaks to the question is told by several
+scores of it and its neighbours, and the perspectives that nobody named are mined: the different things that the
+passages found say.
 """
 
 import json
@@ -13,19 +15,99 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.diversity.clusters import Clustered, greedy_plus, greedy_scs
 from tools.diversity.coverage import Candidates, Choice, Terms, select
-from tools.diversity.marginal import dkmips, mmr
-from tools.diversity.mining import mined_points
 from tools.diversity.names import FOUND, OWN, parse_selection
-from tools.diversity.relevance import RelevanceWeights, relevance
+from tools.diversity.published import Clustered, dkmips, greedy_plus, greedy_scs, mmr
 
 Floats = NDArray[np.floating]
+
+ALIKE = 0.8
+"""Cosine from which two passages rather make the same point than another one."""
+_STEEP = 20.0
+
+
+def mined_points(vectors: Floats, relevance: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(probability that passage i makes point p, of shape (n, n); weight of each point, of shape (n,)).
+
+    vectors: of the passages, unit, shape (n, dimensions). relevance: probabilities that they speak to the question,
+    shape (n,). Raises ValueError for lengths that differ.
+    """
+    if len(vectors) != len(relevance):
+        raise ValueError(f"{len(relevance)} relevances for {len(vectors)} vectors")
+    same = 1 / (1 + np.exp(-_STEEP * (np.asarray(vectors @ vectors.T, np.float64) - ALIKE)))
+    np.fill_diagonal(same, 1.0)
+    shared = same @ relevance
+    weights = np.divide(relevance, shared, out=np.zeros(len(relevance)), where=shared > 0)
+    return same * relevance, np.asarray(weights, np.float64)
+
+
+SIGNALS = ("words", "centre", "neighbours")
+_CENTRAL = 5  # passages nearest to the question, whose mean is the pool's centre
+_NEIGHBOURS, _STEPS, _OWN = 8, 3, 0.3
+_NOTHING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class RelevanceWeights:
+    """A logistic regression over the signals of `signals`, in the order of SIGNALS, and its offset.
+
+    Fitted by `python -m evals select-fit`, which prints what it was fitted on and how well it does elsewhere.
+    """
+
+    signals: tuple[float, ...]
+    offset: float
+
+
+def relevance(cosine: Floats, words: Floats, vectors: Floats, weights: RelevanceWeights) -> NDArray[np.float64]:
+    """The probability that each passage speaks to the question, shape (n,). Of the arguments see `signals`."""
+    logits = signals(cosine, words, vectors) @ np.asarray(weights.signals) + weights.offset
+    return np.asarray(1 / (1 + np.exp(-logits)), np.float64)
+
+
+def signals(cosine: Floats, words: Floats, vectors: Floats) -> NDArray[np.float64]:
+    """What tells a passage that speaks to the question, each standardised over the pool; shape (n, len(SIGNALS)).
+
+    words: its BM25 score. centre: its cosine to the mean of the five passages nearest to the question (pseudo-relevance
+    feedback, Rocchio 1971). neighbours: its own cosine to the question, mixed with those of its eight nearest passages,
+    of theirs, and of theirs (score regularisation, Diaz 2005).
+
+    cosine: to the question; words: BM25 scores, 0 where a passage was not found by words; both of shape (n,). vectors:
+    unit, shape (n, dimensions). Raises ValueError for lengths that differ.
+    """
+    if not len(cosine) == len(words) == len(vectors):
+        raise ValueError(f"{len(cosine)} cosines and {len(words)} word scores for {len(vectors)} vectors")
+    if not len(cosine):
+        return np.zeros((0, len(SIGNALS)))
+    centre = vectors[np.argsort(-cosine, kind="stable")[:_CENTRAL]].mean(axis=0)
+    centre = centre / max(float(np.linalg.norm(centre)), _NOTHING)
+    found = (words, vectors @ centre, _spread(cosine, vectors))
+    return np.stack([_standardised(np.asarray(values, np.float64)) for values in found], axis=1)
+
+
+def _spread(scores: Floats, vectors: Floats) -> NDArray[np.float64]:
+    """Each passage's score mixed, three times, with the mean of its nearest neighbours', weighted by cosine squared."""
+    kept = np.asarray(scores, np.float64)
+    if len(kept) < 2:
+        return kept
+    cosines = vectors @ vectors.T
+    np.fill_diagonal(cosines, -np.inf)
+    near = np.argsort(-cosines, axis=1, kind="stable")[:, : min(_NEIGHBOURS, len(kept) - 1)]
+    weight = np.clip(np.take_along_axis(cosines, near, axis=1), 0, None) ** 2
+    weight = weight / np.maximum(weight.sum(axis=1, keepdims=True), _NOTHING)
+    spread = kept
+    for _ in range(_STEPS):
+        spread = _OWN * kept + (1 - _OWN) * (weight * spread[near]).sum(axis=1)
+    return spread
+
+
+def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    deviation = float(values.std())
+    return (values - values.mean()) / deviation if deviation > _NOTHING else np.zeros(len(values))
+
 
 MINED = 0.5
 """What a mined point weighs beside a side that is known."""
 TERMS = Terms(relevance=1.0, novelty=0.0, independence=0.05)
-_NOTHING = 1e-9
 _LOOKED_AT = 5  # passages that a person looks at, for which DkMIPS weighs its pairs
 _SURE = 0.3  # support of all sides together from which a passage surely takes one
 _WEIGHTS = Path(__file__).parents[1] / "weights" / "relevance.json"

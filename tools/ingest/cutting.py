@@ -16,7 +16,7 @@ def cut_document(document: SourceDocument) -> list[PassageText]:
     No passage goes on below another heading, or over the end of a page unless its paragraph does, and none mixes
     sentences with rows of a table. Headings are in no
     passage's text: a judge would take their words for a claim. Items of lists begin with a bullet, which
-    `tools.language.prose` takes off again.
+    `tools.language.sentences` takes off again.
     """
     once: dict[str, PassageText] = {}
     for passage in _of_blocks(document) or map(PassageText, cut(document.text)):

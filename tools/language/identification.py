@@ -4,7 +4,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tools.language.word_lists import ENGLISH_MARKERS
+from tools.language.words import ENGLISH_MARKERS
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier

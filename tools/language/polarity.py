@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from tools.language.word_lists import KEYWORD_STOP_WORDS, NEGATORS
+from tools.language.words import KEYWORD_STOP_WORDS, NEGATORS
 
 _WORD = re.compile(r"\w+(?:['’]\w+)?")
 _NEGATORS = NEGATORS | {"without", "hardly"}

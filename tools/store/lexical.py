@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tools.errors import StoreError
-from tools.language.analysis import analyzer
+from tools.language.words import analyzer
 from tools.store.changes import EVERYTHING
 from tools.store.dense import Entry
 from tools.store.files import IndexFolder, index_error, is_panic

@@ -12,7 +12,7 @@ from urllib.parse import urldefrag, urlsplit
 
 from tools.budget import current_budget, current_log
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SettingsError
-from tools.language.word_lists import QUERY_FILLERS
+from tools.language.words import QUERY_FILLERS
 from tools.net.http import is_local
 from tools.net.pasted import fault_of_key
 from tools.web.hosts import covers, host_of

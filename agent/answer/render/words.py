@@ -21,7 +21,7 @@ from agent.answer.model import (
 )
 from agent.state import is_answer
 from tools.errors import ended
-from tools.language.counts import count
+from tools.language.words import count
 from tools.passages import Passage
 
 MAY_SPEAK = "May speak for this side; read it before you use it:"

@@ -9,7 +9,7 @@ from agent.inference import Models
 from agent.providers.chat.stage import ChatStage
 from agent.providers.embedded.expanding import planned
 from agent.state import FramingState, Perspective, Stance, asked_query
-from prompts.loader import as_data, one_line
+from prompts import as_data, one_line
 from tools.errors import ProviderReplyError
 from tools.inference.chat.model import ChatModel
 from tools.language.polarity import same_polarity

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from agent.providers.chat.stage import ChatStage
 from agent.question import is_english
 from agent.state import FramingState
-from prompts.loader import as_data, one_line
+from prompts import as_data, one_line
 from tools.errors import ProviderReplyError
 
 _LONGEST = 400  # characters of a question or an alternative

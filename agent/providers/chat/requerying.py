@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from agent.providers.chat.stage import ChatStage
 from agent.state import FramingState, Perspective, asked_query
-from prompts.loader import as_data, one_line
+from prompts import as_data, one_line
 
 MOST_QUERIES = 4
 _LONGEST = 200

@@ -4,7 +4,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from prompts.loader import load_prompt
+from prompts import load_prompt
 from tools.inference.chat.model import ChatModel
 
 T = TypeVar("T", bound=BaseModel)

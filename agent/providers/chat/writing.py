@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from agent.providers.chat.stage import ChatStage
 from agent.seams import Brief
 from agent.state import Claim, FramingState, Perspective
-from prompts.loader import as_data, one_line
+from prompts import as_data, one_line
 from tools.language.sentences import split_sentences
 from tools.passages import Passage
 

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from agent.inference import Models
 from agent.state import FramingState, Perspective, Stance
-from tools.language.linkage import average_linkage
+from tools.language.copies import average_linkage
 from tools.language.question import ANSWERS
+from tools.language.quotable import stands_alone
 from tools.language.sentences import passage_sentences
-from tools.language.standalone import stands_alone
 from tools.passages import Passage, Sentence
 
 MOST_ASPECTS = 2

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agent.state import FramingState, Perspective, is_answer
 from tools.language.lexicon import lower_first
-from tools.language.word_lists import KEYWORD_STOP_WORDS, LIGHT_WORDS, NEGATORS
+from tools.language.words import KEYWORD_STOP_WORDS, LIGHT_WORDS, NEGATORS
 
 _REASON = re.compile(r",? (?:because|since|so that|as long as)\b", re.IGNORECASE)
 _WORD = re.compile(r"[\w'-]+")

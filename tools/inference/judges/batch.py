@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
-from prompts.loader import as_data, load_prompt
+from prompts import as_data, load_prompt
 from tools.errors import PromptTooLongError
 from tools.inference.batching import parts
 from tools.inference.chat.lengths import read_whole

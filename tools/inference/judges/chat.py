@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prompts.loader import Prompt, PromptError, as_data, load_prompt, read_prompt
+from prompts import Prompt, PromptError, as_data, load_prompt, read_prompt
 from tools.budget import current_log
 from tools.errors import ProviderReplyError, SettingsError
 from tools.inference.chat.prices import Price

@@ -1,8 +1,15 @@
-"""Lists of English words that say nothing of a matter, or deny what is said of it, each for one use.
+"""English words: lists of those that say nothing of a matter, or deny what is said of it, each for one use; the terms
+that texts are compared by; and numbers of things in words.
 
-They differ where a shared list would change results: what may be left out of a query is not what may be left out of a
-comparison, and a word that negates a clause need not negate a sentence.
+The lists differ where a shared one would change results: what may be left out of a query is not what may be left out of
+a comparison, and a word that negates a clause need not negate a sentence.
 """
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tantivy import TextAnalyzer
 
 NEGATORS = frozenset("not no never cannot nobody none nothing neither".split())
 """Words that negate whatever they stand in; each use adds those that negate only there."""
@@ -29,7 +36,7 @@ LIGHT_WORDS = frozenset(
     "between against within without through during each other some any own same too yet both either neither nor here "
     "there".split()
 )
-"""Words without content that the analyzer keeps (`tools.language.analysis`), for comparing a claim with a passage."""
+"""Words without content that the analyzer keeps (`tools.language.words`), for comparing a claim with a passage."""
 
 ENGLISH_MARKERS = frozenset(
     "the and that this with which would their they them been has who there when were should could these those what "
@@ -50,3 +57,19 @@ FOREIGN_OPENERS = {
 }
 """What questions in other languages begin with and no English one does, with the likeliest language (ISO 639-1): the
 words after it may be those of both."""
+
+
+@cache
+def analyzer() -> "TextAnalyzer":
+    """Lower case, no accents, no stop words, Snowball's English stems; the same for texts and queries."""
+    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
+
+    builder = TextAnalyzerBuilder(Tokenizer.simple())
+    for step in (Filter.lowercase(), Filter.ascii_fold(), Filter.stopword("english"), Filter.stemmer("english")):
+        builder = builder.filter(step)
+    return builder.build()
+
+
+def count(number: int, noun: str) -> str:
+    """'1 passage', '1,200 passages'; the plural is made with an s."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

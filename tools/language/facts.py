@@ -1,0 +1,324 @@
+"""The facts of a claim that can be looked up word for word: numbers, dates, names and quotations; and what has no place
+in a written claim whatever its passages say."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tools.language.addressed import speaks_to_the_writer
+from tools.language.lexicon import is_name, lookup
+from tools.language.numerals import Key, numbers, plain, said, values
+
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_DOTTED = re.compile(r"\b(?:[A-Z]\.){2,}|\b(?:[A-Z]\.)+[A-Z]\b")
+_HONORIFIC = re.compile(r"\b(Mrs?|Ms|Dr|Prof|St|Sen|Gov|Gen|Rev|Hon)\.(?= [A-Z])")
+_OPENING = re.compile(r"(?:^|[.!?:;][\"')\]]*\s)[-*\"'(\[\s]*$|(?:^|\s)[\"']$")
+_LOOK_BACK = 8  # characters before a word that tell whether a sentence opens with it
+_GAP = re.compile(r"[\s&.-]*(?:(?:of|de|la|van|von|der|den|di|du|al|the)\s|[A-Z]\.?\s)*")  # 'of the', 'K. '
+_LINKS = frozenset("of the and de la le van von der den di du al for in on a an to".split())
+_TITLES = frozenset(
+    "mr mrs ms miss dr prof professor sir dame lord lady president minister senator judge justice king queen pope "
+    "saint chancellor".split()
+)
+_SAME = """
+US|USA|United States|United States of America|America|American
+UK|United Kingdom|Britain|Great Britain|British
+EU|European Union
+UN|United Nations
+AI|artificial intelligence
+GM|genetically modified
+EV|electric vehicle|electric car
+France|French
+Netherlands|Dutch|Holland
+Denmark|Danish
+Finland|Finnish
+Spain|Spanish
+Poland|Polish
+Ireland|Irish
+Scotland|Scottish
+Wales|Welsh
+England|English
+Switzerland|Swiss
+Greece|Greek
+Turkey|Turkish
+Sweden|Swedish
+Norway|Norwegian
+China|Chinese
+"""
+_PEOPLE = re.compile(r"(?:n|an|ian|ean|ese|i|ic|ish|y|e)$")
+_HEADLINE = 0.5  # share of capitalised words above which a text is written like a headline
+_NEAR = 3  # words that may stand between the parts of one name
+_SHORT = 3  # letters up to which an acronym must not be mistaken for a word: 'US', 'WHO', 'IT'
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    text: str
+    start: int
+    opens: bool  # first of a sentence or of a quotation
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+    @property
+    def capital(self) -> bool:
+        return any(c.isupper() for c in self.text)
+
+
+class _Reading:
+    """The words of one passage, made ready to be looked up."""
+
+    def __init__(self, passage: str) -> None:
+        tokens = _tokens(_undotted(passage))
+        self._words = [_fold(t.text) for t in tokens if t.text.lower() not in _LINKS]
+        self._line = f" {' '.join(self._words)} "
+        self._initials = ["".join(t.text[0].upper() for t in tokens if t.text.lower() not in _LINKS)]
+        self._initials.append("".join(t.text[0].upper() for t in tokens))
+        self._capitals = [
+            "".join(t.text[0] if t.text[0].isupper() else "." for t in tokens if t.text.lower() not in _LINKS)
+        ]
+        self._peoples = {stem for t in tokens if t.text[0].isupper() for stem in _stems(_fold(t.text))}
+
+    def has(self, name: Sequence[str]) -> bool:
+        """Whether the passage has a name, given as its folded words."""
+        return any(self._near(form) for form in _forms(name)) or (
+            len(name) == 1 and (self._abbreviates(name[0]) or bool(_stems(name[0]) & self._peoples))
+        )
+
+    def _near(self, name: Sequence[str]) -> bool:
+        if f" {' '.join(name)} " in self._line:
+            return True
+        if len(name) == 1 or not set(name) <= set(self._words):
+            return False
+        width = len(name) + _NEAR
+        return any(set(name) <= set(self._words[i : i + width]) for i in range(len(self._words)))
+
+    def _abbreviates(self, name: str) -> bool:
+        """Whether words of the passage begin with an acronym's letters, in capitals where it is as short as 'EU'."""
+        if not 2 <= len(name) <= 6 or not name.isupper():
+            return False
+        return any(name in line for line in (self._capitals if len(name) == 2 else self._capitals + self._initials))
+
+
+def missing_names(claim: str, passages: Sequence[str]) -> list[str]:
+    """The names of a claim that no passage has, as the claim has them; the texts made plain (`numerals.plain`).
+
+    A name is there in any case, with or without possessive, initials and titles, with its words in another order
+    nearby ('Oxford University'), as the people of a country, or in full where the claim has its acronym.
+    """
+    readings = [_Reading(p) for p in passages]
+    return [text for text, name in names(claim) if not any(r.has(name) for r in readings)]
+
+
+def names(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each name as it is written, with its folded words: capitalised words in a row, with 'of' or initials between."""
+    text = _undotted(text)
+    tokens = _tokens(text)
+    headline = sum(t.capital for t in tokens) > _HEADLINE * len(tokens)
+    run: list[_Token] = []
+    for token in (t for t, after in zip(tokens, [*tokens[1:], None], strict=False) if _named(t, after, headline)):
+        owner = run and run[-1].text.endswith("'s")  # 'Saxony's Lusatia' are two names
+        if run and (token.opens or owner or not _GAP.fullmatch(text, run[-1].end, token.start)):
+            yield text[run[0].start : run[-1].end], _essential(run)
+            run = []
+        run.append(token)
+    if run:
+        yield text[run[0].start : run[-1].end], _essential(run)
+
+
+def _named(token: _Token, after: _Token | None, headline: bool) -> bool:
+    """Whether a word is part of a name, and not capitalised for where it stands."""
+    if not token.capital or len(token.text) == 1 or token.text.lower() in _LINKS or re.match("I'|OK$", token.text):
+        return False
+    if not token.opens or headline:
+        return not headline or is_name(token.text)
+    before_a_name = after is not None and after.text[0].isupper() and not after.opens and after.start == token.end + 1
+    return is_name(token.text) or (before_a_name and lookup(token.text).startswith("NNP"))
+
+
+def _essential(run: Sequence[_Token]) -> tuple[str, ...]:
+    kept = [t.text for t in run if t.text.lower() not in _TITLES] or [t.text for t in run]
+    return tuple(_fold(text) for text in kept)
+
+
+def _forms(name: Sequence[str]) -> Iterator[Sequence[str]]:
+    yield name
+    for line in _SAME.split("\n"):
+        same = [tuple(_fold(w) for w in form.split() if w not in _LINKS) for form in line.split("|")]
+        if tuple(name) in same:
+            yield from same
+
+
+def _stems(name: str) -> set[str]:
+    """A name and what is left of it without the endings of countries and their people: 'ital' of Italy and Italian."""
+    return {s for s in (name, *(name[:-n] for n in (1, 2, 3) if _PEOPLE.fullmatch(name[-n:]))) if len(s) > _SHORT}
+
+
+def _tokens(text: str) -> list[_Token]:
+    return [_Token(m.group(), m.start(), _opens(text, m.start())) for m in _WORD.finditer(text)]
+
+
+def _opens(text: str, at: int) -> bool:
+    start = max(0, at - _LOOK_BACK)
+    return bool(_OPENING.search("x" * (start > 0) + text[start:at]))
+
+
+def _undotted(text: str) -> str:
+    return _DOTTED.sub(lambda m: m.group().replace(".", ""), _HONORIFIC.sub(r"\1", text))
+
+
+def _fold(word: str) -> str:
+    """A word without accents, possessive and plural, in lower case unless it is a short acronym."""
+    word = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
+    word = re.sub(r"'s?$", "", word)
+    if len(word) <= _SHORT and word.isupper():
+        return word
+    word = word.casefold()
+    return word[:-1] if len(word) > _SHORT and re.search(r"[^su]s$", word) else word
+
+
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        "January Jan|February Feb|March Mar|April Apr|May|June Jun|July Jul|August Aug|September Sept Sep|October Oct|"
+        "November Nov|December Dec".split("|"),
+        start=1,
+    )
+    for name in names.split()
+}
+_MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_YEAR = r"(?P<year>[12]\d{3})\b"
+_DATES = [
+    re.compile(pattern)
+    for pattern in (
+        rf"\b{_YEAR}-(?P<month>0[1-9]|1[0-2])(?:-(?P<day>[0-3]\d))?\b",
+        rf"\b(?P<day>[0-3]?\d)[./](?P<month>[0-3]?\d)[./]{_YEAR}",
+        rf"\b{_DAY}(?: of|-)? ?{_MONTH}(?:,? (?:of )?{_YEAR})?",
+        rf"\b{_MONTH} (?:the )?{_DAY}\b(?:,? (?:of )?{_YEAR})?",
+        rf"\b{_MONTH},? (?:of )?{_YEAR}",
+        # By itself a month is one inside a sentence only: 'March against …', 'May we …' open one.
+        rf"(?<=[a-z,;] )(?P<month>{'|'.join(m for m in _MONTHS if len(m) > 4 or m in ('May', 'June', 'July'))})\b",
+    )
+]
+_QUOTED = re.compile(r'"([^"]+)"|(?<!\w)\'((?:[^\'"]|(?<=\w)\'(?=\w))+)\'(?!\w)')
+_LEFT_OUT = re.compile(r"\[[^\]]*\]|\(?\.\.\.\)?")
+_SHORTEST_QUOTATION = 3  # words; a shorter one is a title, or a word held at arm's length
+_CURRENCY = {
+    "dollar": re.compile(r"\$|\bdollars?\b|\bUSD\b"),
+    "pound": re.compile(r"£|\bpounds?\b|\bGBP\b"),
+    "euro": re.compile(r"€|\beuros?\b|\bEUR\b"),
+    "yen": re.compile(r"¥|\byen\b|\bJPY\b"),
+}
+
+
+def missing_facts(claim: str, passages: Sequence[str]) -> list[str]:
+    """Every number, date, name and quotation of the claim that is in none of the passages, as the claim has it.
+
+    A fact may be written otherwise ('two thirds' and '2/3', '3 May' and '2019-05-03'), it is not worked out ('a
+    majority' is not looked for under '60 %'). Give a passage as 'title. text', since a title says things too.
+    """
+    said_here, texts = plain(claim), [plain(p) for p in passages]
+    missing = [q for q in _quotations(said_here) if not any(_quotes(t, q) for t in texts)]
+    known, dated = values(texts), [d for t in texts for d in _dates(t)]
+    known |= {("count", Fraction(key)) for date in dated for key in (date.year, date.day) if key}
+    for date in _dates(said_here):
+        if not any(_agrees(date, other, known) for other in dated):
+            missing.append(date.text)
+        said_here = said_here.replace(date.text, " , ", 1)
+    missing += [n.text for n in numbers(said_here) if not n.soft and not said(n, known)]
+    for sign in _CURRENCY.values():
+        if (found := sign.search(said_here)) and not any(sign.search(t) for t in texts):
+            missing.append(found.group())
+    return list(dict.fromkeys([*missing, *missing_names(said_here, texts)]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Date:
+    text: str
+    year: int | None
+    month: int
+    day: int | None
+
+
+def _dates(text: str) -> Iterator[_Date]:
+    """The dates of a plain text; day and month of '03/04/2024' may be either way round."""
+    for pattern in _DATES:
+        for match in pattern.finditer(text):
+            fields = match.groupdict()
+            month, year, day = fields["month"], fields.get("year"), fields.get("day")
+            read = _Date(
+                match.group(), int(year) if year else None, _MONTHS.get(month) or int(month), int(day) if day else None
+            )
+            yield read
+            if month.isdigit() and not match.group().startswith(year or " ") and read.day and read.day <= 12:
+                yield _Date(read.text, read.year, read.day, read.month)
+        text = pattern.sub(" ; ", text)
+
+
+def _agrees(date: _Date, other: _Date, known: frozenset[Key]) -> bool:
+    """Whether a passage's date says what the claim's does; a year may stand elsewhere in the passage."""
+    if date.month != other.month or (date.day and date.day != other.day):
+        return False
+    return not date.year or date.year == other.year or (other.year is None and ("count", Fraction(date.year)) in known)
+
+
+def _quotations(text: str) -> list[str]:
+    found = (m.group(1) or m.group(2) for m in _QUOTED.finditer(text))
+    return [q for q in found if len(q.split()) >= _SHORTEST_QUOTATION]
+
+
+def _quotes(passage: str, quotation: str) -> bool:
+    """Whether the passage has the quotation's words in order; what the quotation leaves out may be anything."""
+    words, at = _flat(passage), 0
+    for part in _LEFT_OUT.split(quotation):
+        at = words.find(_flat(part).strip(".,;:!?- "), at)
+        if at < 0:
+            return False
+    return True
+
+
+def _flat(text: str) -> str:
+    return re.sub(r"\s+", " ", re.sub("[\"']", "", text)).casefold()
+
+
+_HOST = r"(?:[a-z0-9-]{1,63}\.){1,5}(?:com|org|net|io|info|example|edu|gov|co|uk|eu|ai|app|de|fr|test)"
+_ADDRESS = re.compile(  # 'Amazon.com' and 'ASP.NET' are names; to be sent there is another matter
+    r"https?://|\bwww\.|\b[\w.+-]{1,64}@[\w-]{1,63}\.\w"
+    rf"|\b{_HOST}/\S"
+    rf"|\b(?:visit|see|go to|click|read more (?:at|on)|details (?:at|on))\s+(?:[\w']{{1,40}}\s+)?{_HOST}\b",
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(
+    r"<[a-z/!]|\]\(|!\[|^[^\S\n]*#{1,6}\s|`|\*\*|__|\{\{|&(?:[lg]t|amp|quot|nbsp|#\d{1,9});",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BEGINS = r"(?:^|[.!?:;]\s+|,\s+(?:so|and)\s+|\bplease\s+)"  # where an order begins
+_OF_AN_ANSWER = r"(?:other|opposing|opposite|these|those|all|any|this|the) (?:\w{1,40} )?"
+_OF_AN_ANSWER += r"(?:sides?|views?|claims?|answers?|repl(?:y|ies)|points?|arguments?|passages?|instructions?)"
+_REQUEST = re.compile(
+    rf"{_BEGINS}(?:ignore|disregard|leave out|omit|overlook|skip)\b[^.]{{0,200}}\b{_OF_AN_ANSWER}\b"
+    rf"|{_BEGINS}(?:do not|don't|never)\s+(?:list|show|mention|include|add|present|cite|quote|report|discuss)\b"
+    r"|\bnotes?\s+(?:to|for)\s+(?:the\s+|any\s+)?(?:assistant|reader|model|ai|editor|writer|system)\b"
+    r"|\b(?:dear|to the|to any) (?:assistant|reader|model|editor)s?\s*[:,!]"
+    r"|\bas an ai\b|\bonly (?:this|one) (?:view|side|answer|position|claim)\b"
+    r"|\bthe only (?:correct|valid|true|permitted|right|possible) (?:view|side|answer|position)\b"
+    r"|\b(?:this|your|final) answer (?:must|should|has to|is to)\b"
+    r"|\b(?:other|opposing|opposite) (?:side|view|case)s?\b[^.]{0,200}\b(?:must|should|need|can|may)\b[^.]{0,200}"
+    r"\b(?:left out|ignored|omitted|shown|listed|mentioned|given)\b"
+    r"|(?:^|[.!?;]\s+)please\b|\byou (?:should|must) (?:answer|conclude|write|list|show|tell|believe|trust)\b",
+    re.IGNORECASE,
+)
+_KINDS: dict[str, Callable[[str], object]] = {
+    "address": _ADDRESS.search,
+    "markup": _MARKUP.search,
+    "about the answer": lambda claim: _REQUEST.search(claim) or speaks_to_the_writer(claim),
+}
+
+
+def intrusions(claim: str) -> list[str]:
+    """The kinds of what has no place in the claim: 'address', 'markup', 'about the answer'; empty when all is well."""
+    return [kind for kind, found in _KINDS.items() if found(claim)]

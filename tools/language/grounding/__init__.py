@@ -1,1 +1,0 @@
-"""Whether a written claim says what its passages say."""
