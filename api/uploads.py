@@ -8,11 +8,10 @@ from pathlib import Path, PurePosixPath
 from agent.runs.service import Runs
 from api.schemas import LONGEST_ID, Stored
 from tools.errors import SourceError
-from tools.ingest.apart import GivenUp, read_apart
+from tools.ingest.apart import GivenUp, GivenUpError, read_apart
 from tools.ingest.columns import Columns
 from tools.ingest.ingest import Ingester, IngestReport
 from tools.ingest.limits import Limits
-from tools.ingest.process import GivenUpError
 from tools.ingest.readers import READERS
 from tools.passages import SourceDocument
 

@@ -1,6 +1,5 @@
 """Files of strangers are read in a process of its own: whatever happens to it is one problem of one file."""
 
-import asyncio
 import logging
 import os
 import re
@@ -17,9 +16,8 @@ from conftest import ROOT, Spawn
 from planted_readers import HARM
 
 from tools.errors import ReaderFailedError, SourceError
-from tools.ingest.apart import GivenUp, Readers, end_readers, read_apart
+from tools.ingest.apart import GivenUpError, Readers, end_readers, read_apart
 from tools.ingest.limits import Limits
-from tools.ingest.process import GivenUpError
 from tools.passages import SourceDocument
 
 LIMITS = Limits(
@@ -117,10 +115,6 @@ def test_what_a_reader_prints_is_no_answer(readers: Readers, tmp_path: Path) -> 
     assert set(HARM) == {*ENDINGS, "print"}
 
 
-def test_one_process_reads_many_files(readers: Readers, tmp_path: Path) -> None:
-    assert reader_of(tmp_path) == reader_of(tmp_path)
-
-
 def test_a_process_that_is_gone_meanwhile_is_replaced(readers: Readers, tmp_path: Path) -> None:
     gone = reader_of(tmp_path)
     os.kill(gone, signal.SIGKILL)
@@ -160,32 +154,6 @@ def test_a_reading_that_nobody_waits_for_neither_goes_on_nor_begins(readers: Rea
     assert len(read(tmp_path, "plain")) == 2
 
 
-def test_readings_hold_no_thread_that_others_need(readers: Readers, tmp_path: Path) -> None:
-    (tmp_path / "sleep.txt").write_text("sleep")
-
-    async def one() -> None:
-        def work(given_up: GivenUp) -> list[SourceDocument]:
-            return list(read_apart(tmp_path / "sleep.txt", "sleep.txt", given_up=given_up))
-
-        await readers.while_awaited(work)
-
-    async def many() -> tuple[float, float]:
-        tasks = [asyncio.create_task(one()) for _ in range(40)]
-        await asyncio.sleep(0.3)
-        began = time.monotonic()
-        await asyncio.to_thread(int)
-        meanwhile = time.monotonic()
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-        await asyncio.to_thread(read, tmp_path, "plain")
-        return meanwhile - began, time.monotonic() - meanwhile
-
-    others, afterwards = asyncio.run(many())
-    assert others < 0.5
-    assert afterwards < 3.0
-
-
 def test_a_process_is_started_ahead_and_ended_on_demand(readers: Readers, tmp_path: Path) -> None:
     readers.close()
     readers.start()
@@ -203,23 +171,7 @@ def test_time_that_passes_elsewhere_is_not_the_readers(readers: Readers, tmp_pat
     assert len(list(reading)) == 1
 
 
-def test_several_read_at_once(readers: Readers, tmp_path: Path) -> None:
-    found: list[str] = []
-    for number in range(6):
-        (tmp_path / f"{number}.txt").write_text("plain")
-    threads = [
-        threading.Thread(target=lambda n=n: found.extend(d.text for d in read_apart(tmp_path / f"{n}.txt", f"{n}.txt")))
-        for n in range(6)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 12
-    assert len({text.split()[1] for text in found if " " in text}) <= 2
-
-
-@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT])
 def test_readers_end_with_their_parent(tmp_path: Path, spawn: Spawn, sign: signal.Signals) -> None:
     (tmp_path / "sleep.txt").write_text("sleep")
     (tmp_path / "plain.txt").write_text("plain")

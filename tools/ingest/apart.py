@@ -6,31 +6,56 @@ problem of one file. The processes stay for the next file, and are started with 
 
 import asyncio
 import atexit
+import json
+import logging
 import os
+import queue
+import select
+import signal
+import subprocess
+import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tools.errors import SourceError
+from tools.errors import ReaderFailedError, SourceError
 from tools.inference.worker import lower_priority
 from tools.ingest.columns import GUESSED, Columns
 from tools.ingest.documents import Found, Note
 from tools.ingest.limits import USUAL, Limits
-from tools.ingest.process import GivenUpError, Process
 from tools.passages import SourceDocument
 
 T = TypeVar("T")
 GivenUp = Callable[[], bool]
 """Whether nobody waits for a reading any more, such as `is_set` of an event; asked ten times a second."""
 _MADE: "weakref.WeakSet[Readers]" = weakref.WeakSet()
+_ROOT = Path(__file__).parents[2]
+_START_SECONDS = 60.0  # until a process has loaded what it needs
+_CLOCK = 3.0  # seconds by the clock for each of work, since machines are shared
 _RECOGNISING = 1800.0
+_PIECE = 1 << 20
 _OUTPUT_A_BYTE = 16  # bytes of what is found for each of the file: a row of a few letters is a whole document
-_LOOK_SECONDS = 0.1  # until a reading that waits its turn notices that nobody waits for it
+_LOOK_SECONDS = 0.1  # until it is noticed that nobody waits any more
+_ENVIRONMENT = {"MALLOC_ARENA_MAX": "1", "OPENBLAS_NUM_THREADS": "1"}  # less memory that is reserved for threads
+# What a reader may know of this process's environment, where the keys of services stand beside it.
+_HANDED_ON = frozenset("PATH HOME LANG LANGUAGE TZ TMPDIR TEMP TMP LD_LIBRARY_PATH TESSDATA_PREFIX".split())
+_HANDED_ON_KINDS = ("LC_", "PYTHON", "MALLOC_", "COVERAGE_", "COV_")
+_LOG = logging.getLogger("steelman.reading")
+
+
+class GivenUpError(Exception):
+    """Nobody waits for the reading any more."""
+
+
+class _TooLongError(Exception):
+    """A line of the process is longer than it may be."""
 
 
 def _never() -> bool:
@@ -53,7 +78,8 @@ def read_apart(
     """
     request = {"path": str(path.absolute()), "name": name, "columns": asdict(columns), "skip": skip is not None}
     recognising = _RECOGNISING if path.suffix.lower() == ".pdf" else 0.0
-    own = replace(limits, recognising=recognising, output=limits.output + _OUTPUT_A_BYTE * _size(path))
+    size = path.stat().st_size if path.is_file() else 0
+    own = replace(limits, recognising=recognising, output=limits.output + _OUTPUT_A_BYTE * size)
     for each in FILES.read(request, name, own, given_up):
         if isinstance(each, SourceDocument):
             yield each
@@ -64,12 +90,6 @@ def read_apart(
             raise each
         else:
             skip(each)
-
-
-def _size(path: Path) -> int:
-    with suppress(OSError):
-        return path.stat().st_size
-    return 0
 
 
 @atexit.register
@@ -84,19 +104,20 @@ class Readers:
 
     def __init__(self, module: str, at_once: int) -> None:
         self._module = module
-        self._turns = threading.BoundedSemaphore(at_once)
         self._threads = ThreadPoolExecutor(at_once, module, lower_priority)
-        self._lock = threading.Lock()
-        self._free: list[Process] = []
-        self._all: set[Process] = set()
+        self._turns: queue.LifoQueue[_Process | None] = queue.LifoQueue()  # each with the process that waits, if any
+        self._reading: set[_Process] = set()
+        for _ in range(at_once):
+            self._turns.put(None)
         _MADE.add(self)
 
     def start(self) -> None:
-        """Starts a process ahead of the first file, if there is none; it loads what it needs meanwhile."""
-        with self._lock, suppress(OSError):  # the first file is told so
-            if not self._all:
-                self._free.append(Process(self._module))
-                self._all.update(self._free)
+        """Starts a process ahead of the first file, if none waits; it loads what it needs meanwhile."""
+        with suppress(queue.Empty):
+            waiting = self._turns.get_nowait()
+            with suppress(OSError):  # the first file is told so
+                waiting = waiting or _Process(self._module)
+            self._turns.put(waiting)
 
     async def while_awaited(self, work: Callable[[GivenUp], T]) -> T:
         """What the work returns or raises, which reads with what it is given, in a thread of these readers' own: who
@@ -115,59 +136,189 @@ class Readers:
         Raises SourceError with what the process says, or where it does not start, ended or had to be ended;
         GivenUpError once nobody waits for it. A reading that is not taken to its end is ended.
         """
-        while not self._turns.acquire(timeout=_LOOK_SECONDS):
-            if given_up():
-                raise GivenUpError
+        process = self._turn(given_up)
         try:
-            request = {**request, "seconds": limits.seconds, "megabytes": limits.megabytes}
-            with self._begun(request, name, given_up) as process:
-                yield from process.found(name, limits, given_up)
+            asked = {**request, "seconds": limits.seconds, "megabytes": limits.megabytes}
+            if process is None or not self._begins(process, asked, given_up):  # or it is gone meanwhile
+                try:
+                    process = _Process(self._module)
+                except OSError as exc:
+                    raise _not_started(name, exc) from exc
+                if not self._begins(process, asked, given_up):
+                    raise _not_started(name)
+            yield from process.found(name, limits, given_up)
         finally:
-            self._turns.release()
+            if process is not None:
+                self._reading.discard(process)
+                if not process.waits:
+                    process.end()
+                    process = None
+            self._turns.put(process)
+
+    def _turn(self, given_up: GivenUp) -> "_Process | None":
+        while not given_up():
+            with suppress(queue.Empty):
+                return self._turns.get(timeout=_LOOK_SECONDS)
+        raise GivenUpError
+
+    def _begins(self, process: "_Process", asked: Mapping[str, Any], given_up: GivenUp) -> bool:
+        self._reading.add(process)
+        if began := process.begins(asked, given_up):
+            return began
+        self._reading.discard(process)
+        process.end()
+        return False
 
     def close(self) -> None:
         """Ends all processes; what is being read fails."""
-        with self._lock:
-            waiting, self._free = self._free, []
-            for process in self._all:
-                process.kill()
+        waiting = []
+        with suppress(queue.Empty):
+            while True:
+                waiting.append(self._turns.get_nowait())
         for process in waiting:
-            self._end(process)
+            if process is not None:
+                process.end()
+            self._turns.put(None)
+        for process in list(self._reading):
+            process.kill()
 
-    @contextmanager
-    def _begun(self, request: Mapping[str, Any], name: str, given_up: GivenUp) -> Iterator[Process]:
-        """A process that has begun with the request; one that waited and is gone meanwhile is replaced."""
-        fresh = began = False
-        while not began:
-            if given_up():
-                raise GivenUpError
-            if fresh:
-                raise _not_started(name)
-            with self._lock:
-                fresh = not self._free
-                try:
-                    process = Process(self._module) if fresh else self._free.pop()
-                except OSError as exc:
-                    raise _not_started(name, exc) from exc
-                self._all.add(process)
-            try:
-                began = process.begins(request, given_up)
-            finally:
-                if not began:
-                    self._end(process)
+
+class _Process:
+    """A process that runs a module, with a pipe in each direction; `waits`: for the next request.
+
+    It has a group of its own: Ctrl-C at a terminal does not reach it, and what it starts is ended with it.
+    """
+
+    def __init__(self, module: str) -> None:
+        """Raises OSError where the system has no room for another process."""
+        handed_on = {k: v for k, v in os.environ.items() if k in _HANDED_ON or k.startswith(_HANDED_ON_KINDS)}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=_ROOT,
+            env={**handed_on, **_ENVIRONMENT},
+            process_group=0,
+        )
+        self._rest = b""
+        self.waits = True
+
+    def begins(self, request: Mapping[str, Any], given_up: GivenUp) -> bool:
+        """Asks, and tells whether the process took it. Raises GivenUpError."""
+        assert self._process.stdin
+        self.waits = False
         try:
-            yield process
-        finally:
-            with self._lock:
-                if process.waits:
-                    self._free.append(process)
-            if not process.waits:
-                self._end(process)
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+            self._line(_START_SECONDS, _PIECE, given_up)
+        except (OSError, EOFError, _TooLongError):
+            return False
+        return True
 
-    def _end(self, process: Process) -> None:
-        with self._lock:
-            self._all.discard(process)
-        process.end()
+    def found(self, name: str, limits: Limits, given_up: GivenUp) -> Iterator[Found]:
+        """What the process finds in the file that it was asked for. Bytes and seconds are counted here.
+
+        Raises SourceError where the reading failed or has to be ended, GivenUpError.
+        """
+        seconds, left = _CLOCK * limits.seconds + limits.recognising, limits.output
+        while not self.waits:
+            began = time.monotonic()
+            try:
+                line = self._line(seconds, left, given_up)
+                said = dict(json.loads(line))
+                found = _found(said)
+            except TimeoutError as exc:
+                raise limits.too_slow(name) from exc
+            except _TooLongError as exc:
+                raise limits.problem(name, "holds, or unpacks to, more text than is taken of one file.") from exc
+            except (EOFError, ValueError, TypeError, KeyError, RecursionError) as exc:  # it is gone, or not itself
+                raise limits.ended(name, self._status() if isinstance(exc, EOFError) else 0) from exc
+            seconds -= time.monotonic() - began  # what passes here between two answers is not the reader's
+            left -= len(line)
+            self.waits = "end" in said or "error" in said
+            if "memory" in said:
+                raise limits.too_large(name)
+            if "error" in said:
+                raise _failed(said, name)
+            if found is not None:
+                yield found
+
+    def _line(self, seconds: float, most: int, given_up: GivenUp) -> bytes:
+        """The next line. Raises TimeoutError where it does not come in time, _TooLongError where it is of more
+        bytes than `most`, EOFError where the process is gone, GivenUpError."""
+        assert self._process.stdout
+        pipe, end = self._process.stdout.fileno(), time.monotonic() + seconds
+        poll = select.poll()
+        poll.register(pipe, select.POLLIN)
+        pieces, size = [self._rest], len(self._rest)
+        while b"\n" not in pieces[-1]:
+            if size > most:
+                raise _TooLongError
+            while not poll.poll(max(0.0, min(_LOOK_SECONDS, end - time.monotonic())) * 1000):
+                if time.monotonic() >= end:
+                    raise TimeoutError
+                if given_up():
+                    raise GivenUpError
+            pieces.append(os.read(pipe, _PIECE))
+            if not pieces[-1]:
+                raise EOFError
+            size += len(pieces[-1])
+        if given_up():
+            raise GivenUpError
+        line, _, self._rest = b"".join(pieces).partition(b"\n")
+        return line
+
+    def kill(self) -> None:
+        """Ends the process and what it has started, now."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _status(self) -> int:
+        """How a process that is gone has ended: its exit status, or the number of a signal below zero."""
+        try:
+            return self._process.wait(1.0)
+        except subprocess.TimeoutExpired:  # it closed its output and goes on
+            self.kill()
+            return self._process.wait()
+
+    def end(self) -> None:
+        """Ends the process and gives back all that it has; nothing else can be asked of it then."""
+        self.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):  # of what it did not take any more
+                assert pipe
+                pipe.close()
+
+
+def _found(said: Mapping[str, Any]) -> Found | None:
+    """What a line of the process tells of the file; None for one of the reading itself. Raises ValueError, TypeError
+    for what none of ours says."""
+    if "document" in said:
+        return _documents().validate_python(said["document"])  # type: ignore[no-any-return]
+    if "note" in said:
+        return Note(str(said["note"]))
+    if "problem" in said:
+        return SourceError(str(said["problem"]), hint=str(said.get("hint", "")))
+    if said.keys() & {"end", "error", "memory"}:
+        return None
+    raise ValueError(f"no answer: {list(said)}")
+
+
+def _failed(said: Mapping[str, Any], name: str) -> SourceError:
+    foreseen, hint = bool(said.get("foreseen")), str(said.get("hint", ""))
+    level = logging.DEBUG if foreseen else logging.ERROR
+    _LOG.log(level, "%s: its reader failed\n%s", name, said.get("trace", ""))
+    return (SourceError if foreseen else ReaderFailedError)(str(said["error"]), hint=hint)
+
+
+@cache
+def _documents() -> Any:
+    """Checks the fields of a document, whatever has taken the process over."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(SourceDocument)
 
 
 def _not_started(name: str, exc: OSError | None = None) -> SourceError:
