@@ -288,15 +288,15 @@ UNCLOSED = '"An unclosed quote begins here'
 MANY = [f"Row {n} says something of its own." for n in range(2, 400)]
 
 
-@pytest.mark.parametrize("wrong", ["first", "middle", "late", "last"])
+@pytest.mark.parametrize("wrong", ["first", "late", "last"])
 def test_a_quotation_mark_that_is_closed_nowhere_swallows_no_rows(tmp_path: Path, wrong: str) -> None:
     texts = [*MANY, *MANY, *MANY] if wrong == "late" else list(MANY)
-    at = {"first": 0, "middle": 100, "late": 1100, "last": len(texts) - 2}[wrong]
+    at = {"first": 0, "late": 1100, "last": len(texts) - 2}[wrong]
     texts[at] = UNCLOSED
     data = "id,text\n" + "".join(f"{n},{text}\n" for n, text in enumerate(texts, start=1))
     found = Reading(made(tmp_path, "a.csv", data))
     assert (found.texts, found.problems) == (texts, [])
-    assert f"not closed before the next row (line {at + 2}), so it was taken for a plain sign" in found.notes[-1]
+    assert f"not closed was taken for a plain sign (line {at + 2})" in found.notes[-1]
 
 
 def test_quotation_marks_that_close_in_another_row(tmp_path: Path) -> None:
@@ -304,8 +304,6 @@ def test_quotation_marks_that_close_in_another_row(tmp_path: Path) -> None:
     found = Reading(made(tmp_path, "a.csv", data), text=("text",))
     assert found.texts == ['"An open one', "A whole, good one", "plain", '"Again open', "end"]
     assert "(line 2, 5)" in found.notes[-1]
-    by_chance = 'id,text\n1,fine\n2,fine too\n3,"open\n' + "".join(f"{n},row {n}\n" for n in range(4, 20)) + '20,end"\n'
-    assert len(Reading(made(tmp_path, "b.csv", by_chance)).texts) == 20
 
 
 @pytest.mark.parametrize(

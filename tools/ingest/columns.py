@@ -6,13 +6,12 @@ Where two columns are equally plausible, none is: the user is asked.
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import median
 
 from tools.errors import SourceError
 from tools.ingest.dates import iso_date
-from tools.ingest.table import Value
 from tools.shell import option
 
 FIELDS = ("id", "title", "url", "publisher", "date", "kind")
@@ -39,12 +38,37 @@ _LAST_WORDS = {
     "date": {"date", "published", "time", "timestamp"},
     "id": {"id", "uid", "nr"},
 }
+_KNOWN = _TEXT | _PERHAPS_TEXT | _ASKED | {name for names in _NAMES.values() for name in names}
 _PICTURE = frozenset("image img picture photo thumbnail avatar icon logo author user".split())
 _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
 _NAMED, _OTHERWISE = 3.0, 1 / 3  # what a name that says 'text', or something else, makes of the length of the values
 _CLEARLY = 2.0  # times as long as what comes second
 _NOTHING = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
 _SHOWN, _WIDEST = 40, 12  # characters of an example; columns in a list
+
+Value = str | tuple[str, ...]
+"""What a row has under a column: a text, or the texts of a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table: its number, counted from 1, where it stands in the file, and its values by column."""
+
+    number: int
+    where: str
+    values: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The rows of a file, in order, an error in the place of each that is broken.
+
+    names: of the columns; empty where each row names its own. notes: what the reader has to tell of the file.
+    """
+
+    rows: Iterator[Row | SourceError]
+    names: Sequence[str] = ()
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +124,11 @@ class _Column:
     def share(self, holds: Callable[[str], object]) -> float:
         return sum(1 for v in self.values if holds(v)) / max(1, len(self.values))
 
+    @property
+    def tells_apart(self) -> bool:
+        """Whether hardly a value comes twice. (What does by mistake is told, row by row.)"""
+        return len(self.values) - len(set(self.values)) <= max(1, 0.05 * len(self.values))
+
 
 def choose(file: str, rows: Sequence[Mapping[str, Value]], names: Sequence[str], given: Columns = GUESSED) -> Choice:
     """The columns to read, from the first rows of a file.
@@ -130,14 +159,12 @@ def is_text(name: str) -> bool:
 
 def is_known(name: str) -> bool:
     """Whether columns are usually called so."""
-    known = _TEXT | _PERHAPS_TEXT | _ASKED | {n for names in _NAMES.values() for n in names}
-    return folded(name) in known
+    return folded(name) in _KNOWN
 
 
 def folded(name: str) -> str:
     """A name in lower case, its words joined by `_`: 'Published At', 'publishedAt' and 'published-at' are one."""
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    words = re.findall(r"[^\W_]+", spaced.lower())
+    words = re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
     return ("_" if name.startswith("_") and len(words) == 1 else "") + "_".join(words)
 
 
@@ -154,16 +181,16 @@ def _column(name: str, rows: Sequence[Mapping[str, Value]]) -> _Column:
 
 def _several(file: str, columns: Sequence[_Column], name: str) -> list[str]:
     """The columns of a name, or of the names between its commas."""
-    whole = [c.name for c in columns if c.name == name]
-    return whole or [_resolved(file, columns, part.strip()) for part in name.split(",") if part.strip()]
+    if any(c.name == name for c in columns):
+        return [name]
+    return [_resolved(file, columns, part.strip()) for part in name.split(",") if part.strip()]
 
 
 def _resolved(file: str, columns: Sequence[_Column], name: str) -> str:
-    alike = [c.name for c in columns if c.name == name]
-    alike += [c.name for c in columns if c.folded and c.folded == folded(name)]
+    alike = [c.name for c in columns if c.name == name or (c.folded and c.folded == folded(name))]
     if not alike:
         raise SourceError(f"{file}: no column is called '{name}'. {_listed(columns)}")
-    return alike[0]
+    return name if name in alike else alike[0]
 
 
 def _text(
@@ -174,8 +201,10 @@ def _text(
     Several that are called so are one field where each row has but one of them.
     """
     named = [c for c in free if is_text(c.name) and c.share(_has_words) >= 0.5]
-    if (all(sum(bool(value_of(row.get(c.name))) for c in named) <= 1 for row in rows) and named) or len(named) == 1:
+    if named and all(sum(bool(value_of(row.get(c.name))) for c in named) <= 1 for row in rows):
         return tuple(c.name for c in named)
+    if len(named) == 1:
+        return (named[0].name,)
     likely = [c for c in named or free if c.share(_has_words) >= 0.5 and (_says_text(c) or _is_prose(c))]
     scored = sorted(((_likeness(c), c.name) for c in likely), key=lambda found: -found[0])
     if not scored:
@@ -202,9 +231,8 @@ def _likeness(column: _Column) -> float:
 
 
 def _says_text(column: _Column) -> bool:
-    words = column.folded.split("_")
-    last = words[-1].removesuffix("s") if len(words[-1]) > 4 else words[-1]
-    return bool({last, words[-1], column.folded} & (_TEXT | _PERHAPS_TEXT))
+    last = column.folded.rpartition("_")[2]
+    return bool({last.removesuffix("s") if len(last) > 4 else last, last, column.folded} & (_TEXT | _PERHAPS_TEXT))
 
 
 def _is_prose(column: _Column) -> bool:
@@ -231,68 +259,59 @@ def _field(of: str, columns: Iterable[_Column]) -> str:
 
 
 def _rank(of: str, column: _Column) -> int | None:
-    """Rank of a column's name among those of the field: first the synonyms, then nested ones, then compounds."""
+    """Rank of a column's name among those of the field: itself, the synonyms, nested ones, compounds ('arg_id')."""
     names, words = _NAMES[of], column.folded.split("_")
-    inner = folded(column.name.rpartition(".")[2])
     if column.name == of:
         return -1
     if column.folded in names:
         return names.index(column.folded)
-    if inner in names and inner != "name":
+    if folded(column.name.rpartition(".")[2]) in names:
         return len(names)
-    if words[-1] in _LAST_WORDS.get(of, ()) and (of != "id" or len(words) == 2):
-        return len(names) + 1
-    return None
+    return len(names) + 1 if words[-1] in _LAST_WORDS.get(of, ()) and len(words) == 2 else None
 
 
 def _fits(of: str, column: _Column, rank: int) -> bool:
     """Whether the values of a column that is called as the field is may be its values."""
     match of:
         case "id":
-            complete = len(column.values) == column.rows and (rank < 0 or column.middle(_words) == 1)
-            named = rank < len(_NAMES["id"])
-            apart = _tells_apart(column) if named else len(set(column.values)) == len(column.values)
-            return complete and apart and (named or not column.folded.startswith("user"))
-        case "title" | "publisher" if rank >= 0:
-            fit = column.middle(_words) >= 2 or column.folded not in ("name", "subject")
-            return column.share(_has_words) >= 0.5 and (fit if of == "title" else column.middle(_words) <= 6)
-        case "url" if rank >= 0:
+            one_word = rank < 0 or (column.middle(_words) == 1 and not column.folded.startswith("user"))
+            return len(column.values) == column.rows and column.tells_apart and one_word
+        case _ if rank < 0:
+            return True
+        case "title":
+            long = column.middle(_words) >= 2 or column.folded not in ("name", "subject")
+            return long and column.share(_has_words) >= 0.5
+        case "publisher":
+            return column.middle(_words) <= 6 and column.share(_has_words) >= 0.5
+        case "url":
             return column.share(_is_address) >= 0.5 and not _PICTURE & set(column.folded.split("_"))
-        case "date" if rank >= 0:
+        case "date":
             return column.share(iso_date) >= 0.5
     return True
-
-
-def _tells_apart(column: _Column) -> bool:
-    """Whether it may be an id: hardly a value comes twice. (What does by mistake is told, row by row.)"""
-    return len(column.values) - len(set(column.values)) <= max(1, 0.05 * len(column.values))
 
 
 def _note(columns: Sequence[_Column], used: set[str], fields: Mapping[str, str], guessed: Mapping[str, str]) -> str:
     """What was guessed and what is not used; empty where all columns are called what they are."""
     said = [f"'{column}' as the {of}" for of, column in guessed.items() if column != of]
-    left = [c for c in columns if c.name not in used and c.values]
-    unused = [repr(_short(c.name)) for c in left if not _PANDAS_INDEX.fullmatch(c.name)]
-    repeats = next(
-        (f" (those in '{c.name}' repeat)" for c in left if c.folded in _NAMES["id"] and not _tells_apart(c)), ""
-    )
-    parts = [
-        f"read {', '.join(said)}" if said else "",
-        "" if fields.get("id") else f"ids from the row numbers{repeats}",
-    ]
-    if unused:
-        more = f" and {len(unused) - _WIDEST} more" if len(unused) > _WIDEST else ""
-        parts.append(f"not used: {', '.join(unused[:_WIDEST])}{more}")
-    return "; ".join(filter(None, parts))
+    left = [c for c in columns if c.name not in used and c.values and not _PANDAS_INDEX.fullmatch(c.name)]
+    parts = [f"read {', '.join(said)}"] if said else []
+    if not fields.get("id"):
+        repeats = next((c.name for c in left if c.folded in _NAMES["id"] and not c.tells_apart), "")
+        parts.append("ids from the row numbers" + (f" (those in '{repeats}' repeat)" if repeats else ""))
+    if left:
+        parts.append(f"not used: {_few([repr(_short(c.name)) for c in left])}")
+    return "; ".join(parts)
 
 
 def _listed(columns: Sequence[_Column]) -> str:
     """The columns, each with an example of its values."""
-    if not columns:
-        return "It has no columns."
-    told = [f"'{c.name}'" + (f" ({_short(c.values[0])})" if c.values else " (empty)") for c in columns[:_WIDEST]]
-    more = f" and {len(columns) - _WIDEST} more" if len(columns) > _WIDEST else ""
-    return f"Its columns: {', '.join(told)}{more}."
+    told = [f"'{c.name}'" + (f" ({_short(c.values[0])})" if c.values else " (empty)") for c in columns]
+    return f"Its columns: {_few(told)}." if told else "It has no columns."
+
+
+def _few(told: Sequence[str]) -> str:
+    more = f" and {len(told) - _WIDEST} more" if len(told) > _WIDEST else ""
+    return f"{', '.join(told[:_WIDEST])}{more}"
 
 
 def _short(value: str) -> str:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tools.errors import SourceError
-from tools.ingest.columns import is_text
-from tools.ingest.table import Row, Table, Value
+from tools.ingest.columns import Row, Table, Value, is_text
 
 _DEEPEST = 20
 _NONE = "no rows. They are the objects of an array, or one object a line."

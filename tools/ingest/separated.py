@@ -7,11 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from statistics import mode
-from typing import Literal
 
 from tools.errors import SourceError
-from tools.ingest.columns import Columns, folded, is_known
-from tools.ingest.table import Row, Table
+from tools.ingest.columns import Columns, Row, Table, folded, is_known
 
 Line = tuple[int, list[str]]
 """The number of the line that a row begins on, and its cells."""
@@ -20,8 +18,6 @@ _SEPARATORS = (",", ";", "\t", "|")
 _ONE_COLUMN = "\x1f"  # a separator that does not occur
 _TRIED = 200  # rows
 _ABOVE = 6  # lines that may stand above the names of the columns
-_STRAY = 0.05  # of the rows that have something in a last column, below which it is none: their own cells are at fault
-_MANY = 8  # lines of one cell that are rows one by one, which no text happens to be
 _SEP_LINE = re.compile(r'"?sep=(.)"?\n')  # Excel's own word for the separator
 _DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # a number, an address, a sentence
 
@@ -36,20 +32,20 @@ def separated_table(text: str, name: str, given: Columns) -> Table:
     lines = list(io.StringIO(text))
     start = 1 if said else 0
     separator, quoted = (said[1], True) if said else _form(lines)
-    width = _usual([cells for _, cells in islice(_lines(lines, separator, quoted, start), _TRIED)])[1]
-    notes: list[str] = []
-    rows = _lines(lines, separator, quoted, start, width, notes)
     try:
+        width = _usual([cells for _, cells in islice(_lines(lines, separator, quoted, start), _TRIED)])[1]
+        notes: list[str] = []
+        rows = _lines(lines, separator, quoted, start, width, notes)
         first = list(islice(rows, _TRIED))
     except csv.Error as exc:
         raise SourceError(f"{name}: not valid csv ({exc}).") from exc
-    above = _above([cells for _, cells in first], width)
+    above = next((i for i, (_, cells) in enumerate(first[:_ABOVE]) if len(cells) >= width), 0)
     notes += [f"left out what stands above the names of its columns ({above} lines)"] if above else []
     first = first[above:]
     if not first:
         raise SourceError(f"{name}: the file has no rows.")
     if _names_columns([cells for _, cells in first], given):
-        names = _unique(first.pop(0)[1])
+        names = [cell.strip() for cell in first.pop(0)[1]]
     else:
         names = [str(i + 1) for i in range(mode(len(cells) for _, cells in first))]
         notes.append("its first line names no columns, so they are called 1, 2, 3 …")
@@ -73,51 +69,36 @@ def _lines(
 ) -> Iterator[Line]:
     """The rows that say something. width: the usual number of cells, or 0 where quotation marks are taken as they are.
 
-    A row over several lines whose quotation marks cannot be meant as such is mended: in its first line they are plain
-    signs, and the lines below it are rows; `notes` is told at the end. Raises csv.Error.
+    A quotation mark that is closed nowhere, and has rows below it, is a plain sign; `notes` is told. Raises csv.Error.
     """
-    how: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    begin = at = start
     plain: list[str] = []
-
-    def feed() -> Iterator[str]:
-        nonlocal at
-        while at < len(lines):
-            at += 1
-            yield lines[at - 1]
-
-    reader = csv.reader(feed(), delimiter=separator, quoting=how)
-    while (cells := next(reader, None)) is not None:
-        if width and quoted and at - begin > 1 and _runs_on(lines[begin:at], cells, separator, width):
-            plain.append(str(begin + 1))
-            at = begin + 1
-            [cells] = csv.reader([lines[begin]], delimiter=separator, quoting=csv.QUOTE_NONE)
-            reader = csv.reader(feed(), delimiter=separator, quoting=how)
-        elif notes is not None and at == len(lines) and at - begin > 1 and not _is_closed(lines[begin:], separator):
-            notes.append(
-                f"a quotation mark that opens in line {begin + 1} is closed nowhere: all that follows is one cell, "
-                "close the mark if it should not be"
-            )
-        if any(cell.strip() for cell in cells):
-            yield begin + 1, cells
-        begin = at
+    at = start
+    while at < len(lines):
+        begin, rows = at, _parsed(islice(lines, at, None), separator, quoted)
+        for size, cells in rows:
+            taken = lines[begin : begin + size - (begin - at)]
+            if width and size > begin - at + 1 and not _is_closed(taken, separator):
+                if _holds_rows(taken[1:], separator, width):
+                    break
+                if notes is not None:
+                    notes.append(f"a quotation mark that opens in line {begin + 1} is closed nowhere")
+            if any(cell.strip() for cell in cells):
+                yield begin + 1, cells
+            begin = at + size
+        else:
+            break
+        plain.append(str(begin + 1))
+        yield begin + 1, next(csv.reader([lines[begin]], delimiter=separator, quoting=csv.QUOTE_NONE))
+        at = begin + 1
     if notes is not None and plain:
         shown = ", ".join(plain[:10]) + (" …" if len(plain) > 10 else "")
-        notes.append(
-            f"a quotation mark that opens a cell is not closed before the next row (line {shown}), so it was taken for "
-            "a plain sign and the lines below it for rows"
-        )
+        notes.append(f"a quotation mark that opens a cell and is not closed was taken for a plain sign (line {shown})")
 
 
-def _runs_on(taken: Sequence[str], cells: Sequence[str], separator: str, width: int) -> bool:
-    """Whether a row of several lines is several rows, joined by a quotation mark."""
-    own = [next(csv.reader([line], delimiter=separator), []) for line in taken[1:] if line.strip()]
-    usual = [row for row in own if _width(row, width) == width]
-    closed = _is_closed(taken, separator)
-    if not closed or (width > 1 and _width(cells, width) != width):
-        return 2 * len(usual) > len(own)
-    filled = [row for row in usual if all(map(str.strip, row[:width]))]
-    return width > 1 and len(own) >= _MANY and len(filled) == len(own)
+def _parsed(lines: Iterable[str], separator: str, quoted: bool) -> Iterator[tuple[int, list[str]]]:
+    """The rows, each with the number of lines up to its end."""
+    reader = csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
+    return ((reader.line_num, cells) for cells in reader)
 
 
 def _is_closed(taken: Sequence[str], separator: str) -> bool:
@@ -127,6 +108,12 @@ def _is_closed(taken: Sequence[str], separator: str) -> bool:
     except csv.Error:
         return False
     return True
+
+
+def _holds_rows(lines: Sequence[str], separator: str, width: int) -> bool:
+    """Whether most lines are rows of the usual number of cells."""
+    own = [next(csv.reader([line], delimiter=separator), []) for line in lines if line.strip()]
+    return 2 * sum(_width(row, width) == width for row in own) > len(own)
 
 
 def _width(cells: Sequence[str], usual: int) -> int:
@@ -139,30 +126,17 @@ def _width(cells: Sequence[str], usual: int) -> int:
 
 
 def _usual(rows: Sequence[Sequence[str]]) -> tuple[float, int]:
-    """The share of the rows that have the usual number of cells, and that number.
+    """The share of the rows that have the usual number of cells, and that number; empty cells at the end are none.
 
-    Empty cells at the end, past the last column that rows use, are none. Where rows only leave out cells at their end,
-    the first one has all.
+    Where rows only leave out cells at their end, the first one has all.
     """
     if not rows:
         return 0.0, 0
-    reach = Counter(_width(row, 1) for row in rows)
-    used = max(reach)
-    while used > 1 and sum(n for width, n in reach.items() if width >= used) < _STRAY * len(rows):
-        used -= 1
-    counts = [_width(row, used) for row in rows]
+    counts = [_width(row, 1) for row in rows]
     width, count = Counter(counts).most_common(1)[0]
     if count < len(counts) and all(1 < n <= counts[0] for n in counts):
         return 0.9, counts[0]
     return count / len(counts), width
-
-
-def _above(rows: Sequence[Sequence[str]], width: int) -> int:
-    """How many lines stand above the names of the columns: those with too few cells, or with a title in their first."""
-    wide = [i for i, cells in enumerate(rows[:_ABOVE]) if len(cells) >= width]
-    titles = [i for i in wide if not any(cell.strip() for cell in rows[i][1:])]
-    named = next((i for i in wide if any(map(is_known, rows[i]))), None)
-    return named if named and all(i in titles for i in wide if i < named) else next(iter(wide), 0)
 
 
 def _names_columns(rows: Sequence[Sequence[str]], given: Columns) -> bool:
@@ -173,23 +147,10 @@ def _names_columns(rows: Sequence[Sequence[str]], given: Columns) -> bool:
         return True
     if any(name.isdecimal() and 0 < int(name) <= len(first) for name in asked):
         return False
-    if first[-1] and first == [str(i) for i in range(len(first))]:
-        return True  # what pandas calls columns that have no names
-    others = [row for row in rows[1:] if list(row) != list(rows[0])]
-    below = [{row[i].strip() for row in others if i < len(row)} for i in range(len(first))]
+    below = [{row[i].strip() for row in rows[1:] if i < len(row)} for i in range(len(first))]
     if any(cell and cell in values for cell, values in zip(first, below, strict=True)):
         return False
     return any(map(is_known, first)) or not any(map(_DATUM.fullmatch, first))
-
-
-def _unique(names: Sequence[str]) -> list[str]:
-    """The names of columns, each once: 'a', 'a (2)'."""
-    seen: Counter[str] = Counter()
-    found = []
-    for name in (n.strip() for n in names):
-        seen[name] += 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found
 
 
 def _rows(lines: Iterable[Line], names: Sequence[str], name: str) -> Iterator[Row | SourceError]:
