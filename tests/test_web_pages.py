@@ -313,22 +313,6 @@ def test_a_long_page_is_cut_and_a_deep_one_too() -> None:
     assert len(tree.text_content()) == 1_000_000
 
 
-def test_metadata_is_cut() -> None:
-    long = "x" * 600
-    head = "<title>" + long + "</title>" + "<meta name=a content=b>" * 300 + f"<meta name=author content={long}>"
-    tree = parse(
-        f"<html><head><meta name=first content=b>{head}</head><body><p class='{long * 4}' id=p>word</p></body>"
-    )
-    shorten(tree)
-    assert len(tree.findtext(".//title")) == 500
-    assert len(tree.xpath("//meta[@name]")) == 200
-    assert tree.xpath("//p/@class") == [""]
-    assert tree.xpath("//p/@id") == ["p"]
-    short = parse(f"<html><head><meta name=author content={long}><meta name=b content=c></head><body>x</body>")
-    shorten(short)
-    assert short.xpath("//meta/@name") == ["b"]
-
-
 def test_long_texts_of_the_metadata_are_left_out() -> None:
     text = {
         "@type": "Article",

@@ -63,61 +63,27 @@ def _flat(tag: "re.Match[str]") -> str:
 
 
 def shorten(tree: Any) -> None:
-    """Takes out what no reader sees, and what exceeds the limits of this module."""
+    """Takes out what no reader sees, and what exceeds the limits of this module: what follows the last element that
+    is read, what lies too deep, and texts that no attribute needs."""
     for element in list(tree.iter(*_FURNITURE)):
         element.clear(keep_tail=True)
+    left = _MOST_CHARACTERS
+    depths: dict[Any, int] = {}
+    for number, element in enumerate(list(tree.iter())):
+        depths[element] = depths.get(element.getparent(), 0) + 1
+        if number >= _MOST_ELEMENTS or left <= 0 or depths[element] > _DEEPEST:
+            if (parent := element.getparent()) is not None:
+                parent.remove(element)
+            continue
+        element.text, element.tail = (element.text or "")[:left], (element.tail or "")[:left]
+        left -= len(element.text) + len(element.tail)
+        for name, value in element.items():
+            if len(value) > (_LONGEST_TITLE if element.tag == "meta" else _LONGEST_ATTRIBUTE):
+                element.set(name, "")
     for title in tree.iter("title"):
         title.text = (title.text or "")[:_LONGEST_TITLE]
-    for number, meta in enumerate(list(tree.iter("meta"))):
-        if number >= _MOST_META or len(meta.get("content", "")) > _LONGEST_TITLE:
-            meta.attrib.clear()
-    _bound(tree)
-
-
-def _bound(tree: Any) -> None:
-    """Cuts the tree at the limits of depth, elements and characters, in the order of the page."""
-    from lxml.etree import iterwalk
-
-    depth = elements = characters = 0
-    deepest = []
-    walk = iterwalk(tree, events=("start", "end"))
-    for event, element in walk:
-        depth += 1 if event == "start" else -1
-        if event == "end":
-            continue
-        elements += 1
-        characters += _cut_strings(element, _MOST_CHARACTERS - characters)
-        if elements == _MOST_ELEMENTS or characters >= _MOST_CHARACTERS:
-            _drop_what_follows(element)
-            break
-        if depth == _DEEPEST and len(element):
-            deepest.append(element)
-            walk.skip_subtree()
-    for element in deepest:
-        del element[:]
-
-
-def _cut_strings(element: Any, left: int) -> int:
-    """Cuts the element's texts to what is left and drops long attributes; the characters that it has then."""
-    for name, value in element.items():
-        if len(value) > _LONGEST_ATTRIBUTE:
-            element.set(name, "")
-    kept = 0
-    for part in ("text", "tail"):
-        value = getattr(element, part) or ""
-        if len(value) > left - kept:
-            setattr(element, part, value[: left - kept])
-        kept += min(len(value), left - kept)
-    return kept
-
-
-def _drop_what_follows(element: Any) -> None:
-    for child in list(element):
-        element.remove(child)
-    while element is not None:
-        for follower in list(element.itersiblings()):
-            follower.getparent().remove(follower)
-        element = element.getparent()
+    for meta in list(tree.iter("meta"))[_MOST_META:]:
+        meta.attrib.clear()
 
 
 def schema_items(tree: Any) -> list[dict[str, Any]]:

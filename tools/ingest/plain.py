@@ -21,11 +21,27 @@ _QUOTED = re.compile(r"\s*(?:>\s?)+")
 _NARROWEST, _LOOSE = 30, 6  # characters: nobody wraps text closer; by which a full line may fall short of the width
 _FULL, _GOING = 0.7, 0.25  # of a wrapped paragraph's lines: too long for another word; begin in a sentence
 _WORDS = Vocabulary(())
+# The marking of reStructuredText: explicit marking and options, and what stands around words.
+_RST = (
+    (re.compile(r"^ *(?:\.\. +\[[^\]\s]+\] *|\.\.(?:$| .*)|:[\w -]+:(?: .*)?$)", re.MULTILINE), ""),
+    (re.compile(r"\s?\[[\w#*.-]{1,40}\]_(?!\w)"), ""),
+    (re.compile(r"(?::[\w:.+-]{1,40}:)?`{1,2}[~!]?([^`<>]{1,300}?)(?:\s*<[^<>`]{1,500}>)?`{1,2}_{0,2}"), r"\1"),
+    (re.compile(r"(?<![\w*])\*{1,2}(?=\S)([^*]{1,500}?)(?<=\S)\*{1,2}(?![\w*])"), r"\1"),
+)
 
 
 def read_plain(path: Path, name: str) -> Iterator[SourceDocument]:
     found = read_decoded(path, name)
     yield text_document(found.text, name, found.left_out)
+
+
+def read_rst(path: Path, name: str) -> Iterator[SourceDocument]:
+    """reStructuredText, as text without the marking."""
+    found = read_decoded(path, name)
+    text = found.text
+    for marking, kept in _RST:
+        text = marking.sub(kept, text)
+    yield text_document(text, name, found.left_out)
 
 
 def text_document(text: str, name: str, left_out: Mapping[str, int] | None = None) -> SourceDocument:

@@ -13,8 +13,7 @@ from tools.ingest.html import read_html
 from tools.ingest.markdown import read_markdown
 from tools.ingest.opendocument import read_odt
 from tools.ingest.pdf import read_pdf
-from tools.ingest.plain import read_plain
-from tools.ingest.restructured import read_rst
+from tools.ingest.plain import read_plain, read_rst
 from tools.ingest.rows import read_csv, read_json, read_jsonl
 from tools.ingest.rtf import read_rtf
 from tools.ingest.slides import read_pptx
