@@ -4,12 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-from conftest import Spawn
 from toys import House, ToyEncoder
 
 from tools.errors import EncoderMismatchError, InputError, StoreFullError
-from tools.ingest.files import find_files
-from tools.ingest.ingest import IngestReport, read_all
 from tools.ingest.limits import LARGEST_TEXT
 from tools.passages import SourceDocument
 
@@ -54,14 +51,6 @@ def test_json_is_read_where_it_is_named_and_not_out_of_a_folder(house: House, fo
     assert house.ingest_files([str(folder / "package.json")], "c").stored == 1
 
 
-def test_doing_it_twice_changes_nothing(house: House, folder: Path) -> None:
-    house.ingest_files([str(folder)], "c")
-    before = house.store.scan(0, 100)
-    report = house.ingest_files([str(folder)], "c")
-    assert (report.stored, report.unchanged, report.passages, report.problems) == (0, 4, 0, [])
-    assert house.store.scan(0, 100) == before
-
-
 def test_a_changed_document_replaces_the_old_one(house: House, folder: Path) -> None:
     house.ingest_files([str(folder)], "c")
     (folder / "bees.txt").write_text("Wasps build with paper.")
@@ -84,29 +73,6 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(house: House, folder:
     assert len(report.problems) == 5
     for name in ("broken.pdf", "broken.docx", "picture.txt", "empty.txt: holds no text", "rows.csv, line 3"):
         assert name in told
-
-
-def test_one_file_that_cannot_be_read(house: House, folder: Path) -> None:
-    report = house.ingest_files([str(folder / "ignored.xyz")], "c")
-    assert report.stored == 0
-    assert "cannot be read" in report.problems[0]
-
-
-@pytest.mark.parametrize("given", ["nowhere", "empty"])
-def test_nothing_to_read(house: House, tmp_path: Path, given: str) -> None:
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=rf"(?:no file or folder|nothing to read in).*{given}"):
-        house.ingest_files([str(tmp_path / given)], "c")
-
-
-def test_files_come_in_a_stable_order(folder: Path) -> None:
-    names = [found.name for found in find_files([str(folder), str(folder / "bees.txt")])]
-    assert names == [f"{folder}/bees.txt", f"{folder}/deep/ants.md", f"{folder}/deep/rows.jsonl"]
-
-
-def test_a_file_given_twice_is_taken_once(house: House, folder: Path) -> None:
-    report = house.ingest_files([str(folder), str(folder / "bees.txt")], "c")
-    assert (report.stored, report.problems) == (4, [])
 
 
 def test_one_id_for_two_texts(house: House) -> None:
@@ -188,42 +154,6 @@ def test_a_full_disk_keeps_what_was_stored(house: House, monkeypatch: pytest.Mon
     assert (report.unchanged, report.stored) == (kept, 400 - kept)
 
 
-KILLED = """
-import sys
-from pathlib import Path
-from toys import House
-from tools.passages import SourceDocument
-house = House(Path(sys.argv[1]))
-def sources():
-    for i in range(1000):
-        yield SourceDocument(f"d{i}", f"Text number {i} says that bees dance. " * 40)
-def told(report):
-    print(report.stored, flush=True)
-house.ingester.ingest(sources(), "c", told)
-print("done", flush=True)
-"""
-
-
-@pytest.mark.slow
-def test_killed_half_way_and_run_again(tmp_path: Path, spawn: Spawn) -> None:
-    process = spawn(KILLED, tmp_path)
-    assert process.stdout is not None
-    for _ in range(3):
-        assert process.stdout.readline().strip().isdigit()
-    process.kill()
-    process.wait()
-    house = House(tmp_path)
-    half = len(house.store.documents("c"))
-    assert 0 < half < 1000
-    again = spawn(KILLED, tmp_path)
-    said, trouble = again.communicate(timeout=60)
-    assert said.endswith("done\n"), trouble
-    passages = [(p.document_id, p.position) for _, p in house.store.scan(0, 100_000)]
-    assert len(passages) == len(set(passages)) == sum(r["passages"] for r in house.store.documents("c"))
-    assert len({d for d, _ in passages}) == 1000
-    assert "d999" in house.find("text number 999")
-
-
 def test_rows_of_two_files_with_the_same_ids_are_kept_apart(house: House, tmp_path: Path) -> None:
     for name, subject in (("rents.csv", "Rents"), ("zoos.csv", "Zoos")):
         (tmp_path / name).write_text(f"id,text\n1,{subject} rise.\n2,{subject} fall.\n")
@@ -257,26 +187,6 @@ def test_a_failed_ingest_leaves_no_empty_collection(house: House, tmp_path: Path
     assert not house.store.has_collection("new")
 
 
-def test_what_is_not_in_its_file_any_more(house: House, folder: Path) -> None:
-    house.ingest_files([str(folder)], "c")
-    (folder / "bees.txt").unlink()
-    rows = folder / "deep" / "rows.jsonl"
-    rows.write_text(rows.read_text().splitlines()[0] + "\n")
-    report = house.ingest_files([str(folder)], "c")
-    held = house.store.read_from("c", [str(folder)])
-    assert {key for key in held if key not in report.seen} == {f"{folder}/bees.txt", f"{rows}#moths"}
-    assert house.store.read_from("c", [str(rows)]).keys() == {f"{rows}#owls", f"{rows}#moths"}
-    assert house.store.read_from("c", [str(folder.parent / "file")]) == {}
-
-
-def test_progress_names_the_file_and_the_total(house: House, folder: Path) -> None:
-    told: list[tuple[str, int, int]] = []
-    report = IngestReport()
-    documents = read_all(find_files([str(folder)]), report, lambda r: told.append((r.reading, r.begun, r.files)))
-    house.ingester.ingest(documents, "c", report=report)
-    assert told[:2] == [(f"{folder}/bees.txt", 1, 3), (f"{folder}/deep/ants.md", 2, 3)]
-
-
 def test_a_document_in_another_language_is_told(house: House, tmp_path: Path) -> None:
     (tmp_path / "tempo.txt").write_text(
         "Das Tempolimit rettet Leben, sagen die einen. Viele Fahrer sind dagegen, weil sie schneller ankommen wollen."
@@ -284,43 +194,6 @@ def test_a_document_in_another_language_is_told(house: House, tmp_path: Path) ->
     assert house.ingest_files([str(tmp_path)], "c").languages == {"de": 1}
     [(_, passage)] = house.store.scan(0, 10)
     assert passage.language == "de"
-
-
-def test_a_file_replaces_no_document_that_came_from_elsewhere(
-    house: House, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    house.ingester.ingest([SourceDocument("bees.txt", "A text that a program sent.")], "c")
-    monkeypatch.chdir(folder)
-    house.ingest_files(["bees.txt"], "c")
-    assert {p.text for _, p in house.store.scan(0, 10)} == {"A text that a program sent.", BEES}
-
-
-def test_rows_whose_ids_changed_are_stored_once(house: House, tmp_path: Path) -> None:
-    table = tmp_path / "t.csv"
-    table.write_text(f"id,text\nk1,{BEES}\nk2,{ANTS}\n")
-    house.ingest_files([str(table)], "c")
-    table.write_text(f"id,text\nk1,{BEES}\nk2,{ANTS}\n,Wasps build with paper.\n")
-    report = house.ingest_files([str(table)], "c")
-    assert (report.stored, report.moved) == (3, 2)
-    assert set(stored(house)) == {f"{table}, row {n}" for n in (1, 2, 3)}
-    table.write_text(f"id,text\nk2,{ANTS}\n,Wasps build with paper.\n")
-    report = house.ingest_files([str(table)], "c")
-    assert (report.stored, report.replaced, report.moved) == (2, 2, 1)
-    assert sorted(stored(house).values()) == [ANTS, "Wasps build with paper."]
-    assert house.find("bees dance") != []
-    assert house.store.changes.removals(0, 10) == []  # both indexes are up to date
-
-
-def test_rows_that_are_gone_are_kept_and_so_are_those_of_a_broken_file(house: House, tmp_path: Path) -> None:
-    table = tmp_path / "t.csv"
-    table.write_text(f"id,text\nk1,{BEES}\nk2,{BEES}\nk3,{ANTS}\n")
-    house.ingest_files([str(table)], "c")
-    table.write_text(f"id,text\nk1,{BEES}\nm3,{ANTS}\nno,bo,dy\n")
-    report = house.ingest_files([str(table)], "c")
-    assert (report.stored, report.unchanged, report.moved, len(stored(house))) == (1, 1, 0, 4)
-    table.write_text(f"id,text\nk1,{BEES}\nn3,{ANTS}\n")
-    assert house.ingest_files([str(table)], "c").moved == 1
-    assert set(stored(house)) - {"k3", "m3"} == {"k1", "k2", "n3"}
 
 
 def test_what_holds_no_text_any_more_is_not_in_its_file_and_what_is_too_long_may_be(
@@ -344,31 +217,3 @@ def test_what_was_left_out_and_the_languages_are_told_of_what_is_unchanged(house
     for unchanged in (0, 1):
         report = house.ingest_files([str(tmp_path)], "c")
         assert (report.unchanged, report.languages, report.left_out) == (unchanged, {"de": 1}, {"code blocks": 1})
-
-
-ROW = SourceDocument("A1", "Bees dance.", key="x.csv#A1")
-GIVEN = SourceDocument("x.csv#A1", "Ants march.")
-
-
-@pytest.mark.parametrize("first", [ROW, GIVEN])
-def test_a_row_and_a_document_whose_id_is_its_key_are_two(house: House, first: SourceDocument) -> None:
-    other = GIVEN if first is ROW else ROW
-    for expected in ((1, 0), (0, 1)):
-        for document in (first, other):
-            report = house.ingester.ingest([document], "c")
-            assert (report.stored, report.unchanged, report.replaced) == (*expected, 0)
-    assert stored(house) == {"A1": "Bees dance.", "x.csv#A1": "Ants march."}
-    changed = house.ingester.ingest([SourceDocument("x.csv#A1", "Ants sleep.")], "c")
-    assert (changed.stored, changed.replaced) == (1, 1)
-    assert house.store.delete_document("c", first.external_id) == 1
-    assert house.ingester.ingest([SourceDocument(other.external_id, "New.", key=other.key)], "c").replaced == 1
-    assert stored(house) == {other.external_id: "New."}
-    assert house.store.delete_document("c", other.external_id) == 1
-
-
-def test_a_file_and_a_document_whose_id_is_its_path_are_two(house: House, folder: Path) -> None:
-    path = f"{folder}/bees.txt"
-    house.ingester.ingest([SourceDocument(path, "A text that a program sent.")], "c")
-    for stored_now in (1, 0):
-        assert house.ingest_files([path], "c").stored == stored_now
-    assert {p.text for _, p in house.store.scan(0, 10)} == {"A text that a program sent.", BEES}

@@ -68,8 +68,6 @@ def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str])
         f"{count(report.stored, 'document')} stored ({count(report.passages, 'passage')}{earlier}), "
         f"{report.unchanged:,} unchanged, in collection '{args.collection}'."
     )
-    if report.moved:
-        print(f"{count(report.moved, 'row')} stored under other ids than before; the old ones are removed.")
     if counts := _counts(report.left_out):
         print(f"Left out: {counts}.")
     if counts := _counts(skipped):
@@ -121,7 +119,6 @@ def _write_report(file: Path, report: IngestReport, skipped: Counter[str], remov
     told = {
         "stored": report.stored,
         "replaced": report.replaced,
-        "moved": report.moved,
         "unchanged": report.unchanged,
         "passages": report.passages,
         "problems": report.problems,

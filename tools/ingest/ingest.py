@@ -13,12 +13,11 @@ from tools.ingest.columns import GUESSED, Columns
 from tools.ingest.cutting import cut_document
 from tools.ingest.documents import printable
 from tools.ingest.files import FoundFile
-from tools.ingest.known import Known
 from tools.ingest.limits import LARGEST_TEXT, USUAL, Limits
 from tools.language.identification import language_of
 from tools.language.sentences import split_sentences
 from tools.passages import PassageText, SourceDocument
-from tools.store.documents import PreparedDocument, content_hash
+from tools.store.documents import KnownDocument, PreparedDocument, content_hash
 from tools.store.hybrid import HybridSearch, passage_text
 from tools.store.store import Store, check_encoder
 
@@ -30,16 +29,14 @@ class IngestReport:
     """What an ingest did, as far as it has come.
 
     problems: what could not be read, and why. notes: what the reader should know of files that were read.
-    replaced: how many of those stored are the new state of one that was stored before. moved: rows that were stored
-    under other ids before. left_out: what the readers did not take over, by its name. languages: documents by their
-    language, where that is known; both also of what is unchanged. seen: the identities of the documents that
-    were read and hold text. reading: the file at hand, the `begun`-th of `files`. broken: the files (whole paths) that
-    could not be read, or not to their end.
+    replaced: how many of those stored are the new state of one that was stored before. left_out: what the readers did
+    not take over, by its name. languages: documents by their language, where that is known; both also of what is
+    unchanged. seen: the identities of the documents that were read and hold text. reading: the file at hand, the
+    `begun`-th of `files`. broken: the files (whole paths) that could not be read, or not to their end.
     """
 
     stored: int = 0
     replaced: int = 0
-    moved: int = 0
     unchanged: int = 0
     passages: int = 0
     problems: list[str] = field(default_factory=list)
@@ -122,24 +119,23 @@ class Ingester:
                     progress(report)
             if pending is not None:
                 pending.result()
-        if moved := known.moved(report.seen, report.broken):
-            self._store.delete_documents(collection, moved)
-            report.moved += len(moved)
         self._search.refresh()
         return report
 
-    def _known(self, collection: str) -> Known:
+    def _known(self, collection: str) -> dict[str, KnownDocument]:
         if not self._store.has_collection(collection):
-            return Known({})
+            return {}
         collection_id, made_by = self._store.collection(collection)
         check_encoder(collection, made_by, self._encoder.name)
-        return Known(self._store.known_documents(collection_id))
+        return self._store.known_documents(collection_id)
 
-    def _changed(self, documents: Iterable[SourceDocument], known: Known, report: IngestReport) -> Iterator["_Cut"]:
+    def _changed(
+        self, documents: Iterable[SourceDocument], known: dict[str, KnownDocument], report: IngestReport
+    ) -> Iterator["_Cut"]:
         """The documents that have to be stored, cut; what is stored as it is now is counted."""
         taken: dict[str, str] = {}
-        for read in documents:
-            document, digest = known.placed(read), content_hash(read)
+        for document in documents:
+            digest = content_hash(document)
             if taken.setdefault(document.identity, digest) != digest:
                 report.problems.append(f"{document.external_id}: this id occurs twice; only the first was taken.")
                 continue
@@ -152,7 +148,7 @@ class Ingester:
                 yield made
             else:
                 continue
-            known.take(document, digest)
+            known[document.identity] = KnownDocument(digest, document.origin, document.language)
             report.seen.add(document.identity)
             report.left_out.update(document.left_out)
             report.languages.update([document.language] if document.language else [])

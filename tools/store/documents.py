@@ -17,12 +17,11 @@ from tools.store.changes import removed
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
     """What tells whether a stored document has changed: the hash of its content, and the file it was read from (empty
-    where it is from none); with its language and the name that people see, where that is not its identity."""
+    where it is from none); with its language."""
 
     content_hash: str
     origin: str
     language: str = ""
-    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
