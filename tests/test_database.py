@@ -1,7 +1,6 @@
 """The SQLite file: its schema, and what happens when it cannot be used."""
 
 import gc
-import os
 import resource
 import sqlite3
 import tempfile
@@ -13,7 +12,7 @@ from conftest import Spawn
 from toys import House
 
 from tools.errors import StoreBusyError, StoreDamagedError, StoreError, StoreFullError
-from tools.store.database import SCHEMA_VERSION, Database, to_wal
+from tools.store.database import SCHEMA_VERSION, Database
 
 TEXT = "Bees dance to tell the others where the flowers are. " * 200
 
@@ -37,32 +36,12 @@ def test_a_new_or_empty_file_gets_the_schema(tmp_path: Path, exists: bool) -> No
         assert db.execute("SELECT COUNT(*) FROM passages").fetchone()[0] == 0
 
 
-def test_opening_again_keeps_what_is_there(tmp_path: Path) -> None:
-    house = House(tmp_path)
-    house.put("c", a=TEXT)
-    before = house.store.scan(0, 100)
-    house.database.close()
-    assert House(tmp_path).store.scan(0, 100) == before
-
-
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     path = tmp_path / "steelman.db"
     path.write_bytes(b"Dear diary, " * 1000)
     with pytest.raises(StoreDamagedError, match="Move the file away"):
         Database(path)
     assert path.read_bytes() == b"Dear diary, " * 1000
-
-
-def test_a_file_damaged_in_the_middle(tmp_path: Path) -> None:
-    house = House(tmp_path)
-    house.put("c", **{f"d{i}": TEXT for i in range(50)})
-    house.database.close()
-    path = tmp_path / "steelman.db"
-    data = bytearray(path.read_bytes())
-    data[8192:] = os.urandom(len(data) - 8192)
-    path.write_bytes(data)
-    with pytest.raises(StoreDamagedError, match="restore a copy"):
-        House(tmp_path).store.scan(0, 1000)
 
 
 @pytest.mark.parametrize("other", [0, 9, 99])
@@ -76,12 +55,6 @@ def test_another_schema(tmp_path: Path, other: int) -> None:
         Database(path)
     assert f"moving {tmp_path} away, or set STEELMAN_DATA_DIR" in str(caught.value.hint)
     assert version(path) == other
-
-
-def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
-    (tmp_path / "data").write_text("not a folder")
-    with pytest.raises(StoreError, match="STEELMAN_DATA_DIR"):
-        Database(tmp_path / "data" / "steelman.db")
 
 
 AS_NOBODY = """
@@ -219,21 +192,6 @@ def test_processes_that_open_a_new_file_at_once(tmp_path: Path, spawn: Spawn) ->
         assert said == "done\n", trouble
 
 
-def test_a_refused_switch_to_write_ahead_logging_is_tried_again(tmp_path: Path) -> None:
-    other = sqlite3.connect(tmp_path / "x.db", isolation_level=None, check_same_thread=False)
-    other.execute("BEGIN EXCLUSIVE")
-    impatient = sqlite3.connect(tmp_path / "x.db", timeout=0)
-    with pytest.raises(sqlite3.OperationalError):
-        impatient.execute("PRAGMA journal_mode = WAL")
-    release = threading.Timer(0.2, other.execute, ("ROLLBACK",))
-    release.start()
-    to_wal(impatient)
-    assert impatient.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
-    release.join()
-    impatient.close()
-    other.close()
-
-
 def test_connections_of_ended_threads_are_closed(tmp_path: Path) -> None:
     database = Database(tmp_path / "x.db")
 
@@ -253,17 +211,3 @@ def test_connections_of_ended_threads_are_closed(tmp_path: Path) -> None:
     assert open_files() <= 4  # SQLite itself keeps one or two for later
     database.close()
     assert open_files() == 0
-
-
-def test_a_transaction_that_fails_is_undone(tmp_path: Path) -> None:
-    database = Database(tmp_path / "x.db")
-    with pytest.raises(sqlite3.ProgrammingError), database.write() as db:
-        db.execute("INSERT INTO meta VALUES ('a', 'b')").execute("SELECT ?", ())
-    with database.read() as db:
-        assert db.execute("SELECT COUNT(*) FROM meta").fetchone()[0] == 0
-
-
-def test_a_mistake_in_the_calling_code_is_not_blamed_on_the_file(tmp_path: Path) -> None:
-    database = Database(tmp_path / "x.db")
-    with pytest.raises(sqlite3.ProgrammingError), database.read() as db:
-        db.execute("SELECT ?", (1, 2))

@@ -14,8 +14,7 @@ from toys import House, ToyEncoder
 
 from tools.errors import EncoderMismatchError, UnknownCollectionError
 from tools.passages import SourceDocument
-from tools.store.changes import EVERYTHING
-from tools.store.hybrid import fuse, passage_text
+from tools.store.hybrid import fuse
 
 BEES = "Bees dance to tell the others where the flowers are."
 ANTS = "Ants march in long lines along the scent of food."
@@ -68,43 +67,12 @@ def test_fusion_by_hand() -> None:
     assert [s for _, s in fused] == pytest.approx([0.0325225, 0.0325225, 0.0158730], abs=1e-7)
 
 
-def test_fusion_with_another_constant() -> None:
-    # k = 0. 7: 1/1 + 1/2 = 1.5; 5: 1/2 + 1/3 = 0.8333; 6: 1/3 + 1/1 = 1.3333.
-    assert fuse([[7, 5, 6], [6, 7, 5]], k=0) == [
-        (7, 1.5),
-        (6, pytest.approx(4 / 3)),
-        (5, pytest.approx(5 / 6)),
-    ]
-
-
-def test_fusion_of_nothing() -> None:
-    assert fuse([]) == fuse([[], []]) == []
-
-
-def test_the_order_of_the_rankings_does_not_matter() -> None:
-    assert fuse([[1, 2], [3, 4]]) == fuse([[3, 4], [1, 2]])
-
-
 # Searching
 
 
 def test_finds_by_words_and_by_meaning(house: House) -> None:
     assert house.find("where bees dance")[0] == "bees"
     assert house.find("marching ant")[0] == "ants"  # by the stem
-
-
-def test_hits_carry_score_and_cosine(house: House) -> None:
-    vector = house.encoder.encode([BEES])[0]
-    best, *rest = house.search.search("bees", vector, ["c"], 5)
-    assert best.cosine == pytest.approx(1.0, abs=1e-3)
-    assert best.score == pytest.approx(2 / 61)  # first in both
-    assert all(hit.cosine < 1 and hit.score < best.score for hit in rest)
-
-
-def test_more_asked_for_than_there_is(house: House) -> None:
-    assert sorted(house.find("bees", k=500)) == ["ants", "bees", "owls"]
-    assert len(house.find("bees", k=2)) == 2
-    assert house.find("bees", k=0) == []
 
 
 def test_copies_do_not_take_the_place_of_other_passages(tmp_path: Path) -> None:
@@ -116,13 +84,6 @@ def test_copies_do_not_take_the_place_of_other_passages(tmp_path: Path) -> None:
     assert sum(name.startswith("copy") for name in found) == 3  # that there are copies is still seen
     assert "other" in found
     assert len(found) == len(set(found)) <= 5
-
-
-def test_an_empty_collection(tmp_path: Path) -> None:
-    house = House(tmp_path)
-    house.store.ensure_collection("c", "toy")
-    assert house.find("bees") == []
-    assert house.find("bees", k=1) == []
 
 
 def test_an_unknown_collection(house: House) -> None:
@@ -158,24 +119,7 @@ def test_other_alphabets_and_accents(house: House) -> None:
         assert [names[i] for i, _ in house.search.lexical.search(query, [collection], 5)] == [name]
 
 
-def test_the_title_counts(tmp_path: Path) -> None:
-    house = House(tmp_path)
-    collection = house.store.ensure_collection("c", "toy")
-    house.store.put(collection, [house.prepared(SourceDocument("a", ANTS, title="On beekeeping"))])
-    house.find("x")
-    assert len(house.search.lexical.search("beekeeping", [collection], 5)) == 1
-    assert passage_text("On beekeeping", ANTS) == f"On beekeeping. {ANTS}"
-    assert passage_text("", ANTS) == ANTS
-
-
 # Keeping up
-
-
-def test_what_was_never_indexed_is_found_by_the_next_process(house: House, tmp_path: Path) -> None:
-    house.find("bees")
-    house.put("c", wasps="Wasps build with paper.")  # and here the process ends, without a refresh
-    house.database.close()
-    assert House(tmp_path).find("wasps paper")[0] == "wasps"
 
 
 def test_deleting_leaves_nothing_in_either_index(house: House, tmp_path: Path) -> None:
@@ -193,45 +137,10 @@ def test_deleting_leaves_nothing_in_either_index(house: House, tmp_path: Path) -
     assert house.find("bees") == ["bees"]
 
 
-def test_a_collection_after_a_deleted_one_keeps_its_own(house: House, tmp_path: Path) -> None:
-    house.put("d", wasps="Wasps build with paper.")
-    house.search.refresh()
-    house.store.delete_collection("d")
-    house.put("d", hornets="Hornets hunt.")
-    house.store.delete_collection("d")
-    house.put("d", moths="Moths fly at night.")
-    assert house.find("moths", "d", k=50) == ["moths"]
-    assert sorted(house.find("bees", k=50)) == ["ants", "bees", "owls"]
-    assert indexed(tmp_path) == (4, 4)
-
-
-def test_deleting_a_collection_is_one_line_for_the_indexes(house: House) -> None:
-    house.search.refresh()
-    house.put("c", **{f"more{i}": f"Text number {i}." for i in range(50)})
-    house.search.refresh()
-    assert house.store.delete_collection("c") == 53
-    assert [r.passage_id for r in house.store.changes.removals(0, 100)] == [EVERYTHING]
-
-
-def test_replacing_leaves_one_of_each(house: House, tmp_path: Path) -> None:
-    house.search.refresh()
-    house.put("c", bees="Bees sleep in winter.")
-    house.search.refresh()
-    house.search.refresh()
-    assert indexed(tmp_path) == (3, 3)
-    assert house.find("bees winter")[0] == "bees"
-
-
 def test_a_deleted_passage_is_no_hit_even_before_the_indexes_know(house: House) -> None:
     house.find("bees")
     house.store.delete_document("c", "bees")
     assert "bees" not in house.find("bees dance")
-
-
-def test_rebuilding_reports_its_progress(house: House) -> None:
-    seen: list[tuple[str, int]] = []
-    house.search.rebuild(lambda name, n: seen.append((name, n)))
-    assert seen == [("dense", 3), ("lexical", 3)]
 
 
 # Another encoder
@@ -280,21 +189,6 @@ class StopsLater(ToyEncoder):
         return super().encode(texts)
 
 
-@pytest.mark.slow
-def test_an_encoding_that_was_interrupted_goes_on_where_it_was(house: House, tmp_path: Path) -> None:
-    house.put("c", **{f"more{i}": f"Text {i} about the honey of bees." for i in range(2500)})
-    with pytest.raises(KeyboardInterrupt):
-        House(tmp_path, StopsLater("other", 2)).search.rebuild()
-    again = House(tmp_path, StopsLater("other", 100))
-    seen: list[tuple[str, int]] = []
-    again.search.rebuild(lambda name, n: seen.append((name, n)))
-    assert [pair for pair in seen if pair[0] == "vectors"] == [("vectors", 503)]
-    ids = [p.id for _, p in again.store.scan(0, 5000)]
-    expected = ToyEncoder("other").encode([p.text for _, p in again.store.scan(0, 5000)])
-    np.testing.assert_allclose(np.stack([again.store.vectors(ids)[i] for i in ids]), expected, atol=1e-3)
-    assert "more2499" in again.find("text 2499")
-
-
 def test_an_encoding_that_went_another_way_meanwhile_begins_again(house: House, tmp_path: Path) -> None:
     house.put("c", **{f"more{i}": f"Text {i} about the honey of bees." for i in range(1500)})
     for name in ("other", "toy", "other"):
@@ -307,43 +201,6 @@ def test_an_encoding_that_went_another_way_meanwhile_begins_again(house: House, 
 
 
 # Processes that end or work at the same time
-
-SEARCH = """
-import sys
-from pathlib import Path
-from toys import House
-house = House(Path(sys.argv[1]))
-print("ready", flush=True)
-n = 0
-while house.find("bees dance")[0] == "bees" and not (Path(sys.argv[1]) / "stop").exists():
-    n += 1
-print("searched", n, "owls" in house.find("owls wait"), house.find("the late hornet")[0], flush=True)
-"""
-
-
-@pytest.mark.slow
-def test_one_process_ingests_while_others_search(house: House, tmp_path: Path, spawn: Spawn) -> None:
-    house.search.refresh()
-    readers = [spawn(SEARCH, tmp_path) for _ in range(2)]
-    for reader in readers:
-        assert reader.stdout is not None
-        assert reader.stdout.readline() == "ready\n"
-    house.store.delete_document("c", "owls")
-    for i in range(4):
-        sources = [SourceDocument(f"{i}-{j}", f"Text {j} of round {i} about the moths.") for j in range(30)]
-        house.ingester.ingest(sources, "c")
-        time.sleep(0.3)  # a writer that never rests would show nothing about readers
-    house.search.rebuild()
-    house.ingester.ingest([SourceDocument("hornet", "The hornet came late.")], "c")
-    (tmp_path / "stop").touch()
-    searched = 0
-    for reader in readers:
-        said, trouble = reader.communicate(timeout=30)
-        word, number, owls, latest = said.split()
-        assert (word, owls, latest) == ("searched", "False", "hornet"), trouble
-        searched += int(number)
-    assert searched > 0
-    assert indexed(tmp_path) == (123, 123)
 
 
 def test_a_long_living_instance_sees_what_another_process_did(house: House, tmp_path: Path, spawn: Spawn) -> None:
@@ -365,15 +222,6 @@ house.search.refresh()
     [(nearest, cosine), *_] = house.search.dense.search(wasps, [collection], 1)
     assert cosine == pytest.approx(1, abs=1e-3)
     assert house.store.passages([nearest])[nearest].document_id == "wasps"
-
-
-def test_two_instances_in_one_process_do_not_share_what_is_stale(house: House, tmp_path: Path) -> None:
-    other = House(tmp_path)
-    assert house.find("bees")[0] == other.find("bees")[0] == "bees"
-    other.search.rebuild()
-    assert house.find("bees dance")[0] == "bees"
-    house.search.rebuild()
-    assert other.find("bees dance")[0] == "bees"
 
 
 def test_threads_search_while_one_ingests(house: House) -> None:

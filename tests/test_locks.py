@@ -34,24 +34,15 @@ def test_readers_share(tmp_path: Path, spawn: Spawn) -> None:
 @pytest.mark.parametrize(("held", "wanted"), [("write", False), ("write", True), ("read", True)])
 def test_a_writer_excludes(tmp_path: Path, spawn: Spawn, held: str, wanted: bool) -> None:
     assert said(spawn(HOLD, tmp_path / "lock", held)) == "held\n"
-    begun, who = time.monotonic(), r"process \d+ \(-c\)" if held == "write" else "another process"
+    begun = time.monotonic()
     with (
-        pytest.raises(StoreBusyError, match=rf"was locked by {who} for \d+ s. Wait for it to end.*nothing is lost"),
+        pytest.raises(
+            StoreBusyError, match=r"was locked by another process for \d+ s. Wait for it to end.*nothing is lost"
+        ),
         index_lock(tmp_path / "lock", exclusive=wanted, timeout=0.2),
     ):
         pass
     assert 0.2 <= time.monotonic() - begun < 2
-
-
-def test_a_waiting_process_gets_it_when_the_other_lets_go(tmp_path: Path, spawn: Spawn) -> None:
-    holder = spawn(HOLD, tmp_path / "lock", "write")
-    assert said(holder) == "held\n"
-    waiting = spawn(HOLD, tmp_path / "lock", "write")
-    assert holder.stdin is not None
-    holder.stdin.write("\n")
-    holder.stdin.flush()
-    assert said(holder) == "let go\n"
-    assert said(waiting) == "held\n"
 
 
 def test_a_killed_process_lets_go(tmp_path: Path, spawn: Spawn) -> None:
@@ -60,22 +51,6 @@ def test_a_killed_process_lets_go(tmp_path: Path, spawn: Spawn) -> None:
     holder.kill()
     holder.wait()
     with index_lock(tmp_path / "lock", exclusive=True, timeout=1):
-        pass
-
-
-def test_threads_of_one_process_exclude_each_other_too(tmp_path: Path) -> None:
-    with (
-        index_lock(tmp_path / "lock", exclusive=True, timeout=1),
-        pytest.raises(StoreBusyError),
-        index_lock(tmp_path / "lock", exclusive=False, timeout=0.1),
-    ):
-        pass
-
-
-def test_it_is_free_after_an_error_inside(tmp_path: Path) -> None:
-    with pytest.raises(KeyError), index_lock(tmp_path / "lock", exclusive=True, timeout=1):
-        raise KeyError
-    with index_lock(tmp_path / "lock", exclusive=True, timeout=0):
         pass
 
 

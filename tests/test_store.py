@@ -1,13 +1,12 @@
 """The store: what is put in is there, what is taken out leaves nothing, and ids are never used twice."""
 
-import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 from toys import House, ToyEncoder
 
-from tools.errors import EncoderMismatchError, StoreError, UnknownCollectionError
+from tools.errors import EncoderMismatchError, UnknownCollectionError
 from tools.passages import PassageText, SourceDocument
 from tools.store.changes import Position
 from tools.store.documents import PreparedDocument, content_hash
@@ -52,14 +51,6 @@ def test_what_was_put_comes_back(house: House) -> None:
     assert [dict(r)["passages"] for r in house.store.documents("c")] == [1]
 
 
-def test_passages_keep_their_order_and_places(house: House) -> None:
-    stored = house.put("c", a=LONG)
-    found = [p for _, p in house.store.scan(0, 100)]
-    assert stored == len(found) > 3
-    assert [p.position for p in found] == list(range(len(found)))
-    assert " ".join(p.text for p in found) == LONG
-
-
 def test_replacing_leaves_no_orphans_and_uses_no_id_again(house: House) -> None:
     house.put("c", a=LONG, b="Bees dance.")
     before = {p.id for _, p in house.store.scan(0, 100)}
@@ -71,15 +62,6 @@ def test_replacing_leaves_no_orphans_and_uses_no_id_again(house: House) -> None:
     assert {i for i, d in after.items() if d == "a"}.isdisjoint(before)
     removed = {r.passage_id for r in house.store.changes.removals(0, 1000)}
     assert removed == before - set(after)
-
-
-def test_ids_are_not_used_again_when_the_newest_are_deleted(house: House) -> None:
-    house.put("c", a="Bees dance.")
-    [(_, old)] = house.store.scan(0, 10)
-    house.store.delete_document("c", "a")
-    house.put("c", b="Ants march.")
-    [(_, new)] = house.store.scan(0, 10)
-    assert new.id > old.id
 
 
 def test_deleting_a_document(house: House) -> None:
@@ -98,15 +80,6 @@ def test_deleting_a_collection_takes_everything_and_only_its_own(house: House) -
     assert counts(house) == {"documents": 1, "passages": 1, "vectors": 1}
     with pytest.raises(UnknownCollectionError, match=r"no collection 'c'.*There are: d.*ingest"):
         house.store.delete_collection("c")
-
-
-def test_a_collection_knows_its_size_and_encoder(house: House) -> None:
-    house.store.ensure_collection("empty", "toy")
-    house.put("c", a=LONG, b="Bees dance.")
-    info = {c.name: (c.encoder, c.documents, c.passages > 3) for c in house.store.collections()}
-    assert info == {"c": ("toy", 2, True), "empty": ("toy", 0, False)}
-    assert house.store.has_collection("c")
-    assert not house.store.has_collection("x")
 
 
 def test_another_encoder_is_refused(house: House) -> None:
@@ -129,28 +102,6 @@ def test_a_failed_put_changes_nothing(house: House) -> None:
     assert house.store.changes.last() == last
 
 
-def test_putting_into_a_collection_that_was_deleted_says_so(house: House) -> None:
-    collection = house.store.ensure_collection("c", "toy")
-    house.store.delete_collection("c")
-    with pytest.raises(StoreError, match="another process changed") as caught:
-        house.store.put(collection, [house.prepared(SourceDocument("a", "Bees dance."))])
-    assert "Move the file away" not in str(caught.value)
-
-
-def test_other_vectors_do_not_bring_back_what_was_deleted(house: House) -> None:
-    house.put("c", a="Bees dance.")
-    [(_, passage)] = house.store.scan(0, 10)
-    house.store.replace_vectors({passage.id: np.ones(32, np.float32), 999: np.ones(32, np.float32)})
-    assert house.store.vectors([passage.id, 999]).keys() == {passage.id}
-    assert house.store.vectors([passage.id])[passage.id].tolist() == [1.0] * 32
-
-
-def test_many_ids_at_once(house: House) -> None:
-    house.put("c", **{f"d{i}": f"Text number {i}." for i in range(1200)})
-    ids = [p.id for _, p in house.store.scan(0, 5000)]
-    assert len(house.store.passages([*ids, 10**9])) == len(house.store.vectors(ids)) == 1200
-
-
 def test_the_hash_changes_with_every_stored_field() -> None:
     plain = SourceDocument("a", "text")
     others = [
@@ -159,13 +110,6 @@ def test_the_hash_changes_with_every_stored_field() -> None:
     ]
     assert len({content_hash(s) for s in [plain, SourceDocument("a", "texts"), *others]}) == 7
     assert content_hash(plain) == content_hash(SourceDocument("b", "text"))
-
-
-def test_notes(house: House) -> None:
-    assert house.store.note("samples") == ""
-    house.store.set_note("samples", "1")
-    house.store.set_note("samples", "2")
-    assert house.store.note("samples") == "2"
 
 
 def test_only_removals_that_every_index_has_applied_are_dropped(house: House) -> None:
@@ -181,17 +125,3 @@ def test_only_removals_that_every_index_has_applied_are_dropped(house: House) ->
     assert house.store.changes.position("lexical") == Position("one", 2, 1)
     assert house.store.changes.last() == (2, 2)
     assert house.store.changes.size() == (0, 2, 2)
-
-
-def test_several_threads_write_and_read(house: House) -> None:
-    def work(name: str) -> None:
-        for i in range(10):
-            house.put("c", **{f"{name}{i}": "Bees dance."})
-            house.store.collections()
-
-    threads = [threading.Thread(target=work, args=(n,)) for n in "abcd"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert counts(house)["documents"] == 40

@@ -1,7 +1,6 @@
 """Passages of web pages: kept with their run, found by ids below zero, copies known, bounded."""
 
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from web_fixtures import prose
 from agent.runs.store import RunStore
 from tools.passages import PassageText, SourceDocument
 from tools.store.database import Database
-from tools.store.documents import PreparedDocument
 from tools.store.store import Store
 from tools.store.web_passages import WEB, WebPage
 
@@ -53,17 +51,6 @@ def test_what_is_kept_comes_back(store: Store) -> None:
     assert store.vectors(ids)[ids[1]].tolist() == [4, 5, 6, 7]
 
 
-def test_ids_of_both_kinds_at_once(store: Store) -> None:
-    collection = store.ensure_collection("c", "e")
-    source = SourceDocument("d", "Mine.")
-    store.put(collection, [PreparedDocument(source, (PassageText("Mine."),), np.ones((1, 4), np.float32))])
-    web = store.web.put("r", [page("https://a.example/1", "Theirs.")]).ids["https://a.example/1"]
-    assert {p.text for p in store.passages([1, *web, -99, 99]).values()} == {"Mine.", "Theirs."}
-    assert set(store.vectors([1, *web, -99])) == {1, *web}
-    assert [(c.name, c.documents, c.passages) for c in store.collections()] == [("c", 1, 1)]
-    assert [p.text for _, p in store.scan(0, 10)] == ["Mine."]
-
-
 def test_a_page_is_kept_once_a_run(store: Store) -> None:
     mine = page("https://a.example/1", "One.", "Two.")
     first = store.web.put("r", [mine, mine])
@@ -72,15 +59,6 @@ def test_a_page_is_kept_once_a_run(store: Store) -> None:
     assert again.ids == first.ids
     assert (first.new, again.new, other.new) == (1, 0, 1)
     assert not set(first.ids[mine.source.url]) & set(other.ids[mine.source.url])
-
-
-def test_another_side_adds_the_passages_that_it_needs(store: Store) -> None:
-    for_it = store.web.put("r", [page("https://a.example/1", "It helps.", "Both.", text="all of it")])
-    against = store.web.put("r", [page("https://a.example/1", "Both.", "It harms.", text="all of it")])
-    [mine], [theirs] = for_it.ids.values(), against.ids.values()
-    assert [store.passages(theirs)[i].text for i in theirs] == ["Both.", "It harms."]
-    assert len({*mine, *theirs}) == 3
-    assert against.new == 0
 
 
 def test_copies_are_of_one_source_whichever_of_their_passages_is_asked_about(store: Store) -> None:
@@ -104,13 +82,6 @@ def test_copies_are_of_one_source_whichever_of_their_passages_is_asked_about(sto
     }
 
 
-def test_copies_of_a_source_without_a_publisher(store: Store) -> None:
-    text = prose(1, sentences=20)
-    pages = [page(f"https://{name}.example/One", text[i : i + 99], text=text) for i, name in enumerate("ab")]
-    store.web.put("r", pages)
-    assert len({p.source for p in store.passages([-1, -2]).values()}) == 1
-
-
 def test_copies_are_looked_for_within_the_run(store: Store) -> None:
     text = prose(1, sentences=20)
     store.web.put("r", [page("https://a.example/1", text, publisher="Alpha")])
@@ -129,41 +100,6 @@ def test_a_deleted_run_takes_its_pages_with_it_and_no_others(database: Database,
         assert [r["run_id"] for r in db.execute("SELECT run_id FROM web_documents")] == ["another"]
     fresh = store.web.put("r", [page("https://a.example/2", "Two.")])
     assert fresh.ids == {"https://a.example/2": [-3]}  # ids are never used again
-
-
-def test_nothing_to_keep(store: Store) -> None:
-    assert store.web.put("r", []).ids == {}
-    assert store.passages([]) == {}
-
-
-def test_a_page_without_passages_is_kept_without_any(store: Store) -> None:
-    kept = store.web.put("r", [page("https://a.example/1")])
-    assert kept.ids == {"https://a.example/1": []}
-
-
-def test_many_enormous_pages_are_kept_quickly_and_hold_up_no_other_writer(database: Database, store: Store) -> None:
-    pages = [page(f"https://a.example/{i}", f"{i}.", text=prose(i, sentences=3000)) for i in range(20)]
-    assert len(pages[0].source.text) > 200_000
-    waited: list[float] = []
-    ended = threading.Event()
-
-    def write() -> None:
-        while not ended.wait(0.01):
-            began = time.monotonic()
-            store.set_note("key", "value")
-            waited.append(time.monotonic() - began)
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    began = time.monotonic()
-    store.web.put("r", pages)
-    seconds = time.monotonic() - began
-    ended.set()
-    writer.join()
-    assert seconds < 3
-    assert max(waited) < 0.5
-    with database.read() as db:
-        assert db.execute("SELECT MAX(LENGTH(text)) FROM web_documents").fetchone()[0] <= 20_000
 
 
 def test_sides_that_put_the_same_pages_at_once(store: Store) -> None:

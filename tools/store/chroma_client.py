@@ -2,8 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
-from ssl import SSLContext
+from collections.abc import Mapping
 from typing import Any
 
 import httpcore
@@ -13,11 +12,10 @@ from chromadb.auth import UserIdentity
 from chromadb.config import Settings
 
 from tools.budget import current_budget
+from tools.net.http import CONNECT_SECONDS
 from tools.net.route import PROXY, proxy_for, refused_by, way_options
 
-CONNECT_SECONDS = 5.0
 _WHOLE = 6  # times the longest silence: a whole request, with thousands of vectors in it
-_PIECE = 1 << 16  # bytes, after which a request that is being sent looks at the time
 
 
 class ServerClient(Client):
@@ -106,15 +104,9 @@ class _Backend(httpcore.NetworkBackend):
         self._inner, self._clock = inner, clock
 
     def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
+        self, host: str, port: int, timeout: float | None = None, *more: Any, **named: Any
     ) -> httpcore.NetworkStream:
-        left = self._clock.left(timeout)
-        return _Stream(self._inner.connect_tcp(host, port, left, local_address, socket_options), self._clock)
+        return _Stream(self._inner.connect_tcp(host, port, self._clock.left(timeout), *more, **named), self._clock)
 
 
 class _Stream(httpcore.NetworkStream):
@@ -125,14 +117,12 @@ class _Stream(httpcore.NetworkStream):
         return self._inner.read(max_bytes, self._clock.left(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        for at in range(0, len(buffer), _PIECE):
-            self._inner.write(buffer[at : at + _PIECE], self._clock.left(timeout))
+        self._inner.write(buffer, self._clock.left(timeout))
 
     def start_tls(
-        self, ssl_context: SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> httpcore.NetworkStream:
-        left = self._clock.left(timeout)
-        return _Stream(self._inner.start_tls(ssl_context, server_hostname, left), self._clock)
+        self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
+    ) -> "_Stream":
+        return _Stream(self._inner.start_tls(ssl_context, server_hostname, self._clock.left(timeout)), self._clock)
 
     def close(self) -> None:
         self._inner.close()

@@ -116,7 +116,7 @@ class Database:
     """Connections to one SQLite file, one a thread; a new file gets its schema.
 
     The file, and the folder if it is made here, are their owner's alone. Raises StoreDamagedError when the file is no
-    SQLite database, or is lost or empty beside what was made from it; StoreError when it has another schema.
+    SQLite database, StoreError when it has another schema.
     """
 
     def __init__(self, path: Path) -> None:
@@ -124,7 +124,6 @@ class Database:
         self._all: dict[threading.Thread, _Connection] = {}
         self._changing = threading.Lock()
         with translated(path):
-            _check_not_lost(path)
             make_private_folder(path.parent)
             keep_private(path)
             try:
@@ -237,24 +236,6 @@ class Database:
 
 def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _check_not_lost(path: Path) -> None:
-    """Raises StoreDamagedError where the file is missing or empty, and what lies beside it was made from one."""
-    if path.exists() and path.stat().st_size:
-        return
-    made = [path.parent / "index" / name / "NUMBER" for name in ("dense", "lexical")]
-    found = ["the indexes in index/"] if any(file.exists() for file in made) else []
-    checkpoints = path.parent / "checkpoints.db"
-    if checkpoints.exists() and checkpoints.stat().st_size:
-        found.append("the runs' checkpoints in checkpoints.db")
-    if found:
-        state = "is empty" if path.exists() else "is missing"
-        raise StoreDamagedError(
-            f"{path} {state}, but {' and '.join(found)} are there: the documents and runs were lost with it.",
-            hint="Restore the file from a backup; or, to begin anew, move index/ and checkpoints.db out of "
-            f"{path.parent}.",
-        )
 
 
 @contextmanager

@@ -5,89 +5,26 @@ import itertools
 import logging
 import shutil
 import sqlite3
-import struct
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tools.errors import StoreError
 from tools.inference.batching import parts
-from tools.passages import Passage
 from tools.store.changes import EVERYTHING
-from tools.store.files import IndexFolder, index_error, is_panic
+from tools.store.index import Entry, IndexFolder, damaged, index_error, is_panic
 
 # Chroma keeps one client for all that name the same path, with what it holds in memory, and keeps it even when it could
 # not be opened; a spelling of its own ('x//', 'x/.', 'x/.//', …) gives every opening a client of its own.
 _SPELLINGS = ("".join("/." if bit == "1" else "//" for bit in f"{n:b}") for n in itertools.count())
 _PART = 2000  # Chroma refuses larger batches than its SQLite build allows
 _GRAPH = {"hnsw": {"space": "cosine"}}
-_DEAD = 1000  # vectors that were removed and may stand in a graph beside as many as are alive
-_HEADER = struct.Struct("<iQQQ")  # how a graph's file begins: version, offset, room for, and number of vectors
-_NEAR = 0.99  # cosine of a stored vector to what it finds first
-_FOUND = 0.8  # of vectors that find themselves, or a copy: the graph of the nearest may miss one
-
-Entry = tuple[int, Passage, NDArray[np.float32]]
-"""Collection id, passage, vector."""
-
-
-class Index(Protocol):
-    """An index made from the store. All its methods are called under its lock, those that change it under the lock of
-    one writer. They raise IndexDamagedError where it may be at fault."""
-
-    name: str
-    survives: bool
-    """Whether a process that ends while it opens the index, or writes to it, does it no harm."""
-
-    def number(self) -> str:
-        """What `set_number` kept last; empty where there is no index."""
-        ...
-
-    def set_number(self, number: str) -> None: ...
-
-    def clear(self) -> None:
-        """Removes all of it; the number goes first."""
-        ...
-
-    def reopen(self) -> None:
-        """Forgets what is held in memory, after another process changed the index."""
-        ...
-
-    def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
-        """Removes (collection id, passage id) pairs, of which `EVERYTHING` may be one, then adds entries.
-
-        Doing so twice changes nothing.
-        """
-        ...
-
-    def count(self) -> int:
-        """How many passages it holds."""
-        ...
-
-    def finds(self, entries: Sequence[Entry]) -> bool:
-        """Whether what is there is found."""
-        ...
-
-    def is_worn(self) -> bool:
-        """Whether it holds more that was removed than what is alive."""
-        ...
-
-
-class VectorIndex(Index, Protocol):
-    """An index that finds passages by their vectors."""
-
-    def search(self, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int) -> list[tuple[int, float]]:
-        """Up to k (passage id, cosine), best first; `vector` has shape (dimensions,) and unit length."""
-        ...
-
-    def close(self) -> None:
-        """Releases files and connections; the next use opens them again."""
-        ...
 
 
 class ChromaIndex(ABC):
@@ -114,6 +51,9 @@ class ChromaIndex(ABC):
                     continue
                 result = collection.query(query_embeddings=vector[np.newaxis], n_results=k, include=["distances"])
                 distances = result["distances"] or [[]]
+                if not result["ids"][0] and collection.count():
+                    lost = ValueError("a search finds nothing of what it holds")
+                    raise damaged(self.name, "of Chroma", lost) from lost
                 found += [(int(i), 1.0 - float(d)) for i, d in zip(result["ids"][0], distances[0], strict=True)]
         return sorted(found, key=lambda hit: (-hit[1], hit[0]))[:k]
 
@@ -140,10 +80,6 @@ class ChromaIndex(ABC):
     def count(self) -> int:
         with self._errors():
             return sum(c.count() for c in self._mine())
-
-    def finds(self, entries: Sequence[Entry]) -> bool:
-        found = [self.search(vector, [collection], 1) for collection, _, vector in entries]
-        return sum(bool(hits) and hits[0][1] >= _NEAR for hits in found) >= _FOUND * len(entries)
 
     def _drop(self, name: str) -> None:
         self._open().delete_collection(name)
@@ -203,12 +139,6 @@ class DenseIndex(ChromaIndex):
         """As `reopen`: there is nothing else to release."""
         self.reopen()
 
-    def is_worn(self) -> bool:
-        """A graph keeps the place of every vector that was ever in it, on disk and in memory, and grows with each
-        document that is replaced."""
-        with self._errors():
-            return any(self._places(c) > 2 * c.count() + _DEAD for c in self._mine())
-
     def _mine(self) -> list[Any]:
         return list(self._open().list_collections())
 
@@ -232,26 +162,14 @@ class DenseIndex(ChromaIndex):
     def _part(self, width: int) -> int:
         return _PART
 
-    def _places(self, collection: Any) -> int:
-        """Vectors, dead ones too, in the graph of a collection as it was last written; 0 where it was not yet."""
-        places = 0
-        for segment in self._segments("WHERE collection = ? AND scope = 'VECTOR'", str(collection.id)):
-            with contextlib.suppress(OSError, struct.error):
-                places += _HEADER.unpack_from((self._files / segment / "header.bin").read_bytes())[3]
-        return places
-
     def _drop(self, name: str) -> None:
         """Chroma leaves the vector files of a deleted collection behind."""
         super()._drop(name)
-        alive = self._segments("")
+        with contextlib.closing(sqlite3.connect(self._files / "chroma.sqlite3")) as db:
+            alive = {row[0] for row in db.execute("SELECT id FROM segments")}
         for folder in self._files.iterdir():
             if folder.is_dir() and folder.name not in alive:
                 shutil.rmtree(folder)
-
-    def _segments(self, which: str, *values: str) -> set[str]:
-        """The folders of vector files that Chroma knows."""
-        with contextlib.closing(sqlite3.connect(self._files / "chroma.sqlite3")) as db:
-            return {row[0] for row in db.execute(f"SELECT id FROM segments {which}", values)}
 
 
 def silence_telemetry() -> None:

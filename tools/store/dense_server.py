@@ -21,7 +21,7 @@ from tools.errors import ProviderDownError, SettingsError, SteelmanError
 from tools.net.causes import cause
 from tools.net.http import is_local, status_error, without_login
 from tools.store.dense import ChromaIndex, silence_telemetry
-from tools.store.files import damaged, is_outside
+from tools.store.index import damaged, is_outside
 
 _FLOATS = 1_000_000  # of one request: servers refuse bodies of some tens of megabytes
 _PAGE = 100
@@ -72,10 +72,6 @@ class DenseServer(ChromaIndex):
             for collection in self._mine():
                 self._drop(collection.name)
 
-    def is_worn(self) -> bool:
-        """Never: what the server's graphs hold is not seen from here."""
-        return False
-
     def reopen(self) -> None:
         """Nothing of the index is held here; the server knows what another process wrote."""
 
@@ -100,7 +96,10 @@ class DenseServer(ChromaIndex):
         with self._opening:
             if self._client is None:
                 self._check()
-                self._client = self._connect()
+                from tools.store.chroma_client import ServerClient
+
+                silence_telemetry()
+                self._client = ServerClient(self.address, self._headers, self._seconds)
             return self._client
 
     def _check(self) -> None:
@@ -119,12 +118,6 @@ class DenseServer(ChromaIndex):
             )
         if not response.is_success:
             raise status_error(f"the Chroma server at {self._shown}", response.status_code, response.content)
-
-    def _connect(self) -> Any:
-        from tools.store.chroma_client import ServerClient
-
-        silence_telemetry()
-        return ServerClient(self.address, self._headers, self._seconds)
 
     def _errors(self) -> AbstractContextManager[None]:
         return _ServerErrors(self._shown)

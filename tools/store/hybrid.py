@@ -13,7 +13,8 @@ from tools.errors import EncoderMismatchError
 from tools.inference.encoders.encoder import Encoder
 from tools.inference.encoders.sentences import encode_with_sentences
 from tools.language.sentences import split_sentences
-from tools.store.dense import DenseIndex, VectorIndex
+from tools.store.dense import DenseIndex
+from tools.store.index import VectorIndex
 from tools.store.lexical import LexicalIndex
 from tools.store.store import Store, check_encoder
 from tools.store.upkeep import BATCH, Progress, Upkeep, patience, read_all
@@ -133,8 +134,8 @@ class HybridSearch:
     def refresh(self, progress: Progress = lambda *_: None) -> None:
         """Brings both indexes up to date with the store; makes them where they are missing or damaged."""
         for upkeep in self._upkeeps:
-            with upkeep.locked(time.monotonic() + patience()) as tell:
-                upkeep.bring_up_to_date(tell, progress)
+            with upkeep.locked(time.monotonic() + patience()):
+                upkeep.bring_up_to_date(progress)
 
     def condition(self) -> list[str]:
         """What is not as it should be with the indexes, in words; a glance, which opens and waits for nothing."""
@@ -146,12 +147,11 @@ class HybridSearch:
         Passages that have no vectors of their sentences get them at last, when the indexes can be searched again.
         """
         for upkeep in self._upkeeps:
-            with upkeep.locked(time.monotonic() + patience()) as tell:
-                tell(f"making the {upkeep.name} index again")
+            with upkeep.locked(time.monotonic() + patience()):
                 upkeep.begin_again()  # were the process to end on the way, it would not hold the old vectors
                 if upkeep.name == self.dense.name:
                     self._reencode(progress)
-                upkeep.bring_up_to_date(tell, progress)
+                upkeep.bring_up_to_date(progress)
         if self.keeps_sentences:
             self._encode_sentences(progress)
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from tools.errors import StoreError
 from tools.language.words import analyzer
 from tools.store.changes import EVERYTHING
-from tools.store.dense import Entry
-from tools.store.files import IndexFolder, index_error, is_panic
+from tools.store.index import Entry, IndexFolder, index_error, is_panic
 
 if TYPE_CHECKING:
     from tantivy import Index, Query, Schema, Searcher
@@ -47,18 +46,6 @@ class LexicalIndex:
     def count(self) -> int:
         with self._errors():
             return int(self._searcher().num_docs)
-
-    def finds(self, entries: Sequence[Entry]) -> bool:
-        from tantivy import Query
-
-        with self._errors():
-            searcher, ids = self._searcher(), [p.id for _, p, _ in entries]
-            hits = searcher.search(Query.term_set_query(_schema(), "id", ids), len(ids) + 1).hits
-            return sorted(int(searcher.doc(address)["id"][0]) for _, address in hits) == sorted(ids)
-
-    def is_worn(self) -> bool:
-        """Never: merging leaves behind what was removed."""
-        return False
 
     def _searcher(self) -> "Searcher":
         index = self._open()

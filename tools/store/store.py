@@ -226,14 +226,6 @@ class Store:
         query = f"{columns} WHERE p.id > ? ORDER BY p.id LIMIT ?"
         return [(collection, Passage(*row)) for collection, *row in self._db.rows(query, (after, limit))]
 
-    def sample(self, count: int, up_to: int) -> list[tuple[int, Passage, NDArray[np.float32]]]:
-        """(Collection id, passage, vector) of about so many passages from all over, none with an id above `up_to`."""
-        step = max(1, up_to // count)
-        batches = [self.scan(after, 1) for after in range(0, up_to, step)]
-        found = {p.id: (c, p) for batch in batches for c, p in batch if p.id <= up_to}
-        vectors = self.vectors(found)
-        return [(c, p, vectors[i]) for i, (c, p) in found.items() if i in vectors]
-
     def replace_vectors(self, vectors: dict[int, NDArray[np.float32]]) -> None:
         """Other vectors for stored passages; one that was deleted in the meantime stays deleted."""
         with self._db.write() as db:

@@ -2,8 +2,8 @@
 
 An index carries the number of the last change that it holds, and a mark lies beside it while it is opened or written.
 It is removed and filled again from the vectors in the store, under its lock, and told, where a mark was left behind,
-the number is not the store's, the passages are another count or are not found, or the index itself raises an error. A
-full disk, a lock that is not had, a server that cannot be reached and a deadline remove nothing.
+the number is not the store's, the passages are another count, or the index itself raises an error. A full disk, a lock
+that is not had, a server that cannot be reached and a deadline remove nothing.
 """
 
 import logging
@@ -18,26 +18,20 @@ from tools.budget import current_budget, current_log
 from tools.disk import disk_errors, keep_folder_private, sync_folder
 from tools.errors import IndexDamagedError, StoreBusyError
 from tools.store.changes import Position
-from tools.store.dense import Entry, Index
-from tools.store.files import damaged
-from tools.store.locks import index_lock, writer
+from tools.store.index import Index, damaged
+from tools.store.locks import index_lock
 from tools.store.store import Store
 
 T = TypeVar("T")
 Progress = Callable[[str, int], None]
 """Called with an index's name and the number of passages that it has just taken in."""
-Tell = Callable[[str], None]
-"""Tells those who wait for the lock what takes so long."""
 
 BATCH = 1000
 _LOG = logging.getLogger("steelman.store")
-_TOLD_EVERY = 20_000  # passages
 _LOCK_SECONDS = 60.0
 _WAITED = 5.0  # seconds after which a search does without an index that another process works on
-_STILL = 60.0  # seconds within which the next search waits no longer than for a moment
-_MOMENT = 0.3
-_MARGIN = 0.5  # seconds of a run's time that are left to say whom it waited for
-_ASKED = 20  # passages that an index has to find when it is opened
+_STILL, _MOMENT = 60.0, 0.3  # seconds within which the next search waits no longer than for a moment
+_MARGIN = 0.5  # seconds of a run's time that are left to say that it waited
 
 
 class Upkeep:
@@ -66,30 +60,29 @@ class Upkeep:
                         if failed:
                             raise _hopeless(exc) from exc
                         failed = position, exc
-            with self.locked(until) as tell:
+            with self.locked(until):
                 if failed and self._changes.position(self.name) == failed[0]:
-                    self._make_again(str(failed[1].__cause__ or failed[1]), tell)
-                self.bring_up_to_date(tell)
+                    self._make_again(failed[1])
+                self.bring_up_to_date()
 
     @contextmanager
-    def locked(self, until: float, *, exclusive: bool = True) -> Iterator[Tell]:
+    def locked(self, until: float, *, exclusive: bool = True) -> Iterator[None]:
         """The index's lock, as its only writer unless `exclusive` is off."""
         with disk_errors(self._lock):
             keep_folder_private(self._lock.parent)
-        patience = max(0.0, until - time.monotonic())
-        with index_lock(self._lock, exclusive=exclusive, timeout=patience) as tell:
-            yield tell
+        with index_lock(self._lock, exclusive=exclusive, timeout=max(0.0, until - time.monotonic())):
+            yield
 
-    def bring_up_to_date(self, tell: Tell, progress: Progress = lambda *_: None) -> None:
+    def bring_up_to_date(self, progress: Progress = lambda *_: None) -> None:
         """Has the index hold what the store does, under the lock that is held."""
         if self._changes.position(self.name) is None:
             self.begin_again()
         elif why := self._doubt():
-            self._make_again(why, tell)
+            self._make_again(why)
         try:
             self._follow(progress)
         except IndexDamagedError as exc:
-            self._make_again(str(exc.__cause__ or exc), tell)
+            self._make_again(exc)
             try:
                 self._follow(progress)
             except IndexDamagedError as again:
@@ -109,13 +102,10 @@ class Upkeep:
 
     def condition(self) -> str:
         """What is not as it should be, in words; a glance, which opens and waits for nothing."""
-        try:
-            with self.locked(0.0, exclusive=False):
-                why = self._doubt() if self._changes.position(self.name) else ""
-        except StoreBusyError:
-            who = writer(self._lock)
-            return f"The {self.name} index is locked by {who}." if "which is" in who else ""
-        return f"The {self.name} index is in doubt ({why}); the next search makes it again." if why else ""
+        with suppress(StoreBusyError), self.locked(0.0, exclusive=False):
+            if self._changes.position(self.name) and (why := self._doubt()):
+                return f"The {self.name} index is in doubt ({why}); the next search makes it again."
+        return ""
 
     # Whether it can be used
 
@@ -153,35 +143,28 @@ class Upkeep:
 
     def _follow(self, progress: Progress) -> None:
         """Opens the index where it was changed elsewhere, puts in and takes out what the store did since, and compares
-        the two. Raises IndexDamagedError."""
+        the two counts. Raises IndexDamagedError."""
         position = self._changes.position(self.name)
         assert position is not None  # made by now
         if position == self._opened and (position.passage, position.removal) == self._changes.last():
             return
         with self._marked():
-            if opening := position != self._opened:
+            if position != self._opened:
                 self._index.reopen()
             self._opened = None
             at = self._remove(self._add(position, progress), progress)
-            if at.removal > position.removal and self._index.is_worn():
-                _LOG.info("The %s index holds more that was removed than what is stored: it is made again.", self.name)
-                self.begin_again()
-            else:
-                self._compare(at, opening=opening)
-                self._opened = at
-        if self._opened is None:
-            self._follow(progress)
+            passages, *last = self._changes.size()
+            if [at.passage, at.removal] == last and (count := self._index.count()) != passages:
+                wrong = ValueError(f"it holds {count} passages instead of {passages}")
+                raise damaged(self.name, f"in {self._lock.parent}", wrong) from wrong
+            self._opened = at
 
     def _add(self, position: Position, progress: Progress) -> Position:
         _, last, _ = self._changes.size()
-        taken = 0
         while batch := self._store.scan(position.passage, BATCH):
             vectors = self._store.vectors(p.id for _, p in batch)
             self._index.apply([(c, p, vectors[p.id]) for c, p in batch if p.id in vectors], [])
             position = self._reach(Position(position.making, batch[-1][1].id, position.removal))
-            if (taken + len(batch)) // _TOLD_EVERY > taken // _TOLD_EVERY:
-                _LOG.info("The %s index has taken in %d passages.", self.name, taken + len(batch))
-            taken += len(batch)
             progress(self.name, len(batch))
         if last > position.passage:  # the last ones are gone again
             position = self._reach(Position(position.making, last, position.removal))
@@ -204,27 +187,11 @@ class Upkeep:
             raise
         return position
 
-    def _compare(self, position: Position, *, opening: bool) -> None:
-        """Raises IndexDamagedError where the index holds more or fewer passages than the store, or, when it was opened,
-        does not find what it holds."""
-        passages, *last = self._changes.size()
-        trouble = ""
-        if [position.passage, position.removal] == last and (count := self._index.count()) != passages:
-            trouble = f"it holds {count} passages instead of {passages}"
-        elif opening and not self._index.finds(self._known(position)):
-            trouble = "a search for what it holds does not find that"
-        if trouble:
-            raise damaged(self.name, f"in {self._lock.parent}", cause := ValueError(trouble)) from cause
-
-    def _known(self, position: Position) -> list[Entry]:
-        """Some passages that the index has to hold."""
-        return self._store.sample(_ASKED, position.passage)
-
-    def _make_again(self, why: str, tell: Tell) -> None:
+    def _make_again(self, why: str | IndexDamagedError) -> None:
         """Begins the index anew and tells so; `bring_up_to_date` fills it."""
-        _LOG.warning("The %s index is damaged (%s). It is made again from the store.", self.name, why)
-        current_log().note("scope", f"The {self.name} index was damaged ({why}) and was made again from the store.")
-        tell(f"making the {self.name} index again")
+        told = str(why.__cause__ or why) if isinstance(why, IndexDamagedError) else why
+        _LOG.warning("The %s index is damaged (%s). It is made again from the store.", self.name, told)
+        current_log().note("scope", f"The {self.name} index was damaged ({told}) and was made again from the store.")
         self.begin_again()
 
 
@@ -241,7 +208,6 @@ def read_all(
         waits = _MOMENT if now - upkeep.missed_at < _STILL else _WAITED
         with suppress(StoreBusyError):
             found[upkeep.name] = upkeep.read(searches[upkeep.name], min(now + waits, (now + until) / 2))
-            upkeep.missed_at = -_STILL
     if needed and not found:
         found[wanted[-1].name] = wanted[-1].read(searches[wanted[-1].name], until)
     for upkeep in wanted:
@@ -253,7 +219,7 @@ def read_all(
 
 
 def patience() -> float:
-    """Seconds to wait for a lock: less than what a run has left, so that it can say whom it waited for."""
+    """Seconds to wait for a lock: less than what a run has left, so that it can say that it waited."""
     return max(_MARGIN / 10, min(_LOCK_SECONDS, current_budget().seconds_left() - _MARGIN))
 
 

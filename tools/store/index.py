@@ -1,13 +1,21 @@
-"""The folder of an index on this machine, with the number of the last change that it holds."""
+"""What an index made from the store is; the folder of one on this machine; and whose fault a failure of it is."""
 
 import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tools.disk import disk_errors, full_error
 from tools.errors import IndexDamagedError, StoreError
+from tools.passages import Passage
 
-NUMBER = "NUMBER"
+Entry = tuple[int, Passage, NDArray[np.float32]]
+"""Collection id, passage, vector."""
+
 _FULL = ("No space left", "disk is full", "Disk quota")
 _ROOM = 5_000_000  # bytes
 _OUTSIDE = (
@@ -17,23 +25,68 @@ _OUTSIDE = (
 """Words for what is wrong with the machine, or with who asks, and not with the files."""
 
 
+class Index(Protocol):
+    """An index made from the store. All its methods are called under its lock, those that change it under the lock of
+    one writer. They raise IndexDamagedError where it may be at fault."""
+
+    name: str
+    survives: bool
+    """Whether a process that ends while it opens the index, or writes to it, does it no harm."""
+
+    def number(self) -> str:
+        """What `set_number` kept last; empty where there is no index."""
+        ...
+
+    def set_number(self, number: str) -> None: ...
+
+    def clear(self) -> None:
+        """Removes all of it; the number goes first."""
+        ...
+
+    def reopen(self) -> None:
+        """Forgets what is held in memory, after another process changed the index."""
+        ...
+
+    def apply(self, adds: Sequence[Entry], removes: Sequence[tuple[int, int]]) -> None:
+        """Removes (collection id, passage id) pairs, of which `EVERYTHING` may be one, then adds entries.
+
+        Doing so twice changes nothing.
+        """
+        ...
+
+    def count(self) -> int:
+        """How many passages it holds."""
+        ...
+
+
+class VectorIndex(Index, Protocol):
+    """An index that finds passages by their vectors."""
+
+    def search(self, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int) -> list[tuple[int, float]]:
+        """Up to k (passage id, cosine), best first; `vector` has shape (dimensions,) and unit length."""
+        ...
+
+    def close(self) -> None:
+        """Releases files and connections; the next use opens them again."""
+        ...
+
+
 class IndexFolder:
-    """The files of an index, which are removed and made again as a whole."""
+    """The files of an index with the number of the last change that they hold; they are removed as a whole."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._number = folder / "NUMBER"
 
     def number(self) -> str:
-        """What `set_number` kept last; empty where there is nothing."""
         with disk_errors(self.folder):
-            file = self.folder / NUMBER
-            return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+            return self._number.read_text(encoding="utf-8", errors="replace") if self._number.is_file() else ""
 
     def set_number(self, number: str) -> None:
         """In its place, so that a full disk does not refuse it; a process that ends on the way leaves its mark."""
         with disk_errors(self.folder):
-            (self.folder / NUMBER).touch()
-            with (self.folder / NUMBER).open("r+") as file:
+            self._number.touch()
+            with self._number.open("r+") as file:
                 file.write(number)
                 file.truncate()
 
