@@ -15,9 +15,9 @@ from tools.ingest.ingest import Ingester, IngestReport, read_all
 from tools.language.sentences import split_sentences
 from tools.passages import SourceDocument
 from tools.store.database import Database
-from tools.store.index import VectorIndex
 from tools.store.documents import PreparedDocument
 from tools.store.hybrid import HybridSearch
+from tools.store.index import VectorIndex
 from tools.store.store import Store
 
 
