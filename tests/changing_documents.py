@@ -56,7 +56,7 @@ async def answered_while_documents_change(
         server.on(STAGES["frame"], FRAMED).on(STAGES["expand"], SIDES).on(STAGES["write"], written)
         chat = {"openai_base_url": server.url, "model": "test-model", "openai_api_key": "sk"}
         if providers == "embedded":
-            patch.setattr("tools.inference.judges.embedded.load_judge", lambda _: ChangingJudge())
+            patch.setattr("tools.inference.judges.embedded.load_judge", lambda: ChangingJudge())
         settings = load_settings(judge="embedded", **(chat if providers == "chat" else {}))
         async with Runs(settings) as runs:
             options = RunOptions.of(deadline_seconds=30, max_rounds=0, collections=(SAMPLES,))

@@ -20,7 +20,6 @@ from search_servers import SearchServer  # noqa: E402
 from web_server import WebServer  # noqa: E402
 
 from tools.inference.encoders.encoder import MiniLM, load_encoder  # noqa: E402
-from tools.store.locks import index_lock  # noqa: E402
 
 _VENDORS = (
     *("STEELMAN_", "OPENAI_", "ANTHROPIC_", "AZURE_", "GOOGLE_", "GEMINI_", "MISTRAL_", "COHERE_", "GROQ_", "VLLM_"),
@@ -128,25 +127,24 @@ def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def models_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache folder with the encoder built; the workers of a parallel run share one."""
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache folder that tests share: what a model said of a text is computed once; so do a parallel run's workers."""
     base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "models"
-    with index_lock(shared / "lock", exclusive=True, timeout=100):
-        load_encoder(shared)
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
+    shared.mkdir(exist_ok=True)
     return shared
 
 
 @pytest.fixture(scope="session")
-def encoder(models_dir: Path) -> MiniLM:
-    return load_encoder(models_dir)
+def encoder() -> MiniLM:
+    return load_encoder()
 
 
 @pytest.fixture
-def built_models(models_dir: Path, tmp_path: Path) -> None:
-    """The data folder that STEELMAN_DATA_DIR names, in which the models are built that any test had built."""
+def cached(shared_cache: Path, tmp_path: Path) -> None:
+    """The data folder that STEELMAN_DATA_DIR names, whose cache is the shared one."""
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "cache").symlink_to(models_dir, target_is_directory=True)
+    (tmp_path / "data" / "cache").symlink_to(shared_cache, target_is_directory=True)
 
 
 @pytest.fixture

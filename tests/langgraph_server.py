@@ -42,13 +42,13 @@ class DevServer:
 
 
 @contextmanager
-def dev_server(base: Path, models_dir: Path, **variables: str) -> Iterator[DevServer]:
+def dev_server(base: Path, shared_cache: Path, **variables: str) -> Iterator[DevServer]:
     """The server as `make studio` starts it, with more variables, over a data folder in `base`. Skips without it."""
     if not LANGGRAPH.exists():
         pytest.skip("langgraph-cli is not installed; `make test-all` does that")
     data, port, log = base / "data", free_port(), base / "log"
     data.mkdir()
-    (data / "cache").symlink_to(models_dir, target_is_directory=True)
+    (data / "cache").symlink_to(shared_cache, target_is_directory=True)
     with _recording_proxy() as (proxy, asked):
         environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | QUIET
         environment |= dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), proxy)

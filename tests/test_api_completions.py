@@ -36,7 +36,6 @@ from api.completions.problems import OpenAIProblems
 from api.problems import ProblemError
 from evals.benchmarks.instant import InstantExpander
 from tools.errors import ProviderError
-from tools.ingest.ingest import Ingester
 from tools.store.database import Database
 from tools.store.store import Store
 
@@ -514,13 +513,13 @@ def test_the_documented_lines_work(settings: Settings, capsys: pytest.CaptureFix
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_the_embedded_providers_answer_from_the_samples(models_dir: Path, tmp_path: Path) -> None:
+def test_the_embedded_providers_answer_from_the_samples(shared_cache: Path, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "cache").symlink_to(models_dir, target_is_directory=True)
+    (tmp_path / "data" / "cache").symlink_to(shared_cache, target_is_directory=True)
     with closing(Database(load_settings().database_path)) as database:
         store = Store(database)
         search = build_providers(load_settings(), store).search
-        index_samples(store, Ingester(store, search, search.encoder), search.encoder.name)
+        index_samples(store, search)
     with api(load_settings(), build_providers) as address, client(address) as llm:
         first = ask(llm, said("user", "Should schools ban smartphones?"))
         content = first.choices[0].message.content

@@ -26,14 +26,6 @@ NOWHERE = "127.0.0.1:9"
 SECRET = "very-secret"
 
 
-@pytest.fixture
-def models(settings: Settings, models_dir: Path) -> None:
-    """The real models, built already, beside what the instant providers keep."""
-    settings.cache_dir.mkdir(exist_ok=True)
-    for file in models_dir.glob("*.onnx"):
-        (settings.cache_dir / file.name).symlink_to(file)
-
-
 def findings(settings: Settings, **how: Any) -> dict[str, Finding]:
     return {part.name: examine(part) for part in parts(settings, **how)}
 
@@ -112,7 +104,6 @@ async def test_it_looks_at_what_the_open_door_holds_while_a_run_goes_on(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("models")
 async def test_the_door_works_on_after_a_checkup_that_opened_everything_for_itself(settings: Settings) -> None:
     async with door(settings) as runs:
         found = await asyncio.to_thread(findings, settings)
@@ -124,7 +115,7 @@ async def test_the_door_works_on_after_a_checkup_that_opened_everything_for_itse
 
 @pytest.mark.slow
 def test_it_loads_no_second_copy_of_the_real_models(
-    models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import onnxruntime
 
@@ -137,7 +128,7 @@ def test_it_loads_no_second_copy_of_the_real_models(
 
     monkeypatch.setattr(onnxruntime, "InferenceSession", counted)
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "cache").symlink_to(models_dir, target_is_directory=True)
+    (tmp_path / "data" / "cache").symlink_to(shared_cache, target_is_directory=True)
     settings = Settings(data_dir=tmp_path / "data")
     opened, end = Future[Runs](), threading.Event()
     thread = threading.Thread(target=asyncio.run, args=(_keep_open(settings, opened, end),))
@@ -170,7 +161,7 @@ async def _keep_open(settings: Settings, opened: "Future[Runs]", end: threading.
 # No secret is told
 
 
-@pytest.mark.usefixtures("quick_retries", "models")
+@pytest.mark.usefixtures("quick_retries")
 @pytest.mark.parametrize(
     ("changes", "part"),
     [
@@ -233,7 +224,6 @@ def test_by_itself_every_stage_is_embedded_and_the_web_is_off() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("models")
 def test_it_names_what_the_agent_itself_builds(settings: Settings) -> None:
     changed = load_settings(
         data_dir=settings.data_dir,

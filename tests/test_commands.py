@@ -37,12 +37,12 @@ Cli = Callable[..., "tuple[int, str, str]"]
 
 @pytest.fixture
 def cli(
-    settings: Settings, models_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    settings: Settings, shared_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Cli:
     """Runs a command in this process, over instant providers; returns status, output and error output."""
     monkeypatch.setattr(session, "Runs", partial(Runs, build=build()))
     monkeypatch.setattr("agent.runs.parts.index_samples", lambda *_: None)  # the instant collection stands in for them
-    (settings.data_dir / "cache").symlink_to(models_dir)
+    (settings.data_dir / "cache").symlink_to(shared_cache)
     # A server that another test had in this process leaves a handler, which would tell all once more.
     handlers = [handler for handler in logging.root.handlers if type(handler) is not logging.StreamHandler]
     monkeypatch.setattr(logging.root, "handlers", handlers)

@@ -26,10 +26,10 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def data(monkeypatch: pytest.MonkeyPatch, models_dir: Path, tmp_path: Path) -> None:
+def data(monkeypatch: pytest.MonkeyPatch, shared_cache: Path, tmp_path: Path) -> None:
     """A data folder with the models built."""
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "cache").symlink_to(models_dir, target_is_directory=True)
+    (tmp_path / "data" / "cache").symlink_to(shared_cache, target_is_directory=True)
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:

@@ -186,10 +186,10 @@ def test_nothing_to_encode_and_many_threads(bert: str) -> None:
 @slow
 def test_the_embedded_encoders_weights(encoder: Any) -> None:
     """The same weights in PyTorch and as the int8 graph agree, which also shows that a real model loads."""
-    from tools.inference.encoders.encoder import minilm_recipe
+    from evals.training.model import minilm_folder
 
     assert np.array_equal(encoder.encode_queries(TEXTS), encoder.encode(TEXTS))
-    ours = TransformersEncoder(str(minilm_recipe().weights.parent), device="cpu")
+    ours = TransformersEncoder(str(minilm_folder()), device="cpu")
     assert ours.dimensions == encoder.dimensions
     assert np.sum(ours.encode(TEXTS[:2]) * encoder.encode(TEXTS[:2]), axis=1).min() > 0.98
 

@@ -69,7 +69,7 @@ def arguments(folder: Path, *more: str) -> argparse.Namespace:
     return parser.parse_args(["--data", str(folder), "--json", *more])
 
 
-def test_nothing_is_overwritten(tmp_path: Path, built_models: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_overwritten(tmp_path: Path, cached: None, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write(tmp_path / "set", BARGES)
     mine = tmp_path / "mine.jsonl"
     mine.write_text("mine")
@@ -86,7 +86,7 @@ def test_perspectives_need_a_chat_model(tmp_path: Path) -> None:
 
 def test_a_models_perspectives_are_measured_and_its_failures_named(
     tmp_path: Path,
-    built_models: None,
+    cached: None,
     server: ModelServer,
     monkeypatch: pytest.MonkeyPatch,
     quick_retries: None,

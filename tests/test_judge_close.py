@@ -13,7 +13,6 @@ from tools.inference.judges import close
 from tools.inference.judges.close import as_read, swapped
 from tools.inference.judges.embedded import EmbeddedJudge, load_judge
 from tools.inference.judges.judge import CloseJudge, Pair
-from tools.inference.onnx.packed import files_of
 
 CLAIM, DENIAL = "Ferries should be free.", "Ferries should not be free."
 FOR = "Ferries should be free because islanders have no other road to school, work and hospital."
@@ -23,8 +22,8 @@ PAIRS = [Pair(CLAIM, text, DENIAL) for text in (FOR, AGAINST, NEITHER)]
 
 
 @pytest.fixture(scope="module")
-def judge(models_dir: Path) -> EmbeddedJudge:
-    return load_judge(models_dir)
+def judge() -> EmbeddedJudge:
+    return load_judge()
 
 
 def test_plain_support_and_opposition(judge: EmbeddedJudge) -> None:
@@ -74,9 +73,7 @@ def test_long_texts_and_statements_without_a_contrary(judge: EmbeddedJudge) -> N
     assert found[1, 0] > found[1, 1]
 
 
-def test_its_files_are_small_enough_and_belong_together() -> None:
-    assert sum(file.stat().st_size for file in files_of(close.FOLDER)) < 40e6
-    assert max(file.stat().st_size for file in files_of(close.FOLDER)) < 25e6
+def test_its_words_belong_to_it() -> None:
     words = json.loads((close.FOLDER / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
     assert sorted(words.values()) == list(range(len(words)))
 
@@ -90,26 +87,25 @@ def test_what_every_load_is_compared_with_would_show_a_wrong_build() -> None:
 def test_a_missing_or_damaged_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(close, "FOLDER", tmp_path / "none")
     with pytest.raises(ModelError, match="missing"):
-        close.load_close_model(tmp_path / "cache")
+        close.load_close_model()
     folder = tmp_path / "damaged"
     folder.mkdir()
     (folder / "tokenizer.json").write_text("{}")
-    (folder / "model-1.safetensors").write_bytes(b"no weights")
+    (folder / "model.onnx").write_bytes(b"no weights")
     monkeypatch.setattr(close, "FOLDER", folder)
     with pytest.raises(ModelError, match="cannot be read"):
-        close.load_close_model(tmp_path / "cache")
+        close.load_close_model()
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "reference.json"])
 def test_a_file_that_is_damaged_later_is_told_when_the_model_is_asked(
-    name: str, models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "close_judge"
     shutil.copytree(close.FOLDER, folder)
-    close.load_close_model(models_dir)
     monkeypatch.setattr(close, "FOLDER", folder)
     (folder / name).write_text("{")
-    coming = close.loading(models_dir)
+    coming = close.loading()
     with pytest.raises(ModelError, match=str(folder)):
         coming()
 

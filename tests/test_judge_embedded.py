@@ -12,7 +12,6 @@ from tools.inference.judges import embedded as judge_embedded
 from tools.inference.judges.embedded import EmbeddedJudge, load_judge, regression, sigmoid
 from tools.inference.judges.judge import UNJUDGED, Pair, side_score
 from tools.inference.judges.windows import windows
-from tools.inference.onnx.packed import pack, unpack
 
 CLAIM, DENIAL = "Ferries should be free.", "Ferries should not be free."
 FOR = "Ferries should be free because islanders have no other road to school, work and hospital."
@@ -21,8 +20,8 @@ NEITHER = "The bakery on the corner sells bread with seeds."
 
 
 @pytest.fixture(scope="module")
-def judge(models_dir: Path) -> EmbeddedJudge:
-    return load_judge(models_dir)
+def judge() -> EmbeddedJudge:
+    return load_judge()
 
 
 def test_plain_support_and_opposition(judge: EmbeddedJudge) -> None:
@@ -68,21 +67,20 @@ def test_the_order_of_the_pairs_is_kept(judge: EmbeddedJudge) -> None:
     assert together.tolist() == alone
 
 
-@pytest.mark.slow
-def test_damaged_files_are_named(models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "judge"
     shutil.copytree(judge_embedded.FOLDER, folder)
     monkeypatch.setattr(judge_embedded, "FOLDER", folder)
     calibration = (folder / "calibration.json").read_text()
     (folder / "calibration.json").write_text("{")
     with pytest.raises(ModelError, match="judge"):
-        load_judge(models_dir)
+        load_judge()
     (folder / "calibration.json").write_text(calibration)
     rows = json.loads((folder / "reference.json").read_text())
     rows[0]["probabilities"] = [2.0, 2.0]
     (folder / "reference.json").write_text(json.dumps(rows))
     with pytest.raises(ModelError, match="wrong numbers"):
-        load_judge(tmp_path / "cache")
+        load_judge()
 
 
 def test_side_score_by_hand() -> None:
@@ -97,30 +95,14 @@ def test_regression_by_hand() -> None:
     assert sigmoid(np.array([0.0, 1000.0, -1000.0], np.float32)).tolist() == pytest.approx([0.5, 1.0, 0.0])
 
 
-def test_another_calibration_is_another_judge(
-    models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_calibration_is_another_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores are kept under the judge's name."""
     folder = tmp_path / "judge"
     shutil.copytree(judge_embedded.FOLDER, folder)
-    before = load_judge(models_dir)
+    before = load_judge()
     monkeypatch.setattr(judge_embedded, "FOLDER", folder)
     stored = json.loads((folder / "calibration.json").read_text())
     (folder / "calibration.json").write_text(json.dumps({**stored, "alone": [1.0, 0.0, 3.0]}))
-    after = load_judge(models_dir)
+    after = load_judge()
     assert before.name != after.name
     assert before.score([Pair(CLAIM, NEITHER)])[0] < after.score([Pair(CLAIM, NEITHER)])[0]
-
-
-def test_packed_weights_are_a_half_step_from_the_real_ones() -> None:
-    weights = {
-        "matrix": np.random.default_rng(1).normal(size=(5, 7)).astype(np.float32),
-        "bias": np.ones(5, np.float32),
-    }
-    packed = pack(weights)
-    assert packed["matrix"].dtype == np.int8
-    restored = unpack(packed)
-    steps = np.abs(weights["matrix"]).max(axis=1, keepdims=True) / 127
-    assert (np.abs(restored["matrix"] - weights["matrix"]) <= steps / 2 + 1e-6).all()
-    assert (restored["bias"] == 1).all()
-    assert sorted(restored) == ["bias", "matrix"]

@@ -19,10 +19,10 @@ from evals.training.cross_encoder import Run
 from evals.training.plan import Plan, close_plan, distilling_plan
 from evals.training.trained import read_trained, weights_of
 from tools.errors import InputError
-from tools.inference.encoders.encoder import minilm_recipe
+from tools.inference.encoders.encoder import encoder_files
+from tools.inference.int8 import Text
 from tools.inference.judges.close import swapped
 from tools.inference.judges.judge import Pair
-from tools.inference.onnx.model import Text
 
 WIDTH, HEADS, WORDS = 8, 2, 30522
 PAIR = Pair("Zoos should close.", "Zoos keep animals in small rooms.", "Zoos should stay open.")
@@ -51,7 +51,7 @@ def write_run(folder: Path, seed: int, layers: int = 1, *, larger: bool = True) 
     made = folder / "weights"
     made.mkdir(parents=True)
     save_file({n: rng.normal(size=s).astype(np.float16) for n, s in shapes.items()}, made / "model.safetensors")
-    (made / "tokenizer.json").write_bytes(minilm_recipe().tokenizer.read_bytes())
+    (made / "tokenizer.json").write_bytes(encoder_files().tokenizer.read_bytes())
     config = {"heads": HEADS, "max_length": 160, "layers": layers, "steps": seed, "seconds": 1, "plan": {"seed": seed}}
     (made / "config.json").write_text(json.dumps(config))
     return folder

@@ -44,11 +44,11 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def suite(
-    models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Suite:
     """Runs the suite in this process with the built models; returns status, output and error output."""
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "cache").symlink_to(models_dir)
+    (tmp_path / "data" / "cache").symlink_to(shared_cache)
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: object) -> tuple[int, str, str]:

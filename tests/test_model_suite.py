@@ -121,7 +121,7 @@ def test_the_gold_is_read() -> None:
     assert all(t.statements["for"] != t.statements["against"] for t in topics)
 
 
-@pytest.mark.usefixtures("built_models")
+@pytest.mark.usefixtures("cached")
 def test_whole_runs_are_asked_and_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

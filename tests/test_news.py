@@ -98,15 +98,6 @@ def cache(tmp_path: Path) -> VectorCache:
     return VectorCache(tmp_path / "vectors.db")
 
 
-@pytest.fixture
-def built(tmp_path: Path, models_dir: Path) -> None:
-    """The encoder that other tests built, where the suite looks for it."""
-    folder = tmp_path / "data" / "cache"
-    folder.mkdir(parents=True)
-    for file in models_dir.glob("*.onnx"):
-        (folder / file.name).symlink_to(file)
-
-
 # Data
 
 
@@ -696,7 +687,6 @@ def test_the_table_marks_what_is_surely_other_than_dense() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("built")
 def test_the_command(tmp_path: Path, encoder: Encoder, capsys: pytest.CaptureFixture[str]) -> None:
     data = zipped(write(tmp_path / "Small"), tmp_path / "news.zip")
     command = ["news", "--data", str(data), "--k", "1,3", "--enough", "0.9", "--seed", "3"]
@@ -728,7 +718,6 @@ def test_the_command(tmp_path: Path, encoder: Encoder, capsys: pytest.CaptureFix
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("built")
 def test_the_command_fits_on_the_first_half(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = write(tmp_path / "Small")
     assert main(["news", "--data", str(data), "--k", "2", "--fit", "--json"]) == 0
@@ -746,7 +735,6 @@ def test_the_command_fits_on_the_first_half(tmp_path: Path, capsys: pytest.Captu
     assert "--fit needs relevant and other candidates" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("built")
 def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = str(write(tmp_path / "Small", labels={"7": {ONE: 2}}))
     assert main(["news", "--data", data]) == 1

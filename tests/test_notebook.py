@@ -14,7 +14,6 @@ from conftest import ROOT
 from agent.providers.build import build_providers
 from agent.samples import index_samples
 from agent.settings import Settings, load_settings
-from tools.ingest.ingest import Ingester
 from tools.store.database import Database
 from tools.store.store import Store
 
@@ -59,13 +58,13 @@ def test_the_lines_for_python_run(settings: Settings) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_the_notebook_runs_on_the_samples(models_dir: Path, tmp_path: Path) -> None:
+def test_the_notebook_runs_on_the_samples(shared_cache: Path, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "cache").symlink_to(models_dir, target_is_directory=True)
+    (tmp_path / "data" / "cache").symlink_to(shared_cache, target_is_directory=True)
     with closing(Database(load_settings().database_path)) as database:
         store = Store(database)
         search = build_providers(load_settings(), store).search
-        index_samples(store, Ingester(store, search, search.encoder), search.encoder.name)
+        index_samples(store, search)
     with api(load_settings(), build_providers) as address:
         told = ran(code_of(json.loads(NOTEBOOK.read_text())["cells"]), address, NOTEBOOK.parent)
     assert told.startswith("samples: ")

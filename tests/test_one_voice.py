@@ -85,9 +85,9 @@ def reworded(patterns: tuple[str, ...], number: int) -> list[str]:
     ("patterns", "against"), [(PASSAGE, 6), (SENTENCES, 6), (SENTENCES, 1)], ids=["passages", "sentences", "unopposed"]
 )
 async def test_many_names_for_one_voice_make_no_agreement(
-    patterns: tuple[str, ...], against: int, tmp_path: Path, models_dir: Path
+    patterns: tuple[str, ...], against: int, tmp_path: Path, shared_cache: Path
 ) -> None:
-    answer = await asked([*FOR, *AGAINST[:against], *reworded(patterns, 60)], tmp_path, models_dir)
+    answer = await asked([*FOR, *AGAINST[:against], *reworded(patterns, 60)], tmp_path, shared_cache)
     assert answer.outcome == "answered"
     assert " agree " not in answer.summary
     assert any("in other words" in note.text for note in answer.notes)
@@ -95,10 +95,10 @@ async def test_many_names_for_one_voice_make_no_agreement(
         assert answer.coverage[0].passages <= len(FOR) + 1
 
 
-async def asked(texts: list[str], folder: Path, models_dir: Path) -> Answer:
+async def asked(texts: list[str], folder: Path, shared_cache: Path) -> Answer:
     """The embedded providers' answer from the texts, each under a publisher of its own."""
     (folder / "own").mkdir()
-    (folder / "own" / "cache").symlink_to(models_dir, target_is_directory=True)
+    (folder / "own" / "cache").symlink_to(shared_cache, target_is_directory=True)
     async with Runs(Settings(data_dir=folder / "own", web="off"), build_providers) as runs:
         search = runs.providers.search
         documents = [SourceDocument(f"d{i}", text, publisher=f"Press {i}") for i, text in enumerate(texts)]

@@ -29,14 +29,14 @@ GERMAN = (
 
 
 @pytest.fixture
-def own(tmp_path: Path, models_dir: Path) -> Settings:
+def own(tmp_path: Path, shared_cache: Path) -> Settings:
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "report.pdf").write_bytes(pdf(["A page about something else entirely, namely boats.", FOR]))
     (notes / "essay.md").write_text(f"# An essay\n\nBoats are painted.\n\n## What bans do\n\n{AGAINST}\n")
     (notes / "schule.txt").write_text(GERMAN)
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "cache").symlink_to(models_dir, target_is_directory=True)
+    (tmp_path / "data" / "cache").symlink_to(shared_cache, target_is_directory=True)
     return Settings(data_dir=tmp_path / "data", web="off")
 
 

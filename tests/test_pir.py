@@ -56,15 +56,6 @@ def cache(tmp_path: Path) -> VectorCache:
     return VectorCache(tmp_path / "vectors.db")
 
 
-@pytest.fixture
-def built(tmp_path: Path, models_dir: Path) -> None:
-    """The encoder that other tests built, where the suite looks for it."""
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "cache").mkdir()
-    for file in models_dir.glob("*.onnx"):
-        (tmp_path / "data" / "cache" / file.name).symlink_to(file)
-
-
 # Data
 
 
@@ -390,7 +381,6 @@ def test_an_encoder_that_fails_ends_the_run(tmp_path: Path, cache: VectorCache) 
 # The command
 
 
-@pytest.mark.usefixtures("built")
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = saved(tmp_path / "pir.json", {"boats": BOATS, "trains": TRAINS})
     command = ["pir", "--data", str(path), "--k", "1,2", "--strength", "0.5,1", "--seed", "3"]
@@ -417,7 +407,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "\npap+ 0.5 " in shown
 
 
-@pytest.mark.usefixtures("built")
 def test_the_published_reading_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = saved(tmp_path / "pir.json", {"boats": BOATS})
     assert main(["pir", "--data", str(path), "--forms", "none", "--published", "--json"]) == 0
@@ -427,7 +416,6 @@ def test_the_published_reading_is_said(tmp_path: Path, capsys: pytest.CaptureFix
     assert result["config"]["reading"] == "published"
 
 
-@pytest.mark.usefixtures("built")
 def test_the_report_takes_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = saved(tmp_path / "pir.json", {"boats": BOATS, "trains": TRAINS}), tmp_path / "result.json"
     assert main(["pir", "--data", str(path), "--forms", "none,add", "--limit", "1", "--json"]) == 0

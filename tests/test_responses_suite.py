@@ -316,11 +316,11 @@ def test_a_stopped_run_goes_on_and_scoring_asks_nobody(tmp_path: Path) -> None:
 
 @pytest.fixture
 def suite(
-    models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Suite:
     """Runs the suite in this process with the built models; returns status, output and error output."""
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "cache").symlink_to(models_dir)
+    (tmp_path / "data" / "cache").symlink_to(shared_cache)
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: object) -> tuple[int, str, str]:

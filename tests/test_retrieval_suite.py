@@ -88,15 +88,6 @@ def cache(tmp_path: Path) -> VectorCache:
     return VectorCache(tmp_path / "vectors.db")
 
 
-@pytest.fixture
-def built(tmp_path: Path, models_dir: Path) -> None:
-    """The encoder that other tests built, where the suite looks for it."""
-    folder = tmp_path / "data" / "cache"
-    folder.mkdir(parents=True)
-    for file in models_dir.glob("*.onnx"):
-        (folder / file.name).symlink_to(file)
-
-
 # Data
 
 
@@ -554,7 +545,6 @@ def test_the_published_reading_of_precision(tmp_path: Path) -> None:
     assert (as_asked["config"]["precision"], published["config"]["precision"]) == ("divided by k", "published")
 
 
-@pytest.mark.usefixtures("built")
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder_layout(tmp_path)
     out = tmp_path / "records.jsonl"
@@ -579,7 +569,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "hybrid+gold" in shown
 
 
-@pytest.mark.usefixtures("built")
 def test_the_command_in_a_process_of_its_own_stays_small(tmp_path: Path) -> None:
     folder_layout(tmp_path)
     command = [sys.executable, "-m", "evals", "retrieval", "--data", str(tmp_path), "--methods", "hybrid", "--json"]
@@ -587,7 +576,6 @@ def test_the_command_in_a_process_of_its_own_stays_small(tmp_path: Path) -> None
     assert 50 < json.loads(done.stdout)["machine"]["peak_memory_mb"] < 2000
 
 
-@pytest.mark.usefixtures("built")
 def test_what_is_not_defined_is_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one_sided = view(stance="SUPPORT")
     folder_layout(tmp_path, changed(0, perspectives=[p | {"stance": "SUPPORT"} for p in one_sided])[:1])
@@ -597,7 +585,6 @@ def test_what_is_not_defined_is_null(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert report["intervals"][tmp_path.name]["bm25"]["sycophancy@5"] == [None, None]
 
 
-@pytest.mark.usefixtures("built")
 def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder_layout(tmp_path, changed(1, question=None))
     assert main(["retrieval", "--data", str(tmp_path)]) == 1
@@ -608,7 +595,6 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["retrieval", "--data", str(tmp_path), "--out", str(tmp_path / "queries.jsonl")]) == 1
 
 
-@pytest.mark.usefixtures("built")
 def test_a_file_of_something_else_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder_layout(tmp_path)
     before = (tmp_path / "queries.jsonl").read_bytes()
@@ -634,7 +620,6 @@ KNOWN = {
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data")
-@pytest.mark.usefixtures("built")
 @pytest.mark.parametrize("method", ["bm25", pytest.param("dense", marks=(pytest.mark.slow, pytest.mark.timeout(1200)))])
 def test_the_searches_come_out_near_the_known_figures(method: str, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["--data", str(SHARED), "--set", ",".join(KNOWN[method]), "--methods", method, "--k", "5", "--json"]

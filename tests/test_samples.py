@@ -3,20 +3,24 @@
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 from conftest import ROOT
+from numpy.typing import NDArray
 from toys import House, ToyEncoder
 
 from agent import samples
 from agent.inference import Models
-from agent.samples import index_samples, nearest_questions, sample_documents, sample_questions
+from agent.samples import VECTORS, index_samples, nearest_questions, sample_documents, sample_questions, text_key
 from evals.benchmarks.instant import InstantJudge
 from tools.inference.cache import VectorCache
+from tools.inference.encoders.encoder import MiniLM
 from tools.inference.worker import Worker
+from tools.language.sentences import split_sentences
 from tools.passages import SOURCE_KINDS
 from tools.store.store import SAMPLES
 
@@ -73,7 +77,7 @@ def test_samples_follow_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     house = House(tmp_path / "data")
 
     def indexed() -> list[str]:
-        index_samples(house.store, house.ingester, house.encoder.name)
+        index_samples(house.store, house.search)
         return [row["external_id"] for row in house.store.documents(SAMPLES)]
 
     first = indexed()
@@ -91,9 +95,31 @@ def test_samples_are_indexed_again_for_another_encoder(tmp_path: Path, monkeypat
     monkeypatch.setattr(samples, "FOLDER", folder)
     for name in ("toy", "another"):
         house = House(tmp_path / "data", ToyEncoder(name))
-        index_samples(house.store, house.ingester, house.encoder.name)
+        index_samples(house.store, house.search)
         assert house.store.collection(SAMPLES)[1] == house.encoder.name
         assert house.find("zoos", SAMPLES, k=3)
+
+
+def test_the_samples_own_vectors_ship_and_are_those_of_the_encoder(tmp_path: Path, encoder: MiniLM) -> None:
+    """So that a first question waits for nothing but itself."""
+
+    class Counted(ToyEncoder):
+        """The encoder's name, and what it is still asked."""
+
+        def __init__(self) -> None:
+            super().__init__(encoder.name, dimensions=encoder.dimensions)
+
+        def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            raise AssertionError(f"encoded: {texts[:3]}")
+
+    house = House(tmp_path, Counted())
+    index_samples(house.store, house.search)
+    assert len(house.store.documents(SAMPLES)) == len(sample_documents())
+    with np.load(VECTORS) as stored:
+        known = dict(zip(stored["keys"].tolist(), stored["vectors"], strict=True))
+    texts = [s for d in sample_documents()[::40] for s in split_sentences(d.text)]
+    for text, vector in zip(texts, encoder.encode(texts), strict=True):
+        assert vector @ known[text_key(text)].astype(np.float32) > 0.999
 
 
 async def test_the_nearest_questions_come_first(tmp_path: Path) -> None:

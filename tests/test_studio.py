@@ -176,7 +176,7 @@ READING: ServerRuntime[Any] = _ReadRuntime(access_context="assistants.read", sto
 
 
 @pytest.fixture
-def host(monkeypatch: pytest.MonkeyPatch, settings: Settings, models_dir: Path) -> Host:
+def host(monkeypatch: pytest.MonkeyPatch, settings: Settings, shared_cache: Path) -> Host:
     """The process's host over instant providers."""
     monkeypatch.setattr(studio, "open_parts", lambda settings, samples: open_parts(settings, build()))
     fresh = Host()

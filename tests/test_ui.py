@@ -23,11 +23,11 @@ from ui.service import PageService
 
 
 @pytest.fixture
-def page(settings: Settings, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppTest]]:
+def page(settings: Settings, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppTest]]:
     """Opens the page over instant providers, whose judge takes a moment."""
     import streamlit as st
 
-    (settings.data_dir / "cache").symlink_to(models_dir)
+    (settings.data_dir / "cache").symlink_to(shared_cache)
 
     def score(pair: Pair) -> float:
         time.sleep(0.005)

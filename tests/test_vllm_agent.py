@@ -16,7 +16,6 @@ from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.samples import index_samples
 from agent.settings import Settings, load_settings
-from tools.ingest.ingest import Ingester
 
 pytest_plugins = ["vllm_server"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -27,7 +26,7 @@ async def answer_of(settings: Settings) -> tuple[Answer, dict[int, str]]:
     """The answer to the question over the samples, and the text of every passage that it cites."""
     async with Runs(settings) as runs:
         search = runs.providers.search
-        index_samples(runs.store, Ingester(runs.store, search, search.encoder), search.encoder.name)
+        index_samples(runs.store, search)
         run_id = await runs.start(QUESTION, RunOptions.of("quick", deadline_seconds=400.0))
         answer = await runs.answer(run_id)
         passages = runs.store.passages(i for c in answer.citations for i, _ in quotes(c))
@@ -39,17 +38,17 @@ def quotes(citation: Citation) -> list[tuple[int, str]]:
     return [(citation.passage_id, citation.quote), *((q.passage_id, q.quote) for q in citation.more)]
 
 
-def settings_over(models_dir: Path, data: Path, **changes: object) -> Settings:
+def settings_over(shared_cache: Path, data: Path, **changes: object) -> Settings:
     data.mkdir(exist_ok=True)
-    (data / "cache").symlink_to(models_dir, target_is_directory=True)
+    (data / "cache").symlink_to(shared_cache, target_is_directory=True)
     return load_settings(data_dir=data, **changes)
 
 
 async def test_the_agent_answers_through_a_chat_model_and_a_scorer_and_shows_no_garbage(
-    vllm_chat: VllmServer, vllm_score: VllmServer, models_dir: Path, tmp_path: Path
+    vllm_chat: VllmServer, vllm_score: VllmServer, shared_cache: Path, tmp_path: Path
 ) -> None:
     settings = settings_over(
-        models_dir,
+        shared_cache,
         tmp_path / "data",
         openai_base_url=vllm_chat.url,
         model=vllm_chat.model,
@@ -78,13 +77,13 @@ async def test_the_agent_answers_through_a_chat_model_and_a_scorer_and_shows_no_
 
 
 async def test_one_local_model_speaks_and_judges_by_the_lines_that_its_command_prints(
-    models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_tiny("chat", tmp_path / "tiny")
     with local_models("chat", tmp_path / "tiny", tmp_path) as (printed, _):
         for name, value in printed.items():
             monkeypatch.setenv(name, value)
-        settings = settings_over(models_dir, tmp_path / "data", judge_threshold=0.01)
+        settings = settings_over(shared_cache, tmp_path / "data", judge_threshold=0.01)
         assert settings.provider == settings.judge == "auto"
         answer, _ = await answer_of(settings)
         asked = requests_by_length(printed["OPENAI_BASE_URL"].removesuffix("/v1"))

@@ -29,8 +29,8 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
 
 
 @pytest.fixture(scope="module")
-def judge(models_dir: Path) -> EmbeddedJudge:
-    return load_judge(models_dir)
+def judge() -> EmbeddedJudge:
+    return load_judge()
 
 
 @pytest.mark.xfail(reason="int8 rounds what goes into each product (docs/decisions/0003)", strict=True)
@@ -44,13 +44,13 @@ def test_vllm_and_the_embedded_judge_decide_alike(exported: VllmServer, judge: E
 
 
 def test_vllm_decides_as_the_float_graph_and_int8_is_all_that_is_left_between(
-    exported: VllmServer, judge: EmbeddedJudge, tmp_path: Path
+    exported: VllmServer, judge: EmbeddedJudge
 ) -> None:
     """The embedded judge rounds what goes into each product to 256 steps (docs/decisions/0003-int8-onnx.md), vLLM does
     not. So one decision in twenty may differ near the threshold, by what `judge-pack` prints as `int8_distance`."""
     pairs = sample_pairs(300)
     served, ours = ScoreJudge(url=exported.url, model=exported.model).score(pairs), judge.score(pairs)
-    exactly = floats(tmp_path, pairs)
+    exactly = floats(pairs)
     assert len(pairs) == 300
     assert np.abs(served - exactly).max() < 2e-3
     assert alike(served, exactly, judge.threshold) >= 0.99

@@ -168,13 +168,13 @@ def browser() -> Iterator["Browser"]:
 
 
 @pytest.fixture(scope="session")
-def filled(tmp_path_factory: pytest.TempPathFactory, models_dir: Path) -> Path:
+def filled(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Path:
     """A data folder with the samples indexed."""
     from agent.runs.open import open_runs
     from agent.settings import Settings
 
     data = tmp_path_factory.mktemp("filled")
-    shutil.copytree(models_dir, data / "cache")
+    shutil.copytree(shared_cache, data / "cache")
 
     async def index() -> None:
         async with open_runs(Settings(data_dir=data)):

@@ -49,7 +49,7 @@ class Tools:
 
         if self.opened is not None and not self.settings.embeddings_url:
             return self.opened.models.retrieval_encoder
-        embedded = self.opened.models.encoder if self.opened else load_encoder(self.settings.cache_dir)
+        embedded = self.opened.models.encoder if self.opened else load_encoder()
         return build_encoder(self.settings, embedded)
 
 

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 from agent.inference import Models
@@ -46,10 +45,10 @@ def build_providers(
     settings: Settings,
     store: Store,
     own_judge: Callable[[Settings], Judge] = build_own_judge,
-    own_encoder: Callable[[Path], Encoder] | None = None,
+    own_encoder: Callable[[], Encoder] | None = None,
 ) -> Providers:
-    """The providers in force. own_judge, own_encoder: what is built in the place of the embedded models; an encoder is
-    given the folder of caches. Raises SettingsError, ModelError when something that is on cannot be used."""
+    """The providers in force. own_judge, own_encoder: what is built in the place of the embedded models; Raises
+    SettingsError, ModelError when something that is on cannot be used."""
     models = _models(settings, store, own_judge, own_encoder or encoders.load_encoder)
     chats = build_chats(settings) if uses_chat(settings) else {}
     judging = {models.remote_judge.model} if isinstance(models.remote_judge, BatchJudge) else set()
@@ -103,9 +102,9 @@ def _models(
     settings: Settings,
     store: Store,
     own_judge: Callable[[Settings], Judge],
-    own_encoder: Callable[[Path], Encoder],
+    own_encoder: Callable[[], Encoder],
 ) -> Models:
-    encoder = own_encoder(settings.cache_dir)
+    encoder = own_encoder()
     return Models(
         encoder,
         own_judge(settings),

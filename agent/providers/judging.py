@@ -16,7 +16,7 @@ from tools.inference.judges.score import ScoreJudge
 
 def build_own_judge(settings: Settings) -> Judge:
     """The judge of this process. Raises ModelError."""
-    return embedded.load_judge(settings.cache_dir)
+    return embedded.load_judge()
 
 
 def build_judge(settings: Settings) -> RemoteJudge | None:

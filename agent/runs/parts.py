@@ -9,7 +9,6 @@ from agent.providers.retrieval import build_encoder, build_search
 from agent.samples import index_samples
 from agent.seams import Providers
 from agent.settings import Settings, load_settings
-from tools.ingest.ingest import Ingester
 from tools.ingest.limits import Limits
 from tools.store.database import Database
 from tools.store.store import Store
@@ -32,8 +31,7 @@ class Parts:
 
     def index_samples(self) -> None:
         """Brings the collection of samples up to date; a glance when nothing changed."""
-        search = self.providers.search
-        index_samples(self.store, Ingester(self.store, search, search.encoder), search.encoder.name)
+        index_samples(self.store, self.providers.search)
 
     async def aclose(self) -> None:
         """Closes the providers' connections and the database."""
@@ -81,5 +79,5 @@ def open_indexes() -> "tuple[Store, HybridSearch, Encoder]":
     from tools.inference.encoders.encoder import load_encoder
 
     store, settings = open_store()
-    encoder = build_encoder(settings, load_encoder(settings.cache_dir))
+    encoder = build_encoder(settings, load_encoder())
     return store, build_search(settings, store, encoder), encoder

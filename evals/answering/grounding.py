@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.settings import load_settings
 from evals.metrics.bootstrap import interval
 from evals.suite import GOLD, show
 from tools.errors import InputError
@@ -56,7 +55,7 @@ class Item:
 
 def run(args: argparse.Namespace) -> int:
     """Measures and prints."""
-    report = measure_grounding(list(read_items(GROUNDING)), load_encoder(load_settings().cache_dir), args.seed)
+    report = measure_grounding(list(read_items(GROUNDING)), load_encoder(), args.seed)
     show(args.json, {"suite": "model", "part": "grounding", **report}, lambda: table(report))
     return 0
 

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from agent.settings import Settings
 from evals.judges import Larger
+from tools.inference.int8 import load_model
 from tools.inference.judges.close import as_read, load_close_model
-from tools.inference.judges.embedded import EmbeddedJudge, judge_recipe, read_calibration
+from tools.inference.judges.embedded import EmbeddedJudge, judge_files, read_calibration
 from tools.inference.judges.judge import Judge, Pair
-from tools.inference.onnx.model import load_model
 
 JUDGES = ("small", "larger", "both")
 ROUNDS = 5
@@ -87,10 +87,10 @@ def process(command: list[str], environment: dict[str, str]) -> Taken:
     return Taken(round(seconds, 2), round(usage.ru_utime + usage.ru_stime, 2), round(usage.ru_maxrss / 1024, 1))
 
 
-def _judge(which: str, settings: Settings) -> Judge:
+def _judge(which: str, _: Settings) -> Judge:
     if which == "larger":
-        return LargerAlone(load_close_model(settings.cache_dir))
-    model = load_model(judge_recipe(), settings.cache_dir, lambda _: True, "judge")
+        return LargerAlone(load_close_model())
+    model = load_model(judge_files(), lambda _: True, "judge")
     return EmbeddedJudge(model, "small-model", read_calibration())
 
 

@@ -1,17 +1,14 @@
 """The embedded judge in a process of its own: pairs a second, how long it takes to load, and its memory.
 
-`python -m evals.benchmarks.judge CACHE`; a first call builds the model into CACHE, and only a second one shows what its
-use takes.
+`python -m evals.benchmarks.judge`.
 """
 
 import itertools
 import json
 import statistics
-import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from evals.benchmarks.timing import peak_memory, seconds_of
@@ -22,7 +19,7 @@ _WORDS = 115
 _CLOSELY = 32  # sentences, as many as an answer asks about
 
 
-def measure(cache: Path) -> dict[str, float]:
+def measure() -> dict[str, float]:
     """Rates are medians over rounds. A pair of about 160 tokens is a short statement and a text of 115 words."""
     from agent.samples import sample_documents
     from tools.inference.judges.embedded import load_judge
@@ -30,7 +27,7 @@ def measure(cache: Path) -> dict[str, float]:
     from tools.language.sentences import split_sentences
 
     began = time.perf_counter()
-    judge = load_judge(cache)
+    judge = load_judge()
     loaded = time.perf_counter() - began
     statement = "Cities should plant more trees."
     passages = [d.text for d in sample_documents()]
@@ -58,4 +55,4 @@ def _rates(read: Callable[[Sequence[Any]], object], pairs: Sequence[object]) -> 
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(Path(sys.argv[1]))))
+    print(json.dumps(measure()))

@@ -78,22 +78,23 @@ def bench_help() -> dict[str, float]:
 
 def bench_encoder() -> dict[str, float]:
     """Passages of about 100 words a second: the embedded encoder, and sentence-transformers in fp32 where installed."""
-    from tools.inference.encoders.encoder import load_encoder, minilm_recipe
+    from tools.inference.encoders.encoder import load_encoder
 
     texts = _passages(400)
-    with tempfile.TemporaryDirectory() as cache:
-        encoder = load_encoder(Path(cache))
-        ours, theirs = [], []
-        try:
-            from sentence_transformers import SentenceTransformer
+    encoder = load_encoder()
+    ours, theirs = [], []
+    try:
+        from sentence_transformers import SentenceTransformer
 
-            model = SentenceTransformer(str(minilm_recipe().weights.parent), device="cpu")
-        except ImportError:
-            model = None
-        for _ in range(_ROUNDS):  # in turn, so that both meet the same machine
-            ours.append(_rate(lambda: encoder.encode(texts), len(texts)))
-            if model is not None:
-                theirs.append(_rate(lambda: model.encode(texts, batch_size=32, show_progress_bar=False), len(texts)))
+        from evals.training.model import minilm_folder
+
+        model = SentenceTransformer(str(minilm_folder()), device="cpu")
+    except ImportError:
+        model = None
+    for _ in range(_ROUNDS):  # in turn, so that both meet the same machine
+        ours.append(_rate(lambda: encoder.encode(texts), len(texts)))
+        if model is not None:
+            theirs.append(_rate(lambda: model.encode(texts, batch_size=32, show_progress_bar=False), len(texts)))
     result = {"passages_per_second": round(statistics.median(ours), 1)}
     if theirs:
         result["pytorch_fp32_per_second"] = round(statistics.median(theirs), 1)
@@ -114,7 +115,7 @@ def bench_ingest() -> dict[str, float]:
     half = len(documents) // 2
     taken, alone, rates = 0, [], []
     with tempfile.TemporaryDirectory() as data:
-        encoder = load_encoder(Path(data) / "cache")
+        encoder = load_encoder()
         store = Store(Database(Path(data) / "steelman.db"))
         for part, sentences in ((documents[:half], True), (documents[half:], False)):
             search = HybridSearch(store, Path(data) / "index", encoder, keeps_sentences=sentences)
@@ -175,10 +176,8 @@ async def _agent_alone() -> dict[str, float]:
 
 def bench_judge() -> dict[str, float]:
     """Pairs a second (of 160 tokens, passages of about 100 words, single sentences), loading time and memory."""
-    with tempfile.TemporaryDirectory() as cache:
-        command = [sys.executable, "-m", "evals.benchmarks.judge", cache]
-        for _ in ("built", "used"):
-            said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    command = [sys.executable, "-m", "evals.benchmarks.judge"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     found: dict[str, float] = json.loads(said)
     return found
 

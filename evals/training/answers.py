@@ -7,10 +7,8 @@ for which they say nothing: most of what a search finds is like that.
 
 import json
 import random
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +16,9 @@ from numpy.typing import NDArray
 from evals.metrics.classification import NONE, OPPOSE, SUPPORT, expected_calibration_error, roc_auc, stance_accuracy
 from evals.training.data import Corpus, Example, hard
 from evals.training.packing import fit
+from tools.inference.int8 import load_model
 from tools.inference.judges.close import load_close_model
-from tools.inference.judges.embedded import FOLDER, judge_recipe, read_calibration, sigmoid
-from tools.inference.onnx.model import load_model
+from tools.inference.judges.embedded import FOLDER, judge_files, read_calibration, sigmoid
 
 _SETS = ("berds", "contrasts", "procon20")
 _A_SET = 600  # examples of a data set at most
@@ -32,10 +30,9 @@ def fit_answers(corpus: Corpus) -> dict[str, float]:
     questions measured with the regressions of the other half. Raises ModelError."""
     rows = _with_strangers(_asked(corpus))
     labels = np.array([e.label for e in rows])
-    with tempfile.TemporaryDirectory() as scratch:
-        texts = [(e.question, " ".join(e.text.split()[:_WORDS])) for e in rows]
-        small = load_model(judge_recipe(), Path(scratch), lambda _: True, "judge").run(texts).reshape(-1, 2)
-        large = load_close_model(Path(scratch)).run(texts).reshape(-1, 2)
+    texts = [(e.question, " ".join(e.text.split()[:_WORDS])) for e in rows]
+    small = load_model(judge_files(), lambda _: True, "judge").run(texts).reshape(-1, 2)
+    large = load_close_model().run(texts).reshape(-1, 2)
     halves = np.array([random.Random(e.group).random() < 0.5 for e in rows], bool)
     figures = dict[str, float]()
     for name, logits in (("answer", small[:, :, None]), ("answer_close", np.stack([small, large], axis=2))):

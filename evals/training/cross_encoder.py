@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.settings import load_settings
 from evals.metrics.classification import best_f1, roc_auc, stance_accuracy
 from evals.training.data import Corpus, Example, hard
 from evals.training.model import MAX_LENGTH, build_model, go_on_from, outputs, predict
@@ -263,7 +262,7 @@ def start(plan: Plan, corpus: Corpus, out: Path) -> Run:
     groups = [{"params": body, "scale": 1.0, "weight_decay": 0.01}, {"params": head, "scale": 5.0, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=plan.rate, fused=True)
     mean = torch.optim.swa_utils.AveragedModel(model)
-    nearness = Nearness(load_encoder(load_settings().cache_dir))
+    nearness = Nearness(load_encoder())
     run = Run(plan, model, optimizer, mean, tokenizer, nearness, Sampler(corpus.training, plan.seed), out)
     resume(run)
     model.train()

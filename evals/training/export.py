@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evals.training.graph import HEADS
+from evals.training.weights import load_weights
 from tools.errors import InputError, ModelError
-from tools.inference.judges.embedded import MAX_LENGTH, judge_recipe, read_calibration
-from tools.inference.onnx.packed import load_weights
+from tools.inference.judges.embedded import MAX_LENGTH, judge_files, read_calibration
 
 _SMALL = 1e-3
 """Of the pooler's identity: tanh(x) / x is 1 - x² / 3, which for a vector's values (below 10) is 1 within 3e-5."""
@@ -48,9 +49,9 @@ def export(folder: Path) -> None:
 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} is not empty. Name a new folder, so that nothing is overwritten.")
-    recipe = judge_recipe()
+    files = judge_files()
     try:
-        weights, alone = load_weights(recipe.weights), read_calibration().alone
+        weights, alone = load_weights(files.folder / "model.onnx"), read_calibration().alone
         folder.parent.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError, TypeError, KeyError, SafetensorError) as exc:
         raise ModelError(f"the judge cannot be exported ({exc}). Restore its files, or name another folder.") from exc
@@ -58,8 +59,8 @@ def export(folder: Path) -> None:
         made = Path(scratch) / "judge"
         made.mkdir()
         save_file(one_score(weights, alone), made / "model.safetensors", {"format": "pt"})
-        _write(made / "config.json", _config(weights, recipe.heads))
-        _write_tokenizer(recipe.tokenizer, made)
+        _write(made / "config.json", _config(weights, HEADS))
+        _write_tokenizer(files.tokenizer, made)
         if folder.exists():
             folder.rmdir()
         shutil.move(made, folder)

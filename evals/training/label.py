@@ -66,7 +66,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Chooses the candidates, then labels or writes those that are not done yet."""
-    from agent.settings import load_settings
     from tools.inference.encoders.encoder import load_encoder
 
     if args.each < 1 or (args.limit is not None and args.limit < 1):
@@ -78,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("--data has to name the folder that holds judge/ and berds/.")
     teacher = None if args.to_read else open_teacher(args.teacher, args.prompt)
     corpus = load_corpus(args.data, args.seed)
-    encoder = load_encoder(load_settings().cache_dir)
+    encoder = load_encoder()
     found = find(corpus, args.data, encoder, args.each, args.seed, CUTS[args.cut])[: args.limit]
     if teacher is None:
         print(f"{write_sheets(found, args.to_read)} sheets in {args.to_read}", file=sys.stderr)
@@ -109,7 +108,7 @@ def open_teacher(kind: str, prompt: str) -> Teacher:
     from tools.inference.judges.embedded import load_judge
 
     if kind == "close":
-        closer = load_judge(load_settings().cache_dir)
+        closer = load_judge()
 
         def closely(found: Sequence[Candidate]) -> NDArray[np.float64]:
             return closer.closely([Pair(c.asked.one, c.segment, c.asked.other) for c in found]).astype(float)

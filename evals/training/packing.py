@@ -2,18 +2,29 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evals.training.graph import HEADS, REACH, build_bert
+from tools.inference.int8 import Int8Model
 from tools.inference.judges.embedded import sigmoid
-from tools.inference.onnx.bert import REACH, build_bert
-from tools.inference.onnx.model import OnnxModel, Recipe
 
 Weights = Mapping[str, NDArray[np.float32]]
 Texts = Sequence[tuple[str, str]]
 """What the model reads: statement and text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """What a model has beside its weights: its tokenizer, how many tokens it reads, and its heads of attention."""
+
+    tokenizer: Path
+    max_length: int
+    heads: int = HEADS
 
 
 def fit(logits: NDArray[np.float32], truth: NDArray[np.bool_], signs: tuple[int, ...]) -> tuple[float, ...]:
@@ -39,11 +50,11 @@ def fit(logits: NDArray[np.float32], truth: NDArray[np.bool_], signs: tuple[int,
     return tuple(round(float(w), 5) for w in found.x)
 
 
-def reaches(weights: Weights, recipe: Recipe, texts: Texts) -> dict[str, NDArray[np.float32]]:
+def reaches(weights: Weights, reader: Reader, texts: Texts) -> dict[str, NDArray[np.float32]]:
     """How far each channel reaches at the inputs of feed-forward layers, as `NAME.reach`, where one is beyond REACH."""
     layers = sum(name.endswith("intermediate.dense.weight") for name in weights)
     layer_inputs = [f"encoder.layer.{n}.{part}.dense" for n in range(layers) for part in ("intermediate", "output")]
-    session, tokenizer = as_float(weights, recipe, layer_inputs)
+    session, tokenizer = as_float(weights, reader, layer_inputs)
     found: dict[str, NDArray[np.float32]] = {}
     for statement, text in texts:
         one = tokenizer.encode(statement, text)
@@ -53,24 +64,24 @@ def reaches(weights: Weights, recipe: Recipe, texts: Texts) -> dict[str, NDArray
     return {f"{name}.reach": reach for name, reach in found.items() if reach.max() > REACH}
 
 
-def as_float(weights: Weights, recipe: Recipe, shown_inputs: Sequence[str] = ()) -> tuple[Any, Any]:
+def as_float(weights: Weights, reader: Reader, shown_inputs: Sequence[str] = ()) -> tuple[Any, Any]:
     """The model in float32 as a session of ONNX Runtime, and its tokenizer."""
     import onnxruntime
     from tokenizers import Tokenizer
 
     session = onnxruntime.InferenceSession(
-        build_bert(weights, recipe.heads, "classifier", shown_inputs).SerializeToString()
+        build_bert(weights, reader.heads, "classifier", shown_inputs).SerializeToString()
     )
-    tokenizer = Tokenizer.from_file(str(recipe.tokenizer))
-    tokenizer.enable_truncation(recipe.max_length, strategy="longest_first")
+    tokenizer = Tokenizer.from_file(str(reader.tokenizer))
+    tokenizer.enable_truncation(reader.max_length, strategy="longest_first")
     tokenizer.no_padding()
     return session, tokenizer
 
 
-def reference(weights: Weights, recipe: Recipe, texts: Texts) -> str:
+def reference(weights: Weights, reader: Reader, texts: Texts) -> str:
     """Probabilities of the float model as JSON, with which every load compares the int8 one."""
-    session, tokenizer = as_float(weights, recipe)
-    rows = sigmoid(OnnxModel(session, tokenizer, recipe.max_length).run(list(texts)))
+    session, tokenizer = as_float(weights, reader)
+    rows = sigmoid(Int8Model(session, tokenizer, reader.max_length).run(list(texts)))
     stored = [
         {"statement": s, "text": t, "probabilities": [round(float(p), 4) for p in row]}
         for (s, t), row in zip(texts, rows, strict=True)

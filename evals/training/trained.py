@@ -1,5 +1,6 @@
 """What `judge-train` leaves behind: half-precision weights, their tokenizer and a config, in `RUN/weights`."""
 
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.training.packing import as_float
+from evals.training.packing import Reader, as_float
+from evals.training.weights import load_weights
 from tools.errors import InputError
-from tools.inference.onnx.model import OnnxModel, Recipe
-from tools.inference.onnx.packed import load_weights
+from tools.inference.int8 import Int8Model
 
 WEIGHTS, TOKENIZER, CONFIG = "model.safetensors", "tokenizer.json", "config.json"
 
@@ -29,14 +30,17 @@ class Trained:
         """Whether it is the larger model, which reads two statements at once."""
         return "relative.weight" in self.weights
 
-    def recipe(self) -> Recipe:
-        heads, most = int(self.config["heads"]), int(self.config["max_length"])
-        return Recipe(self.folder / WEIGHTS, self.folder / TOKENIZER, heads, "classifier", most)
+    def reader(self) -> Reader:
+        return Reader(self.folder / TOKENIZER, int(self.config["max_length"]), int(self.config["heads"]))
 
-    def model(self) -> OnnxModel:
+    def fingerprint(self) -> str:
+        """Names the weights."""
+        return hashlib.sha256((self.folder / WEIGHTS).read_bytes()).hexdigest()[:12]
+
+    def model(self) -> Int8Model:
         """As it was trained, in float32: neither rounded nor cut to the words that are kept."""
-        session, tokenizer = as_float(self.weights, self.recipe())
-        return OnnxModel(session, tokenizer, int(self.config["max_length"]))
+        session, tokenizer = as_float(self.weights, self.reader())
+        return Int8Model(session, tokenizer, int(self.config["max_length"]))
 
 
 def weights_of(folder: Path) -> Path:
@@ -57,7 +61,7 @@ def read_trained(folder: Path) -> Trained:
     try:
         config = json.loads((where / CONFIG).read_text(encoding="utf-8"))
         found = Trained(where, load_weights(where / WEIGHTS), config)
-        found.recipe()
+        found.reader()
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as exc:
         raise InputError(f"{folder} holds no weights of judge-train ({exc}).") from exc
     return found

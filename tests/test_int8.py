@@ -1,0 +1,228 @@
+"""The int8 models: their files load or say why not, come from the weights they say, and the encoder keeps its word."""
+
+import shutil
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Spawn
+from numpy.typing import NDArray
+
+from evals.training import graph
+from evals.training.graph import build_bert, write_int8
+from evals.training.packing import Reader, as_float, reaches
+from evals.training.weights import load_weights
+from tools.errors import ModelError
+from tools.inference.encoders.encoder import MiniLM, encoder_files, load_encoder
+from tools.inference.int8 import WEIGHTS, Int8Model, ModelFiles, Text, load_model
+
+Array = NDArray[np.float32]
+HIDDEN, LAYERS, HEADS, INNER = 32, 2, 4, 64
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"bees dance ants march owls wait and the".split()]
+TEXTS: list[Text] = ["ants march", ("bees", "dance and wait"), "owls " * 60]
+
+
+def random_weights(seed: int = 0, pooler: bool = True) -> dict[str, Array]:
+    chance = np.random.default_rng(seed)
+
+    def draw(*shape: int) -> Array:
+        return chance.normal(0, 0.3, shape).astype(np.float32)
+
+    weights = {
+        "embeddings.word_embeddings.weight": draw(len(WORDS), HIDDEN),
+        "embeddings.position_embeddings.weight": draw(48, HIDDEN),
+        "embeddings.token_type_embeddings.weight": draw(2, HIDDEN),
+        "classifier.weight": draw(2, HIDDEN),
+        "classifier.bias": draw(2),
+    }
+    norms, denses = ["embeddings.LayerNorm"], {"pooler.dense": (HIDDEN, HIDDEN)} if pooler else {}
+    for layer in range(LAYERS):
+        at = f"encoder.layer.{layer}"
+        norms += [f"{at}.attention.output.LayerNorm", f"{at}.output.LayerNorm"]
+        for name in ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"):
+            denses[f"{at}.{name}"] = (HIDDEN, HIDDEN)
+        denses[f"{at}.intermediate.dense"] = (INNER, HIDDEN)
+        denses[f"{at}.output.dense"] = (HIDDEN, INNER)
+    for name, shape in denses.items():
+        weights |= {f"{name}.weight": draw(*shape), f"{name}.bias": draw(shape[0])}
+    for name in norms:
+        weights |= {f"{name}.weight": 1 + draw(HIDDEN), f"{name}.bias": draw(HIDDEN)}
+    return weights
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> ModelFiles:
+    """A tiny classifier's, as they ship."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    write_int8(build_bert(random_weights(), HEADS, "classifier"), tmp_path)
+    return ModelFiles(tmp_path, tmp_path / "tokenizer.json", 32)
+
+
+def right(_: object) -> bool:
+    return True
+
+
+def in_float(files: ModelFiles, weights: dict[str, Array], texts: list[Text]) -> Array:
+    session, tokenizer = as_float(weights, Reader(files.tokenizer, files.max_length, HEADS))
+    return Int8Model(session, tokenizer, files.max_length).run(texts)
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_what_is_written_computes_about_what_its_weights_do_and_has_them(files: ModelFiles, relative: bool) -> None:
+    weights = random_weights(seed=1, pooler=not relative)
+    if relative:
+        weights["relative.weight"] = np.random.default_rng(5).normal(0, 1, (32, HEADS)).astype(np.float32)
+    write_int8(build_bert(weights, HEADS, "classifier"), files.folder)
+    found = load_model(files, right, "tiny").run(TEXTS)
+    assert np.abs(found - in_float(files, weights, TEXTS)).max() < 0.3
+    back = load_weights(files.folder / "model.onnx")
+    assert back.keys() == weights.keys() - {"relative.weight"}
+    for name, value in back.items():
+        np.testing.assert_allclose(value, weights[name], atol=0.01)
+
+
+def test_a_channel_that_reaches_far_is_scaled_and_the_weights_come_back(files: ModelFiles) -> None:
+    """One channel reaches far beyond all others, and int8 would spend its steps on it."""
+    weights, layer = random_weights(pooler=False), "encoder.layer.0.intermediate.dense"
+    weights["encoder.layer.0.attention.output.LayerNorm.weight"][3] *= 60
+    weights[f"{layer}.weight"][:, 3] /= 60
+    texts = [(a, b) for a in WORDS[4:] for b in WORDS[4:]]
+    found = reaches(weights, Reader(files.tokenizer, files.max_length, HEADS), texts)
+    assert found[f"{layer}.reach"].argmax() == 3
+    exact, errors = in_float(files, weights, [*texts]), []
+    for known in (weights, {**weights, **found}):
+        np.testing.assert_allclose(in_float(files, known, [*texts]), exact, atol=1e-3)
+        write_int8(build_bert(known, HEADS, "classifier"), files.folder)
+        errors.append(float(np.abs(load_model(files, right, "tiny").run(texts) - exact).mean()))
+    assert errors[1] < 0.75 * errors[0]
+    back = load_weights(files.folder / "model.onnx")[f"{layer}.weight"]
+    np.testing.assert_allclose(back, weights[f"{layer}.weight"], atol=0.01)
+
+
+def test_a_large_model_lies_in_parts(files: ModelFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, one = load_model(files, right, "tiny").run(TEXTS), files.fingerprint()
+    monkeypatch.setattr(graph, "PART", 8000)
+    monkeypatch.setattr(graph, "_LARGE", 1000)
+    write_int8(build_bert(random_weights(), HEADS, "classifier"), files.folder)
+    parts = sorted(files.folder.glob("model-*.bin"))
+    assert len(parts) > 3
+    assert max(part.stat().st_size for part in parts) <= 8000
+    np.testing.assert_array_equal(load_model(files, right, "tiny").run(TEXTS), whole)
+    several = files.fingerprint()
+    parts[0].write_bytes(bytes(parts[0].stat().st_size))
+    assert len({one, several, files.fingerprint()}) == 3
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+def test_missing_and_damaged_files_are_named(files: ModelFiles, name: str) -> None:
+    whole = (files.folder / name).read_bytes()
+    for data in (b"", b"not a model", whole[: len(whole) // 2]):
+        (files.folder / name).write_bytes(data)
+        with pytest.raises(ModelError, match=r"cannot be read.*Restore it from the project"):
+            load_model(files, right, "tiny")
+    (files.folder / name).unlink()
+    with pytest.raises(ModelError, match=rf"{name} of the model 'tiny' is missing"):
+        load_model(files, right, "tiny")
+
+
+def test_wrong_numbers_are_refused(files: ModelFiles) -> None:
+    with pytest.raises(ModelError, match=r"'tiny' computes wrong numbers.*doctor"):
+        load_model(files, lambda model: False, "tiny")
+
+
+@pytest.mark.parametrize("name", ["encoder", "judge", "close_judge"])
+def test_what_ships_is_small_enough_for_a_repository(name: str) -> None:
+    sizes = [path.stat().st_size for path in (WEIGHTS / name).iterdir()]
+    assert max(sizes) < 25e6
+    assert sum(sizes) < 75e6
+
+
+def test_another_model_under_the_encoders_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(WEIGHTS / "encoder", tmp_path / "encoder")
+    monkeypatch.setattr("tools.inference.encoders.encoder.WEIGHTS", tmp_path)
+    assert load_encoder().encode(["Bees dance."]).shape == (1, 384)
+    with np.load(tmp_path / "encoder" / "reference.npz") as stored:
+        turned = {"texts": stored["texts"], "vectors": stored["vectors"][::-1]}
+    np.savez(tmp_path / "encoder" / "reference.npz", **turned)
+    with pytest.raises(ModelError, match="'encoder' computes wrong numbers"):
+        load_encoder()
+
+
+# The encoder
+
+
+def test_rows_of_unit_length_in_the_order_given(encoder: MiniLM) -> None:
+    texts = [" ".join(["bees dance"] * (1 + (37 * i) % 50)) + f" {i}" for i in range(90)]
+    vectors = encoder.encode(texts)
+    assert vectors.shape == (90, encoder.dimensions) == (90, 384)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-4)
+
+
+def test_a_vector_does_not_depend_on_what_else_is_encoded(encoder: MiniLM) -> None:
+    """To the last bit: the same question finds the same whoever else asks at the time."""
+    texts = ["Bees dance.", "The harbour was closed in May. " * 12, "£ 4,000,000", "Ants march on. " * 40]
+    together = encoder.encode(texts)
+    for row, text in zip(together, texts, strict=True):
+        np.testing.assert_array_equal(row, encoder.encode([text])[0])
+    np.testing.assert_array_equal(together[::-1], encoder.encode(texts[::-1]))
+
+
+def test_meaning(encoder: MiniLM) -> None:
+    a, b, c = encoder.encode(["The cat sat on the mat.", "A kitten rests on a rug.", "Interest rates rose in March."])
+    assert a @ b > 0.4 > 0.2 > a @ c
+
+
+def test_no_texts_and_odd_texts(encoder: MiniLM) -> None:
+    assert encoder.encode([]).shape == (0, 384)
+    odd = ["", " ", "\n", "🐝", "日本語", "\x00", "x" * 5000, "word " * 100_000]
+    vectors = encoder.encode(odd)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-4)
+
+
+def test_what_comes_after_the_limit_is_not_read(encoder: MiniLM) -> None:
+    long = "The harbour was closed in May. " * 100
+    a, b = encoder.encode([long, long + "Bees dance."])
+    assert a @ b == pytest.approx(1, abs=1e-4)
+
+
+def test_several_threads(encoder: MiniLM) -> None:
+    texts = [f"Bees dance {i} times." for i in range(8)]
+    expected = encoder.encode(texts)
+    wrong: list[int] = []
+
+    def work() -> None:
+        for turn in range(5):
+            if not np.array_equal(encoder.encode(texts), expected):
+                wrong.append(turn)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_the_name_tells_the_weights(encoder: MiniLM) -> None:
+    assert encoder.name == f"minilm-int8-{encoder_files().fingerprint()}"
+
+
+def test_onnx_runtime_is_told_to_report_to_nobody_before_it_is_loaded(spawn: Spawn) -> None:
+    code = """
+import os, sys
+from tools.inference.encoders.encoder import load_encoder
+
+assert "onnxruntime" not in sys.modules and os.environ["ORT_DISABLE_TELEMETRY"] == "1"
+load_encoder()
+assert "onnxruntime" in sys.modules and "onnx" not in sys.modules
+"""
+    process = spawn(code)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 0, error
