@@ -9,6 +9,8 @@ from tools.language.question import ANSWERS, MOST_OPTIONS, read_question
 KINDS = {
     "polar": (
         "Ban leaf blowers, yay or nay?",
+        "Should dogs be allowed in parliament, yes or no?",
+        "GMO food yes or no",
         "Should schools ban smartphones?",
         "are tattoos unprofessional",
         "Isn't it hypocritical for celebrities to lecture us about climate while flying private",

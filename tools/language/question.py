@@ -57,7 +57,7 @@ _BOTH = re.compile(
     r"problems?|issues?|merits?|trouble|risks?|costs?) (?:of|with|to|from)|what(?:'s| is|s) (?:so )?(?:bad|good|great) "
     r"about|wrong (?:with|about)|what(?:'s| is|s) the (?:point|problem|trouble|use|harm|good)\b|"
     r"the good and bad|debate (?:on|about|over)|"
-    r"speaks (?:for|against)|convince me|change my mind|defend|justify|the perspective on|yes or no)\b",
+    r"speaks (?:for|against)|convince me|change my mind|defend|justify|the perspective on)\b",
     re.I,
 )
 _LEADING = re.compile(  # a question for the reasons of what is at issue
@@ -177,7 +177,7 @@ def _kind(asked: str, text: str, verdict: bool) -> tuple[Kind, tuple[str, ...]]:
     opens = _inverted(words[0]) or bool(_ASKS.match(plain) or _ANY.match(plain))
     untailed = _TAG.sub("", plain) if not opens else plain
     if _POLES.search(plain):
-        return ("polar" if opens or asks else "claim"), ()
+        return ("polar" if opens or asks or finite_verb(_POLES.sub("", plain).split()) is None else "claim"), ()
     if (options := _options(plain, opens)) and (opens or asks or _names_things(plain)):
         return "choice", options
     if opens:
