@@ -1,10 +1,15 @@
 """`python -m api`: the server for programs. This module only parses; the rest is imported when it runs."""
 
 import argparse
+import contextlib
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from api.mcp.configuring import configuration_help
 from tools.errors import InputError, SteelmanError
+
+if TYPE_CHECKING:
+    from api.keys import Keys
 
 _EPILOG = """\
 examples:
@@ -59,6 +64,34 @@ def _add_keys(parser: argparse.ArgumentParser) -> None:
     revoke.add_argument("key", metavar="ID|NAME", help="as `keys list` shows it")
 
 
+def configuration_help() -> str:
+    """How an assistant is told of the command `mcp`, with this machine's own paths."""
+    here = Path(__file__).parents[1]
+    return f"""\
+put this into the assistant's configuration (mcp.json, claude_desktop_config.json, …):
+
+  {{
+    "mcpServers": {{
+      "steelman": {{
+        "command": "{sys.executable}",
+        "args": ["-m", "api", "mcp"],
+        "env": {{"PYTHONPATH": "{here}"}}
+      }}
+    }}
+  }}
+
+or, where the assistant has a command for it:
+
+  claude mcp add steelman -e PYTHONPATH={here} -- {sys.executable} -m api mcp
+
+Settings (OPENAI_API_KEY, STEELMAN_DATA_DIR, …) go under "env" too: a .env file is read only from the folder that the
+assistant starts the command in. Over HTTP instead: `python -m api`, and http://127.0.0.1:8000/mcp as the address.
+
+It offers the tools ask, retrieve and judge, and past answers as resources (steelman://answers/…). Standard output
+carries the protocol alone; messages for people go to standard error.
+"""
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command; every error that is meant for the user becomes one line and an exit status."""
     args = build_parser().parse_args(arguments)
@@ -83,13 +116,47 @@ def _run(args: argparse.Namespace) -> int:
         return serve_stdio(load_settings())
 
     if args.command == "keys":
-        from api.key_commands import run
+        from api.keys import Keys
+        from tools.store.database import Database
 
-        return run(args, load_settings())
+        with contextlib.closing(Database(load_settings().database_path)) as database:
+            _run_keys(args, Keys(database))
+        return 0
     from api.serving import serve
 
     changes = {"api_host": args.host, "api_port": args.port}
     return serve(load_settings(**{k: v for k, v in changes.items() if v is not None}))
+
+
+def _run_keys(args: argparse.Namespace, keys: "Keys") -> None:
+    if args.action == "make":
+        _make_key(keys, args.name)
+    elif args.action == "revoke":
+        key = keys.revoke(args.key)
+        print(f"Revoked key {key.id} ({key.name}). A running server refuses it within two seconds.")
+    else:
+        _list_keys(keys)
+
+
+def _make_key(keys: "Keys", name: str) -> None:
+    key, text = keys.make(name)
+    print(text)  # alone on standard output, so that KEY=$(python -m api keys make NAME) takes it
+    print(
+        f"This is key {key.id} ({key.name}). It is shown this once: keep it. From now on every call needs a key:\n"
+        "Authorization: Bearer sk-steelman-…",
+        file=sys.stderr,
+    )
+
+
+def _list_keys(keys: "Keys") -> None:
+    known = keys.all()
+    if not known:
+        print("No key was ever made: whoever reaches the server may use it. `python -m api keys make NAME` makes one.")
+        return
+    width = max(len("NAME"), *(len(k.name) for k in known))
+    print(f"{'ID':8}  {'NAME':{width}}  {'MADE':25}  REVOKED")
+    for k in known:
+        print(f"{k.id:8}  {k.name:{width}}  {k.created_at:25}  {k.revoked_at or ''}".rstrip())
 
 
 if __name__ == "__main__":

@@ -8,18 +8,20 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from fastapi import FastAPI
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent.settings import Settings
 from api.completions.problems import OpenAIProblems
-from api.guard.guard import Guard
+from api.guard.bearer import Bearer, Rates
+from api.guard.bodies import Bodies
 from api.guard.outside import Outside
-from api.handlers import add_handlers
-from api.mcp import mounted
-from api.observing.metrics import Metrics
+from api.guard.places import Places, is_loopback
+from api.mcp.server import mount
+from api.observing import Metrics, Observed
 from api.openapi import openapi_of
-from api.problems import responses
-from api.routes import asking, completions, documents, jobs, judging, runs, server
-from api.service import OpenRuns, open_service
+from api.problems import add_handlers, responses
+from api.routes import asking, completions, documents, runs, server
+from api.service import OpenRuns, Service, open_service
 from tools.memory import given_back
 
 _ABOUT = "Every side's strongest sourced case for a contentious question. Failures are problem documents (RFC 9457)."
@@ -27,17 +29,13 @@ _ABOUT = "Every side's strongest sourced case for a contentious question. Failur
 
 def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
     """The application; the agent is opened when it starts. `opening`: another way to open it."""
-
     figures = Metrics()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with given_back(), open_service(settings, opening) as service, app.state.mcp.run():
             app.state.service = service
-            service.on_end = figures.run_ended
-            figures.watch_runs(lambda: len(service.runs.at_work), settings.api_runs)
-            service.jobs.on_end = figures.job_ended
-            figures.watch_jobs(lambda: len(service.jobs))
+            _watch(service, figures)
             yield
 
     app = FastAPI(
@@ -54,19 +52,42 @@ def create_app(settings: Settings, opening: OpenRuns | None = None) -> FastAPI:
         responses=responses(401, 403, 429, 500),
     )
     app.state.metrics = figures
-    for family in (asking, runs, judging, documents, jobs, completions, server):
-        for router in (getattr(family, "listing", None), family.router):
-            if router:
-                app.include_router(router)
-    app.state.mcp = mounted.mount(app, settings)
+    for router in (asking.router, runs.router, documents.router, documents.jobs, completions.router, server.router):
+        app.include_router(router)
+    app.state.mcp = mount(app, settings)
     app.mount(server.ASSETS, server.assets())
     app.openapi = partial(openapi_of, app)  # type: ignore[method-assign]  # as its documentation says
-    _guard(app, settings, figures)
-    return app
-
-
-def _guard(app: FastAPI, settings: Settings, figures: Metrics) -> None:
     app.add_middleware(Guard, settings=settings, metrics=figures)
     app.add_middleware(OpenAIProblems)  # the outer one, since the guard's problems are told so too
     app.add_middleware(Outside, settings=settings)  # the outermost: all others see the path as it is here
     add_handlers(app)
+    return app
+
+
+def _watch(service: Service, figures: Metrics) -> None:
+    most = service.settings.api_runs
+    service.on_end = lambda outcome: figures.runs_ended.labels(outcome).inc()
+    service.jobs.on_end = lambda status: figures.jobs_ended.labels(status).inc()
+    figures.working.set_function(lambda: min(len(service.runs.at_work), most))
+    figures.waiting.set_function(lambda: max(len(service.runs.at_work) - most, 0))
+    figures.jobs.set_function(lambda: len(service.jobs))
+
+
+class Guard:
+    """What every request passes, whatever answers it; lets it in with its caller, or tells a problem:
+
+    observed (id, log line, crash) ─▶ places (host, page) ─▶ bearer (key, rate) ─▶ bodies (size) ─▶ routes
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+        bearer = Bearer(Bodies(app, settings), Rates(settings.api_rate), required=not is_loopback(settings.api_host))
+        self._guarded = Observed(Places(bearer, settings), metrics)
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._guarded(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        else:  # nothing here speaks WebSocket
+            await send({"type": "websocket.close", "code": 1008})

@@ -9,9 +9,8 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from agent.runs.failure import RunFailure
 from agent.runs.store import Event
-from api.hints import stored_answer
 from api.problems import failed_run, problem_of
-from api.service import Service
+from api.service import Service, stored_answer
 from tools.errors import SteelmanError
 
 EVENT_STREAM = "text/event-stream"

@@ -1,39 +1,144 @@
-"""Large uploads as background tasks: they go on after their requests were answered, and tell how far they are.
+"""Uploads on their way into a collection: within their request, or as jobs that go on after it was answered.
 
-How one ended is kept in a file, so that the next server can tell it too. A job whose end nobody wrote down, or that its
-server let go of, was interrupted: what it stored stays, and its upload is sent again.
+How a job ended is kept in a file, so that the next server can tell it too. A job whose end nobody wrote down, or that
+its server let go of, was interrupted: what it stored stays, and its upload is sent again.
 """
 
 import asyncio
 import contextlib
 import shutil
+import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from pydantic import BaseModel
 
 from agent.runs.service import Runs
 from api.callers import Caller
-from api.observing.logs import SERVER
-from api.observing.notes import note
+from api.observing import SERVER
 from api.problems import ProblemError, unexpected
-from api.schemas import JobDetails, JobStatus, Stored
-from api.uploads import NothingStoredError, StoppedError, Storing
+from api.schemas import LONGEST_ID, JobDetails, Stored
 from tools.disk import disk_errors, keep_folder_private
-from tools.errors import SteelmanError
+from tools.errors import SourceError, SteelmanError
+from tools.ingest.apart import GivenUpError, read_apart
+from tools.ingest.columns import Columns
+from tools.ingest.ingest import Ingester, IngestReport
+from tools.ingest.limits import Limits
+from tools.ingest.readers import READERS
 from tools.passages import SourceDocument
 
-Documents = Callable[[Storing], Iterable[SourceDocument]]
-"""Reads what was sent; what cannot be read goes into the report."""
 _MOST_OPEN = 16
 _MOST_PROBLEMS = 100
 _CANCEL_SECONDS, _CLOSING_SECONDS = 10.0, 2.0
-_ORPHANED_SECONDS, _KEPT_SECONDS = 3600.0, 7 * 86400.0
+_KEPT_SECONDS = 7 * 86400.0
 _INTERRUPTED = "Its server was stopped. Send the upload again: what was stored stays, and is not stored twice."
+
+
+class StoppedError(Exception):
+    """Whoever wanted the work has left or stopped it. What is stored stays."""
+
+
+class NothingStoredError(Exception):
+    """Nothing of the upload could be read; `problems` say why."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__()
+        self.problems = problems
+
+    def told(self, where: str) -> str:
+        """For the caller; `where`: in which field the other problems stand."""
+        more = f" And {len(self.problems) - 1} more; see {where}." if len(self.problems) > 1 else ""
+        return f"Nothing was stored. {self.problems[0] if self.problems else 'There was nothing to read.'}{more}"
+
+
+class Storing:
+    """Documents on their way into a collection. `stop` ends it between two documents, and the reading of a file, as
+    Ctrl-C ends `ingest`: the batch that is being written is finished, and nothing is torn."""
+
+    def __init__(self, runs: Runs, documents: int | None = None) -> None:
+        self.stop = threading.Event()
+        self.report = IngestReport()
+        self.documents = documents
+        self.read = 0
+        self._runs = runs
+
+    def taken(self, documents: Iterable[SourceDocument]) -> Iterator[SourceDocument]:
+        """Those that hold text. Raises StoppedError."""
+        for document in documents:
+            if self.stop.is_set():
+                raise StoppedError
+            if document.text:
+                self.read += 1
+                yield document
+            else:
+                self.report.problems.append(f"{document.external_id}: holds no text.")
+
+    def store(self, given: Iterable[SourceDocument], collection: str) -> Stored:
+        """Stores them. Raises StoppedError, NothingStoredError, and what `ingest` raises."""
+        search, report = self._runs.providers.search, self.report
+        Ingester(self._runs.store, search, search.encoder).ingest(given, collection, None, report)
+        self.documents = self.read
+        if not report.stored and not report.unchanged:
+            raise NothingStoredError(report.problems)
+        return Stored.model_validate(report)
+
+
+Documents = Callable[[Storing], Iterable[SourceDocument]]
+"""Reads what was sent; what cannot be read goes into the report."""
+
+
+@dataclass(frozen=True)
+class UploadedFiles:
+    """A folder with the files that were sent, each with the name that it was sent with."""
+
+    folder: Path
+    files: tuple[tuple[str, str], ...]
+    columns: Columns
+    limits: Limits
+
+    def documents(self, storing: Storing) -> Iterator[SourceDocument]:
+        """What was sent; what cannot be read within the limits goes into the report's problems.
+
+        Raises StoppedError within a file that is given up.
+        """
+        report, given_up = storing.report, storing.stop.is_set
+
+        def skip(problem: SourceError) -> None:
+            report.problems.append(str(problem))
+
+        for kept, sent in self.files:
+            path = self.folder / kept
+            if wrong := _wrong_name(path, sent):
+                report.problems.append(wrong)
+                continue
+            try:
+                yield from read_apart(path, sent, skip, self.columns, report.notes.append, self.limits, given_up)
+            except GivenUpError as exc:
+                raise StoppedError from exc
+            except SourceError as exc:
+                report.problems.append(str(exc).removesuffix(exc.hint).rstrip())
+
+
+def ending_of(sent: str) -> str:
+    """The ending under which a file is kept: what it is read as, empty where it cannot be."""
+    ending = PurePosixPath(sent).suffix.lower()
+    return ending if ending in READERS else ""
+
+
+def _wrong_name(path: Path, sent: str) -> str:
+    """Why nothing can be stored under the name; empty where something can."""
+    if not sent.isprintable() or len(sent) > LONGEST_ID:
+        return f"{sent[:60]!r}: no document can have this name. Send the file under a plain one."
+    if not path.suffix:
+        ending = PurePosixPath(sent).suffix
+        what = f"files ending in '{ending}' cannot be read" if ending else "the name has no ending that says what it is"
+        return f"{sent}: {what}. These can be read: {', '.join(READERS)}."
+    return ""
 
 
 class _Kept(BaseModel):
@@ -43,57 +148,47 @@ class _Kept(BaseModel):
     details: JobDetails
 
 
-@dataclass
 class _Job:
-    """A job that this process works on. Times are ISO, UTC."""
+    """A job that this process works on."""
 
-    id: str
-    key_id: str
-    collection: str
-    storing: Storing
-    created_at: str = field(default_factory=lambda: _now())
-    started_at: str | None = None
-    finished_at: str | None = None
-    status: JobStatus = "queued"
-    error: str | None = None
-    result: Stored | None = None
-    task: asyncio.Task[None] = field(init=False)
+    task: asyncio.Task[None]
 
+    def __init__(self, job_id: str, key_id: str, collection: str, storing: Storing) -> None:
+        self.key_id, self.storing = key_id, storing
+        self._told = JobDetails(id=job_id, collection=collection, created_at=_now())
+
+    def now(self, **changes: Any) -> None:
+        self._told = self._told.model_copy(update=changes)
+
+    @property
     def details(self) -> JobDetails:
         storing, report = self.storing, self.storing.report
-        return JobDetails(
-            id=self.id,
-            collection=self.collection,
-            status=self.status,
-            created_at=self.created_at,
-            started_at=self.started_at,
-            finished_at=self.finished_at,
-            documents=storing.documents,
-            read=storing.read,
-            added=report.stored - report.replaced,
-            changed=report.replaced,
-            unchanged=report.unchanged,
-            passages=report.passages,
-            error=self.error,
-            problems=report.problems[:_MOST_PROBLEMS],
-            more_problems=max(0, len(report.problems) - _MOST_PROBLEMS),
-            result=self.result,
+        return self._told.model_copy(
+            update={
+                "documents": storing.documents,
+                "read": storing.read,
+                "added": report.stored - report.replaced,
+                "changed": report.replaced,
+                "unchanged": report.unchanged,
+                "passages": report.passages,
+                "problems": report.problems[:_MOST_PROBLEMS],
+                "more_problems": max(0, len(report.problems) - _MOST_PROBLEMS),
+            }
         )
 
     def stop(self) -> None:
         """Ends it where it reads or where its documents end; at once while it waits its turn."""
         self.storing.stop.set()
-        if self.started_at is None:
+        if self._told.started_at is None:
             self.task.cancel()
 
 
 class Jobs:
     """The jobs of all callers, each the key's that it was made with; worked on one after the other, since each keeps
-    the processor and the indexes busy. Bound to one event loop."""
+    the processor and the indexes busy. Bound to one event loop. `on_end` is told how each job ended."""
 
     def __init__(self, runs: Runs, folder: Path) -> None:
         self.on_end: Callable[[str], object] = lambda _: None
-        """Told how each job ended."""
         self._runs, self._folder = runs, folder
         self._at_work: dict[str, _Job] = {}
         self._turn = asyncio.Lock()
@@ -124,20 +219,21 @@ class Jobs:
             detail = f"{_MOST_OPEN} jobs of this key are open, the most there may be. Wait for one, or cancel one."
             headers = {"Retry-After": "30"}
             raise ProblemError(429, "too-many-jobs", "Too many uploads are kept", detail, headers=headers)
-        job = _Job(folder.name, caller.key_id, collection, Storing(self._runs))
-        job.storing.documents = count
+        job = _Job(folder.name, caller.key_id, collection, Storing(self._runs, count))
         self._keep(job)
-        note(job=job.id)
-        self._at_work[job.id] = job
-        job.task = asyncio.create_task(self._work(job, folder, documents), name=f"job-{job.id}")
-        return job.details()
+        self._at_work[folder.name] = job
+        job.task = asyncio.create_task(self._work(job, folder, documents), name=f"job-{folder.name}")
+        return job.details
 
     def state(self, caller: Caller, job_id: str) -> JobDetails:
         """How far the caller's job is, and what came of it. Raises ProblemError for one that is not its own."""
         if job := self._at_work.get(job_id):
-            kept = _Kept(key_id=job.key_id, details=job.details())
+            kept = _Kept(key_id=job.key_id, details=job.details)
         else:
-            kept = self._kept(job_id)
+            try:
+                kept = _Kept.model_validate_json(self._file(job_id).read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                raise _unknown(job_id) from None
         if caller.key_id and kept.key_id != caller.key_id:
             raise _unknown(job_id)
         if job is None and kept.details.status in ("queued", "running"):
@@ -150,7 +246,7 @@ class Jobs:
         job = self._at_work.get(job_id)
         if job is None or state.status == "cancelled":
             return False
-        job.status = "cancelled"
+        job.now(status="cancelled")
         job.stop()
         await asyncio.wait([job.task], timeout=_CANCEL_SECONDS)
         return True
@@ -168,52 +264,43 @@ class Jobs:
             await asyncio.gather(*late)
 
     async def _work(self, job: _Job, folder: Path, documents: Documents) -> None:
-        storing = job.storing
+        storing, name, ended = job.storing, folder.name, dict[str, Any]()
         try:
             async with self._turn:
-                job.status, job.started_at = "running", _now()
+                job.now(status="running", started_at=_now())
                 given = storing.taken(documents(storing))
-                job.result = await asyncio.to_thread(storing.store, given, job.collection)
-                job.status = "done"
+                ended["result"] = await asyncio.to_thread(storing.store, given, job.details.collection)
+                ended["status"] = "done"
         except (StoppedError, asyncio.CancelledError):
-            if job.status != "cancelled":
-                job.status, job.error = "interrupted", _INTERRUPTED
+            if job.details.status != "cancelled":
+                ended = {"status": "interrupted", "error": _INTERRUPTED}
         except Exception as exc:  # noqa: BLE001  # told by the job
-            job.status, job.error = "failed", _told(exc, job.id)
-        job.finished_at = _now()
+            ended = {"status": "failed", "error": _told(exc, name)}
+        job.now(**ended, finished_at=_now())
         try:
             self._keep(job)
         except SteelmanError:  # as on a full disk: the next server tells that it was interrupted
-            SERVER.error("the end of job %s could not be recorded", job.id)
-        del self._at_work[job.id]
+            SERVER.error("the end of job %s could not be recorded", name)
+        del self._at_work[name]
         shutil.rmtree(folder, ignore_errors=True)
-        told = {"job": job.id, "status": job.status, "key": job.key_id}
-        SERVER.info("job %s is %s", job.id, job.status, extra=told)
-        self.on_end(job.status)
+        status = job.details.status
+        SERVER.info("job %s is %s", name, status, extra={"job": name, "status": status, "key": job.key_id})
+        self.on_end(status)
 
     def _keep(self, job: _Job) -> None:
-        kept = _Kept(key_id=job.key_id, details=job.details())
+        kept = _Kept(key_id=job.key_id, details=job.details)
         with disk_errors(self._folder):
-            self._file(job.id).write_text(kept.model_dump_json(), encoding="utf-8")
-
-    def _kept(self, job_id: str) -> _Kept:
-        try:
-            return _Kept.model_validate_json(self._file(job_id).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            raise _unknown(job_id) from None
+            self._file(kept.details.id).write_text(kept.model_dump_json(), encoding="utf-8")
 
     def _file(self, job_id: str) -> Path:
         return self._folder / f"{job_id}.json"
 
     def _forget_old(self) -> None:
-        """Removes jobs that ended a week ago, and folders that nobody works on any more."""
+        """Removes what ended a week ago, and what a killed server left."""
         for path in self._folder.iterdir():
             with contextlib.suppress(OSError):
-                age = time.time() - path.stat().st_mtime
-                if path.is_dir() and age > _ORPHANED_SECONDS and path.name not in self._at_work:
-                    shutil.rmtree(path, ignore_errors=True)
-                elif path.is_file() and age > _KEPT_SECONDS:
-                    path.unlink()
+                if path.stem not in self._at_work and time.time() - path.stat().st_mtime > _KEPT_SECONDS:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _told(exc: Exception, job_id: str) -> str:

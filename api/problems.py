@@ -5,14 +5,20 @@ to do next. A request whose fields are wrong lists them in `errors`.
 """
 
 from collections.abc import Mapping, Sequence
+from email.message import Message
 from typing import Any
 
+from fastapi import FastAPI, Request, params
+from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import Receive, Scope, Send
 
 from agent.runs.failure import RunCrashedError, RunFailure
 from api.guard.outside import link
-from api.observing.notes import note
+from api.schemas import PATTERNS
 from tools import errors
 
 MEDIA_TYPE = "application/problem+json"
@@ -56,19 +62,24 @@ class ProblemError(Exception):
         self.headers = dict(headers or {})
         self.problem = Problem(type=_URN + name, title=title, status=status, detail=detail, errors=list(fields) or None)
 
-    def json(self, **extensions: Any) -> str:
-        """The problem document; `extensions` stand beside the standard members."""
-        return self.problem.model_copy(update=extensions).model_dump_json(exclude_none=True)
+    def json(self) -> str:
+        return self.problem.model_dump_json(exclude_none=True)
 
-    def response(self, **extensions: Any) -> Response:
+    def response(self) -> Response:
         """The answer to the request."""
-        note(problem=self.problem.type.removeprefix(_URN))
-        return Response(
-            self.json(**extensions),
-            self.problem.status,
-            headers=self.headers,
-            media_type=MEDIA_TYPE,
-        )
+        response = _ProblemResponse(self.json(), self.problem.status, headers=self.headers, media_type=MEDIA_TYPE)
+        response.kind = self.problem.type.removeprefix(_URN)
+        return response
+
+
+class _ProblemResponse(Response):
+    """Leaves its kind with the request, for the log line and the figures."""
+
+    kind = ""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope.setdefault("state", {})["problem"] = self.kind
+        await super().__call__(scope, receive, send)
 
 
 _KINDS: tuple[tuple[type[errors.SteelmanError], int, str, str, str], ...] = (
@@ -158,3 +169,101 @@ _TITLES = {
     504: "A provider did not answer in time",
     507: "No room left on the disk",
 }
+
+
+# What goes wrong in the routes
+
+_JSON, _FORM = "application/json", "multipart/form-data"
+_WORDS = {
+    "missing": "This is needed.",
+    "extra_forbidden": "There is no such field; /openapi.json lists them.",
+    "string_unicode": "This is no text: it holds half of a surrogate pair.",
+    "model_attributes_type": "This has to be a JSON object.",
+}
+_MOST_SHOWN = 3
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+_LIST = "GET /openapi.json lists the calls."
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Reports what ends a request as a problem document."""
+    app.add_exception_handler(ProblemError, _problem)
+    app.add_exception_handler(errors.SteelmanError, _problem)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _problem)
+
+
+async def _problem(_: Request, exc: Exception) -> Response:
+    if isinstance(exc, errors.SteelmanError):
+        exc = problem_of(exc)
+    return (exc if isinstance(exc, ProblemError) else unexpected()).response()
+
+
+async def _invalid(request: Request, exc: Exception) -> Response:
+    assert isinstance(exc, RequestValidationError)
+    found: Sequence[Mapping[str, Any]] = exc.errors()
+    if found[0]["type"] == "json_invalid":
+        text, position = str(exc.body), int(found[0]["loc"][-1])
+        line, column = text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
+        return _unreadable(f"is no JSON: line {line}, column {column}: {found[0]['ctx']['error']}").response()
+    if any(error["loc"][0] == "body" for error in found) and (wrong_type := _wrong_type(request)):
+        return wrong_type.response()
+    wrong = [FieldProblem(field=".".join(map(str, e["loc"])), message=_message(e)) for e in found]
+    detail = " ".join(f"{w.field}: {w.message}" for w in wrong[:_MOST_SHOWN])
+    more = f" And {len(wrong) - _MOST_SHOWN} more; see errors." if len(wrong) > _MOST_SHOWN else ""
+    title = "The request is not as it should be"
+    return ProblemError(422, "invalid-request", title, detail + more, fields=wrong).response()
+
+
+def _message(error: Mapping[str, Any]) -> str:
+    if error["loc"] == ("body",) and error["type"] == "missing":
+        return "A body is needed; /openapi.json says what stands in it."
+    if (words := PATTERNS.get(str(error.get("ctx", {}).get("pattern")))) is not None:
+        return words
+    message = str(error["msg"]).removeprefix("Value error, ").rstrip(".")
+    return _WORDS.get(error["type"], f"{message}.")
+
+
+def _unreadable(why: str) -> ProblemError:
+    return ProblemError(400, "unreadable-body", "The body cannot be read", f"The body {why}.")
+
+
+def _wrong_type(request: Request) -> ProblemError | None:
+    """The problem of a body whose Content-Type is not what the call reads; None where it is, or where none was sent."""
+    headers = request.headers
+    if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
+        return None
+    field = getattr(request.scope.get("route"), "body_field", None)
+    wanted = _FORM if field is not None and isinstance(field.field_info, params.Form) else _JSON
+    message = Message()
+    message["content-type"] = headers.get("content-type", "")
+    given = message.get_content_type() if headers.get("content-type") else ""
+    if given == wanted or (wanted == _JSON and given.startswith("application/") and given.endswith("+json")):
+        return None
+    how = f"send 'Content-Type: {wanted}'" if wanted == _JSON else f"send {wanted} (curl -F 'files=@notes.pdf')"
+    detail = f"The body was sent as {given or 'nothing that its Content-Type names'}: {how}."
+    title = "The body is of another type"
+    return ProblemError(415, "unsupported-media-type", title, detail, headers={"Accept": wanted})
+
+
+async def _http(request: Request, exc: Exception) -> Response:
+    assert isinstance(exc, HTTPException)
+    path, headers = request.url.path, exc.headers
+    if exc.status_code == 404:
+        problem = ProblemError(404, "not-found", "No such address", f"There is nothing at {path}. {_LIST}")
+    elif exc.status_code == 405:
+        routes = request.app.router.routes  # a route by itself knows only its own methods
+        takes = ", ".join(
+            m for m in _METHODS if any(r.matches({**request.scope, "method": m})[0] is Match.FULL for r in routes)
+        )
+        detail = f"{request.method} is not for {path}, which takes {takes}. {_LIST}"
+        problem = ProblemError(405, "method-not-allowed", "Another method is needed", detail, headers={"Allow": takes})
+    elif exc.status_code == 413:
+        detail = "The body is larger than this server takes. Send it in parts, or have STEELMAN_API_UPLOAD raised."
+        problem = ProblemError(413, "body-too-large", "The body is too large", detail, headers=headers)
+    elif exc.status_code == 400:
+        problem = _unreadable(f"cannot be read: {str(exc.__cause__ or exc.detail).partition(';')[0].rstrip('.')}")
+    else:
+        problem = ProblemError(exc.status_code, "failure", "The request failed", f"{exc.detail}", headers=headers)
+    return problem.response()

@@ -1,25 +1,14 @@
 """What calls take and give, besides the answer itself (`agent/answer/model.py`) and what was retrieved."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from agent.answer.model import Answer
 from agent.options import Depth
 from agent.question import LONGEST
 from agent.runs.store import RunStatus
-from api.patterns import (
-    DATE,
-    ONE_LINE,
-    SOME_TEXT,
-    URL,
-    AnyCollection,
-    Cursor,
-    Domain,
-    JobId,
-    RunId,
-    selection_pattern,
-)
+from tools.diversity.names import DIALS
 from tools.passages import SourceKind
 
 MOST_PAIRS, LONGEST_TEXT, LONGEST_STATEMENT = 256, 20_000, 2_000
@@ -27,32 +16,93 @@ MOST_ON_A_PAGE, MOST_RUNS, LONGEST_ID = 1_000, 100, 2_000
 JobStatus = Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
 
 
+_INVISIBLE = r"\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
+ONE_LINE = rf"^[^{_INVISIBLE}]*$"
+SOME_TEXT = rf"[^\s{_INVISIBLE}]"  # somewhere in it a character that can be seen
+DATE = r"^([0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?)?$"
+URL = r"^(https?://[!-~]+)?$"
+_NEW_COLLECTION = r"^[A-Za-z0-9]([A-Za-z0-9._ -]{0,62}[A-Za-z0-9_-])?$"
+_DOMAIN = r"^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$"
+_RUN = r"^[0-9a-f]{12}$"
+_JOB = r"^j[0-9a-f]{12}$"
+_CURSOR = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z-[0-9a-f]{12}$"
+IDEMPOTENCY_KEY = r"^[!-~]{1,200}$"
+PATTERNS = {
+    ONE_LINE: "This holds characters that cannot be seen.",
+    SOME_TEXT: "This holds no text.",
+    DATE: "A date is 2026, 2026-03 or 2026-03-12.",
+    URL: "An address begins with http:// or https://.",
+    _NEW_COLLECTION: "A new collection's name has up to 64 letters, digits, spaces, and . _ - between them.",
+    _DOMAIN: "A domain looks like gov.uk or example.org.",
+    _CURSOR: "This is no 'next' of a list of runs.",
+    _RUN: "A run's id has 12 characters of 0-9 and a-f.",
+    _JOB: "A job's id is a j and 12 characters of 0-9 and a-f.",
+    IDEMPOTENCY_KEY: "An Idempotency-Key has up to 200 letters, digits and signs, and no spaces.",
+}
+"""What is told of a text that is not as its pattern."""
+
+
+def _in_digits(value: object) -> object:
+    """A number of an address or a header: '1_0', '5.0' and ' 5 ', which pydantic would read, are none."""
+    if isinstance(value, str) and not (value.isascii() and value.removeprefix("-").isdigit()):
+        raise ValueError("a whole number is written in digits")
+    return value
+
+
+InDigits = BeforeValidator(_in_digits)
+WholeNumber = Annotated[int, BeforeValidator(lambda v: int(v) if isinstance(v, float) and v.is_integer() else v)]
+"""In JSON 1.0 is a whole number too."""
+RunId = Annotated[str, StringConstraints(pattern=_RUN)]
+Cursor = Annotated[str, StringConstraints(pattern=_CURSOR)]
+"""When a run was begun, and its id."""
+JobId = Annotated[str, StringConstraints(pattern=_JOB)]
+CollectionName = Annotated[str, StringConstraints(pattern=_NEW_COLLECTION)]
+"""What a new collection may be called here."""
+AnyCollection = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=ONE_LINE)]
+"""A collection may have been made elsewhere, under any name."""
+Domain = Annotated[str, StringConstraints(pattern=_DOMAIN, max_length=253)]
+
+
+_DIALLED = "|".join(name for name, dial in DIALS.items() if dial)
+_PLAIN = "|".join(name for name, dial in DIALS.items() if not dial)
+_SELECTION = rf"^(({_PLAIN})|({_DIALLED})(:(0|1|0?\.[0-9]{{1,6}}|1\.0))?)$"
+PATTERNS[_SELECTION] = f"A selection is one of {', '.join(DIALS)}; of some with a number, such as mmr:0.5."
+
+
 class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class _Reply(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
 
 
 class SearchOptions(_Request):
     """Where and how to look. What is left out is as the server's settings have it."""
 
     collections: list[AnyCollection] | None = Field(
-        default=None, min_length=1, max_length=100, description="Where to look; several are searched as one."
+        default=None,
+        min_length=1,
+        max_length=100,
+        description="Names of document collections to search, several as one. Left out, the usual ones.",
     )
-    web: bool = Field(default=True, description="Whether the live web is searched too, where the server has an engine.")
-    domains: list[Domain] = Field(default=[], max_length=100, description="Search the web only there.")
+    web: bool = Field(
+        default=True, description="Whether the live web is searched too; with false nothing leaves the machine."
+    )
+    domains: list[Domain] = Field(
+        default=[], max_length=100, description="Search the web on these domains only, such as ['gov.uk']."
+    )
     deadline_seconds: float | None = Field(
         default=None, ge=1, le=3600, description="The run ends in an answer from what was found by then."
     )
     selection: str | None = Field(
         default=None,
-        pattern=selection_pattern(),
+        pattern=_SELECTION,
         description="How passages are chosen: a published selection instead of the own, NAME or NAME:NUMBER.",
     )
     thread: RunId | None = Field(
-        default=None, description="The run that this question follows up on, or the first run of its thread."
+        default=None,
+        description="The run that this question follows up on ('What about the cost?'), or the first of its thread.",
     )
 
     @property
@@ -68,11 +118,25 @@ class SearchOptions(_Request):
         return changes
 
 
-class RetrieveRequest(SearchOptions):
+class Question(SearchOptions):
     """A question, and where and how to look. What is left out is as the server's settings have it."""
 
-    question: str = Field(min_length=1, max_length=LONGEST, examples=["Should schools ban smartphones?"])
-    depth: Depth = Field(default="normal", description="How much is searched, judged and written.")
+    question: str = Field(
+        min_length=1,
+        max_length=LONGEST,
+        description="One question in English, as a sentence, without an opinion of one's own; a statement works too.",
+        examples=["Should schools ban smartphones?"],
+    )
+    depth: Depth = Field(
+        default="normal",
+        description="How much is searched, judged and written: 'quick' takes seconds, 'normal' up to a minute, 'deep' "
+        "up to three.",
+    )
+
+
+class RetrieveRequest(Question):
+    """A question to find passages for."""
+
     wait_seconds: float | None = Field(
         default=None, ge=0, le=3600, description="After so long the reply is 202 with the run's address instead."
     )
@@ -141,9 +205,9 @@ class RunList(_Reply):
 
 
 class Cancelled(_Reply):
-    """`stopped` is false for a run that had ended already."""
+    """`stopped` is false for a run, or a job, that had ended already."""
 
-    id: RunId
+    id: RunId | JobId
     stopped: bool
 
 
@@ -262,27 +326,20 @@ class JobDetails(_Reply):
 
     id: JobId
     collection: str
-    status: JobStatus
+    status: JobStatus = "queued"
     created_at: str
-    started_at: str | None
-    finished_at: str | None
-    documents: int | None
-    read: int
-    added: int
-    changed: int
-    unchanged: int
-    passages: int
-    error: str | None
-    problems: list[str]
-    more_problems: int
-    result: Stored | None
-
-
-class JobCancelled(_Reply):
-    """`stopped` is false for a job that had ended already."""
-
-    id: JobId
-    stopped: bool
+    started_at: str | None = None
+    finished_at: str | None = None
+    documents: int | None = None
+    read: int = 0
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    passages: int = 0
+    error: str | None = None
+    problems: list[str] = []
+    more_problems: int = 0
+    result: Stored | None = None
 
 
 class Health(_Reply):

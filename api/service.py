@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import json
+import math
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, cast
 
 from fastapi import Depends, Request
 
@@ -20,20 +21,25 @@ from agent.runs.open import open_runs
 from agent.runs.service import Runs
 from agent.runs.store import STALE_SECONDS, Event, RunRow, RunStatus, TableThread
 from agent.settings import Settings
-from api.caller_runs import AnsweredRun, CallerRuns
-from api.callers import Caller
-from api.hints import stored_answer, without_hints
+from api.callers import AnsweredRun, Caller, CallerRuns
 from api.jobs import Jobs
-from api.observing.logs import SERVER
-from api.observing.notes import note
-from api.pages import Page
-from api.patterns import Cursor
+from api.observing import SERVER
 from api.problems import ProblemError, failed_run
-from api.schemas import RetrieveRequest, RunDetails, RunList, RunSummary, Side
-from tools.errors import RunAbandonedError, RunBusyError, SteelmanError, UnknownRunError
+from api.schemas import Cursor, Judged, JudgeRequest, Question, RunDetails, RunList, RunSummary, Side
+from tools.errors import (
+    JudgeError,
+    RunAbandonedError,
+    RunBusyError,
+    SteelmanError,
+    UnknownRunError,
+    ended,
+    without_hint,
+)
+from tools.inference.judges.judge import Pair
 
+Result = TypeVar("Result", bound=Answer | Retrieved)
 OpenRuns = Callable[[], AbstractAsyncContextManager[Runs]]
-_LOOK_AGAIN = 0.5
+_LOOK_AGAIN, _JUDGING_SECONDS = 0.5, 60.0
 _MOST_BESIDE = 4
 _COME_AGAIN = 10  # seconds: about what the runs at work need until one of them ends
 
@@ -43,21 +49,19 @@ class Service:
 
     def __init__(self, runs: Runs, settings: Settings, in_thread: TableThread) -> None:
         """`in_thread`: where the table of who began which run is read and written."""
-        self.runs = runs
-        self.settings = settings
-        self._in_thread = in_thread
-        self._caller_runs = CallerRuns(runs.database)
+        self.runs, self.settings = runs, settings
+        self.on_end: Callable[[str], object] = lambda _: None
+        """Told how each run ended: the outcome of its answer, or the run's status where it has none."""
         self.jobs = Jobs(runs, settings.data_dir / "uploads")
+        self._in_thread, self._caller_runs = in_thread, CallerRuns(runs.database)
         self._beginning = asyncio.Lock()  # so that limits hold for requests that come together
         self._begun_by: dict[str, str] = {}  # run at work: the key that began it
         self._beside: Counter[str] = Counter()  # requests of a key that judge or store
         self._followed: set[asyncio.Task[None]] = set()
         self._left: set[str] = set()  # runs of a server before this one that are still to be taken up
-        self.on_end: Callable[[str], object] = lambda _: None
-        """Told how each run ended: the outcome of its answer, or the run's status where it has none."""
 
     async def start(
-        self, caller: Caller, request: RetrieveRequest, *, writing: bool = True, idempotency_key: str | None = None
+        self, caller: Caller, request: Question, *, writing: bool = True, idempotency_key: str | None = None
     ) -> str:
         """Begins the run that is asked for, or finds the one that was begun under the same name; returns its id.
 
@@ -79,27 +83,22 @@ class Service:
 
         Raises ProblemError past a limit, and what `Runs.start` raises.
         """
+        key = caller.key_id
         async with self._beginning:
-            if idempotency_key is not None:
-                known = await self._in_thread(self._caller_runs.begun, caller.key_id, idempotency_key)
-                if known:
-                    return await self._same(known, question, options, thread)
-            return await self._begin(caller, question, options, thread, idempotency_key)
-
-    async def _begin(
-        self, caller: Caller, question: str, options: RunOptions, thread: str | None, idempotency_key: str | None
-    ) -> str:
-        self._check_room(caller)
-        run_id = await self.runs.start(question, options, thread)
-        self._begun_by[run_id] = caller.key_id
-        if not await self._in_thread(self._caller_runs.record, run_id, caller.key_id, idempotency_key):
-            await self.runs.cancel(run_id)  # another process was quicker with the same idempotency key
-            await self.runs.delete(run_id)
-            known = await self._in_thread(self._caller_runs.begun, caller.key_id, idempotency_key or "")
+            known = idempotency_key and await self._in_thread(self._caller_runs.begun, key, idempotency_key)
+            if not known:
+                self._check_room(caller)
+                run_id = await self.runs.start(question, options, thread)
+                self._begun_by[run_id] = key
+                if await self._in_thread(self._caller_runs.record, run_id, key, idempotency_key):
+                    self._follow(run_id)
+                    if self.settings.api_log_questions:
+                        SERVER.info("run %s is begun", run_id, extra={"run": run_id, "question": question})
+                    return run_id
+                await self.runs.cancel(run_id)  # another process was quicker with the same idempotency key
+                await self.runs.delete(run_id)
+                known = await self._in_thread(self._caller_runs.begun, key, idempotency_key or "")
             return await self._same(known or "", question, options, thread)
-        self._follow(run_id)
-        note(run=run_id, question=question)
-        return run_id
 
     def _check_room(self, caller: Caller) -> None:
         """Raises ProblemError (429) while too many runs are at work or wait, in all or of the caller's key."""
@@ -121,6 +120,23 @@ class Service:
             yield
         finally:
             self._beside[caller.key_id] -= 1
+
+    async def judge(self, caller: Caller, request: JudgeRequest) -> Judged:
+        """The verdicts of the judge in force. Raises ProblemError while too much of the caller's is at work."""
+        models, notes = self.runs.providers.models, list[str]()
+        pairs = [Pair(p.statement, p.passage, p.contrary) for p in request.pairs]
+        with self.beside(caller):
+            chosen = models.judge()
+            try:
+                scores = await chosen.support(pairs, _JUDGING_SECONDS)
+            except JudgeError as exc:
+                if models.judge_required:
+                    raise
+                notes.append(f"{ended(str(exc))} The embedded judge stood in for it.")
+                chosen = models.judge(models.own_judge.name)
+                scores = await chosen.support(pairs, _JUDGING_SECONDS)
+        probabilities = [None if math.isnan(s) else round(float(s), 4) for s in scores]
+        return Judged(judge=chosen.name, threshold=chosen.threshold, probabilities=probabilities, notes=notes)
 
     async def run(self, caller: Caller, run_id: str) -> RunRow:
         """The caller's run of exactly this id; raises UnknownRunError for one that is not its own."""
@@ -145,7 +161,6 @@ class Service:
             except RunAbandonedError:
                 if not await self._to_be_taken_up(run_id):
                     raise
-            await asyncio.sleep(_LOOK_AGAIN)
 
     async def answer(self, run_id: str) -> Answer:
         """As `Runs.answer`, of a run that may have to be taken up first, with notes for a caller elsewhere."""
@@ -155,11 +170,14 @@ class Service:
             except RunAbandonedError:
                 if not await self._to_be_taken_up(run_id):
                     raise
-            await asyncio.sleep(_LOOK_AGAIN)
 
     async def _to_be_taken_up(self, run_id: str) -> bool:
+        """Whether it is worth looking at the run again, a moment later."""
         # Looked at in this order: a run is claimed first, and then it is no longer among those that are left.
-        return run_id in self._left or not (await self.runs.run(run_id)).abandoned
+        if run_id not in self._left and (await self.runs.run(run_id)).abandoned:
+            return False
+        await asyncio.sleep(_LOOK_AGAIN)
+        return True
 
     async def ended(self, run_id: str, seconds: float | None = None) -> bool:
         """Whether the run ends within the seconds; one that waits for a person has not.
@@ -186,18 +204,13 @@ class Service:
         row = await self.run(caller, run_id)
         events = await self.runs.recent_events(run_id)
         (summary,) = await self._summaries([row])
-        return RunDetails(
-            **dict(summary),
-            events=events[-1].number if events else 0,
-            answer=stored_answer(row),
-        )
+        return RunDetails(**dict(summary), events=events[-1].number if events else 0, answer=stored_answer(row))
 
     async def listed(
         self, caller: Caller, limit: int, status: RunStatus | None, thread: str | None, after: Cursor | None
     ) -> RunList:
         """A page of the caller's runs, newest first; `after` is the `next` of the page before."""
-        page = Page(limit, after)
-        rows, cursor = page.cut(await self._in_thread(self._caller_runs.listed, caller.key_id, page, status, thread))
+        rows, cursor = await self._in_thread(self._caller_runs.listed, caller.key_id, limit, after, status, thread)
         return RunList(runs=await self._summaries(rows), next=cursor)
 
     async def answered(self, caller: Caller, limit: int) -> list[AnsweredRun]:
@@ -208,16 +221,7 @@ class Service:
         failures = await self.runs.failures([row.id for row in rows if row.error])
         errors = {run_id: failure.remote_text for run_id, failure in failures.items()}
         return [
-            RunSummary(
-                id=row.id,
-                thread=row.thread,
-                question=row.question,
-                status=row.status,
-                abandoned=row.abandoned,
-                created_at=row.created_at,
-                finished_at=row.finished_at,
-                error=errors.get(row.id, row.error) if row.error else None,
-            )
+            RunSummary.model_validate(row).model_copy(update={"error": row.error and errors.get(row.id, row.error)})
             for row in rows
         ]
 
@@ -268,45 +272,51 @@ class Service:
         detail = f"This Idempotency-Key began run {run_id} with another request. Send a new one."
         raise ProblemError(409, "idempotency-key-used", "The Idempotency-Key was used before", detail)
 
-    async def pick_up(self) -> None:
+    async def take_up(self) -> None:
         """Goes on with the runs that a server before this one left, as far as it has let go of them."""
-        self._left = set(await self._in_thread(self._caller_runs.cut_short)) - self.runs.at_work
-        await self._pick_up_left()
+        self._left = await self._in_thread(self._caller_runs.cut_short) - self.runs.at_work
+        await self._take_up_left()
 
-    async def keep_picking_up(self) -> None:
-        """The same for runs of a server that was killed, which counts as alive for a while.
-
-        So does one that serves the same data beside this one, whose runs are left to it.
-        """
+    async def keep_taking_up(self) -> None:
+        """The same for runs of a server that was killed, which counts as alive for a while; so does one that serves
+        the same data beside this one, whose runs are left to it."""
         give_up = time.monotonic() + 2 * STALE_SECONDS
         try:
             while self._left and time.monotonic() < give_up:
                 await asyncio.sleep(_LOOK_AGAIN)
                 with contextlib.suppress(SteelmanError):  # the next look may come through
                     # Another server's may be over by now.
-                    self._left &= set(await self._in_thread(self._caller_runs.cut_short))
-                    await self._pick_up_left()
+                    self._left &= await self._in_thread(self._caller_runs.cut_short)
+                    await self._take_up_left()
         finally:
             self._left = set()  # whoever follows one of them is told that it is abandoned
 
-    async def _pick_up_left(self) -> None:
+    async def _take_up_left(self) -> None:
+        """Leaves those for later that another process holds. One that was taken up before, and whose process was killed
+        again, is left to a person: it may be what ends the server."""
         for run_id in list(self._left):
-            if await self._picked_up(run_id):
-                self._left.discard(run_id)
+            try:
+                run, events = await self.runs.run(run_id), await self.runs.recent_events(run_id)
+                if not (run.abandoned and run.owner and any(event.kind == "resumed" for event in events)):
+                    await self._resume(run_id)
+            except RunBusyError:
+                continue
+            except SteelmanError as exc:  # deleted meanwhile, or waiting for a person
+                SERVER.warning("run %s is not taken up: %s", run_id, type(exc).__name__)
+            self._left.discard(run_id)
 
-    async def _picked_up(self, run_id: str) -> bool:
-        """False while another process holds the run. One that was taken up before, and whose process was killed again,
-        is left to a person: it may be what ends the server."""
-        try:
-            run = await self.runs.run(run_id)
-            if run.abandoned and run.owner and any(e.kind == "resumed" for e in await self.runs.recent_events(run_id)):
-                return True
-            await self._resume(run_id)
-        except RunBusyError:
-            return False
-        except SteelmanError as exc:  # deleted meanwhile, or waiting for a person
-            SERVER.warning("run %s is not taken up: %s", run_id, type(exc).__name__)
-        return True
+
+def without_hints(result: Result) -> Result:
+    """The result with notes for a caller elsewhere: without the hints that only help at this machine's keyboard."""
+    notes = [
+        n.model_copy(update={"text": without_hint(n.text, n.hint), "hint": ""}) if n.hint else n for n in result.notes
+    ]
+    return cast(Result, result.model_copy(update={"notes": notes}))
+
+
+def stored_answer(row: RunRow) -> Answer | None:
+    """The run's answer for a caller elsewhere; None where it has none."""
+    return None if row.answer is None else without_hints(Answer.model_validate_json(row.answer))
 
 
 def _too_many(detail: str) -> ProblemError:
@@ -322,17 +332,14 @@ async def open_service(settings: Settings, opening: OpenRuns | None = None) -> A
     async with opened as runs:
         with ThreadPoolExecutor(1, "steelman-callers") as pool:
             service = Service(runs, settings, TableThread(pool))
-            await service.pick_up()
-            picking_up = asyncio.create_task(service.keep_picking_up())
+            await service.take_up()
+            taking_up = asyncio.create_task(service.keep_taking_up())
             try:
                 yield service
             finally:
-                try:
-                    picking_up.cancel()
-                    with contextlib.suppress(asyncio.CancelledError):
-                        await picking_up
-                finally:  # else the runs at work would be cancelled, and not left to the next server
-                    await service.close()
+                taking_up.cancel()
+                await asyncio.wait([taking_up])
+                await service.close()
 
 
 def service_of(request: Request) -> Service:

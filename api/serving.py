@@ -1,4 +1,7 @@
-"""Serves over HTTP until Ctrl-C."""
+"""Serves over HTTP until Ctrl-C.
+
+Slow senders and slow readers are not timed here: that is the work of a proxy.
+"""
 
 import asyncio
 import contextlib
@@ -11,22 +14,82 @@ from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from agent.runs.open import open_runs
 from agent.settings import Settings
 from api.app import create_app
-from api.connections import Connection
+from api.guard.places import is_loopback
 from api.keys import Keys
-from api.loopback import is_loopback, listen
-from api.observing.logs import SERVER, configure, told_by_loop
+from api.observing import SERVER, configure, told_by_loop
+from api.problems import ProblemError
 from api.service import OpenRuns
-from tools.errors import InputError
+from tools.errors import InputError, SteelmanError
 from tools.ingest.apart import end_readers
 from tools.memory import use_few_heaps
 from tools.store.database import Database
 
 _CLOSING_SECONDS = 3
 _CUT_SECONDS = 9.0
+_BACKLOG = 512
+_LARGEST_HEAD = 64 * 1024
+_MOST_CONNECTIONS = 512
+_TOO_LONG = ProblemError(
+    431, "head-too-large", "The head of the request is too large", f"At most {_LARGEST_HEAD} bytes before the body."
+)
+_NO_HTTP = ProblemError(400, "no-http", "The request is not HTTP/1.1", "Send HTTP/1.1, without TLS.")
+_FULL = ProblemError(
+    503,
+    "too-many-connections",
+    "Too many connections",
+    f"{_MOST_CONNECTIONS} are open, the most there may be. Come again in 5 seconds.",
+    headers={"Retry-After": "5"},
+)
+
+
+class _Connection(HttpToolsProtocol):
+    """uvicorn's connection with a limit for heads and for how many connections there are; its refusals are problem
+    documents too."""
+
+    _unparsed = 0  # bytes since the parser last got on to something
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
+        super().connection_made(transport)
+        if len(self.connections) > _MOST_CONNECTIONS:
+            self._refuse(_FULL)
+
+    def data_received(self, data: bytes) -> None:
+        self._unparsed += len(data)
+        super().data_received(data)
+        if self._unparsed > _LARGEST_HEAD and not self.transport.is_closing():
+            self._refuse(_TOO_LONG)
+
+    def on_headers_complete(self) -> None:
+        self._unparsed = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._unparsed = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._unparsed = 0
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """What uvicorn calls when the bytes cannot be read as HTTP."""
+        self._refuse(_NO_HTTP)
+
+    def _refuse(self, problem: ProblemError) -> None:
+        if self.cycle is None or self.cycle.response_complete:  # else the bytes would stand inside another reply
+            reply = problem.response()
+            reply.headers["connection"] = "close"
+            head = b"".join(b"%s: %s\r\n" % header for header in reply.raw_headers)
+            self.transport.write(STATUS_LINE[reply.status_code] + head + b"\r\n" + bytes(reply.body))
+        self.transport.close()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Nothing to warn of: a request that offers another protocol is answered in this one."""
 
 
 class _Server(uvicorn.Server):
@@ -65,26 +128,39 @@ class _Server(uvicorn.Server):
 def serve(settings: Settings, opening: OpenRuns | None = None) -> int:
     """Listens until it is stopped; `opening`: another way to the agent than the usual one.
 
-    Raises InputError where it would be open to others without a key, ListeningError, and what opening the agent raises.
+    Raises InputError where it would be open to others without a key, and SteelmanError where it cannot listen, or what
+    opening the agent raises.
     """
     use_few_heaps()
     configure(settings)
     _check_locked(settings)
-    with contextlib.ExitStack() as opened:
-        sockets = [opened.enter_context(contextlib.closing(s)) for s in listen(settings.api_host, settings.api_port)]
+    with contextlib.closing(_listening(settings.api_host, settings.api_port)) as listening:
         loop = uvicorn.Config("", log_config=None).get_loop_factory()
         with asyncio.Runner(loop_factory=loop) as runner:
-            runner.run(_serve(settings, sockets, opening))
+            runner.run(_serve(settings, listening, opening))
     return 0
 
 
-async def _serve(settings: Settings, sockets: list[socket.socket], opening: OpenRuns | None) -> None:
+def _listening(host: str, port: int) -> socket.socket:
+    """Callers queue here from now on, so that a second server on the port is refused before it has opened anything."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as exc:
+        why = exc.strerror if isinstance(exc, socket.gaierror) else os.strerror(exc.errno or 0)
+        raise SteelmanError(
+            f"cannot listen on port {port} of {host} ({why}). Give an address of this machine with --host, and a port "
+            f"that is free with --port {port + 1}, or 0."
+        ) from exc
+
+
+async def _serve(settings: Settings, listening: socket.socket, opening: OpenRuns | None) -> None:
     asyncio.get_running_loop().set_exception_handler(told_by_loop)
     opened = opening() if opening else open_runs(settings, max_concurrent=settings.api_runs, warm=True)
     async with opened as runs:  # opened here, so that what it raises reaches the terminal
         app = create_app(settings, lambda: contextlib.nullcontext(runs))
         try:
-            await _Server(config_of(app, settings)).serve(sockets)
+            await _Server(config_of(app, settings)).serve([listening])
         finally:
             end_readers()  # whose files nobody waits for any more
 
@@ -107,7 +183,7 @@ def config_of(app: FastAPI, settings: Settings) -> uvicorn.Config:
         app,
         host=settings.api_host,
         port=settings.api_port,
-        http=Connection,
+        http=_Connection,
         ws="none",
         proxy_headers=False,
         log_config=None,

@@ -1,4 +1,8 @@
-"""The doors for programs on loopback: the real server in a thread of its own, over whatever providers a test wants."""
+"""The doors for programs on loopback: the real server in a thread of its own, over whatever providers a test wants.
+
+A module shares one server by the fixture `standing` (`pytest_plugins = ["api_on_loopback"]`), whose searches a test can
+hold. PYTEST_DONT_REWRITE: names are imported from here too, which happens before it becomes a plugin.
+"""
 
 import json
 import socket
@@ -9,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
+import pytest
 import uvicorn
 from fastapi import FastAPI
 from providers import Build, build
@@ -39,6 +44,45 @@ def api(
         server.should_exit = True
         thread.join(20)
         listening.close()
+
+
+class Held:
+    """Lets no search through until it is opened."""
+
+    def __init__(self) -> None:
+        self.open, self.reached = threading.Event(), threading.Event()
+
+    def __call__(self, _: str) -> None:
+        self.reached.set()
+        assert self.open.wait(30)
+
+
+class Door:
+    """A server that is shared, and a client of it."""
+
+    def __init__(self, address: str, http: httpx.Client) -> None:
+        self.address, self.http = address, http
+
+    @contextmanager
+    def held(self) -> Iterator[Held]:
+        """Until it is opened, or the test is over, no search of the server goes on."""
+        held = _HOOK[0] = Held()
+        try:
+            yield held
+        finally:
+            held.open.set()
+            _HOOK[0] = lambda _: None
+
+
+_HOOK: list[Callable[[str], object]] = [lambda _: None]
+
+
+@pytest.fixture(scope="module")
+def standing(module_settings: Settings) -> Iterator[Door]:
+    """One server for the tests of a module."""
+    made = build(before_search=lambda query: _HOOK[0](query))
+    with api(module_settings, made) as address, httpx.Client(base_url=address, timeout=30) as http:
+        yield Door(address, http)
 
 
 @dataclass(frozen=True)

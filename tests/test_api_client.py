@@ -9,17 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import httpx
 import pytest
 from agent_fixtures import QUESTION
-from api_on_loopback import api
+from api_on_loopback import Door, api
 from conftest import ROOT, Spawn
-from providers import build
 from test_api_serving import served
-from ways import look_up
 from written_files import pdf
 
 from agent.settings import Settings
@@ -27,10 +24,12 @@ from api.client import CallError, JudgePair, NewDocument, RunEndedError, Steelma
 from api.keys import Keys
 from tools.store.database import Database
 
+pytest_plugins = ["api_on_loopback"]
+
 
 @pytest.fixture(scope="module")
-def steelman(module_settings: Settings) -> Iterator[Steelman]:
-    with api(module_settings) as address, Steelman(address) as client:
+def steelman(standing: Door) -> Iterator[Steelman]:
+    with Steelman(standing.address) as client:
         yield client
 
 
@@ -52,15 +51,11 @@ def test_a_question_its_events_and_its_run(steelman: Steelman) -> None:
     follow_up = steelman.ask("What about the cost?", thread=answer.run_id)
     assert [run.id for run in steelman.runs(thread=answer.run_id)] == [follow_up.run_id, answer.run_id]
     assert not steelman.cancel(answer.run_id)
-    steelman.delete(follow_up.run_id)
-    assert [run.id for run in steelman.runs(thread=answer.run_id, status="done")] == [answer.run_id]
-
-
-def test_passages_and_verdicts_alone(steelman: Steelman) -> None:
-    found = steelman.retrieve(QUESTION, deadline_seconds=20)
-    assert all(side.passages for side in found.perspectives)
+    assert all(side.passages for side in steelman.retrieve(QUESTION, deadline_seconds=20).perspectives)
     judged = steelman.judge([JudgePair(statement="Bridges help.", passage="A bridge helps both banks.")])
     assert [0 <= (p or 0) <= 1 for p in judged.probabilities] == [True]
+    steelman.delete(follow_up.run_id)
+    assert [run.id for run in steelman.runs(thread=answer.run_id, status="done")] == [answer.run_id]
 
 
 def test_the_sides_can_be_reviewed(steelman: Steelman) -> None:
@@ -117,17 +112,15 @@ def test_a_problem_says_what_is_wrong(steelman: Steelman) -> None:
             call("0123456789ab")
 
 
-def test_a_run_that_fails_or_is_cancelled_has_no_answer(settings: Settings) -> None:
-    held = threading.Event()
-    with api(settings, build(before_search=lambda _: held.wait(20))) as address, Steelman(address) as steelman:
+def test_a_run_that_is_cancelled_has_no_answer(standing: Door, steelman: Steelman) -> None:
+    with standing.held():
         run_id = steelman.start(QUESTION)
         assert steelman.cancel(run_id)
-        held.set()
-        with pytest.raises(RunEndedError, match="is cancelled") as ended:
-            steelman.answer(run_id)
-        assert (ended.value.run_id, ended.value.sides) == (run_id, [])
-        steelman.resume(run_id)
-        assert steelman.answer(run_id).outcome == "answered"
+    with pytest.raises(RunEndedError, match="is cancelled") as ended:
+        steelman.answer(run_id)
+    assert (ended.value.run_id, ended.value.sides) == (run_id, [])
+    steelman.resume(run_id)
+    assert steelman.answer(run_id).outcome == "answered"
 
 
 def test_a_key_goes_with_every_call(settings: Settings) -> None:
@@ -266,21 +259,6 @@ def test_a_killed_server_is_waited_for(settings: Settings, spawn: Spawn) -> None
             assert (kinds[0], kinds[-1], kinds.count("resumed")) == ("started", "done", 1)
             assert steelman.answer(run_id).outcome == "answered"
             steelman.close()
-
-
-# The way there
-
-
-def test_a_proxy_is_not_asked_for_this_machine(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    with api(settings) as address:
-        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-        with Steelman(address, patience=0) as steelman:
-            assert list(steelman.runs()) == []
-    look_up(SimpleNamespace(folder=settings.data_dir, patch=monkeypatch))
-    monkeypatch.setenv("HTTP_PROXY", "http://me:hid/den@h:1")
-    with pytest.raises(UnreachableError, match="HTTP_PROXY holds no address of a proxy") as caught:
-        Steelman("http://api.public.example")
-    assert "hid" not in str(caught.value)
 
 
 # The module

@@ -1,13 +1,11 @@
 """OpenAI-compatible calls, by the clients that programs have: OpenAI's own and LangChain's, over the real server."""
 
-import asyncio
 import json
 import re
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -29,15 +27,13 @@ from starlette.types import Receive, Scope, Send
 
 from agent.providers.build import build_providers
 from agent.runs.store import RunStore
-from agent.samples import index_samples
 from agent.settings import Settings, load_settings
-from api.caller_runs import CallerRuns
+from api.callers import CallerRuns
 from api.completions.problems import OpenAIProblems
 from api.problems import ProblemError
 from evals.benchmarks.instant import InstantExpander
 from tools.errors import ProviderError
 from tools.store.database import Database
-from tools.store.store import Store
 
 
 @contextmanager
@@ -131,17 +127,6 @@ def test_a_stream_is_the_same_document(settings: Settings) -> None:
     assert [of(c)["outcome"] for c in (chunks[0], chunks[-1])] == [None, "answered"]
 
 
-def test_the_helper_that_adds_chunks_up_ends_with_the_same_message(settings: Settings) -> None:
-    with api(settings) as address, client(address) as llm:
-        with llm.chat.completions.stream(model="steelman", messages=[said("user", QUESTION)]) as stream:
-            final = stream.get_final_completion()
-        run = httpx.get(f"{address}/v1/runs/{of(final)['run_id']}").json()
-    message = final.choices[0].message
-    assert (message.content or "").splitlines()[0] == f"# {run['question']}"
-    assert len(message.annotations or []) == sum(len(s["claims"]) for s in run["answer"]["perspectives"])
-    assert final.usage is None
-
-
 def test_the_title_comes_at_once_and_chunks_keep_a_quiet_stream_alive(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,31 +142,6 @@ def test_the_title_comes_at_once_and_chunks_keep_a_quiet_stream_alive(
                 assert not gate.open.is_set()
             gate.open.set()
             assert list(stream)[-1].choices[0].finish_reason == "stop"
-
-
-def test_a_client_that_goes_away_costs_the_run_nothing(settings: Settings) -> None:
-    gate = Gate()
-    with api(settings, build(before_search=gate)) as address:
-        with client(address) as llm:
-            stream = ask(llm, stream=True)
-            run_id = of(next(stream))["run_id"]
-            stream.close()
-        gate.open.set()
-        with httpx.stream("GET", f"{address}/v1/runs/{run_id}/events") as events:
-            assert "event: done" in list(events.iter_lines())
-
-
-async def test_the_asynchronous_client_asks_several_at_once(settings: Settings) -> None:
-    with api(settings) as address:
-        async with openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="any") as llm:
-            models = [m.id async for m in llm.models.list()]
-            replies = await asyncio.gather(*(ask(llm, model=m) for m in models))
-            stream = await ask(llm, stream=True)
-            text = "".join([c.choices[0].delta.content or "" async for c in stream])
-        depths = [httpx.get(f"{address}/v1/runs/{of(r)['run_id']}").json()["answer"]["outcome"] for r in replies]
-    assert [r.model for r in replies] == models == ["steelman", "steelman-quick", "steelman-deep"]
-    assert depths == ["answered"] * 3
-    assert text.startswith(f"# {QUESTION}")
 
 
 def test_models_are_listed_and_found(settings: Settings) -> None:
@@ -325,20 +285,6 @@ def test_langchains_client_asks_streams_and_follows_up() -> None:
     assert whole.splitlines()[:-1] == first.text.splitlines()[:-1]
     assert len([c for c in streamed if c.text]) > 5
     assert f"Goes on from: {VOTING}" in second.text
-
-
-@pytest.mark.slow
-async def test_langchains_client_streams_a_quiet_run_asynchronously(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("api.events.QUIET_SECONDS", 0.1)
-    gate = Gate()
-    with api(settings, build(before_search=gate)) as address:
-        llm = langchain(address, stream_chunk_timeout=1.0)
-        asyncio.get_running_loop().call_later(2.0, gate.open.set)  # longer than it waits for a chunk
-        text = "".join([c.text async for c in llm.astream(QUESTION)])
-    assert text.splitlines()[0] == f"# {QUESTION}"
-    assert "## Sources" in text
 
 
 # --- Text from sources ------------------------------------------------------------------------------------------------
@@ -509,25 +455,3 @@ def test_the_documented_lines_work(settings: Settings, capsys: pytest.CaptureFix
             exec(compile(block.replace("http://127.0.0.1:8000", address), "docs/openai.md", "exec"), {})
             assert capsys.readouterr().out.startswith("# Should schools ban smartphones?\n")
     assert len(blocks) == 3
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_the_embedded_providers_answer_from_the_samples(shared_cache: Path, tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "cache").symlink_to(shared_cache, target_is_directory=True)
-    with closing(Database(load_settings().database_path)) as database:
-        store = Store(database)
-        search = build_providers(load_settings(), store).search
-        index_samples(store, search)
-    with api(load_settings(), build_providers) as address, client(address) as llm:
-        first = ask(llm, said("user", "Should schools ban smartphones?"))
-        content = first.choices[0].message.content
-        sent_back = [said("user", "Should schools ban smartphones?"), said("assistant", content)]
-        second = ask(llm, *sent_back, said("user", "Strongest counter-argument to 1?"))
-        citation = httpx.get(first.choices[0].message.annotations[0].url_citation.url).json()
-    assert "## Yes\n" in content
-    assert "## No\n" in content
-    assert citation["quote"] in content
-    assert "Goes on from: Should schools ban smartphones?" in second.choices[0].message.content
-    assert of(second)["thread"] == of(first)["run_id"]

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from api_on_loopback import api
+from api_on_loopback import Door, api
 from conftest import ROOT
 from numpy.typing import NDArray
 from providers import Build, build
@@ -26,6 +26,8 @@ from evals.benchmarks.instant import InstantEncoder
 from tools.ingest.apart import Readers
 from tools.store.database import Database
 from tools.store.store import Store
+
+pytest_plugins = ["api_on_loopback"]
 
 LATER = {"Prefer": "respond-async"}
 MANY = 40
@@ -72,9 +74,8 @@ def gated(settings: Settings, batches: int) -> Iterator[tuple[httpx.Client, Gate
 
 
 @pytest.fixture(scope="module")
-def client(module_settings: Settings) -> Iterator[httpx.Client]:
-    with api(module_settings) as address, httpx.Client(base_url=address, timeout=30) as client:
-        yield client
+def client(standing: Door) -> httpx.Client:
+    return standing.http
 
 
 def texts(count: int = MANY, words: str = "") -> dict[str, Any]:
@@ -108,21 +109,11 @@ def kept(settings: Settings) -> list[str]:
 # Which uploads are jobs
 
 
-def test_a_small_upload_is_answered_at_once(client: httpx.Client, module_settings: Settings) -> None:
-    reply = client.post("/v1/collections/small/documents", json=texts(3))
-    assert (reply.status_code, reply.json()["stored"]) == (200, 3)
-    files = [("files", ("a.txt", b"A bridge carries a town."))]
-    assert client.post("/v1/collections/small/files", files=files).status_code == 200
-    assert kept(module_settings) == []
-
-
 @pytest.mark.parametrize(
     ("call", "sent"),
     [
-        ("documents", {"json": texts(6)}),
         ("documents", {"json": texts(1, " " + "of stone and wood " * 150)}),
         ("files", {"files": [("files", ("rows.csv", ROWS))]}),
-        ("files", {"files": [("files", ("long.txt", b"A bridge carries a town. " * 100))]}),
     ],
 )
 def test_a_large_one_is_a_job(

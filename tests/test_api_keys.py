@@ -9,6 +9,7 @@ import httpx
 import pytest
 from agent_fixtures import QUESTION
 from api_on_loopback import api
+from fastapi import FastAPI
 from raw_http import problem_of, wait_until
 from starlette.responses import PlainTextResponse
 
@@ -64,10 +65,10 @@ def test_a_key_is_kept_as_a_digest_only(settings: Settings, keys: Keys) -> None:
     assert keys.make("other")[1] != text
 
 
-@pytest.mark.parametrize("name", ["", "   ", "x" * 65, "two\nlines"])
-def test_a_name_that_is_no_good(keys: Keys, name: str) -> None:
-    with pytest.raises(InputError, match="name"):
-        keys.make(name)
+def test_a_name_that_is_no_good(keys: Keys) -> None:
+    for name in ("", "   ", "x" * 65, "two\nlines"):
+        with pytest.raises(InputError, match="name"):
+            keys.make(name)
     assert keys.all() == []
 
 
@@ -82,58 +83,37 @@ def test_a_running_server_locks_when_the_first_key_is_made_and_stays_locked(sett
         assert httpx.get(f"{address}/v1/collections").status_code == 401
 
 
-def test_everything_but_health_and_the_page_of_the_calls_needs_a_key(settings: Settings, keys: Keys) -> None:
-    keys.make("laptop")
-    with api(settings) as address, httpx.Client(base_url=address) as client:
+WRONG = ["Bearer sk-steelman-" + "A" * 43, "Bearer", "Basic {key}", "{key}", "Bearer {key} x", "Bearer é{key}"]
+
+
+def test_keys_lock_everything_but_health_and_the_page_of_the_calls(settings: Settings, keys: Keys) -> None:
+    (_, mine), (_, other) = keys.make("mine"), keys.make("other")
+
+    def add(app: FastAPI) -> None:
+        app.mount("/mounted", PlainTextResponse("in"))
+
+    with api(settings, change=add) as address, httpx.Client(base_url=address, timeout=30) as client:
         for path in ("/healthz", "/readyz", "/docs", "/openapi.json"):
             assert client.get(path).status_code == 200
-        for path in (
-            "/metrics",
-            "/v1/collections",
-            "/nothing",
-            "/healthz/",
-            "//healthz",
-            "/healthz/x",
-        ):
+        for path in ("/metrics", "/v1/collections", "/mounted/x", "/nothing", "/healthz/", "//healthz", "/healthz/x"):
             missing = client.get(path)
             assert problem_of(missing, 401, "key-missing")["detail"].startswith("This call needs a key.")
             assert missing.headers["www-authenticate"] == "Bearer"
         assert problem_of(client.post("/v1/ask", json={"question": QUESTION}), 401, "key-missing")
-
-
-@pytest.mark.parametrize(
-    "authorization",
-    ["Bearer sk-steelman-" + "A" * 43, "Bearer", "Basic {key}", "{key}", "Bearer {key} x", "Bearer é{key}"],
-)
-def test_a_wrong_key_opens_nothing(settings: Settings, keys: Keys, authorization: str) -> None:
-    _, text = keys.make("laptop")
-    with api(settings) as address:
-        sent = authorization.replace("{key}", text).encode("latin-1")
-        reply = httpx.get(f"{address}/v1/collections", headers={b"Authorization": sent})
-        problem_of(reply, 401, "key-wrong")
-        assert reply.headers["www-authenticate"] == 'Bearer error="invalid_token"'
-        assert text not in reply.text
-        two = httpx.get(f"{address}/v1/collections", headers=[*bearer(text).items(), *bearer("x").items()])
+        assert client.get("/mounted/x", headers=bearer(mine)).text == "in"
+        for wrong in WRONG:
+            sent = wrong.replace("{key}", mine).encode("latin-1")
+            reply = client.get("/v1/collections", headers={b"Authorization": sent})
+            problem_of(reply, 401, "key-wrong")
+            assert reply.headers["www-authenticate"] == 'Bearer error="invalid_token"'
+            assert mine not in reply.text
+        two = client.get("/v1/collections", headers=[*bearer(mine).items(), *bearer("x").items()])
         problem_of(two, 401, "key-wrong")
-        assert httpx.get(f"{address}/v1/collections", headers={"authorization": f"bearer {text}"}).status_code == 200
-
-
-def test_a_key_sees_its_own_runs_only(settings: Settings, keys: Keys) -> None:
-    (_, mine), (_, other) = keys.make("mine"), keys.make("other")
-    with api(settings) as address, httpx.Client(base_url=address, timeout=30) as client:
+        assert client.get("/v1/collections", headers={"authorization": f"bearer {mine}"}).status_code == 200
         run = client.post("/v1/ask", json={"question": QUESTION}, headers=bearer(mine)).headers["content-location"]
         assert client.get(run, headers=bearer(mine)).json()["status"] == "done"
         for call in (("GET", run), ("GET", f"{run}/events"), ("POST", f"{run}/cancel"), ("DELETE", run)):
             problem_of(client.request(*call, headers=bearer(other)), 404, "unknown-run")
-
-
-def test_what_is_mounted_is_guarded_too(settings: Settings, keys: Keys) -> None:
-    _, text = keys.make("laptop")
-    with api(settings, change=lambda app: app.mount("/mounted", PlainTextResponse("in"))) as address:
-        problem_of(httpx.get(f"{address}/mounted/x"), 401, "key-missing")
-        assert httpx.get(f"{address}/mounted/x", headers=bearer(text)).text == "in"
-        page = {**bearer(text), "Origin": "https://page.example"}
-        problem_of(httpx.post(f"{address}/mounted/x", headers=page), 403, "unknown-origin")
 
 
 def test_keys_that_cannot_be_read_let_nobody_in(settings: Settings, keys: Keys) -> None:

@@ -4,25 +4,22 @@ import contextlib
 import io
 import json
 import logging
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
-import pytest
 from agent_fixtures import QUESTION
 from api_on_loopback import api
 from fastapi import FastAPI
 from prometheus_client.parser import text_string_to_metric_families
 from providers import build
 from raw_http import wait_until
-from starlette.responses import PlainTextResponse
-from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
 from agent.settings import Settings
 from api.keys import Keys
-from api.observing.logs import SERVER, configure, told_by_loop
+from api.observing import configure, told_by_loop
 from tools.store.database import Database
 
 ASK = {"question": QUESTION}
@@ -102,21 +99,29 @@ def test_no_question_and_no_key_stands_in_the_logs(settings: Settings) -> None:
     ]
     assert told[0]["run"] == told[2]["run"] == run.rpartition("/")[2]
     assert told[-1]["problem"] == "key-wrong"
-    assert all(t["ms"] >= 0 and t["bytes_out"] > 0 and t["request_id"] and t["time"].startswith("20") for t in told)
-    assert told[0]["bytes_in"] == len(json.dumps(ASK, separators=(",", ":")))
+    assert all(t["ms"] >= 0 and t["request_id"] and t["time"].startswith("20") for t in told)
     assert [t["level"] for t in told].count("WARNING") == 1
 
 
 def test_a_crash_is_told_by_where_it_happened(settings: Settings) -> None:
+    asked = "secret"
     with logs_of(settings, io.StringIO()) as logs, api(settings, change=add_crash) as address:
-        reply = httpx.get(f"{address}/crash", params={"text": "secret"})
-    failure = next(line for line in lines(logs) if "failure" in line)
+        reply = httpx.get(f"{address}/crash", params={"text": asked})
+        try:
+            try:
+                crash(asked)
+            except RuntimeError as exc:
+                raise ValueError(asked) from exc
+        except ValueError as exc:
+            told_by_loop(None, {"message": f"Task failed\nfuture: {asked}", "exception": exc})  # type: ignore[arg-type]
+    failure, of_loop = (line for line in lines(logs) if "failure" in line)
     assert failure["level"] == "ERROR"
     assert failure["request_id"] == reply.headers["x-request-id"]
     assert failure["failure"].endswith("builtins.RuntimeError")
     assert "in crash" in failure["failure"]
-    assert "secret" not in logs.getvalue()
-    assert sum("failure" in line for line in lines(logs)) == 1
+    assert of_loop["message"] == "Task failed"
+    assert of_loop["failure"].index("RuntimeError") < of_loop["failure"].index("ValueError")
+    assert asked not in logs.getvalue()
 
 
 def test_questions_stand_in_the_logs_if_they_are_asked_for(settings: Settings) -> None:
@@ -125,48 +130,21 @@ def test_questions_stand_in_the_logs_if_they_are_asked_for(settings: Settings) -
         for path in ("/v1/ask", "/v1/retrieve"):
             httpx.post(f"{address}{path}", json=ASK, timeout=30)
         httpx.get(f"{address}/crash", params={"text": "that"})
-    assert [line["question"] for line in lines(logs) if "question" in line] == [QUESTION, QUESTION]
+    told = [line for line in lines(logs) if "question" in line]
+    assert [(line["question"], len(line["run"])) for line in told] == [(QUESTION, 12)] * 2
     assert "RuntimeError: cannot do that" in logs.getvalue()
 
 
-def test_failures_of_others_and_of_the_event_loop_are_told_without_their_messages(settings: Settings) -> None:
-    asked = "a secret"
-    with logs_of(settings, io.StringIO()) as logs:
-        try:
-            try:
-                crash(asked)
-            except RuntimeError as exc:
-                raise ValueError(asked) from exc
-        except ValueError as exc:
-            logging.getLogger("uvicorn.error").error("Exception in ASGI application\n", exc_info=exc)
-            told_by_loop(None, {"message": f"Task failed\nfuture: {asked}", "exception": exc})  # type: ignore[arg-type]
-        logging.getLogger("httpx").info("HTTP Request: GET https://x.example/?q=%s", asked)
-        SERVER.info("here")
-    assert [(t["logger"], t["level"]) for t in lines(logs)] == [
-        ("uvicorn.error", "ERROR"),
-        ("steelman.server", "ERROR"),
-        ("steelman.server", "INFO"),
-    ]
-    assert lines(logs)[1]["message"] == "Task failed"
-    assert lines(logs)[0]["failure"].index("RuntimeError") < lines(logs)[0]["failure"].index("ValueError")
-    assert asked not in logs.getvalue()
-
-
-@pytest.mark.parametrize("colours", [True, False])
-def test_lines_on_a_terminal_are_short(settings: Settings, monkeypatch: pytest.MonkeyPatch, colours: bool) -> None:
-    if not colours:
-        monkeypatch.setenv("NO_COLOR", "1")
+def test_lines_on_a_terminal_are_short(settings: Settings) -> None:
     with logs_of(settings, Terminal()) as logs, api(settings) as address:
         httpx.post(f"{address}/v1/ask", json=ASK, timeout=30)
         httpx.get(f"{address}/nothing")
         logging.getLogger("other").warning("take care")
         wait_until(lambda: "take care" in logs.getvalue() and "not-found" in logs.getvalue())
     asked, missing = (line for line in logs.getvalue().splitlines() if "/v1/ask" in line or "not-found" in line)
-    status = "\033[32m200\033[0m" if colours else "200"
-    assert f" POST /v1/ask  {status}  " in asked
-    assert " ms  run " in asked
-    assert ("\033[33m404\033[0m" if colours else "404") in missing
-    assert "warning: take care" in logs.getvalue()
+    assert re.search(r" INFO POST /v1/ask 200 \d+ ms, run [0-9a-f]{12}$", asked)
+    assert re.search(r" GET \(none\) 404 \d+ ms, problem not-found$", missing)
+    assert "WARNING take care" in logs.getvalue()
     assert QUESTION not in logs.getvalue()
 
 
@@ -210,32 +188,6 @@ def test_figures_of_runs_at_work_waiting_and_refused(settings: Settings) -> None
             client.post(f"{run}/cancel")
         wait_until(lambda: figures(address).get(("steelman_runs_ended_total", "cancelled")) == 2)
         assert figures(address)["steelman_runs_at_work",] == 0
-
-
-def test_routes_that_others_made_have_their_templates(settings: Settings) -> None:
-    async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
-        await PlainTextResponse("in")(scope, receive, send)
-
-    def add(app: FastAPI) -> None:
-        app.mount("/mounted", asgi)
-        app.mount("/application", FastAPI())
-        app.router.routes.append(Route("/plain", PlainTextResponse("plain")))
-
-    with api(settings, change=add) as address:
-        for path in ("/mounted/secret", "/application/secret", "/plain"):
-            httpx.get(f"{address}{path}")
-        told = figures(address)
-        assert told["steelman_http_requests_total", "GET", "/mounted", "200"] == 1
-        assert told["steelman_http_requests_total", "GET", "/plain", "200"] == 1
-        assert not any("secret" in part for name in told for part in name)
-
-
-def test_each_application_counts_for_itself(settings: Settings) -> None:
-    with api(settings) as address:
-        httpx.get(f"{address}/nothing")
-        assert figures(address)["steelman_http_requests_total", "GET", "(none)", "404"] == 1
-    with api(settings) as address:
-        assert ("steelman_http_requests_total", "GET", "(none)", "404") not in figures(address)
 
 
 def test_a_job_stands_in_the_line_of_its_request_and_in_one_of_its_own(settings: Settings) -> None:

@@ -23,7 +23,6 @@ from agent.runs.store import RunStore
 from agent.settings import Settings
 from api.__main__ import main
 from api.keys import Keys
-from api.loopback import is_loopback, listen
 from tools.store.database import Database
 
 # The command line over instant providers whose searches take as long as is said, with quick heartbeats and little
@@ -96,51 +95,22 @@ def test_it_listens_for_other_machines_with_a_key_only(
     assert main(["--host", host]) == 2  # a revoked key lets nobody in
 
 
-@pytest.mark.slow
-def test_it_listens_for_other_machines_once_there_is_a_key(settings: Settings, spawn: Spawn) -> None:
-    with contextlib.closing(Database(settings.database_path)) as database:
-        _, text = Keys(database).make("laptop")
-    with served(spawn, "--host", "0.0.0.0", "--port", 0) as (address, _):
-        here = address.replace("0.0.0.0", "127.0.0.1")
-        assert httpx.get(f"{here}/v1/collections").status_code == 401
-        assert httpx.get(f"{here}/v1/collections", headers={"Authorization": f"Bearer {text}"}).status_code == 200
-
-
-@pytest.mark.parametrize(
-    ("host", "own"),
-    [("127.0.0.1", True), ("127.3.2.1", True), ("::1", True), ("localhost", True), ("LOCALHOST", True)]
-    + [(host, False) for host in ("0.0.0.0", "::", "10.0.0.1", "localhost.example", "example.org", "", "127.1")],
-)
-def test_what_is_this_machine_alone(host: str, own: bool) -> None:
-    assert is_loopback(host) is own
-
-
 def test_a_port_that_is_taken(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["--port", str(port)]) == 1
     said = capsys.readouterr().err
-    assert said == (
-        f"steelman: port {port} of 127.0.0.1 is taken. End what listens there, or take another: --port {port + 1}, or "
-        "0.\n"
-    )
+    assert said.startswith(f"steelman: cannot listen on port {port} of 127.0.0.1 (Address already in use). ")
+    assert said.count("\n") == 1
 
 
 def test_an_address_that_is_not_this_machines(settings: Settings, spawn: Spawn) -> None:
     with contextlib.closing(Database(settings.database_path)) as database:
         Keys(database).make("laptop")
     status, said = ended(spawn(COMMAND, 0, 1, "--host", "192.0.2.1"))
-    assert (status, said) == (
-        1,
-        "steelman: 192.0.2.1 is no address of this machine. Give one of its own with --host.\n",
-    )
-
-
-def test_localhost_is_every_address_of_it_on_one_port() -> None:
-    with contextlib.ExitStack() as opened:
-        sockets = [opened.enter_context(contextlib.closing(s)) for s in listen("localhost", 0)]
-        assert len({s.getsockname()[1] for s in sockets}) == 1
-        assert all(is_loopback(s.getsockname()[0]) for s in sockets)
+    assert status == 1
+    assert said.startswith("steelman: cannot listen on port 8000 of 192.0.2.1 (Cannot assign requested address). ")
+    assert said.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,6 @@ from api.schemas import (
     Deleted,
     Document,
     Documents,
-    JobCancelled,
     JobDetails,
     Judged,
     JudgePair,
@@ -221,7 +220,7 @@ class Steelman:
     def cancel_job(self, job_id: str) -> bool:
         """Stops the job, and keeps what it stored; False for one that had ended already."""
         reply = self._server.send("POST", f"{_job_at(job_id)}/cancel")
-        return JobCancelled.model_validate_json(reply.content).stopped
+        return Cancelled.model_validate_json(reply.content).stopped
 
     # Inside
 

@@ -18,14 +18,7 @@ LABEL = re.compile(
     r"(?:query|question|prompt|message|request|input)(?: is)?[* \t]*(?::[* \t]*|$)",
     re.I | re.M,
 )
-_CONTEXT_SPOKEN_OF = re.compile(
-    r"^[ \t#>*-]{0,8}(?:[\w-]+ ){0,3}(?:context|documents?(?:\(s\))?|sources|materials|passages|results)[ \t]*:"
-    r"|\b(?:following|provided|attached|retrieved|reference|relevant)(?: [\w-]+){0,3} "
-    r"(?:context|citations?|contents?|materials|documents?|files?|sources|passages|evidence)\b"
-    r"|\b(?:context|citations?|content|materials|documents?|sources|passages|results|information)(?: is)? "
-    r"(?:above|below)\b",
-    re.I | re.M,
-)
+_SPOKEN_OF = re.compile(r"\b(?:context|citations?|documents?|files|sources|materials|passages)\b", re.I)
 _NEXT = re.compile(r"^(?:[ \t]*#+ |[ \t*]*(?:[\w-]+ )?(?:answer|response|output|context|question)[ \t]*:)", re.I | re.M)
 TURN = re.compile(
     r"(?:^[ \t#*\[|>-]{0,6}(?:role: ?)?|<)(user|human|assistant|ai|bot|model|system|tool)(?: message| query)?"
@@ -71,7 +64,7 @@ def unframed(text: str) -> tuple[str, bool]:
     if asked := [b.text for b in found if _ASKED.fullmatch(b.name)]:
         return asked[-1].strip(), bool(context)
     labels = list(LABEL.finditer(rest))
-    if labels and (context or _CONTEXT_SPOKEN_OF.search(rest)):
+    if labels and (context or _SPOKEN_OF.search(rest)):
         return _once(rest[labels[-1].end() :]), True
     if context:
         before, after = _once(text[: context[0].start]), _once(text[context[-1].end :])
@@ -90,16 +83,13 @@ def _once(text: str) -> str:
 def data_in(text: str, *, first: bool) -> str:
     """The person's first or last words in the prompt of a task: in a block, a fence or turns of a chat, or under a
     label. Nothing where it holds none."""
-    labels, turns = list(LABEL.finditer(text)), list(TURN.finditer(text))
-    if labels and turns and not first and labels[-1].start() > turns[-1].start():
-        return _once(text[labels[-1].end() :])
     held = [b.text for b in blocks(text)] + re.findall(r"```(?:\w*\n)?(.*?)```", text, re.DOTALL)
     for data in (*held, text):
         _, *parts = TURN.split(data)
         if theirs := [words for who, words in zip(parts[::2], parts[1::2], strict=True) if who[0] in "uUhH" and words]:
             return unframed(theirs[0 if first else -1].partition("</")[0])[0].strip('\n\t "')
-    for data in (*held, *(text[m.end() :] for m in labels)):
+    for data in (*held, *(text[m.end() :] for m in LABEL.finditer(text))):
         pieces = [p for p in re.split(r"\n\s*(?:-{3,}\s*)?\n", data.strip()) if p and not p.startswith("You are")]
         if pieces:
             return next((p for p in pieces if p.endswith("?")), pieces[0])
-    return next(iter(re.findall(r"[^\n:.\"“!?]{3,400}[?？]", text[-4000:])), "").strip()
+    return ""

@@ -1,4 +1,4 @@
-"""What OpenAI's clients send and read, as far as it means something here.
+"""What OpenAI's clients send, as far as it means something here.
 
 A request may hold anything else that OpenAI's own server takes (temperature, max_tokens, seed, stop, user, …) or that a
 client adds: it is accepted and has no effect. What is read is checked. Steelman's own options stand in one member,
@@ -10,10 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from agent.answer.model import Outcome
 from agent.options import Depth
-from api.patterns import RunId, WholeNumber
-from api.schemas import SearchOptions
+from api.schemas import SearchOptions, WholeNumber
 
 MODELS: dict[str, Depth] = {"steelman": "normal", "steelman-quick": "quick", "steelman-deep": "deep"}
 """The models that a client may name: how much is searched, judged and written."""
@@ -85,77 +83,3 @@ class CompletionRequest(_Request):
         default=None,
         description="Where and how to look, as `/v1/ask` takes it. How much is searched is the model's to say.",
     )
-
-
-class _Reply(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class UrlCitation(_Reply):
-    """A source: `content[start_index:end_index]` is its number, in characters (Unicode code points)."""
-
-    url: str
-    title: str
-    start_index: int
-    end_index: int
-
-
-class Annotation(_Reply):
-    type: Literal["url_citation"] = "url_citation"
-    url_citation: UrlCitation
-
-
-class AnswerMessage(_Reply):
-    """The answer as Markdown. Its last line names the run, by which a follow-up finds what it goes on from."""
-
-    role: Literal["assistant"] = "assistant"
-    content: str
-    refusal: None = None
-    annotations: list[Annotation]
-
-
-class Choice(_Reply):
-    index: Literal[0] = 0
-    message: AnswerMessage
-    logprobs: None = None
-    finish_reason: Literal["stop"] = "stop"
-
-
-class TokenUsage(_Reply):
-    """The tokens that chat models read and wrote for the answer; embedded providers spend none."""
-
-    prompt_tokens: int
-    completion_tokens: int
-    total_tokens: int
-
-
-class About(_Reply):
-    """What OpenAI's shapes have no place for: the whole answer is at `/v1/runs/{run_id}`."""
-
-    run_id: RunId
-    thread: RunId
-    outcome: Outcome | None = Field(description="Null in the chunks of a stream until the run is done.")
-
-
-class Completion(_Reply):
-    """The answer to the question."""
-
-    id: str = Field(examples=["chatcmpl-8404bb0c1234"])
-    object: Literal["chat.completion"] = "chat.completion"
-    created: int
-    model: str
-    choices: list[Choice]
-    usage: TokenUsage
-    steelman: About | None = Field(description="Null where an app's task was answered, such as a title: it is no run.")
-
-
-class Model(_Reply):
-    id: str
-    object: Literal["model"] = "model"
-    created: int
-    owned_by: Literal["steelman"] = "steelman"
-
-
-class ModelList(_Reply):
-    object: Literal["list"] = "list"
-    data: list[Model]

@@ -1,19 +1,19 @@
-"""Whose request it is: the bearer key that it came with, once a key was ever made."""
+"""Whose request it is: the bearer key that it came with, once a key was ever made; and how many one caller may send."""
 
-import asyncio
 import hmac
+import math
 import re
 import time
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
+from limits import parse_many
+from limits.storage import MemoryStorage
+from limits.strategies import MovingWindowRateLimiter
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.callers import Caller
-from api.guard.rates import Rates
-from api.guard.refusing import refuse
-from api.keys import Keys, digest_of
+from api.guard.bodies import refuse
+from api.keys import Key, Keys, digest_of
 from api.problems import ProblemError, problem_of
 from tools.errors import StoreError
 from tools.store.database import Database
@@ -25,35 +25,28 @@ _FRESH_SECONDS = 1.0
 _BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The keys in force as they were read at a time."""
+class Rates:
+    """The rates that hold for each caller, such as '10/second; 300/minute'."""
 
-    at: float
-    ever_made: bool
-    callers: tuple[tuple[bytes, Caller], ...]
+    def __init__(self, rates: str) -> None:
+        self._limits = parse_many(rates)
+        self._window = MovingWindowRateLimiter(MemoryStorage())
 
-
-class KeyRing:
-    """The keys of the store, read anew when what is known is a second old, in a thread of its own."""
-
-    def __init__(self) -> None:
-        self._known = _Known(float("-inf"), True, ())
-        self._reading = asyncio.Lock()
-        self._thread = ThreadPoolExecutor(1, "steelman-keys")
-
-    async def known(self, database: Database) -> _Known:
-        """Raises StoreError when they cannot be read: then nobody gets in."""
-        async with self._reading:
-            if time.monotonic() - self._known.at > _FRESH_SECONDS:
-                self._known = await asyncio.get_running_loop().run_in_executor(self._thread, _read, database)
-        return self._known
-
-
-def _read(database: Database) -> _Known:
-    at, keys = time.monotonic(), Keys(database).all()
-    callers = tuple((k.digest, Caller(k.id, k.name)) for k in keys if k.revoked_at is None)
-    return _Known(at, bool(keys), callers)
+    def problem(self, caller: str) -> ProblemError | None:
+        """Counts a request of the caller; the refusal (429) if it is one too many, which then does not count."""
+        for limit in self._limits:
+            if not self._window.test(limit, caller):
+                seconds = max(1, math.ceil(self._window.get_window_stats(limit, caller).reset_time - time.time()))
+                return ProblemError(
+                    429,
+                    "too-many-requests",
+                    "Too many requests",
+                    f"The rate is {limit.amount} in {limit.get_expiry()} seconds. Come again in {seconds} seconds.",
+                    headers={"Retry-After": str(seconds)},
+                )
+        for limit in self._limits:
+            self._window.hit(limit, caller)
+        return None
 
 
 class Bearer:
@@ -67,34 +60,44 @@ class Bearer:
         self._app = app
         self._rates = rates
         self._required = required
-        self._ring = KeyRing()
+        self._read = float("-inf")
+        self._keys: list[Key] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] in OPEN or scope["path"].startswith(_LOADED):
             scope.setdefault("state", {})["caller"] = Caller()
             return await self._app(scope, receive, send)
         try:
-            known = await self._ring.known(scope["app"].state.service.runs.database)
+            keys = self._known(scope["app"].state.service.runs.database)
         except StoreError as exc:
             return await refuse(problem_of(exc), scope, receive, send)
-        caller = _caller(Headers(scope=scope).getlist("authorization"), known)
+        caller = _caller(Headers(scope=scope).getlist("authorization"), keys)
         scope.setdefault("state", {})["caller"] = caller or Caller()
         problem = self._rates.problem(caller.key_id if caller else "")
-        if problem is None and caller is None and (known.ever_made or self._required):
+        if problem is None and caller is None and (keys or self._required):
             problem = _locked(scope)
         if problem:
             return await refuse(problem, scope, receive, send)
         return await self._app(scope, receive, send)
 
+    def _known(self, database: Database) -> list[Key]:
+        """All keys that were ever made, read anew when what is known is a second old, which takes no millisecond.
 
-def _caller(authorization: list[str], known: _Known) -> Caller | None:
+        Raises StoreError when they cannot be read: then nobody gets in.
+        """
+        if time.monotonic() - self._read > _FRESH_SECONDS:
+            self._keys, self._read = Keys(database).all(), time.monotonic()
+        return self._keys
+
+
+def _caller(authorization: list[str], keys: list[Key]) -> Caller | None:
     """Whose key stands in the header. Every digest is compared, each in the same time."""
     given = _BEARER.fullmatch(authorization[0]) if len(authorization) == 1 else None
     if given is None:
         return None
     digest = digest_of(given[1].encode("latin-1"))
-    matching = [caller for known_digest, caller in known.callers if hmac.compare_digest(known_digest, digest)]
-    return matching[0] if matching else None
+    matching = [k for k in keys if hmac.compare_digest(k.digest, digest) and k.revoked_at is None]
+    return Caller(matching[0].id, matching[0].name) if matching else None
 
 
 def _locked(scope: Scope) -> ProblemError:

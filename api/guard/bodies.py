@@ -1,5 +1,7 @@
-"""How much a request may carry."""
+"""How much a request may carry, and how one is refused before it was read."""
 
+import asyncio
+import contextlib
 import re
 
 from starlette.datastructures import Headers
@@ -7,11 +9,12 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.settings import Settings
-from api.guard.refusing import refuse, thrown_away
 from api.problems import ProblemError
 
 _UPLOAD = re.compile(r"/v1/collections/[^/]+/files/?")
 _LARGEST_JSON = 8_000_000
+_SMALL = 64 * 1024
+_LINGER_SECONDS, _LINGER_BYTES = 2.0, 16 * 1024 * 1024
 
 
 class Bodies:
@@ -31,7 +34,7 @@ class Bodies:
             message = await receive()
             left -= len(message.get("body", b""))
             if left < 0:
-                await thrown_away(receive)
+                await _thrown_away(receive)
                 raise HTTPException(413, headers={"Connection": "close"})
             return message
 
@@ -41,3 +44,30 @@ class Bodies:
 def _large(most: int) -> ProblemError:
     detail = f"At most {most / 1_000_000:g} MB are taken here. Send less at once."
     return ProblemError(413, "body-too-large", "The body is too large", detail)
+
+
+async def refuse(problem: ProblemError, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers with the problem. A small body is no reason to end the connection, a large one is."""
+    response, headers = problem.response(), Headers(scope=scope)
+    if "transfer-encoding" not in headers and int(headers.get("content-length", 0)) <= _SMALL:
+        await response(scope, receive, send)
+        return
+
+    async def lingering(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            await send({**message, "more_body": True})
+            await _thrown_away(receive)
+            message = {"type": "http.response.body", "body": b""}
+        await send(message)
+
+    response.headers["Connection"] = "close"
+    await response(scope, receive, lingering)
+
+
+async def _thrown_away(receive: Receive) -> None:
+    """Reads for a moment longer what a caller still sends: closed at once, it would lose the reply."""
+    left = _LINGER_BYTES
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_LINGER_SECONDS):
+            while left > 0 and (message := await receive()).get("more_body", False):
+                left -= len(message.get("body", b""))

@@ -4,6 +4,7 @@ A page on the web can have a browser call a server on the same machine: by a for
 resolves to this machine (DNS rebinding). Neither gets past here.
 """
 
+import ipaddress
 import re
 from urllib.parse import urlsplit
 
@@ -14,9 +15,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent.forms import listed
 from agent.settings import Settings
+from api.guard.bodies import refuse
 from api.guard.outside import link
-from api.guard.refusing import refuse
-from api.loopback import is_loopback
 from api.problems import ProblemError
 
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::\d{1,5})?")
@@ -24,6 +24,14 @@ PROBES = frozenset(("/healthz", "/readyz"))
 """What is answered to a caller that knows no name of the server."""
 _METHODS = ("GET", "POST", "DELETE")
 _SHOWN = ("Location", "Content-Location", "Retry-After", "X-Request-Id", "WWW-Authenticate", "Mcp-Session-Id")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or an address is this machine and nothing else."""
+    try:
+        return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 class Places:

@@ -1,6 +1,6 @@
-"""The MCP server: what it offers, whoever carries the messages.
+"""The MCP server: what it offers, whoever carries the messages; and its address at the server for programs.
 
-transport (stdio.py, mounted.py) ─▶ Handlers ─▶ tools.py, resources.py ─▶ service ─▶ the agent's service
+transport (stdio.py, or streamable HTTP at /mcp) ─▶ tools.py, answers as resources ─▶ service ─▶ the agent's service
 
 The package's low-level server is used, since resources differ by caller.
 """
@@ -8,12 +8,16 @@ The package's low-level server is used, since resources differ by caller.
 import asyncio
 import itertools
 import logging
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
-from typing import Any
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, cast
 
+from fastapi import FastAPI
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -25,25 +29,51 @@ from mcp_types import (
     PaginatedRequestParams,
     ReadResourceRequestParams,
     ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    TextResourceContents,
 )
+from starlette.routing import Route
 
+from agent.answer.render.markdown import to_markdown
+from agent.settings import Settings
 from api.callers import Caller
-from api.mcp import resources
-from api.mcp.failures import INSIDE, failure_text
-from api.mcp.progress import FIRST_STEP, WHOLE
-from api.mcp.tools import TOOLS, Call, call_tool, failure
+from api.mcp.texts import SCHEME
+from api.mcp.tools import TOOLS, Call, call_tool, failure, failure_text
 from api.problems import ProblemError
-from api.service import Service
-from tools.errors import SteelmanError
+from api.progress import FIRST_STEP, WHOLE
+from api.service import Service, stored_answer
+from tools.errors import SteelmanError, UnknownRunError
 
 logger = logging.getLogger(__name__)
 VERSION = "1.0"
+PATH = "/mcp"
 _OPENING_SECONDS = 2.0
+_LISTED = 50
+_ADDRESS = re.compile(rf"{re.escape(SCHEME)}([0-9a-f]{{12}})(/json)?")
+_MARKDOWN, _JSON = "text/markdown", "application/json"
+_INSIDE = "Something went wrong inside Steelman; whoever runs the server finds it in its log. Try once more."
 _INSTRUCTIONS = """\
 Steelman finds the strongest sourced case for every side of a contentious question. `ask` gives a finished answer with \
 citations, `retrieve` the passages alone, `judge` checks whether a passage supports a statement. It does not say who \
 is right. Keep quotations word for word and their numbers with the list of sources, and report what was not found. \
 Follow up with `thread`. Earlier answers are resources under steelman://answers/."""
+_TEMPLATES = [
+    ResourceTemplate(
+        uri_template=f"{SCHEME}{{run_id}}",
+        name="answer",
+        title="A past answer",
+        description="An earlier answer with its citations. The run id stands at the end of the answer.",
+        mime_type=_MARKDOWN,
+    ),
+    ResourceTemplate(
+        uri_template=f"{SCHEME}{{run_id}}/json",
+        name="answer_json",
+        title="A past answer as JSON",
+        description="The same with everything that is known: every side's evidence, providers, timings.",
+        mime_type=_JSON,
+    ),
+]
 
 Opened = Callable[[], Awaitable[Service]]
 """The service, once it is open."""
@@ -71,16 +101,43 @@ class Handlers:
             return failure(failure_text(exc))
         except Exception:
             logger.exception("%s failed", params.name)
-            return failure(INSIDE)
+            return failure(_INSIDE)
 
     async def list_resources(self, ctx: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
-        return await resources.listed(await ctx.lifespan_context(), self._caller_of(ctx))
+        """The caller's last answers, newest first."""
+        service = await ctx.lifespan_context()
+        resources = [
+            Resource(
+                uri=f"{SCHEME}{run.id}",
+                name=run.id,
+                title=run.question,
+                description=f"Answered {run.finished_at}",
+                mime_type=_MARKDOWN,
+            )
+            for run in await service.answered(self._caller_of(ctx), _LISTED)
+        ]
+        return ListResourcesResult(resources=resources)
 
     async def list_templates(self, _: Context, __: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
-        return resources.templates()
+        return ListResourceTemplatesResult(resource_templates=_TEMPLATES)
 
     async def read_resource(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        return await resources.read(await ctx.lifespan_context(), self._caller_of(ctx), str(params.uri))
+        """The answer at the address. Raises MCPError for one that is not the caller's, not there, or no address."""
+        service, uri = await ctx.lifespan_context(), str(params.uri)
+        address = _ADDRESS.fullmatch(uri)
+        if address is None:
+            what = f"There is no such resource. Resources are {SCHEME} and the twelve characters of a run's id."
+            raise MCPError(code=INVALID_PARAMS, message=what, data={"uri": uri})
+        try:
+            row = await service.run(self._caller_of(ctx), address[1])
+            answer = stored_answer(row)
+            why = "" if answer else f"Run {row.id} has no answer: it is {row.status}. Read it again, or ask again."
+        except UnknownRunError:
+            answer, why = None, f"There is no answer of run {address[1]}. List the resources to see your last ones."
+        if answer is None:
+            raise MCPError(code=INVALID_PARAMS, message=why, data={"uri": uri})
+        text, kind = (answer.model_dump_json(), _JSON) if address[2] else (to_markdown(answer, remote=True), _MARKDOWN)
+        return ReadResourceResult(contents=[TextResourceContents(uri=uri, text=text, mime_type=kind)])
 
     def _caller_of(self, ctx: Context) -> Caller:
         """As the guard found out, where a request came through it."""
@@ -119,3 +176,32 @@ async def _opened(ctx: Context) -> Service:
         return opening.result()
     finally:
         opening.cancel()
+
+
+def mount(app: FastAPI, settings: Settings) -> StreamableHTTPSessionManager:
+    """Adds what answers the messages over HTTP, behind the guard of all calls; the manager has to run meanwhile.
+
+    Nothing is kept between requests: a restart loses no session. Messages come by POST, with or without the slash at
+    the end: a redirect would lose a client that follows none.
+    """
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[Opened]:
+        async def opened() -> Service:
+            return cast(Service, app.state.service)
+
+        yield opened
+
+    logging.getLogger("mcp").setLevel(logging.WARNING)  # two lines for every request otherwise
+    server = build_server(opening, Caller())
+    mounted = server.streamable_http_app(
+        stateless_http=True,
+        max_request_body_size=settings.api_upload * 1_000_000,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard's work
+    )
+    [route] = mounted.routes
+    assert isinstance(route, Route)
+    app.router.routes.extend(
+        Route(path, route.endpoint, methods=["POST"], include_in_schema=False) for path in (PATH, f"{PATH}/")
+    )
+    return server.session_manager

@@ -47,36 +47,16 @@ async def _serve(settings: Settings) -> None:
 @asynccontextmanager
 async def _opening(settings: Settings) -> AsyncIterator[Opened]:
     """Opens the service beside the first messages; whoever needs it waits for it, or hears why it cannot be opened."""
-    ready: asyncio.Future[Service] = asyncio.get_running_loop().create_future()
-    closing = asyncio.Event()
-
-    async def hold() -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        opening = asyncio.create_task(stack.enter_async_context(open_service(settings)))
+        opening.add_done_callback(_tell)
         try:
-            async with open_service(settings) as service:
-                ready.set_result(service)
-                await closing.wait()
-        except SteelmanError as exc:
-            logger.error("%s", exc)
-            _fail(ready, exc)
-        except Exception as exc:
-            logger.exception("the store cannot be opened")
-            _fail(ready, exc)
-
-    async def opened() -> Service:
-        return await asyncio.shield(ready)
-
-    holding = asyncio.create_task(hold())
-    try:
-        yield opened
-    finally:
-        closing.set()
-        if not ready.done():
-            holding.cancel()
-        await asyncio.wait([holding])
-        if ready.done() and not ready.cancelled():
-            ready.exception()  # whoever asked was told
+            yield lambda: asyncio.shield(opening)
+        finally:
+            opening.cancel()
+            await asyncio.wait([opening])
 
 
-def _fail(ready: asyncio.Future[Service], exc: Exception) -> None:
-    if not ready.done():
-        ready.set_exception(exc)
+def _tell(opening: "asyncio.Task[Service]") -> None:
+    if not opening.cancelled() and (exc := opening.exception()):
+        logger.error("%s", exc, exc_info=None if isinstance(exc, SteelmanError) else exc)

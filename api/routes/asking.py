@@ -1,4 +1,4 @@
-"""Questions: the whole answer, its events as it grows, or the passages alone."""
+"""Questions: the whole answer, its events as it grows, or the passages alone; and the judge by itself."""
 
 import time
 from typing import Annotated, Any
@@ -12,12 +12,11 @@ from agent.answer.retrieved import Retrieved
 from api.callers import Caller, TheCaller
 from api.events import EVENTS, event_stream, wants_events
 from api.openapi import LOCATED, run_links
-from api.patterns import IDEMPOTENCY_KEY
 from api.problems import responses
-from api.schemas import AskRequest, RetrieveRequest, RunDetails
+from api.schemas import IDEMPOTENCY_KEY, AskRequest, Judged, JudgeRequest, RetrieveRequest, RunDetails
 from api.service import Service, TheService
 
-router = APIRouter(tags=["questions"])
+router = APIRouter()
 IdempotencyKey = Annotated[
     str | None,
     Header(
@@ -33,6 +32,7 @@ _FAILURES = responses(400, 404, 409, 413, 415, 422, 502, 503, 504, 507)
 
 @router.post(
     "/v1/ask",
+    tags=["questions"],
     response_model=Answer,
     response_description="The answer, or its events",
     responses={
@@ -64,6 +64,7 @@ async def ask(
 
 @router.post(
     "/v1/retrieve",
+    tags=["questions"],
     response_model=Retrieved,
     response_description="The sides and what was found for each",
     responses={200: {"headers": _HERE, "links": run_links("$response.body#/run_id")}, **_LATER, **_FAILURES},
@@ -80,6 +81,12 @@ async def retrieve(
     if not await service.ended(run_id, question.wait_seconds):
         return await _later(service, caller, run_id)
     return _json(await service.retrieved(run_id), run_id, began)
+
+
+@router.post("/v1/judge", tags=["judge"], response_model=Judged, responses=responses(400, 413, 415, 422, 502, 503, 504))
+async def judge(request: JudgeRequest, service: TheService, caller: TheCaller) -> Judged:
+    """How likely each passage supports its statement, by the judge in force; the embedded one stands in if it fails."""
+    return await service.judge(caller, request)
 
 
 async def _later(service: Service, caller: Caller, run_id: str) -> Response:

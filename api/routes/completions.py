@@ -1,37 +1,21 @@
 """OpenAI-compatible calls: chat completions and models."""
 
-import time
 from typing import Any
-from uuid import uuid4
 
 from fastapi import APIRouter, Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from agent.runs.admission import usual_options
-from agent.runs.store import RunRow
 from api.callers import TheCaller
-from api.completions.content import message_of, usage_of
 from api.completions.conversation import check, depth_of, follow_ups, question_of
-from api.completions.problems import failed
-from api.completions.schemas import (
-    MODELS,
-    About,
-    AnswerMessage,
-    Choice,
-    Completion,
-    CompletionRequest,
-    Model,
-    ModelList,
-    TokenUsage,
-)
-from api.completions.stream import completion_id, created, stream, stream_of
+from api.completions.replies import Reply
+from api.completions.schemas import MODELS, CompletionRequest
 from api.completions.tasks import task_of
 from api.events import EVENT_STREAM
 from api.guard.outside import address_of
 from api.problems import responses
 from api.routes.asking import IdempotencyKey
-from api.service import Service, TheService
-from tools.errors import SteelmanError
+from api.service import TheService
 
 router = APIRouter(prefix="/v1", tags=["OpenAI-compatible"])
 _CHUNK = {
@@ -40,13 +24,19 @@ _CHUNK = {
     "properties": {"data": {"type": "string"}},
     "required": ["data"],
 }
-_CHUNKS: dict[int | str, dict[str, Any]] = {200: {"content": {EVENT_STREAM: {"schema": _CHUNK}}}}
+_REPLY = {
+    "type": "object",
+    "description": "OpenAI's chat.completion. `steelman` beside its members tells the run, its thread and the outcome; "
+    "it is null where an app's task was answered, such as a title: that is no run.",
+    "required": ["id", "object", "created", "model", "choices", "usage", "steelman"],
+}
+_REPLIES: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/json": {"schema": _REPLY}, EVENT_STREAM: {"schema": _CHUNK}}}
+}
 _OFFERED = 1_793_491_200  # 1 November 2026, when these models were first offered; clients sort by it
 
 
-@router.post(
-    "/chat/completions", response_model=Completion, responses={**_CHUNKS, **responses(404, 409, 502, 503, 504)}
-)
+@router.post("/chat/completions", responses={**_REPLIES, **responses(404, 409, 502, 503, 504)})
 async def chat_completion(
     request: Request,
     conversation: CompletionRequest,
@@ -63,63 +53,36 @@ async def chat_completion(
     answered at once and begins no run. Where and how to look is said in `steelman`. System messages, temperature and
     whatever else shapes a model's text change nothing.
     """
+    wanted, model = conversation.response_format, conversation.model
     include_usage = bool(conversation.stream_options and conversation.stream_options.include_usage)
-    wanted = conversation.response_format
     if task := task_of(conversation.messages, as_json=bool(wanted and wanted.type != "text")):
         check(conversation, task=True)
         found = await follow_ups(service, caller, conversation.messages) if task.kind.name == "follow_ups" else ()
-        return _at_once(task.reply(found), conversation, include_usage)
+        reply, text = Reply(model), task.reply(found)
+        if conversation.stream:
+            return reply.streamed(reply.chunks_of_task(text, include_usage))
+        return JSONResponse(reply.of_task(text))
     asked = await question_of(service, caller, conversation)
     options = usual_options(service.runs, asked.depth, earlier=asked.earlier, **asked.changes)
     run_id = await service.begin(caller, asked.question, options, asked.thread, idempotency_key)
-    run = await service.run(caller, run_id)
-    base = address_of(request)
+    reply = Reply(model, await service.run(caller, run_id), base=address_of(request), aside=asked.aside)
     if conversation.stream:
-        return stream(service, run, conversation.model, base, include_usage, asked.aside)
-    reply = await _completion(service, run, conversation.model, base, asked.aside)
-    return Response(
-        reply.model_dump_json(), headers={"Content-Location": f"/v1/runs/{run_id}"}, media_type="application/json"
-    )
+        return reply.streamed(reply.chunks(service, include_usage))
+    return JSONResponse(await reply.whole(service), headers={"Content-Location": f"/v1/runs/{run_id}"})
 
 
-@router.get("/models", response_model=ModelList)
-async def models() -> ModelList:
+@router.get("/models")
+async def models() -> dict[str, Any]:
     """The models that a completion may name: Steelman, and how deep it goes."""
-    return ModelList(data=[Model(id=name, created=_OFFERED) for name in MODELS])
+    return {"object": "list", "data": [_model(name) for name in MODELS]}
 
 
-@router.get("/models/{model}", response_model=Model, responses=responses(404))
-async def model(model: str) -> Model:
+@router.get("/models/{model}", responses=responses(404))
+async def model(model: str) -> dict[str, Any]:
     """One of the models."""
     depth_of(model)
-    return Model(id=model, created=_OFFERED)
+    return _model(model)
 
 
-def _at_once(content: str, conversation: CompletionRequest, include_usage: bool) -> Response:
-    """A reply without a run."""
-    reply = Completion(
-        id=f"chatcmpl-{uuid4().hex[:12]}",
-        created=int(time.time()),
-        model=conversation.model,
-        choices=[Choice(message=AnswerMessage(content=content, annotations=[]))],
-        usage=TokenUsage(prompt_tokens=0, completion_tokens=0, total_tokens=0),
-        steelman=None,
-    )
-    if conversation.stream:
-        return stream_of(reply, include_usage)
-    return Response(reply.model_dump_json(), media_type="application/json")
-
-
-async def _completion(service: Service, run: RunRow, model: str, base: str, aside: bool) -> Completion:
-    try:
-        answer = await service.answer(run.id)
-    except SteelmanError as exc:
-        raise failed(run.id, exc) from exc
-    return Completion(
-        id=completion_id(run),
-        created=created(run),
-        model=model,
-        choices=[Choice(message=message_of(answer, base, aside))],
-        usage=usage_of(answer),
-        steelman=About(run_id=run.id, thread=run.thread, outcome=answer.outcome),
-    )
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": _OFFERED, "owned_by": "steelman"}

@@ -1,7 +1,6 @@
 """Collections and their documents: list, upload, delete."""
 
 import asyncio
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -16,23 +15,26 @@ from starlette.responses import Response
 from agent.runs.parts import reading_limits
 from api.callers import TheCaller
 from api.jobs import Documents as _Documents
+from api.jobs import NothingStoredError, Storing, UploadedFiles, ending_of
 from api.openapi import JOB_LOCATED
-from api.patterns import AnyCollection, CollectionName, InDigits
 from api.problems import FieldProblem, ProblemError, responses
 from api.schemas import (
     MOST_ON_A_PAGE,
-    Collection,
+    AnyCollection,
+    Cancelled,
+    CollectionName,
     Collections,
     Deleted,
     Document,
     Documents,
+    InDigits,
     JobDetails,
+    JobId,
     NewDocument,
     NewDocuments,
     Stored,
 )
 from api.service import Service, TheService
-from api.uploads import NothingStoredError, Storing, UploadedFiles, ending_of
 from tools.disk import disk_errors
 from tools.errors import AmbiguousDocumentError
 from tools.inference.worker import lower_priority
@@ -44,6 +46,7 @@ from tools.passages import SourceDocument
 from tools.store.store import SAMPLES
 
 router = APIRouter(prefix="/v1/collections", tags=["collections"])
+jobs = APIRouter(prefix="/v1/jobs/{job_id}", tags=["jobs"], responses=responses(404, 422))
 _PAGE = 100
 _LATER = "respond-async"
 _THREADS = ThreadPoolExecutor(8, "steelman-uploads", lower_priority)
@@ -96,11 +99,7 @@ def _columns(
 async def list_collections(service: TheService) -> Collections:
     """What is stored."""
     found = await asyncio.to_thread(service.runs.store.collections)
-    return Collections(
-        collections=[
-            Collection(name=c.name, encoder=c.encoder, documents=c.documents, passages=c.passages) for c in found
-        ]
-    )
+    return Collections.model_validate({"collections": found})
 
 
 @router.get("/{name}/documents", response_model=Documents, responses=responses(404, 422))
@@ -112,20 +111,7 @@ async def list_documents(
 ) -> Documents:
     """The documents of a collection, in the order in which they were stored."""
     rows = await asyncio.to_thread(service.runs.store.documents, name, limit + 1, offset)
-    found = [
-        Document(
-            id=r["shown_id"],
-            number=r["number"],
-            language=r["language"],
-            title=r["title"],
-            url=r["url"],
-            publisher=r["publisher"],
-            kind=r["kind"],
-            date=r["date"],
-            passages=r["passages"],
-        )
-        for r in rows[:limit]
-    ]
+    found = [Document(**{n: r["shown_id" if n == "id" else n] for n in Document.model_fields}) for r in rows[:limit]]
     return Documents(documents=found, next_offset=offset + limit if len(rows) > limit else None)
 
 
@@ -191,11 +177,7 @@ async def store_files(
     async with service.jobs.folder() as folder:
         with service.beside(caller):
             kept = tuple([await _keep(file, folder, number) for number, file in enumerate(files)])
-            upload, limits = UploadedFiles(folder, kept, columns), reading_limits(service.settings)
-
-            def read(storing: Storing) -> Iterator[SourceDocument]:
-                return upload.documents(storing.report, limits, storing.stop.is_set)
-
+            read = UploadedFiles(folder, kept, columns, reading_limits(service.settings)).documents
             if sum(f.size or 0 for f in files) <= LARGE_BYTES and not _prefers_job(prefer):
                 reply = await _at_once(service, name, read, most=LARGE_COUNT)
                 if reply is not None:
@@ -281,6 +263,18 @@ async def _keep(file: UploadFile, folder: Path, number: int) -> tuple[str, str]:
         while part := await file.read(1 << 20):
             await asyncio.to_thread(out.write, part)
     return name, sent
+
+
+@jobs.get("", response_model=JobDetails)
+async def read_job(job_id: JobId, service: TheService, caller: TheCaller) -> JobDetails:
+    """How far the job is, and once it is done what the upload came to."""
+    return service.jobs.state(caller, job_id)
+
+
+@jobs.post("/cancel", response_model=Cancelled)
+async def cancel_job(job_id: JobId, service: TheService, caller: TheCaller) -> Cancelled:
+    """Stops the job where a document ends. What it stored stays."""
+    return Cancelled(id=job_id, stopped=await service.jobs.cancel(caller, job_id))
 
 
 def _check_own(name: str) -> None:

@@ -12,9 +12,8 @@ from agent.runs.store import RunStatus
 from api.callers import TheCaller
 from api.events import EVENTS, event_stream
 from api.openapi import LOCATED, run_links
-from api.patterns import Cursor, InDigits, RunId
 from api.problems import ProblemError, responses
-from api.schemas import MOST_RUNS, Cancelled, ResumeRequest, RunDetails, RunList
+from api.schemas import MOST_RUNS, Cancelled, Cursor, InDigits, ResumeRequest, RunDetails, RunId, RunList
 from api.service import TheService
 
 _NUMBER = {"type": "integer", "minimum": 0, "maximum": 2**31}
@@ -22,13 +21,12 @@ LastEventId = Annotated[
     int | None, Header(ge=0, le=2**31, description="As EventSource sends it."), InDigits, WithJsonSchema(_NUMBER)
 ]
 
-listing = APIRouter(prefix="/v1/runs", tags=["runs"])
-router = APIRouter(prefix="/v1/runs/{run_id}", tags=["runs"], responses=responses(404, 422))
+router = APIRouter(prefix="/v1/runs", tags=["runs"], responses=responses(404, 422))
 _PAGE = 20
 _LINKED: dict[int | str, dict[str, Any]] = {200: {"links": run_links("$response.body#/runs/0/id")}}
 
 
-@listing.get("", response_model=RunList, responses={**_LINKED, **responses(422, 503)})
+@router.get("", response_model=RunList, responses={**_LINKED, **responses(503)})
 async def list_runs(
     service: TheService,
     caller: TheCaller,
@@ -44,14 +42,14 @@ async def list_runs(
     return await service.listed(caller, limit, status, thread, after)
 
 
-@router.get("", response_model=RunDetails)
+@router.get("/{run_id}", response_model=RunDetails)
 async def read_run(run_id: RunId, service: TheService, caller: TheCaller) -> RunDetails:
     """How far the run is, and its answer once it has one."""
     return await service.state(caller, run_id)
 
 
 @router.get(
-    "/events",
+    "/{run_id}/events",
     response_model=None,
     responses={
         200: {"description": "Events as they come", "content": EVENTS},
@@ -75,14 +73,14 @@ async def run_events(
     return event_stream(service, run_id, seen)
 
 
-@router.get("/passages", response_model=Retrieved, responses=responses(409))
+@router.get("/{run_id}/passages", response_model=Retrieved, responses=responses(409))
 async def run_passages(run_id: RunId, service: TheService, caller: TheCaller) -> Retrieved:
     """What a run that has ended found for each side."""
     await _ended(service, caller, run_id)
     return await service.retrieved(run_id)
 
 
-@router.get("/citations/{number}", response_model=Citation, responses=responses(409))
+@router.get("/{run_id}/citations/{number}", response_model=Citation, responses=responses(409))
 async def run_citation(
     run_id: RunId, number: Annotated[int, Path(ge=1, le=2**31), InDigits], service: TheService, caller: TheCaller
 ) -> Citation:
@@ -94,7 +92,7 @@ async def run_citation(
     raise ProblemError(404, "unknown-citation", "No such citation", f"The answer has no citation {number}.")
 
 
-@router.post("/cancel", response_model=Cancelled)
+@router.post("/{run_id}/cancel", response_model=Cancelled)
 async def cancel_run(run_id: RunId, service: TheService, caller: TheCaller) -> Cancelled:
     """Stops the run; `resume` goes on from its last finished stage."""
     await service.run(caller, run_id)
@@ -102,7 +100,7 @@ async def cancel_run(run_id: RunId, service: TheService, caller: TheCaller) -> C
 
 
 @router.post(
-    "/resume",
+    "/{run_id}/resume",
     status_code=202,
     response_model=RunDetails,
     responses={202: LOCATED, **responses(400, 409, 413, 415, 503)},
@@ -116,7 +114,7 @@ async def resume_run(
     return await service.state(caller, run_id)
 
 
-@router.delete("", status_code=204, responses=responses(409))
+@router.delete("/{run_id}", status_code=204, responses=responses(409))
 async def delete_run(run_id: RunId, service: TheService, caller: TheCaller) -> None:
     """Removes the run, its answer and the pages that it read."""
     await service.run(caller, run_id)

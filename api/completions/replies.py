@@ -1,0 +1,150 @@
+"""The answer as OpenAI's clients read it: a message of Markdown with the source behind each number as an annotation,
+whole or as a stream of chunks.
+
+The text that is streamed is the very document that a caller without `stream` gets. Nothing of it is certain before the
+run is done, but its title: sources are numbered in the order in which the whole answer uses them, and a claim may still
+be replaced. So the title is sent at once, and the rest, paragraph by paragraph, when the run is done.
+
+What happens until then, each verified claim among it, goes out as `reasoning_content`, the member in which DeepSeek's
+and other servers send what comes before an answer. What keeps a quiet stream alive is a chunk without text and not a
+comment: LangChain gives up on a stream that has no chunk for two minutes.
+"""
+
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from sse_starlette import EventSourceResponse, ServerSentEvent
+
+from agent.answer.model import Answer, Citation
+from agent.answer.render.markdown import escape, title, to_markdown
+from agent.answer.render.words import plain
+from agent.runs.store import RunRow
+from api.completions.problems import error_of, failed
+from api.events import sent
+from api.progress import Progress
+from api.service import Service
+from tools.errors import SteelmanError
+
+_NUMBER = re.compile(r"\[(\d+)\]")
+"""A number of ours: in all other texts both brackets have a backslash before them."""
+_BLOCKS = re.compile(r".+?(?:\n\n+|\Z)", re.DOTALL)
+_DONE = {"data": "[DONE]"}
+_NOT_READ = (
+    "> What your app sent along (documents, search results) was not read: Steelman quotes its own collections and "
+    "searches. Add documents to a collection to have them cited."
+)
+
+
+class Reply:
+    """The reply to one request: of a run, or without one, as a task is answered.
+
+    `base` is this server's address as the caller knows it, for sources that have none of their own; `aside`: passages
+    were sent along. What OpenAI's shapes have no place for stands beside them in `steelman`.
+    """
+
+    def __init__(self, model: str, run: RunRow | None = None, *, base: str = "", aside: bool = False) -> None:
+        self._run, self._base, self._aside = run, base, aside
+        at = datetime.fromisoformat(run.created_at).timestamp() if run else time.time()
+        self._head = {"id": f"chatcmpl-{run.id if run else uuid4().hex[:12]}", "created": int(at), "model": model}
+        about: dict[str, str | None] = {"run_id": run.id, "thread": run.thread, "outcome": None} if run else {}
+        self._about = about or None
+
+    async def whole(self, service: Service) -> dict[str, Any]:
+        """The completion. Raises ProblemError where the run has no answer."""
+        assert self._run
+        try:
+            answer = await service.answer(self._run.id)
+        except SteelmanError as exc:
+            raise failed(self._run.id, exc) from exc
+        return self._completion(self._message(answer), _usage(answer))
+
+    def of_task(self, text: str) -> dict[str, Any]:
+        return self._completion({"content": text, "annotations": []}, _usage(None))
+
+    async def chunks(self, service: Service, include_usage: bool) -> AsyncIterator[dict[str, str]]:
+        """The same as it comes; an error, where the run has no answer, ends it."""
+        assert self._run
+        opening = self._opening(self._run.question)
+        yield self._chunk({"role": "assistant", "content": ""})
+        yield self._chunk({"content": opening})
+        progress = Progress()
+        try:
+            async for event in service.events(self._run.id):
+                if (step := progress.step(event)) and step[1]:
+                    yield self._chunk({"reasoning_content": f"{escape(plain(step[1]))}\n\n"})
+            answer = await service.answer(self._run.id)
+        except SteelmanError as exc:
+            yield {"data": json.dumps({"error": error_of(failed(self._run.id, exc).problem)})}
+            yield _DONE
+            return
+        message = self._message(answer)
+        for block in _BLOCKS.findall(message["content"].removeprefix(opening)):
+            yield self._chunk({"content": block})
+        if message["annotations"]:  # all in one: clients add chunks up, and could not tell a second list from the first
+            yield self._chunk({"annotations": message["annotations"]})
+        for last in self._ending(_usage(answer) if include_usage else None):
+            yield last
+
+    async def chunks_of_task(self, text: str, include_usage: bool) -> AsyncIterator[dict[str, str]]:
+        yield self._chunk({"role": "assistant", "content": text})
+        for last in self._ending(_usage(None) if include_usage else None):
+            yield last
+
+    def streamed(self, chunks: AsyncIterator[dict[str, str]]) -> EventSourceResponse:
+        """A client that goes away costs the run nothing."""
+        return sent(chunks, self._run.id if self._run else "", ServerSentEvent(self._chunk({})["data"], sep="\n"))
+
+    def _completion(self, message: dict[str, Any], usage: dict[str, int]) -> dict[str, Any]:
+        said = {"role": "assistant", "refusal": None, **message}
+        choice = {"index": 0, "message": said, "logprobs": None, "finish_reason": "stop"}
+        return {**self._head, "object": "chat.completion", "choices": [choice], "usage": usage, "steelman": self._about}
+
+    def _chunk(self, delta: dict[str, Any] | None, finish_reason: str | None = None, **more: Any) -> dict[str, str]:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+        choices = [] if delta is None else [choice]
+        chunk = {**self._head, "object": "chat.completion.chunk", "choices": choices, "steelman": self._about, **more}
+        return {"data": json.dumps(chunk, ensure_ascii=False)}
+
+    def _ending(self, usage: dict[str, int] | None) -> Iterator[dict[str, str]]:
+        """The last chunks, and what tells that there are no more."""
+        yield self._chunk({}, "stop")
+        if usage is not None:
+            yield self._chunk(None, usage=usage)
+        yield _DONE
+
+    def _opening(self, question: str) -> str:
+        """The document's first lines, known before there is an answer."""
+        return "\n\n".join([title(question), *([_NOT_READ] if self._aside else []), ""])
+
+    def _message(self, answer: Answer) -> dict[str, Any]:
+        content = to_markdown(answer, remote=True).rstrip("\n").removeprefix(title(answer.question)).lstrip("\n")
+        content = self._opening(answer.question) + content
+        sources = {c.number: c for c in answer.citations}
+        here = f"{self._base}/v1/runs/{answer.run_id}/citations"
+        annotations = [_annotation(m, sources[int(m[1])], here) for m in _NUMBER.finditer(content)]
+        self._about = {**(self._about or {}), "outcome": answer.outcome}
+        return {"content": content, "annotations": annotations}
+
+
+def _usage(answer: Answer | None) -> dict[str, int]:
+    """The tokens that chat models read and wrote for the answer; embedded providers spend none."""
+    read, wrote = (answer.usage.input_tokens, answer.usage.output_tokens) if answer else (0, 0)
+    return {"prompt_tokens": read, "completion_tokens": wrote, "total_tokens": read + wrote}
+
+
+def _annotation(place: re.Match[str], source: Citation, here: str) -> dict[str, Any]:
+    """`content[start_index:end_index]` is the source's number, in characters (Unicode code points)."""
+    address = plain(source.url)
+    own = address.startswith(("https://", "http://"))
+    cited = {
+        "url": address if own else f"{here}/{source.number}",
+        "title": plain(source.title or source.publisher or source.document_id),
+        "start_index": place.start(),
+        "end_index": place.end(),
+    }
+    return {"type": "url_citation", "url_citation": cited}

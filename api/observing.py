@@ -1,0 +1,234 @@
+"""What can be seen of the server from outside: a log line a request, and figures for Prometheus.
+
+A log line is JSON on standard error, or short on a terminal. No question and no key stands in one. A failure is logged
+by its type and where it happened; its message is left out, since it may quote what somebody asked, unless the settings
+let questions stand in the logs.
+"""
+
+import asyncio
+import contextlib
+import logging
+import re
+import sys
+import time
+import traceback
+import uuid
+from types import TracebackType
+from typing import Any, TextIO
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.process_collector import ProcessCollector
+from pythonjsonlogger.json import JsonFormatter
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agent.settings import Settings
+from api.problems import ProblemError
+
+REQUESTS = logging.getLogger("steelman.requests")
+SERVER = logging.getLogger("steelman.server")
+_ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+_REQUEST_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+_EVENT_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
+_SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_PLACE = re.compile(r"/v1/(run|job)s/(j?[0-9a-f]{12})(?:/|$)")
+_METHODS = frozenset("GET HEAD POST PUT PATCH DELETE OPTIONS".split())
+_MOST_CAUSES = 10
+_GONE = 499
+"""The status of a reply that nobody is there to get, as other servers note it."""
+_STOPPING = ProblemError(
+    503,
+    "server-stopping",
+    "The server is being stopped",
+    "Come again in a moment: runs that were begun go on when it is started again.",
+    headers={"Retry-After": "5"},
+)
+
+
+def configure(settings: Settings, stream: TextIO | None = None) -> None:
+    """Sends every log record of this process to the stream (standard error), warnings and worse of other packages."""
+    stream = stream or sys.stderr
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter((_Short if stream.isatty() else _Json)(settings.api_log_questions))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.getLogger("steelman").setLevel(logging.INFO)
+    logging.captureWarnings(True)
+
+
+def told_by_loop(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """An event loop's exception handler. Its own would quote the exception's message inside the record's."""
+    exc = context.get("exception")
+    message = str(context.get("message", "something went wrong in the event loop")).splitlines()[0]
+    SERVER.error(message, exc_info=exc if isinstance(exc, BaseException) else None)
+
+
+class _Discreet(logging.Formatter):
+    """Tells the traceback of an exception and of what it was raised from, without messages unless they may be told."""
+
+    open_: bool
+
+    def formatException(self, ei: _ExcInfo) -> str:  # noqa: N802  # logging's name
+        if ei[1] is None or self.open_:
+            return super().formatException(ei) if ei[1] else ""
+        exc: BaseException | None = ei[1]
+        parts: list[str] = []
+        while exc is not None and len(parts) < _MOST_CAUSES:
+            frames = "".join(traceback.format_tb(exc.__traceback__))
+            parts.insert(0, f"{frames}{type(exc).__module__}.{type(exc).__qualname__}")
+            exc = exc.__cause__ or exc.__context__
+        return "\nthen\n".join(parts)
+
+
+class _Json(_Discreet, JsonFormatter):
+    """Time first, then level, logger, message and whatever else a record carries."""
+
+    def __init__(self, open_: bool) -> None:
+        names = {"levelname": "level", "name": "logger", "exc_info": "failure"}
+        super().__init__(
+            ["levelname", "name", "message"], rename_fields=names, timestamp="time", json_ensure_ascii=False
+        )
+        self.open_ = open_
+
+
+class _Short(_Discreet):
+    """What a person at a terminal wants to see."""
+
+    def __init__(self, open_: bool) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S")
+        self.open_ = open_
+
+
+class Metrics:
+    """What is counted of one application, in a registry of its own."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        self.requests = Counter(
+            "steelman_http_requests",
+            "Requests that were answered; status 499: the caller went away first.",
+            ("method", "route", "status"),
+            registry=registry,
+        )
+        self.seconds = Histogram(
+            "steelman_http_request_seconds",
+            "From a request's head to the end of its reply, followed events included.",
+            ("method", "route"),
+            buckets=_REQUEST_SECONDS,
+            registry=registry,
+        )
+        self.first_event = Histogram(
+            "steelman_first_event_seconds",
+            "From a request's head to the first event that was sent.",
+            ("route",),
+            buckets=_EVENT_SECONDS,
+            registry=registry,
+        )
+        told = "Problem documents that were sent, by kind."
+        self.refusals = Counter("steelman_refusals", told, ("kind",), registry=registry)
+        told = "Runs that ended here, by how they did."
+        self.runs_ended = Counter("steelman_runs_ended", told, ("outcome",), registry=registry)
+        self.jobs_ended = Counter(
+            "steelman_jobs_ended", "Jobs that ended here, by how.", ("status",), registry=registry
+        )
+        self.working = Gauge("steelman_runs_at_work", "Runs that are being worked on.", registry=registry)
+        self.waiting = Gauge("steelman_runs_waiting", "Runs that wait their turn.", registry=registry)
+        self.jobs = Gauge("steelman_jobs_open", "Jobs that are worked on or wait their turn.", registry=registry)
+        ProcessCollector(registry=registry)  # memory, processor time, open files
+
+
+class Observed:
+    """The outermost layer: each request has an id, ends in a reply, and leaves a log line and its figures."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = _Exchange(scope, send)
+        try:
+            await self._app(scope, receive, exchange.send)
+            await exchange.finish()
+        except asyncio.CancelledError:
+            # Only a server that stops cancels what it has not finished, and it looks at nothing but the reply.
+            if exchange.status is None:
+                await _STOPPING.response()(scope, receive, exchange.send)
+            await exchange.finish()
+        except ClientDisconnect:
+            pass
+        except Exception:  # noqa: BLE001  # logged, and told to the caller
+            SERVER.exception("a request failed", extra={"request_id": exchange.request_id})
+            if exchange.status is None:
+                await _crash(exchange.request_id).response()(scope, receive, exchange.send)
+        finally:
+            self._tell(exchange)
+
+    def _tell(self, exchange: "_Exchange") -> None:
+        scope, seconds = exchange.scope, time.perf_counter() - exchange.began
+        method = scope["method"] if scope["method"] in _METHODS else "OTHER"
+        route, status, state = _route(scope), exchange.status or _GONE, scope.get("state", {})
+        self._metrics.requests.labels(method, route, str(status)).inc()
+        self._metrics.seconds.labels(method, route).observe(seconds)
+        if exchange.first_event is not None:
+            self._metrics.first_event.labels(route).observe(exchange.first_event)
+        facts: dict[str, str | int | float] = {"method": method, "route": route, "status": status}
+        facts |= {"ms": round(seconds * 1000, 1), "key": caller.key_id if (caller := state.get("caller")) else ""}
+        if kind := state.get("problem"):
+            self._metrics.refusals.labels(kind).inc()
+            facts["problem"] = kind
+        if place := _PLACE.match(scope["path"]) or _PLACE.search(exchange.place):
+            facts[place[1]] = place[2]
+        said = [f"{method} {route} {status} {facts['ms']:.0f} ms", *(f"{k} {facts[k]}" for k in _SAID if facts.get(k))]
+        level = logging.INFO if status < 500 else logging.WARNING
+        REQUESTS.log(level, ", ".join(said), extra={**facts, "request_id": exchange.request_id})
+
+
+_SAID = ("problem", "run", "job", "key")
+
+
+class _Exchange:
+    """A request and its reply as they pass."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self.scope = scope
+        given = Headers(scope=scope).get("x-request-id", "")
+        self.request_id = given if _SANE_ID.fullmatch(given) else uuid.uuid4().hex
+        self.began = time.perf_counter()
+        self.status: int | None = None
+        self.place = ""
+        self.first_event: float | None = None
+        self._streams = self._over = False
+        self._send = send
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            headers["X-Request-Id"] = self.request_id
+            self.place = headers.get("location") or headers.get("content-location", "")
+            self._streams = headers.get("content-type", "").startswith("text/event-stream")
+            self._over = "content-length" in headers
+        elif message["type"] == "http.response.body":
+            self._over = self._over or not message.get("more_body", False)
+            if self._streams and self.first_event is None and b"data:" in message.get("body", b""):
+                self.first_event = time.perf_counter() - self.began
+        await self._send(message)
+
+    async def finish(self) -> None:
+        """Ends a reply that is still open, as a stream of events is when the server stops: its reader comes again."""
+        if self.status is not None and not self._over:
+            with contextlib.suppress(OSError):
+                await self.send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _crash(request_id: str) -> ProblemError:
+    detail = f"It is not the request's fault. Whoever runs this server finds it in the logs as request {request_id}."
+    return ProblemError(500, "failure", "Something went wrong inside Steelman", detail)
+
+
+def _route(scope: Scope) -> str:
+    """The template of the route that was taken, never the path itself, which may hold anything."""
+    if template := getattr(scope.get("route"), "path_format", None):
+        return str(template)
+    fixed = {getattr(route, "path", None) for route in scope["app"].router.routes} if "app" in scope else set()
+    return scope["path"] if scope["path"] in fixed else "(none)"
