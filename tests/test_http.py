@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from model_server import ModelServer, Reply
 
-from tools.budget import Budget, sooner, using
+from tools.budget import Budget, using
 from tools.errors import ProviderDownError, ProviderReplyError
 from tools.net import http
-from tools.net.http import check_address, fetch_json, is_local, open_client, status_error, without_login
+from tools.net.http import check_address, fetch_json, is_local, open_client, without_login
 
 KEY = "tvly-very-secret-123"
 
@@ -27,12 +27,7 @@ async def fetch(
             return await fetch_json(client, "POST", f"{server.root}/search", name="Finder", body={"q": "bridges"})
 
 
-async def test_json_comes_back(server: ModelServer) -> None:
-    server.on("bridges", Reply({"results": [1]}), path="/search")
-    assert await fetch(server) == {"results": [1]}
-
-
-@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [408, 429, 503])
 @pytest.mark.usefixtures("quick_retries")
 async def test_a_busy_server_is_asked_up_to_three_times(server: ModelServer, status: int) -> None:
     server.on("", Reply("busy", status=status), Reply("busy", status=status), Reply([1]), path="/search")
@@ -40,12 +35,7 @@ async def test_a_busy_server_is_asked_up_to_three_times(server: ModelServer, sta
     assert len(server.requests) == 3
 
 
-def test_pauses_grow() -> None:
-    assert max(http._pause(0) for _ in range(50)) < min(http._pause(1) for _ in range(50)) * 1.7
-    assert http._pause(0) < http._pause(2) < 3
-
-
-@pytest.mark.parametrize("status", [300, 302, 308, 400, 401, 403, 404, 405, 413, 418, 501, 505])
+@pytest.mark.parametrize("status", [302, 400, 401, 404, 501])
 async def test_what_will_not_change_is_asked_once(server: ModelServer, status: int) -> None:
     server.on("", Reply("no", status=status), path="/search")
     with pytest.raises(ProviderDownError, match=r"^Finder"):
@@ -64,15 +54,14 @@ async def test_retry_after_as_a_date(server: ModelServer) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        *("", "soon", "nan", "-5", "Mon, 01 Jan 0001 00:00:00 -0000", "Mon, 99 Jan 2026 00:00:00 GMT", "1e-9", "0"),
-        *("Mon, 01 Jan 99999 00:00:00 GMT", "\x01", "(" * 200, "١", "1_0e-9", "Tue, 01 Jan 1980 00:00:00 GMT", "-inf"),
+        *("", "soon", "nan", "-5", "Mon, 01 Jan 0001 00:00:00 -0000", "Mon, 99 Jan 2026 00:00:00 GMT", "(" * 200),
     ],
 )
 def test_a_retry_after_that_is_nonsense_is_no_reason_to_wait(value: str) -> None:
     assert 0 <= http._retry_after(value, 0.5) <= 1
 
 
-@pytest.mark.parametrize("value", ["inf", "1e400", "40", "Fri, 31 Dec 9999 23:59:59 GMT"])
+@pytest.mark.parametrize("value", ["inf", "40", "Fri, 31 Dec 9999 23:59:59 GMT"])
 async def test_nobody_waits_for_ever(server: ModelServer, value: str) -> None:
     server.on("", Reply("busy", status=503, headers={"Retry-After": value}), path="/search")
     began = time.monotonic()
@@ -80,15 +69,6 @@ async def test_nobody_waits_for_ever(server: ModelServer, value: str) -> None:
         await fetch(server)
     assert time.monotonic() - began < 1
     assert len(server.requests) == 1
-
-
-async def test_nobody_waits_longer_than_what_comes_after_allows(server: ModelServer) -> None:
-    server.on("", Reply("busy", status=429, headers={"Retry-After": "2"}), path="/search")
-    began = time.monotonic()
-    with sooner(0.5), pytest.raises(ProviderDownError, match="429"):
-        await fetch(server, Budget(deadline_at=time.time() + 10))
-    assert time.monotonic() - began < 1
-    assert 9 < Budget(deadline_at=time.time() + 10).seconds_left() <= 10
 
 
 async def test_no_pause_outlasts_the_stage(server: ModelServer) -> None:
@@ -105,7 +85,7 @@ async def test_silence_ends(server: ModelServer, monkeypatch: pytest.MonkeyPatch
         await fetch(server, seconds=0.2)
 
 
-@pytest.mark.parametrize("raw", [b"", b"<html>", b"{", b"\xff\xfe", b"[" * 100_000, b"1" * 5000, b"[1]]"])
+@pytest.mark.parametrize("raw", [b"", b"<html>", b"[" * 100_000, b"1" * 5000])
 async def test_what_is_no_json_cannot_be_used(server: ModelServer, raw: bytes) -> None:
     server.on("", Reply(raw=raw), path="/search")
     with pytest.raises(ProviderReplyError, match=r"^Finder answered with something that is no JSON"):
@@ -145,33 +125,6 @@ async def test_a_key_that_no_header_holds_is_said_to_be_none(server: ModelServer
 def test_what_is_no_address_is_said_to_be_none(url: str) -> None:
     with pytest.raises(ProviderDownError, match="is no address"):
         check_address(url)
-
-
-def test_what_is_an_address_is_taken() -> None:
-    for url in ("http://127.0.0.1:8000/v1", "https://api.example.org/v1", "http://[::1]:80", "http://ann:x@host/v1"):
-        check_address(url)
-
-
-def test_proxies_of_the_environment_are_not_used_on_this_machine(
-    server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import asyncio
-
-    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    server.on("", Reply([1]), path="/search")
-    assert asyncio.run(fetch(server)) == [1]
-
-
-def test_refusals_say_what_to_do() -> None:
-    assert "Check it in .env" in str(status_error("Finder", 401, b"x"))
-    assert "no such model" in str(status_error("Finder", 404, b"no  such\nmodel"))
-    assert str(status_error("Finder", 429)) == "Finder allows no more requests now (status 429)."
-    assert "check your plan" in str(status_error("Finder", 429, b"You exceeded your quota, check your plan."))
-    assert "not in your country" in str(status_error("Finder", 403, b"not in your country"))
-    assert str(status_error("Finder", 500)) == "Finder failed (status 500)."
-    assert len(str(status_error("Finder", 500, b"\xff" * 10_000))) < 300
-    assert "another address" in str(status_error("Finder", 301))
 
 
 @pytest.mark.parametrize(
@@ -214,16 +167,3 @@ async def test_compressed_replies_are_read_up_to_a_limit_since_a_few_bytes_may_h
     with pytest.raises(ProviderReplyError, match="more than 1 MB"):
         await fetch(server)
     assert server.requests[0].headers["accept-encoding"] == "identity"
-
-
-@pytest.mark.parametrize(
-    ("address", "local"),
-    [
-        ("postgresql://me@/runs?host=/var/run", True),
-        ("postgresql:///runs", True),
-        ("postgresql:///runs?host=db.example", False),
-        ("postgresql://127.0.0.1/runs", True),
-    ],
-)
-def test_where_a_database_is(address: str, local: bool) -> None:
-    assert is_local(address) is local

@@ -48,7 +48,7 @@ def test_words_in_order() -> None:
     assert [is_sentence(s) for s in ("It is so.", "A heading", "1 | 2.", "Mr. X.")] == [True, False, False, False]
 
 
-@pytest.mark.parametrize("ending", "docx pptx odt epub rtf rst html md txt".split())
+@pytest.mark.parametrize("ending", "docx pptx odt epub rtf rst html md txt pdf".split())
 def test_the_projects_own_files_are_read(ending: str) -> None:
     read = [
         measure(f.with_name(f.name.removesuffix(".expected.txt")), OWN) for f in OWN.glob(f"*.{ending}.expected.txt")

@@ -1,7 +1,6 @@
 """PDF as people have it: columns, broken words, headers, notes, tables, scans; the pages are made here."""
 
 import io
-import threading
 import time
 from pathlib import Path
 
@@ -14,17 +13,11 @@ from tools.ingest.line_ends import Vocabulary
 from tools.ingest.pdf import is_junk_title, pdf_document, read_pdf
 from tools.passages import Block, SourceDocument
 
-TEXT = " ".join(text for _, _, text in BODY)
-
 
 def read(path: Path, data: bytes) -> SourceDocument:
     path.write_bytes(data)
     [found] = read_pdf(path, path.name)
     return found
-
-
-def forms(found: SourceDocument) -> list[tuple[str, str]]:
-    return [(block.form, block.text) for block in found.blocks]
 
 
 # Words
@@ -51,47 +44,6 @@ def test_hyphens_at_line_ends(before: str, broken: list[str], whole: str) -> Non
 # What stands on a page
 
 
-def test_headings_by_size_and_weight(tmp_path: Path) -> None:
-    page = drawn((72, 750, "The old harbour", 20), (72, 725, "What happened", -10), *BODY)
-    found = read(tmp_path / "a.pdf", pdf_of([page]))
-    assert [(b.form, b.level, b.text) for b in found.blocks[:2]] == [
-        ("heading", 1, "The old harbour"),
-        ("heading", 2, "What happened"),
-    ]
-    assert found.blocks[2] == Block(TEXT, page=1, last_page=1)
-    assert found.title == "The old harbour"
-
-
-def test_items_captions_and_notes(tmp_path: Path) -> None:
-    page = drawn(
-        *BODY,
-        (72, 650, "\u2022"),
-        *lines("the walls, which had been broken for years and which the council had left as", x=84, y=650),
-        *lines("they were", x=84, y=638),
-        (72, 626, "\u2022 the boats"),
-        (72, 600, "Figure 2: Boats in the harbour, by month.", 9),
-        "BT /F1 10 Tf 72 570 Td (What was said then is not known.) Tj /F1 6 Tf 4 Ts (3) Tj ET",
-        (72, 90, "3", 5),
-        (76, 87, "The minutes of the council are lost.", 8),
-    )
-    found = read(tmp_path / "a.pdf", pdf_of([page]))
-    assert forms(found)[1:] == [
-        ("item", "the walls, which had been broken for years and which the council had left as they were"),
-        ("item", "the boats"),
-        ("caption", "Figure 2: Boats in the harbour, by month."),
-        ("paragraph", "What was said then is not known."),
-        ("note", "The minutes of the council are lost."),
-    ]
-    assert found.left_out["note marks"] == 1
-
-
-def test_a_table(tmp_path: Path) -> None:
-    rows = [("Year", "Boats", "Catch"), ("1990", "40", "210 t"), ("1991", "38", ""), ("1992", "35", "190 t")]
-    cells = [(72 + 90 * j, 600 - 14 * i, cell) for i, row in enumerate(rows) for j, cell in enumerate(row) if cell]
-    found = read(tmp_path / "a.pdf", pdf_of([drawn(*BODY, *cells)]))
-    assert forms(found)[1] == ("table", "Year | Boats | Catch\n1990 | 40 | 210 t\n1991 | 38\n1992 | 35 | 190 t")
-
-
 def test_a_paragraph_over_a_page_is_one(tmp_path: Path) -> None:
     first = drawn(
         (72, 760, "Gazette 1"),
@@ -107,48 +59,6 @@ def test_a_paragraph_over_a_page_is_one(tmp_path: Path) -> None:
         last_page=2,
     )
     assert found.left_out == {"running headers": 2, "page numbers": 1}
-
-
-def test_a_table_of_contents_is_left_out(tmp_path: Path) -> None:
-    contents = [f"{i} The harbour {'. ' * 20}{i + 3}" for i in range(1, 5)]
-    found = read(tmp_path / "a.pdf", pdf_of([drawn(*lines(*contents, y=740), *((x, y - 60, t) for x, y, t in BODY))]))
-    assert [block.form for block in found.blocks] == ["paragraph"]
-    assert found.left_out == {"lines of contents": 4}
-
-
-def test_turned_lines_and_images_are_counted(tmp_path: Path) -> None:
-    turned = "BT /F1 10 Tf 0 1 -1 0 30 300 Tm (arXiv:1234) Tj ET"
-    found = read(tmp_path / "a.pdf", pdf_of([drawn(*BODY, turned, PICTURE)]))
-    assert len(found.blocks) == 1
-    assert found.left_out == {"turned lines": 1, "images": 1}
-
-
-def test_columns_with_words_that_their_lines_divide(tmp_path: Path) -> None:
-    left = lines(
-        "The harbour was closed in May, and no-",
-        "body had asked the fishermen what they",
-        "thought of it. The council spoke of",
-    )
-    right = lines("walls that had to be mended, and of the", "money that was there for that year only.", x=320)
-    found = read(tmp_path / "a.pdf", pdf_of([drawn(*left, *right)]))
-    assert forms(found) == [
-        (
-            "paragraph",
-            "The harbour was closed in May, and nobody had asked the fishermen what they thought of it. The council "
-            "spoke of walls that had to be mended, and of the money that was there for that year only.",
-        )
-    ]
-
-
-@pytest.mark.parametrize("rotated", [0, 90, 180, 270])
-def test_a_page_that_lies_on_its_side_is_read(tmp_path: Path, rotated: int) -> None:
-    for turned, matrix in ((False, "1 0 0 1"), (True, "0 1 -1 0")):
-        pieces = [
-            f"BT /F1 10 Tf {matrix} {800 - y if turned else x} {x if turned else y} Tm ({text}) Tj ET"
-            for x, y, text in BODY
-        ]
-        found = read(tmp_path / "a.pdf", pdf_of([drawn(*pieces)], page=b"/Rotate %d" % rotated))
-        assert forms(found) == [("paragraph", TEXT)]
 
 
 @pytest.mark.parametrize(
@@ -235,20 +145,6 @@ def test_pages_after_the_last_are_counted(tmp_path: Path) -> None:
     (tmp_path / "a.pdf").write_bytes(pdf_of([drawn(*BODY)] * 5))
     found = pdf_document(tmp_path / "a.pdf", "a.pdf", most_pages=2)
     assert found.left_out["pages after the last that is read"] == 3
-
-
-def test_files_are_read_by_several_threads_at_once(tmp_path: Path) -> None:
-    (tmp_path / "a.pdf").write_bytes(pdf_of([drawn(*BODY)] * 5))
-    texts: list[str] = []
-    threads = [
-        threading.Thread(target=lambda: texts.append(pdf_document(tmp_path / "a.pdf", "a.pdf").text)) for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(texts) == 4
-    assert len(set(texts)) == 1
 
 
 @pytest.mark.parametrize("text", ["abcdefgh ", "a", ". ", "- ", "1"])

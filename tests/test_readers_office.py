@@ -1,4 +1,4 @@
-"""Word, OpenDocument, presentations, books, rich text and reStructuredText: what a reader would see printed.
+"""Word, OpenDocument, presentations, books and rich text: what a reader would see printed.
 
 How much of whole files is read is measured on `evals/gold/ingest`; here is what these files do not have.
 """
@@ -8,7 +8,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import docx
 import pytest
 from office_files import cell, epub, odt, one, packed, paragraph, relations, shape, shown, slides, table, word
 from pptx import Presentation
@@ -16,71 +15,8 @@ from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 
 from tools.errors import SourceError
-from tools.ingest.packed import opened
 
 # Word
-
-
-STYLES = """
-<w:style w:styleId="berschrift2"><w:name w:val="heading 2"/></w:style>
-<w:style w:styleId="Kop"><w:name w:val="Kop 3"/></w:style>
-<w:style w:styleId="Own"><w:name w:val="Own"/><w:basedOn w:val="berschrift2"/></w:style>
-<w:style w:styleId="Outlined"><w:name w:val="Eigene"/><w:pPr><w:outlineLvl w:val="3"/></w:pPr></w:style>
-<w:style w:styleId="Round"><w:name w:val="Round"/><w:basedOn w:val="Round"/></w:style>
-<w:style w:styleId="Beschriftung"><w:name w:val="caption"/></w:style>
-<w:style w:styleId="Liste"><w:name w:val="Liste"/><w:pPr><w:numPr><w:numId w:val="4"/></w:numPr></w:pPr></w:style>
-<w:style w:styleId="Verzeichnis1"><w:name w:val="toc 1"/></w:style>
-<w:style w:styleId="Secret"><w:name w:val="Secret"/><w:rPr><w:vanish/></w:rPr></w:style>
-"""
-
-
-@pytest.mark.parametrize(
-    ("properties", "expected"),
-    [
-        ('<w:pStyle w:val="berschrift2"/>', ["heading 2: Words"]),
-        ('<w:pStyle w:val="Kop"/>', ["heading 3: Words"]),
-        ('<w:pStyle w:val="Own"/>', ["heading 2: Words"]),
-        ('<w:pStyle w:val="Outlined"/>', ["heading 4: Words"]),
-        ('<w:pStyle w:val="Round"/>', ["paragraph: Words"]),
-        ('<w:outlineLvl w:val="0"/>', ["heading 1: Words"]),
-        ('<w:pStyle w:val="Own"/><w:outlineLvl w:val="9"/>', ["paragraph: Words"]),
-        ('<w:pStyle w:val="Beschriftung"/>', ["caption: Words"]),
-        ('<w:pStyle w:val="Liste"/>', ["item: Words"]),
-        ('<w:numPr><w:numId w:val="2"/></w:numPr>', ["item: Words"]),
-        ('<w:pStyle w:val="Liste"/><w:numPr><w:numId w:val="0"/></w:numPr>', ["paragraph: Words"]),
-        ('<w:pStyle w:val="Verzeichnis1"/>', []),
-        ('<w:pStyle w:val="Secret"/>', []),
-    ],
-)
-def test_what_a_style_makes_of_a_paragraph(tmp_path: Path, properties: str, expected: list[str]) -> None:
-    found = one(word(tmp_path / "a.docx", paragraph("Words", properties), styles=STYLES))
-    assert shown(found) == expected
-    assert sum(found.left_out.values()) == (0 if expected else 1)
-
-
-def note(kind: str, number: int, text: str, attributes: str = "") -> str:
-    return f'<w:{kind} w:id="{number}" {attributes}>{paragraph(text)}</w:{kind}>'
-
-
-def test_notes_follow_the_text(tmp_path: Path) -> None:
-    body = (
-        '<w:p><w:r><w:t>It was closed</w:t></w:r><w:r><w:footnoteReference w:id="2"/></w:r>'
-        '<w:r><w:endnoteReference w:id="1"/></w:r><w:r><w:t> in May.</w:t></w:r></w:p>'
-    ) + paragraph("Nobody had asked.")
-    notes = note("footnote", 0, "a line", 'w:type="separator"') + note("footnote", 2, "By the mayor.")
-    found = one(word(tmp_path / "a.docx", body, footnotes=notes, endnotes=note("endnote", 1, "Harbour Act, 1990.")))
-    assert shown(found) == [
-        "paragraph: It was closed in May.",
-        "paragraph: Nobody had asked.",
-        "note: By the mayor.",
-        "note: Harbour Act, 1990.",
-    ]
-
-
-def test_a_note_that_refers_to_itself_is_read_once(tmp_path: Path) -> None:
-    reference = '<w:p><w:r><w:t>Words.</w:t><w:footnoteReference w:id="2"/></w:r></w:p>'
-    notes = f'<w:footnote w:id="2">{reference}</w:footnote>'
-    assert shown(one(word(tmp_path / "a.docx", reference, footnotes=notes))) == ["paragraph: Words.", "note: Words."]
 
 
 def test_a_text_box_is_read_once_though_it_is_written_twice(tmp_path: Path) -> None:
@@ -92,39 +28,6 @@ def test_a_text_box_is_read_once_though_it_is_written_twice(tmp_path: Path) -> N
         "</mc:AlternateContent></w:r><w:r><w:t> the box.</w:t></w:r></w:p>"
     )
     assert shown(one(word(tmp_path / "a.docx", body))) == ["paragraph: Around the box.", "paragraph: In the box."]
-
-
-def test_a_strict_document_is_read_as_any_other(tmp_path: Path) -> None:
-    reference = '<w:p><w:r><w:t>It was closed.</w:t><w:footnoteReference w:id="2"/></w:r></w:p>'
-    body = paragraph("The harbour", '<w:pStyle w:val="berschrift2"/>') + reference
-    path = word(tmp_path / "a.docx", body, strict=True, styles=STYLES, footnotes=note("footnote", 2, "By the mayor."))
-    with zipfile.ZipFile(path) as written:
-        assert b"purl.oclc.org" in written.read("word/document.xml")
-    assert shown(one(path)) == ["heading 2: The harbour", "paragraph: It was closed.", "note: By the mayor."]
-
-
-def test_merged_cells_stand_once_in_each_row(tmp_path: Path) -> None:
-    wide, first, more = ('<w:gridSpan w:val="2"/>', '<w:vMerge w:val="restart"/>', "<w:vMerge/>")
-    body = table(
-        cell(paragraph("Year")) + cell(paragraph("Boats and nets"), wide),
-        cell(paragraph("1990"), first) + cell(paragraph("40")) + cell(paragraph("40")),
-        cell("<w:p/>", more) + cell(paragraph("20")) + cell(paragraph("10")),
-    )
-    found = one(word(tmp_path / "a.docx", body))
-    assert shown(found) == ["table: Year | Boats and nets\n1990 | 40 | 40\n1990 | 20 | 10"]
-
-
-def test_a_long_merged_cell_is_not_said_over_and_over(tmp_path: Path) -> None:
-    long = "words " * 2000
-    rows = [cell(paragraph(long), '<w:vMerge w:val="restart"/>') + cell(paragraph("0"))]
-    rows += [cell("<w:p/>", "<w:vMerge/>") + cell(paragraph(str(n))) for n in range(1, 500)]
-    assert len(one(word(tmp_path / "a.docx", table(*rows))).text) < 2 * len(long)
-
-
-def test_a_table_in_a_table_comes_after_it(tmp_path: Path) -> None:
-    inner = table(cell(paragraph("a")) + cell(paragraph("b")))
-    body = table(cell(paragraph("One") + inner + "<w:p/>") + cell(paragraph("Two")))
-    assert shown(one(word(tmp_path / "a.docx", body))) == ["table: One | Two", "table: a | b"]
 
 
 def test_tracked_changes_are_taken_as_accepted(tmp_path: Path) -> None:
@@ -141,16 +44,6 @@ def test_tracked_changes_are_taken_as_accepted(tmp_path: Path) -> None:
 _MERGED = '<w:rPr><w:del w:id="4"/></w:rPr>'
 
 
-def test_the_result_of_a_field_is_taken_and_its_code_is_not(tmp_path: Path) -> None:
-    ends = [f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>' for kind in ("begin", "separate", "end")]
-    code = '<w:r><w:instrText> HYPERLINK "https://example.org" </w:instrText></w:r>'
-    simple = '<w:fldSimple w:instr="DATE"><w:r><w:t> boats</w:t></w:r></w:fldSimple>'
-    body = f"<w:p>{ends[0]}{code}{ends[1]}<w:r><w:t>forty</w:t></w:r>{ends[2]}{simple}</w:p>"
-    assert shown(one(word(tmp_path / "a.docx", body))) == ["paragraph: forty boats"]
-    broken = f"<w:p>{ends[0]}<w:r><w:t>All that follows.</w:t></w:r></w:p>"
-    assert shown(one(word(tmp_path / "a.docx", broken))) == ["paragraph: All that follows."]
-
-
 def test_what_is_not_printed_is_left_out_and_counted(tmp_path: Path) -> None:
     hidden = "<w:r><w:rPr><w:vanish/></w:rPr><w:t>secret</w:t></w:r>"
     seen = '<w:r><w:rPr><w:vanish w:val="0"/></w:rPr><w:t>Seen.</w:t></w:r>'
@@ -163,11 +56,6 @@ def test_what_is_not_printed_is_left_out_and_counted(tmp_path: Path) -> None:
     assert found.left_out == {"hidden texts": 1, "images": 1, "prompts to fill in": 1, "running headers": 1}
 
 
-def test_a_large_first_letter_belongs_to_its_word(tmp_path: Path) -> None:
-    body = paragraph("T", '<w:framePr w:dropCap="drop"/>') + paragraph("he harbour was closed.")
-    assert shown(one(word(tmp_path / "a.docx", body))) == ["paragraph: The harbour was closed."]
-
-
 # OpenDocument
 
 
@@ -175,11 +63,6 @@ def p(text: str, style: str = "") -> str:
     return f'<text:p text:style-name="{style}">{text}</text:p>'
 
 
-ODT_STYLES = """
-<style:style style:name="Caption"/><style:style style:name="Figure" style:parent-style-name="Caption"/>
-<style:style style:name="P1" style:parent-style-name="Figure"/><style:style style:name="Title"/>
-<style:style style:name="T1"><style:text-properties text:display="none"/></style:style>
-"""
 ODT = (
     "<text:tracked-changes><text:changed-region><text:deletion><text:p>gone</text:p></text:deletion>"
     "</text:changed-region></text:tracked-changes>"
@@ -196,26 +79,6 @@ ODT = (
     "<text:p><draw:frame><draw:text-box><text:p>In the box.</text:p></draw:text-box></draw:frame></text:p>"
     "<text:p><draw:frame><draw:image/></draw:frame></text:p>" + p("A boat", "P1")
 )
-
-
-def test_odt(tmp_path: Path) -> None:
-    meta = "<dc:title>Of the harbour</dc:title><dc:date>2026-03-12T10:00:00</dc:date>"
-    headers = f"<style:header>{p('Running head')}</style:header>"
-    found = one(odt(tmp_path / "a.odt", ODT, ODT_STYLES, meta, headers))
-    assert shown(found) == [
-        "heading 1: The harbour",
-        "heading 2: Boats",
-        "paragraph: It was closed in May.",
-        "note: By the mayor.",
-        "item: Herring",
-        "item: smoked",
-        "paragraph: In the box.",
-        "caption: A boat",
-        "note: Harbour Act.",
-    ]
-    assert (found.title, found.date) == ("Of the harbour", "2026-03-12")
-    names = ("deleted changes", "lists of contents", "hidden texts", "images", "running headers")
-    assert found.left_out == dict.fromkeys(names, 1)
 
 
 def odt_cell(inside: str, attributes: str = "") -> str:
@@ -302,15 +165,6 @@ def test_a_book_in_its_order_without_its_navigation(tmp_path: Path) -> None:
     assert found.left_out == {"note marks": 1, "page numbers": 1, "images": 1, "navigation pages": 1}
 
 
-def test_a_chapter_that_is_no_xml_is_read_as_html(tmp_path: Path) -> None:
-    assert shown(one(epub(tmp_path / "a.epub", {"a": "<p>One<br><br>two <b>three</p>"}))) == [
-        "paragraph: One",
-        "paragraph: two three",
-    ]
-    with_control = epub(tmp_path / "b.epub", {"a": "<p>One<br><br>two <img src='a.png'>\x01 four</p>"})
-    assert shown(one(with_control)) == ["paragraph: One", "paragraph: two four"]
-
-
 def test_a_book_whose_chapters_are_locked(tmp_path: Path) -> None:
     with zipfile.ZipFile(epub(tmp_path / "whole.epub", {"a": "<p>One</p>"})) as whole:
         parts = {name: whole.read(name) for name in whole.namelist()}
@@ -368,88 +222,6 @@ def test_what_is_no_rtf_or_half_of_one(tmp_path: Path, data: str) -> None:
         one(tmp_path / "a.rtf")
 
 
-# reStructuredText
-
-RST = """\
-The harbour
-===========
-
-:Author: Somebody
-:Date: 2026-03-12
-
-It was *closed* in :ref:`May <may>` [#f]_, as |who| and :class:`~boats.Boat` say.
-
-.. |who| replace:: the mayor
-
-.. [#f] By the mayor.
-
-Boats
------
-
-- Herring
-- Cod
-
-.. versionadded:: 3.1
-   They are **smoked** there.
-
-.. note:: Nobody had asked.
-
-.. function:: sail(boat)
-
-   Sails a boat.
-
-.. toctree::
-
-   other
-
-.. code-block:: python
-   :emphasize-lines: 1
-
-   print("boats")
-
-Like so::
-
-   print("nets")
-
-=====  =====  =====
-Year   Boats  Nets
-=====  =====  =====
-1990   40     40
-=====  =====  =====
-
-.. figure:: boat.png
-
-   A boat
-
-.. include:: {secret}
-.. raw:: html
-
-   <b>raw</b>
-"""
-
-
-def test_rst_also_with_what_only_sphinx_knows(tmp_path: Path) -> None:
-    (tmp_path / "secret.txt").write_text("a secret")
-    (tmp_path / "a.rst").write_text(RST.replace("{secret}", str(tmp_path / "secret.txt")))
-    found = one(tmp_path / "a.rst")
-    assert shown(found) == [
-        "heading 1: The harbour",
-        "paragraph: It was closed in May, as the mayor and boats.Boat say.",
-        "paragraph: By the mayor.",
-        "heading 2: Boats",
-        "item: Herring",
-        "item: Cod",
-        "paragraph: They are smoked there.",
-        "paragraph: Nobody had asked.",
-        "paragraph: Sails a boat.",
-        "paragraph: Like so:",
-        "table: Year | Boats | Nets\n1990 | 40 | 40",
-        "paragraph: A boat",
-    ]
-    assert found.date == "2026-03-12"
-    assert found.left_out == {"fields": 2, "code blocks": 2, "directives": 3, "comments": 1}
-
-
 # What is no such document, or a damaged or a hostile one
 
 
@@ -486,48 +258,12 @@ def test_a_document_damaged_anywhere_is_read_or_refused(tmp_path: Path, whole: d
             one(path)
 
 
-@pytest.mark.parametrize("part", ["word/document.xml", "_rels/.rels", "docProps/core.xml", "word/styles.xml"])
-@pytest.mark.parametrize("data", [b"", b"<not-closed", b"<a/>", None])
-def test_a_word_file_with_a_damaged_or_missing_part(tmp_path: Path, part: str, data: bytes | None) -> None:
-    docx.Document().save(str(tmp_path / "whole.docx"))
-    with zipfile.ZipFile(tmp_path / "whole.docx") as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()} | {part: data or b""}
-    if data is None:
-        del parts[part]
-    with contextlib.suppress(SourceError):
-        one(packed(tmp_path / "a.docx", parts))
-
-
-@pytest.mark.parametrize("ending", ["docx", "odt", "pptx", "epub"])
+@ZIPS
 def test_what_unpacks_to_far_more_than_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
     path = packed(tmp_path / f"a.{ending}", {"word/media/a.bin": b"x" * 10_000})
     monkeypatch.setattr("tools.ingest.packed._MOST_UNPACKED", 5000)
     with pytest.raises(SourceError, match="unpacks to more than"):
         one(path)
-
-
-@pytest.mark.parametrize("ending", ["docx", "odt", "pptx", "epub"])
-def test_a_file_of_nothing_but_marking_is_refused_soon(tmp_path: Path, ending: str) -> None:
-    path = packed(tmp_path / f"bomb.{ending}", {"word/document.xml": b"<w:p/>" * 4_000_000})
-    assert path.stat().st_size < 200_000
-    with pytest.raises(SourceError, match="unpacks to more than"):
-        one(path)
-
-
-def test_a_part_of_any_ending_counts_as_marking_once_it_is_read(tmp_path: Path) -> None:
-    rels = relations(officeDocument="word/document.dat")
-    path = packed(tmp_path / "bomb.docx", {"_rels/.rels": rels, "word/document.dat": b"<w:p/>" * 4_000_000})
-    with pytest.raises(SourceError, match=r"^bomb\.docx: .* unpacks to more than"):
-        one(path)
-
-
-def test_what_is_read_of_many_parts_counts_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = packed(tmp_path / "a.epub", {f"{n}.dat": b"<p/>" * 100 for n in range(4)})
-    monkeypatch.setattr("tools.ingest.packed._MOST_XML", 1000)
-    with opened(path, "a.epub", "a book") as package:
-        assert len([package.read(part) for part in ("0.dat", "0.dat", "1.dat", "1.dat")]) == 4
-        with pytest.raises(SourceError, match="unpacks to more than"):
-            package.read("2.dat")
 
 
 def test_nesting_without_end_is_refused(tmp_path: Path) -> None:

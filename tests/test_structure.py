@@ -8,7 +8,6 @@ from test_readers import one, write
 
 from tools.ingest.encodings import decoded
 from tools.ingest.html import html_document
-from tools.language.sentences import cut
 from tools.passages import SourceDocument
 
 WRAPPED = [
@@ -81,19 +80,6 @@ def test_markdown_keeps_its_structure(tmp_path: Path) -> None:
     assert found.left_out == {"images": 2, "code blocks": 1}
 
 
-@pytest.mark.parametrize(
-    ("text", "read"),
-    [
-        ("Wall\n: A row of stones.", "Wall\n\nA row of stones."),
-        ("A vector is Vec<String> here.", "A vector is Vec<String> here."),
-        ("Use <title> and <script> well.\n\nThe end.", "Use <title> and <script> well.\n\nThe end."),
-        (f"    {WHOLE}", WHOLE),
-    ],
-)
-def test_words_of_markdown_that_look_like_markup(tmp_path: Path, text: str, read: str) -> None:
-    assert one(write(tmp_path / "a.md", text)).text == read
-
-
 # Plain text
 
 
@@ -132,11 +118,6 @@ def test_a_paragraph_goes_on_over_the_pages_of_an_rfc(tmp_path: Path) -> None:
     assert found.left_out == {"running headers and footers": 8}
 
 
-def test_a_compound_that_a_line_divides(tmp_path: Path) -> None:
-    text = "Then came the ferry company, which had a summer line that was well-\nliked by all."
-    assert one(write(tmp_path / "a.txt", text)).text == text.replace("\n", "")
-
-
 POEM = (
     "Tyger Tyger, burning bright,\nIn the forests of the night;\nWhat immortal hand or eye,\nCould frame thy symmetry?"
 )
@@ -148,11 +129,6 @@ def test_lines_that_stand_for_themselves_stay_lines(tmp_path: Path, text: str) -
     found = one(write(tmp_path / "a.txt", text))
     assert [b.text for b in found.blocks] == [line for line in text.split("\n") if line]
     assert found.left_out == {}
-
-
-def test_a_quoted_message_is_read_as_its_paragraphs(tmp_path: Path) -> None:
-    text = "She wrote:\n\n" + "\n".join(f"> {line}" for line in WRAPPED) + "\n\nI agree.\n"
-    assert WHOLE in one(write(tmp_path / "a.txt", text)).text.split("\n\n")
 
 
 # Encodings
@@ -197,12 +173,6 @@ def test_a_page_in_utf_16_without_a_mark(tmp_path: Path, codec: str) -> None:
     assert one(write(tmp_path / "a.html", page.encode(codec))).text == f"{WHOLE} Café."
 
 
-def test_what_is_uncertain_in_an_encoding_is_told(tmp_path: Path) -> None:
-    assert one(write(tmp_path / "a.txt", "Café “Ö”".encode() + b"\xff")).left_out == {"undecodable characters": 1}
-    assert one(write(tmp_path / "b.txt", "市長は".encode("cp932"))).left_out == {"characters of a doubtful encoding": 3}
-    assert one(write(tmp_path / "c.txt", "A café by the harbour of the town.".encode("cp1252"))).left_out == {}
-
-
 # HTML
 
 PAGE = f"""<html><head><title>Walls</title></head><body><nav><a href="/">Home</a></nav><main>
@@ -236,20 +206,6 @@ def test_html_keeps_its_structure(tmp_path: Path) -> None:
     assert found.left_out == {"images": 1, "code blocks": 1, "words of navigation and furniture": 5}
 
 
-def test_a_page_of_boxes_and_breaks_is_read_whole(tmp_path: Path) -> None:
-    lines = [
-        f"In {year} the town had {year - 1900} boats, and nobody thought of closing it." for year in range(1950, 1999)
-    ]
-    found = one(write(tmp_path / "a.html", f"<body><div>{'<br><br>'.join(lines)}</div></body>"))
-    assert [b.text for b in found.blocks] == lines
-
-
-def test_many_headings_one_right_below_the_other(tmp_path: Path) -> None:
-    lines = "".join(f"Heading {n}\n==========\n" for n in range(3000))
-    found = one(write(tmp_path / "a.txt", f"{lines}It was closed.\n"))
-    assert [b.form for b in found.blocks] == ["heading"] * 3000 + ["paragraph"]
-
-
 def test_the_comments_of_a_discussion_are_the_page(tmp_path: Path) -> None:
     said = [f"In the year {year} I would have kept the harbour open." for year in range(1990, 2020)]
     share = "<span class='share'>Tell your friends</span>"
@@ -260,15 +216,6 @@ def test_the_comments_of_a_discussion_are_the_page(tmp_path: Path) -> None:
     article = "".join(f"<p>{text} Others would not.</p>" for text in said)
     found = one(write(tmp_path / "b.html", f"<body>{article}{comments}</body>"))
     assert [b.text for b in found.blocks] == [f"{text} Others would not." for text in said]
-
-
-def test_a_page_nested_deep_is_counted_once(tmp_path: Path) -> None:
-    links = "".join(f"<a href='/{n}'>On</a> " for n in range(4))
-    lists = f"<ul><li>{links} the harbour, the walls and the boats of the town</li></ul>" * 1000
-    page = f"<body>{'<div>' * 150}{lists}{'</div>' * 150}</body>"
-    began = time.process_time()
-    assert len(one(write(tmp_path / "a.html", page)).blocks) == 1000
-    assert time.process_time() - began < 2
 
 
 def test_a_long_article_of_the_web_is_not_cut() -> None:
@@ -284,8 +231,3 @@ def test_a_large_file_is_read_whole_and_soon(tmp_path: Path) -> None:
     found = one(path)
     assert len(found.blocks) == 16_000
     assert time.process_time() - began < 10
-
-
-def test_passages_of_markdown_hold_whole_sentences(tmp_path: Path) -> None:
-    found = one(write(tmp_path / "a.md", "\n".join(WRAPPED)))
-    assert cut(found.text) == [WHOLE]

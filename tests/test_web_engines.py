@@ -1,20 +1,16 @@
 """The search engines over real HTTP on loopback: what is sent, what comes back, and every bad day."""
 
-import time
 from datetime import date, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from search_servers import Found, Kind, SearchServer, Trouble
 
 from tools.budget import Budget, StageLog, using
-from tools.errors import BudgetError, DeadlineError, ProviderDownError, ProviderReplyError, SettingsError
+from tools.errors import BudgetError, ProviderDownError, ProviderReplyError, SettingsError
 from tools.web.duckduckgo import DuckDuckGo
-from tools.web.engines import SearchEngine, WebResult, cut_query, gather_pages, iso_date, tidy, with_sites
-from tools.web.searxng import SearXng
-from tools.web.serper import Serper
+from tools.web.engines import SearchEngine, WebResult, cut_query, iso_date, tidy, with_sites
+from tools.web.paged import SearXng, Serper
 from tools.web.tavily import Tavily
 
 KINDS: tuple[Kind, ...] = ("tavily", "serper", "duckduckgo", "searxng")
@@ -57,13 +53,6 @@ async def test_tavily_is_asked_with_its_parameters_and_the_key_in_the_header_onl
     assert found == []  # the server knows no page inside those domains
 
 
-async def test_tavily_asks_for_twenty_at_most_and_names_no_domains_without_any() -> None:
-    with SearchServer("tavily") as server:
-        server.on("bike", pages(30))
-        assert len(await engine(server).search("bike", 50)) == 20
-    assert server.requests[0].body == {"query": "bike", "max_results": 20, "search_depth": "basic"}
-
-
 async def test_serper_is_asked_page_by_page_with_the_key_in_the_header_only() -> None:
     with SearchServer("serper") as server:
         server.on("bike", pages(40))
@@ -85,13 +74,6 @@ async def test_searxng_is_asked_for_json_page_by_page() -> None:
         server.on("bike", pages(30))
         assert [r.url for r in await engine(server).search("bike", 12)] == [f.url for f in pages(12)]
     assert [r.body["pageno"] for r in server.requests] == ["1", "2"]
-
-
-async def test_serper_gives_a_hundred_and_no_more() -> None:
-    with SearchServer("serper") as server:
-        server.on("bike", pages(140))
-        assert len(await engine(server).search("bike", 500)) == 100
-    assert len(server.requests) == 10
 
 
 async def test_duckduckgo_is_asked_page_by_page() -> None:
@@ -148,25 +130,11 @@ async def test_each_request_counts_as_a_call(kind: Kind) -> None:
     assert len(server.requests) == 1
 
 
-async def test_a_budget_that_ends_between_pages_keeps_what_came() -> None:
-    with SearchServer("serper") as server, using(Budget(max_calls=2), log := StageLog()):
-        server.on("bike", pages(40))
-        assert len(await engine(server).search("bike", 40)) == 20
-    assert log.notes == [("skipped", "Serper gave only the first 20 results: the run's budget of calls is used up.")]
-
-
 @pytest.mark.parametrize("remote", [Tavily("k"), Serper("k"), DuckDuckGo()])
 async def test_an_offline_run_asks_no_engine_on_the_internet(remote: SearchEngine) -> None:
     with using(Budget(offline=True)) as budget, pytest.raises(ProviderDownError, match="stays offline"):
         await remote.search("bike", 5)
     assert budget.calls == 0
-
-
-async def test_a_deadline_that_has_passed_asks_nobody() -> None:
-    with SearchServer("serper") as server:
-        with using(Budget(deadline_at=time.time() - 1)), pytest.raises(DeadlineError, match="no time was left"):
-            await engine(server).search("bike", 5)
-        assert server.requests == []
 
 
 # --- what comes back
@@ -207,20 +175,6 @@ async def test_dates_are_iso_or_empty(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_no_result_is_an_empty_list(kind: Kind) -> None:
-    with SearchServer(kind) as server:
-        server.on("bike", [])
-        assert await engine(server).search("bike", 10) == []
-    assert len(server.requests) == 1
-
-
-async def test_serper_may_leave_its_empty_list_out() -> None:
-    with SearchServer("serper") as server:
-        server.on("bike", Trouble(body='{"searchParameters": {"q": "bike"}, "credits": 1}'))
-        assert await engine(server).search("bike", 10) == []
-
-
-@pytest.mark.parametrize("kind", KINDS)
 async def test_odd_titles_and_snippets_are_made_plain_and_short(kind: Kind) -> None:
     with SearchServer(kind) as server:
         server.on("bike", [Found("https://a.example/", "A\n\ttitle\u200b  here", "word " * 5_000)])
@@ -246,34 +200,15 @@ async def test_duckduckgo_links_lead_to_the_page_and_its_advertisements_are_drop
 
 
 BAD_DAYS: list[tuple[Kind, Trouble, type[Exception], str]] = [
-    (
-        "tavily",
-        Trouble(401, '{"detail": {"error": "Unauthorized"}}'),
-        ProviderDownError,
-        "refused the key .*Check it in .env",
-    ),
+    ("tavily", Trouble(401, '{"detail": {"error": "No"}}'), ProviderDownError, "refused the key .*Check it in .env"),
     ("tavily", Trouble(432, '{"detail": {"error": "Plan limit."}}'), ProviderDownError, "Plan limit.*app.tavily.com"),
-    ("tavily", Trouble(403, "[]"), ProviderDownError, "refuses the request"),
     ("tavily", Trouble(400, '{"detail": {"error": "Bad domain"}}'), ProviderReplyError, "does not accept .*Bad domain"),
-    ("tavily", Trouble(302, headers={"Location": "http://127.0.0.1:9/"}), ProviderDownError, "status 302"),
-    ("tavily", Trouble(204), ProviderReplyError, "not its JSON"),
-    ("tavily", Trouble(body="[1, 2]"), ProviderReplyError, "not its JSON"),
     ("tavily", Trouble(body="{}"), ProviderReplyError, "not its JSON"),
-    ("tavily", Trouble(body='{"results": {"url": "x"}}'), ProviderReplyError, "without a list of results"),
     ("tavily", Trouble(body='{"results": [1, {"link": "https://a.example"}]}'), ProviderReplyError, "no addresses"),
-    ("serper", Trouble(403, '{"message": "Unauthorized."}'), ProviderDownError, "refused the key .*Check it in .env"),
     ("serper", Trouble(400, '{"message": "Not enough credits"}'), ProviderDownError, "Not enough credits"),
-    ("serper", Trouble(body="[1, 2]"), ProviderReplyError, "not its JSON"),
     ("serper", Trouble(body='{"organic": 3}'), ProviderReplyError, "without a list of results"),
-    ("serper", Trouble(body='{"organic": [{"url": "https://a.example"}]}'), ProviderReplyError, "no addresses"),
     ("searxng", Trouble(403, "<h1>Forbidden</h1>"), ProviderDownError, "lists json under search: formats"),
-    ("searxng", Trouble(500, "oh"), ProviderDownError, "status 500"),
-    ("searxng", Trouble(body="[1, 2]"), ProviderReplyError, "not its JSON"),
-    ("searxng", Trouble(body='{"query": "x"}'), ProviderReplyError, "without a list of results"),
     ("duckduckgo", Trouble(202, "<div class='anomaly-modal'>"), ProviderDownError, "no program now .*TAVILY_API_KEY"),
-    ("duckduckgo", Trouble(200, "<p class=anomaly-modal__title>robot? no result"), ProviderDownError, "no program now"),
-    ("duckduckgo", Trouble(429), ProviderDownError, "no program now .status 429"),
-    ("duckduckgo", Trouble(500, "oh"), ProviderDownError, "status 500"),
     ("duckduckgo", Trouble(body="<p>Welcome to our hotel's network"), ProviderReplyError, "not its page"),
 ]
 
@@ -295,16 +230,6 @@ def test_a_key_that_cannot_be_sent_is_refused_and_not_shown(make: type[Tavily | 
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", ["tavily", "serper"])
-async def test_a_busy_server_is_asked_again_after_the_time_it_names(kind: Kind) -> None:
-    with SearchServer(kind) as server:
-        server.on(
-            "bike", Trouble(429, headers={"Retry-After": "0.3"}), Trouble(503, headers={"Retry-After": "0"}), pages(2)
-        )
-        assert len(await engine(server).search("bike", 5)) == 2
-    assert server.requests[1].at - server.requests[0].at >= 0.29
-
-
 @pytest.mark.parametrize("kind", ["serper", "duckduckgo"])
 async def test_a_later_page_that_fails_keeps_the_first(kind: Kind) -> None:
     with SearchServer(kind) as server, using(Budget(), log := StageLog()):
@@ -316,34 +241,11 @@ async def test_a_later_page_that_fails_keeps_the_first(kind: Kind) -> None:
 # --- the parts
 
 
-def test_a_query_that_fits_stays_and_only_its_spaces_change() -> None:
-    assert cut_query("  should   the voting age\nbe 16? ", 400) == "should the voting age be 16?"
-
-
 def test_function_words_go_first_the_last_of_them_before_the_others() -> None:
     query = "Should the voting age be lowered to sixteen in the whole of the union"
     assert cut_query(query, 60) == "Should the voting age be lowered to sixteen in whole union"
     assert cut_query(query, 40) == "voting age lowered sixteen whole union"
     assert cut_query(query, 20) == "voting age lowered"
-
-
-def test_negations_stay() -> None:
-    assert cut_query("why vaccines do not cause autism in the young", 33) == "vaccines not cause autism young"
-
-
-@given(st.text(max_size=120), st.integers(min_value=1, max_value=60))
-def test_a_cut_query_fits_and_keeps_whole_words_in_their_order(query: str, longest: int) -> None:
-    cut = cut_query(query, longest)
-    assert len(cut) <= longest
-    if max((len(word) for word in query.split()), default=0) <= longest and '"' not in query:
-        words = iter(query.split())
-        assert all(word in words for word in cut.split())
-        assert bool(cut) == bool(query.split())
-
-
-def test_a_cut_leaves_no_half_of_a_quotation_and_always_something() -> None:
-    assert cut_query('claims "rent control works" evidence', 22) == "claims rent control"
-    assert cut_query("x" * 50, 20) == "x" * 20
 
 
 def test_sites_take_half_of_the_query_at_most() -> None:
@@ -397,14 +299,3 @@ def test_tidy_keeps_inside_the_domains_by_host_and_not_by_text() -> None:
     assert tidy([WebResult("http://[::1/", "", ""), WebResult("https://a.example:99999/", "", "")])[0].url.endswith(
         "99999/"
     )
-
-
-async def test_paging_stops_where_a_page_brings_nothing_new() -> None:
-    asked: list[int] = []
-
-    async def same(page: int) -> list[WebResult]:
-        asked.append(page)
-        return [WebResult("https://a.example/", "", "")]
-
-    assert len(await gather_pages("X", same, 50, ())) == 1
-    assert asked == [1, 2]

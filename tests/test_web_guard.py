@@ -1,54 +1,35 @@
 """The addresses that pages may be fetched from: a table of tries to reach what is not public, and what is refused."""
 
 import re
-import ssl
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from web_server import WebServer, article, open_fetcher
 
-from tools.errors import AddressError, SourceError
+from tools.errors import AddressError
 from tools.web.fetch import PageFetcher
-from tools.web.guard import check_url, checked_addresses, is_public
+from tools.web.guard import check_url, is_public
 
 # What is not the public internet, as an IP address that a name may resolve to.
 FORBIDDEN = [
-    *("0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.255.255.254"),
-    *("169.254.169.254", "169.254.170.2", "172.16.0.1", "172.31.255.255", "192.0.0.192", "192.0.2.1"),
-    *("192.88.99.1", "192.168.0.1", "198.18.0.1", "198.51.100.7", "203.0.113.9", "224.0.0.1", "239.255.255.250"),
-    *("240.0.0.1", "255.255.255.255", "168.63.129.16"),
-    *(
-        "::",
-        "::1",
-        "fe80::1",
-        "fe80::1%eth0",
-        "2606:4700:4700::1111%eth0",
-        "fec0::1",
-        "fc00::1",
-        "fd00:ec2::254",
-        "ff02::1",
-        "ff0e::1",
-    ),
-    *("100::1", "2001::1", "2001:2::1", "2001:10::1", "2001:db8::1", "3fff::1", "5f00::1", "4000::1"),
-    *("::ffff:127.0.0.1", "::ffff:169.254.169.254", "::ffff:7f00:1", "::127.0.0.1", "::8.8.8.8", "::ffff:0:127.0.0.1"),
-    *(
-        "64:ff9b::7f00:1",
-        "64:ff9b::10.0.0.1",
-        "64:ff9b:1::8.8.8.8",
-        "2002:7f00:1::",
-        "2002:c0a8:1::1",
-        "2002:a9fe:a9fe::",
-    ),
-    *("2001:0:4136:e378:8000:63bf:3fff:fdd2", "2001:0:7f00:1::"),
-    *("2130706433", "0177.0.0.1", "0x7f000001", "127.1", "127.0.0.1.", " 127.0.0.1", "127.0.0.1/8", "localhost", ""),
+    *"""
+        0.0.0.0 0.1.2.3 10.0.0.1 100.64.0.1 100.100.100.200 127.0.0.1 127.255.255.254 169.254.169.254 169.254.170.2
+        172.16.0.1 172.31.255.255 192.0.0.192 192.0.2.1 192.88.99.1 192.168.0.1 198.18.0.1 198.51.100.7 203.0.113.9
+        224.0.0.1 239.255.255.250 240.0.0.1 255.255.255.255 168.63.129.16 :: ::1 fe80::1 fe80::1%eth0
+        2606:4700:4700::1111%eth0 fec0::1 fc00::1 fd00:ec2::254 ff02::1 ff0e::1 100::1 2001::1 2001:2::1 2001:10::1
+        2001:db8::1 3fff::1 5f00::1 4000::1 ::ffff:127.0.0.1 ::ffff:169.254.169.254 ::ffff:7f00:1 ::127.0.0.1 ::8.8.8.8
+        ::ffff:0:127.0.0.1 64:ff9b::7f00:1 64:ff9b::10.0.0.1 64:ff9b:1::8.8.8.8 2002:7f00:1:: 2002:c0a8:1::1
+        2002:a9fe:a9fe:: 2001:0:4136:e378:8000:63bf:3fff:fdd2 2001:0:7f00:1:: 2130706433 0177.0.0.1 0x7f000001 127.1
+        127.0.0.1. 127.0.0.1/8 localhost
+    """.split(),
+    " 127.0.0.1",
+    "",
 ]
-PUBLIC = [
-    *("8.8.8.8", "1.1.1.1", "93.184.216.34", "100.63.255.255", "100.128.0.1", "172.15.0.1", "172.32.0.1", "192.0.1.1"),
-    *("198.17.255.255", "198.20.0.1", "223.255.255.255", "169.253.0.1", "11.0.0.1", "126.0.0.1", "128.0.0.1"),
-    *("2606:4700:4700::1111", "2a00:1450:4001:82a::200e", "2001:4860:4860::8888", "2400:cb00::1"),
-    *("::ffff:8.8.8.8", "64:ff9b::8.8.8.8", "2002:808:808::1"),
-]
+PUBLIC = """
+    8.8.8.8 1.1.1.1 93.184.216.34 100.63.255.255 100.128.0.1 172.15.0.1 172.32.0.1 192.0.1.1 198.17.255.255
+    198.20.0.1 223.255.255.255 169.253.0.1 11.0.0.1 126.0.0.1 128.0.0.1 2606:4700:4700::1111
+    2a00:1450:4001:82a::200e 2001:4860:4860::8888 2400:cb00::1 ::ffff:8.8.8.8 64:ff9b::8.8.8.8 2002:808:808::1
+""".split()
 
 
 @pytest.mark.parametrize("address", FORBIDDEN)
@@ -63,95 +44,45 @@ def test_a_public_address(address: str) -> None:
 
 # URLs that are refused as text, before any name is looked up.
 REFUSED_URLS = [
-    # Other schemes, or none
-    *(
-        "file:///etc/passwd",
-        "ftp://a.example/x",
-        "gopher://a.example:70/_x",
-        "data:text/html,hi",
-        "javascript:alert(1)",
-    ),
-    *(
-        "//a.example/x",
-        "a.example/x",
-        "http:/a.example",
-        "http:a.example",
-        "",
-        "about:blank",
-        "jar:http://a.example!/x",
-    ),
-    *("view-source:http://a.example", "ws://a.example/", "dict://a.example:11211/stat", "unix:/var/run/x.sock"),
-    # No host, or credentials that hide one
-    *("http://", "http:///x", "http://:80/", "http://?x", "http://#x", "http://./", "http://../"),
-    *(
-        "http://a.example@127.0.0.1/",
-        "http://user:pass@a.example/",
-        "http://127.0.0.1:80@a.example/",
-        "http://@a.example/",
-    ),
-    *("http://a.example\\@127.0.0.1/", "http://127.0.0.1\\.a.example/", "http:\\\\a.example\\x", "http://a.example\\x"),
-    # IP addresses in notations of their own
-    *("http://2130706433/", "http://0177.0.0.1/", "http://0x7f000001/", "http://0x7f.0x0.0x0.0x1/", "http://127.1/"),
-    *("http://127.0.1/", "http://017700000001/", "http://0x7f.1/", "http://127.0.0.01/", "http://127.0.0.1.1/"),
-    *("http://00000177.0.0.1/", "http://0/", "http://256.256.256.256/", "http://a.example.0x1/", "http://4294967297/"),
-    *("http://[::1%25eth0]/", "http://[fe80::1%eth0]/", "http://[::1/", "http://::1/", "http://[127.0.0.1]/"),
-    *("http://[::1]a.example/", "http://[v1.x]/", "http://[]/"),
-    # Names of private networks
-    *("http://localhost/", "http://LOCALHOST/", "http://localhost./", "http://a.localhost/", "http://intranet/"),
-    *("http://localhost.localdomain/", "http://printer.local/", "http://metadata.google.internal/", "http://nas.lan/"),
-    *("http://router.home.arpa/", "http://x.onion/", "http://metadata/"),
-    # Characters that look like others, that are dropped, or that end a line
-    *(
-        "http://１２７.0.0.1/",
-        "http://127。0。0。1/",
-        "http://①②⑦.⓪.⓪.①/",
-        "http://ｌocalhost/",
-        "http://a.example／@x/",
-    ),
-    *("http://127.0.0.1%00.a.example/", "http://127%2e0.0.1/", "http://%31%32%37.0.0.1/", "http://a%20b.example/"),
-    *(
-        "http://a.example\r\nHost: 127.0.0.1/",
-        "http://a.example/x\r\nX: y",
-        "http://a.example/x\ty",
-        "http://a.exam\nple/",
-    ),
-    *(
-        " http://a.example/",
-        "http://a.example/ ",
-        "http://a.example/a b",
-        "http://a.example /",
-        "\x00http://a.example/",
-    ),
-    *(
-        "http://a.example/\u200b",
-        "http://a\u200b.example/",
-        "http://a.example/\u202e",
-        "http://a.example/\x7f",
-        "http://a..b/",
-    ),
-    *("http://-a.example/", "http://a-.example/", f"http://{'a' * 64}.example/", f"http://{'a.' * 130}example/"),
-    *(
-        "http://a.example,b.example/",
-        "http://a.example;b/",
-        "http://a.example&b/",
-        "http://a.example*/",
-        "http://ex!.example/",
-    ),
-    # Ports that no page is served on
-    *(
-        "http://a.example:22/",
-        "http://a.example:25/",
-        "http://a.example:6379/",
-        "http://a.example:0/",
-        "https://a.example:1/",
-    ),
-    *(
-        "http://a.example:99999/",
-        "http://a.example:-1/",
-        "http://a.example:８０/",
-        "http://a.example:80:80/",
-        "http://a.example:x/",
-    ),
+    *"""
+        file:///etc/passwd ftp://a.example/x gopher://a.example:70/_x data:text/html,hi javascript:alert(1)
+        //a.example/x a.example/x http:/a.example http:a.example about:blank jar:http://a.example!/x
+        view-source:http://a.example ws://a.example/ dict://a.example:11211/stat unix:/var/run/x.sock http:// http:///x
+        http://:80/ http://?x http://#x http://./ http://../ http://a.example@127.0.0.1/ http://user:pass@a.example/
+        http://127.0.0.1:80@a.example/ http://@a.example/ http://2130706433/ http://0177.0.0.1/ http://0x7f000001/
+        http://0x7f.0x0.0x0.0x1/ http://127.1/ http://127.0.1/ http://017700000001/ http://0x7f.1/ http://127.0.0.01/
+        http://127.0.0.1.1/ http://00000177.0.0.1/ http://0/ http://256.256.256.256/ http://a.example.0x1/
+        http://4294967297/ http://[::1%25eth0]/ http://[fe80::1%eth0]/ http://[::1/ http://::1/ http://[127.0.0.1]/
+        http://[::1]a.example/ http://[v1.x]/ http://[]/ http://localhost/ http://LOCALHOST/ http://localhost./
+        http://a.localhost/ http://intranet/ http://localhost.localdomain/ http://printer.local/
+        http://metadata.google.internal/ http://nas.lan/ http://router.home.arpa/ http://x.onion/ http://metadata/
+        http://１２７.0.0.1/ http://127。0。0。1/ http://①②⑦.⓪.⓪.①/ http://ｌocalhost/ http://a.example／@x/
+        http://127.0.0.1%00.a.example/ http://127%2e0.0.1/ http://%31%32%37.0.0.1/ http://a%20b.example/ http://a..b/
+        http://-a.example/ http://a-.example/
+        http://aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.example/
+        http://a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.example/
+        http://a.example,b.example/ http://a.example;b/ http://a.example&b/ http://a.example*/ http://ex!.example/
+        http://a.example:22/ http://a.example:25/ http://a.example:6379/ http://a.example:0/ https://a.example:1/
+        http://a.example:99999/ http://a.example:-1/ http://a.example:８０/ http://a.example:80:80/ http://a.example:x/
+    """.split(),
+    "",
+    "http://a.example\\@127.0.0.1/",
+    "http://127.0.0.1\\.a.example/",
+    "http:\\\\a.example\\x",
+    "http://a.example\\x",
+    "http://a.example\r\nHost: 127.0.0.1/",
+    "http://a.example/x\r\nX: y",
+    "http://a.example/x\ty",
+    "http://a.exam\nple/",
+    " http://a.example/",
+    "http://a.example/ ",
+    "http://a.example/a b",
+    "http://a.example /",
+    "\x00http://a.example/",
+    "http://a.example/\u200b",
+    "http://a\u200b.example/",
+    "http://a.example/\u202e",
+    "http://a.example/\x7f",
     "http://a.example/" + "x" * 5000,
 ]
 
@@ -234,18 +165,6 @@ async def test_an_address_instead_of_a_name(host: str) -> None:
     await fetcher.aclose()
 
 
-async def test_public_answers_are_taken_as_they_are() -> None:
-    both = ["93.184.216.34", "2606:4700:4700::1111"]
-    assert await checked_addresses("a.example", is_public, Answers(both)) == both
-    assert await checked_addresses("1.1.1.1", is_public, Answers([])) == ["1.1.1.1"]
-
-
-async def test_a_name_without_an_address() -> None:
-    for resolver in (Answers([]), Answers(())):
-        with pytest.raises(SourceError, match="no address is known"):
-            await checked_addresses("gone.example", is_public, resolver)
-
-
 def only_loopback(address: str) -> bool:
     return address == "127.0.0.1"
 
@@ -268,17 +187,14 @@ async def test_the_address_that_was_checked_is_the_one_connected_to() -> None:
 
 
 REDIRECTS = [
-    *("http://169.254.169.254/latest/meta-data/", "http://10.0.0.1/", "http://[::1]/", "http://[fd00:ec2::254]/"),
-    *("http://[::ffff:127.0.0.1]/", "http://2130706433/", "http://0x7f000001/", "http://127.1/", "http://localhost/"),
-    *(
-        "http://metadata.google.internal/",
-        "//192.168.0.1/",
-        "file:///etc/passwd",
-        "ftp://a.example/",
-        "data:text/html,x",
-    ),
-    *("javascript:alert(1)", "http://user@10.0.0.1/", "gopher://10.0.0.1/", "http://private.example/", "http://[::]/"),
-    *("http://127.0.0.2/", "http://１２７.0.0.1/", "\\\\10.0.0.1\\x", "http://[64:ff9b::a00:1]/"),
+    *"""
+        http://169.254.169.254/latest/meta-data/ http://10.0.0.1/ http://[::1]/ http://[fd00:ec2::254]/
+        http://[::ffff:127.0.0.1]/ http://2130706433/ http://0x7f000001/ http://127.1/ http://localhost/
+        http://metadata.google.internal/ //192.168.0.1/ file:///etc/passwd ftp://a.example/ data:text/html,x
+        javascript:alert(1) http://user@10.0.0.1/ gopher://10.0.0.1/ http://private.example/ http://[::]/
+        http://127.0.0.2/ http://１２７.0.0.1/ http://[64:ff9b::a00:1]/
+    """.split(),
+    "\\\\10.0.0.1\\x",
 ]
 
 
@@ -311,66 +227,4 @@ async def test_the_environment_cannot_switch_it_off(monkeypatch: pytest.MonkeyPa
     assert site.requests == []
 
 
-async def test_another_address_of_the_name_is_tried() -> None:
-    def permit(address: str) -> bool:
-        return address.startswith("127.0.0.")
-
-    with WebServer() as site:
-        site.page("/a", article("A", ["One."]))
-        fetcher = open_fetcher(permit=permit, resolver=Answers(["127.0.0.9", "127.0.0.1"]))
-        assert (await fetcher.fetch(f"http://two.example:{site.port}/a")).data
-        await fetcher.aclose()
-
-
 # TLS
-
-
-def certificate(folder: Path, name: str) -> Path:
-    """A certificate for one name that vouches for itself, with its key, in one file."""
-    from datetime import UTC, datetime, timedelta
-
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    path = folder / "site.pem"
-    path.write_bytes(private + made.public_bytes(serialization.Encoding.PEM))
-    return path
-
-
-async def test_certificates_are_verified_for_the_name_and_not_the_address(tmp_path: Path) -> None:
-    path = certificate(tmp_path, "good.example")
-    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    serving.load_cert_chain(path)
-    trusting = ssl.create_default_context(cafile=str(path))
-    resolver = Answers(["127.0.0.1"])
-    with WebServer(tls=serving) as site:
-        site.page("/a", article("A", ["One."]))
-        fetcher = open_fetcher(resolver=resolver, tls=trusting)
-        assert (await fetcher.fetch(f"https://good.example:{site.port}/a")).data
-        with pytest.raises(SourceError, match="made for another name"):
-            await fetcher.fetch(f"https://bad.example:{site.port}/a")
-        await fetcher.aclose()
-        plain = open_fetcher(resolver=resolver)
-        with pytest.raises(SourceError, match="set SSL_CERT_FILE to that certificate"):
-            await plain.fetch(f"https://good.example:{site.port}/a")
-        await plain.aclose()
-    assert len(site.requests) == 1

@@ -18,8 +18,7 @@ from tools.store.dense_server import DenseServer
 from tools.web.duckduckgo import DuckDuckGo
 from tools.web.fetch import PageFetcher
 from tools.web.guard import is_public
-from tools.web.searxng import SearXng
-from tools.web.serper import Serper
+from tools.web.paged import SearXng, Serper
 from tools.web.tavily import Tavily
 
 Client = Callable[[Any, Any], Awaitable[str]]

@@ -15,8 +15,7 @@ from tools.web.domains import DomainLists
 from tools.web.duckduckgo import DuckDuckGo
 from tools.web.engines import SearchEngine
 from tools.web.fetch import PageFetcher
-from tools.web.searxng import SearXng
-from tools.web.serper import Serper
+from tools.web.paged import SearXng, Serper
 from tools.web.tavily import Tavily
 
 _MAX_FETCHES = 32  # concurrent ones, of all runs together; reading a page is mostly waiting

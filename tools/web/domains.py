@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar, cast
+from typing import Annotated, Protocol, Self, TypeVar
 from urllib.parse import urlsplit
 
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
+
 from tools.errors import SettingsError
-from tools.passages import SOURCE_KINDS, SourceKind
+from tools.passages import SourceKind
 from tools.web.hosts import ascii_host, covers, host_of
 
 _SHIPPED = Path(__file__).parent / "domains.toml"
@@ -65,14 +67,13 @@ class DomainLists:
         """The shipped lists, changed by the file at `path`, whose sections are those of `domains.toml`.
 
         Its allow, prefer and block replace the shipped ones; its kinds and publishers are added and win. Raises
-        SettingsError that names the file, the line and the entry.
+        SettingsError that names the file and the entry.
         """
-        shipped = _read(_SHIPPED)
-        own = _read(path) if path is not None else {}
+        shipped, own = _read(_SHIPPED), _read(path) if path is not None else _File()
         return cls(
-            **{name: own.get(name, shipped[name]) for name in _LISTS},
-            kinds={**shipped["kinds"], **own.get("kinds", {})},
-            publishers={**shipped["publishers"], **own.get("publishers", {})},
+            *(next(found for file in (own, shipped) if (found := getattr(file, n)) is not None) for n in _LISTS),
+            kinds={p: kind for file in (shipped, own) for kind, patterns in file.kinds.items() for p in patterns},
+            publishers=shipped.publishers | own.publishers,
         )
 
     def is_allowed(self, url: str) -> bool:
@@ -164,72 +165,37 @@ def _path(url: str) -> str:
     return f"{parts.path}?{parts.query}".casefold()
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _pattern(entry: str) -> str:
+    head, tail = "*." * entry.startswith("*."), ".*" * entry.endswith(".*")
+    pattern = head + ascii_host(entry[len(head) : len(entry) - len(tail)]).removeprefix("www.") + tail
+    if "." not in pattern or not _PATTERN.fullmatch(pattern):
+        raise ValueError("it is no domain; write example.org, *.gov or gov.*")
+    return pattern
+
+
+_Pattern = Annotated[str, AfterValidator(_pattern)]
+_Patterns = tuple[_Pattern, ...]
+
+
+class _File(BaseModel):
+    """What a file of lists may hold."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    allow: _Patterns | None = None
+    prefer: _Patterns | None = None
+    block: _Patterns | None = None
+    kinds: dict[SourceKind, _Patterns] = {}
+    publishers: dict[_Pattern, Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]] = {}
+
+
+def _read(path: Path) -> _File:
     try:
-        text = path.read_text("utf-8-sig")
-        data = tomllib.loads(text)
+        return _File.model_validate(tomllib.loads(path.read_text("utf-8-sig")))
+    except ValidationError as exc:
+        wrong = exc.errors()[0]
+        where = ".".join(str(part) for part in wrong["loc"] if part != "[key]")
+        given = f" {wrong['input']!r}" if isinstance(wrong["input"], str) else ""
+        raise SettingsError(f"{path}: {where}{given}: {wrong['msg'].removeprefix('Value error, ')}.") from exc
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
         raise SettingsError(f"the domain lists in {path} cannot be read: {exc}.") from exc
-    return _Checked(path, text).lists(data)
-
-
-class _Checked:
-    """A domain file whose entries are checked one by one, so that a wrong one is named with its line."""
-
-    def __init__(self, path: Path, text: str) -> None:
-        self._path = path
-        self._lines = text.splitlines()
-
-    def lists(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        known = (*_LISTS, "kinds", "publishers")
-        for name in data:
-            if name not in known:
-                raise self._wrong(name, f"there is no section {name!r}, only {', '.join(known)}")
-        made: dict[str, Any] = {name: self._patterns(name, data[name]) for name in _LISTS if name in data}
-        if "kinds" in data:
-            made["kinds"] = self._kinds(data["kinds"])
-        if "publishers" in data:
-            made["publishers"] = self._publishers(data["publishers"])
-        return made
-
-    def _patterns(self, name: str, entries: Any) -> tuple[str, ...]:
-        if not isinstance(entries, list):
-            raise self._wrong(name, f"{name} has to be a list of domains")
-        return tuple(self._pattern(entry) for entry in entries)
-
-    def _kinds(self, section: Any) -> dict[str, SourceKind]:
-        kinds: dict[str, SourceKind] = {}
-        for kind, entries in self._table("kinds", section).items():
-            if kind not in SOURCE_KINDS:
-                raise self._wrong(kind, f"there is no kind {kind!r}, only {', '.join(SOURCE_KINDS)}")
-            for pattern in self._patterns(kind, entries):
-                if kinds.get(pattern, kind) != kind:
-                    raise self._wrong(pattern, f"{pattern!r} is of two kinds, {kinds[pattern]} and {kind}")
-                kinds[pattern] = cast("SourceKind", kind)
-        return kinds
-
-    def _publishers(self, section: Any) -> dict[str, str]:
-        names: dict[str, str] = {}
-        for domain, name in self._table("publishers", section).items():
-            if not isinstance(name, str) or not name.strip():
-                raise self._wrong(domain, f'{domain!r} needs a name in quotation marks, as "bbc.com" = "BBC"')
-            names[self._pattern(domain)] = name.strip()
-        return names
-
-    def _table(self, name: str, section: Any) -> dict[str, Any]:
-        if not isinstance(section, dict):
-            raise self._wrong(name, f"{name} has to be a section, [{name}]")
-        return section
-
-    def _pattern(self, entry: object) -> str:
-        if isinstance(entry, str):
-            head, tail = "*." * entry.startswith("*."), ".*" * entry.endswith(".*")
-            pattern = head + ascii_host(entry[len(head) : len(entry) - len(tail)]).removeprefix("www.") + tail
-            if "." in pattern and _PATTERN.fullmatch(pattern):
-                return pattern
-        raise self._wrong(entry, f"{entry!r} is no domain; write example.org, *.gov or gov.*")
-
-    def _wrong(self, entry: object, what: str) -> SettingsError:
-        named = re.compile(rf"""["']{re.escape(str(entry))}["']|^\s*\[?{re.escape(str(entry))}\s*[\]=]""")
-        line = next((i for i, text in enumerate(self._lines, start=1) if named.search(text)), None)
-        return SettingsError(f"{self._path}{f', line {line}' if line else ''}: {what}.")
