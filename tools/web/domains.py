@@ -16,7 +16,6 @@ from tools.passages import SourceKind
 from tools.web.hosts import ascii_host, covers, host_of
 
 _SHIPPED = Path(__file__).parent / "domains.toml"
-_LISTS = ("allow", "prefer", "block")
 _PATTERN = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*(\.\*)?")
 _RANKS_UP = 3
 """Ranks that a trusted result passes at most: the engine's order still says what fits the query."""
@@ -70,11 +69,14 @@ class DomainLists:
         SettingsError that names the file and the entry.
         """
         shipped, own = _read(_SHIPPED), _read(path) if path is not None else _File()
-        return cls(
-            *(next(found for file in (own, shipped) if (found := getattr(file, n)) is not None) for n in _LISTS),
-            kinds={p: kind for file in (shipped, own) for kind, patterns in file.kinds.items() for p in patterns},
-            publishers=shipped.publishers | own.publishers,
-        )
+
+        def chosen(name: str) -> tuple[str, ...]:
+            found: tuple[str, ...] | None = getattr(own, name)
+            return found if found is not None else getattr(shipped, name) or ()
+
+        kinds = {p: kind for file in (shipped, own) for kind, patterns in file.kinds.items() for p in patterns}
+        publishers = shipped.publishers | own.publishers
+        return cls(chosen("allow"), chosen("prefer"), chosen("block"), kinds, publishers)
 
     def is_allowed(self, url: str) -> bool:
         host = host_of(url)
