@@ -115,7 +115,7 @@ browser: $(DEV)
 	    --no-install-recommends chromium fonts-liberation fonts-dejavu-core >/dev/null; } || true
 
 test-all: $(DEV) $(MODELS) $(STUDIO) $(VLLM) browser
-	.venvs/models/bin/python -m pytest -m slow
+	.venvs/models/bin/python -m pytest -n 2 --dist loadfile -m slow
 
 # The model comes first, so that nothing is installed before it is said what is fetched.
 local-models: SERVED = $(if $(MODEL),--model "$$MODEL") $(if $(PORT),--port $(PORT))

@@ -4,8 +4,10 @@ import json
 import math
 import signal
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
@@ -162,9 +164,16 @@ async def test_the_score_judge_gives_what_the_cross_encoder_says(vllm_score: Vll
     assert await judge.support(PAIRS, 60) == pytest.approx(first, abs=1e-3)
 
 
-def test_the_command_serves_and_leaves_nothing_running(vllm_score: VllmServer, tmp_path: Path) -> None:
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A folder whose name is short: vLLM's sockets lie below it, and a socket's path has at most 107 characters."""
+    with TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def test_the_command_serves_and_leaves_nothing_running(vllm_score: VllmServer, home: Path) -> None:
     """It prints the settings once the server answers, and an interrupt ends it with all its children."""
-    with local_models("score", vllm_score.folder, tmp_path) as (settings, launcher):
+    with local_models("score", vllm_score.folder, home) as (settings, launcher):
         judge = ScoreJudge(url=settings["STEELMAN_JUDGE_URL"], model=settings["STEELMAN_JUDGE_MODEL"])
         assert settings["STEELMAN_JUDGE"] == "score"
         assert "OPENAI_BASE_URL" not in settings
@@ -175,7 +184,7 @@ def test_the_command_serves_and_leaves_nothing_running(vllm_score: VllmServer, t
         assert launcher.wait(60) == 0
     time.sleep(1)
     assert [pid for pid in children if alive(pid)] == []
-    assert list(tmp_path.glob("steelman-vllm-*")) == []
+    assert list(home.glob("steelman-vllm-*")) == []
 
 
 def descendants(pid: int) -> list[int]:
